@@ -17,8 +17,8 @@ const ASKED_AT_ONCE = 4;
 
 /**
  * Runs one job of the step `reason`, which asks the language model a question and acts on the answer. A handler either
- * ends its job, or throws and has changed nothing.
- * @returns whether the language model was asked
+ * ends or hands back its job, or throws and has changed nothing.
+ * @returns whether the language model answered, which shows that it works
  */
 type Handler = (context: StepContext, question: Question, signal?: AbortSignal) => Promise<boolean>;
 const HANDLERS: Readonly<Record<Question['kind'], Handler>> = {
@@ -55,7 +55,9 @@ export async function runNextQuestions(
 
 /**
  * Runs the jobs that a queue named and that ask the language model a question, if they are still due in the ledger. The
- * failure of a question is recorded in the ledger, not thrown. For `context` see `runNextQuestions`.
+ * failure of a question is recorded in the ledger, not thrown.
+ * @param context its `provider` is the health of the language model, which may be down while the embedding provider
+ *   works, and the reverse
  * @param jobs `alone` is true for suspects (jobs that were active at a crash): the caller runs nothing else meanwhile
  */
 export async function runNamedQuestions(

@@ -31,7 +31,7 @@ interface ClaimedBatch {
  * Claims a batch of a tenant's jobs and runs their steps; failures are recorded in the ledger, not thrown. Suspects,
  * which are jobs that were active at a crash or in a batch that failed as a whole, form a batch of their own. The
  * caller lets nothing else run meanwhile, or leaves suspects out with `suspects: false`.
- * @param size greatest number of jobs claimed; those to link come first
+ * @param size greatest number of jobs claimed; those at the step `link` are claimed before those at the step `encode`
  */
 export async function runBatch(
   context: BatchContext,

@@ -130,9 +130,11 @@ function receiptOf(store: Store, jobNo: number): string {
 }
 
 /**
- * Whether a document need not be read again: file, format and all stated fields are those of its latest reading, which
- * did not fail. A web page may have changed in any case, so it is fetched again unless a fetch of it is still to come.
- * The same bytes count as changed if another format is declared for them.
+ * Whether a document need not be read again. Its latest reading alone is compared: the answer is false if that one
+ * failed, even if an earlier reading had the same file. The file (bytes, name, declared format and character set) and
+ * all fields that the caller stated must be equal, so the same bytes with another file name or another declared format
+ * count as changed. A web page may have changed in any case, so it is fetched again unless a fetch of it is still to
+ * come.
  */
 function isUnchanged(store: Store, row: DocumentRow, document: NewDocument): boolean {
   const generationNo = row.next_no ?? row.live_no;

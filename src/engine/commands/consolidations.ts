@@ -82,7 +82,7 @@ export function undoConsolidations(
  * Erases every consolidated memory that was made from one of these memories, because its text repeats what they said
  * before they were changed or erased. Its other sources may be consolidated again. Call it inside a write transaction.
  * @param sources `memoryNo` of each changed or erased memory
- * @returns as `dissolveGathered`
+ * @returns false if some of the memories are still there: the caller commits and calls again
  */
 export function dissolveGatheredOf(context: WriteContext, sources: readonly number[]): boolean {
   return dissolveGathered(context, listGatheredOf(context.store, sources));

@@ -79,6 +79,7 @@ export interface ErasedSlice {
  */
 export const ERASE_PENDING = 'erase_pending';
 
+/** The receipt of a delete that has erased nothing. */
 export const EMPTY_RECEIPT: DeleteReceipt = {
   memories: 0,
   documents: 0,
@@ -90,6 +91,7 @@ export const EMPTY_RECEIPT: DeleteReceipt = {
   storedReplies: 0,
 };
 
+/** Adds up the numbers of two receipts, field by field. */
 export function addReceipts(a: DeleteReceipt, b: DeleteReceipt): DeleteReceipt {
   return Object.fromEntries(
     Object.entries(a).map(([name, count]: [string, number]) => [name, count + b[name as keyof DeleteReceipt]]),
@@ -235,7 +237,7 @@ export function eraseAbandoned(
  * Erases memories as `eraseMemories` does. If more rows depend on them than one commit should remove, it removes only
  * some of those rows, beginning with reflections (memories of conclusions drawn from them). `isDone` is then false, and
  * the caller calls again until it is true.
- * @param memoryNos  `memoryNo` of each memory
+ * @param memoryNos `memoryNo` of each memory
  * @param beforeLast called before the memories themselves are erased
  */
 export function eraseInSlices(
@@ -255,8 +257,9 @@ export function eraseInSlices(
 }
 
 /**
- * Returns the first of these memories, as many as have at most 1 MiB of texts together in the memories that follow them
- * in their sessions, which are indexed anew when they go; at least one.
+ * Cuts a list of memories that are about to be erased, so that one commit indexes little text anew. When a memory goes,
+ * the memories that follow it in its session are indexed again. Returns the longest beginning of the list whose
+ * followers have at most 1 MiB of text together, and at least one memory.
  */
 function withinFollowers(store: Store, memoryNos: readonly number[]): readonly number[] {
   if (memoryNos.length < 2) return memoryNos;

@@ -48,7 +48,10 @@ export interface NextSlice {
 /** Result of one slice of a move: what it moved, and where the next one begins. */
 export type MovedSlice = MoveReceipt & NextSlice;
 
-/** Consecutive items of one namespace that a slice moves, and the namespace to which they are moved. */
+/**
+ * Consecutive items of one namespace that a slice (one write of several) moves, and the namespace to which they are
+ * moved.
+ */
 interface Stretch {
   readonly userNo: number;
   readonly namespaceNo: number;
@@ -94,7 +97,8 @@ export function checkMove(reading: Reading, slice: MoveSlice): NextSlice {
  * Moves the items of one slice to `to`, and those of namespaces below to the corresponding path below `to`. If no
  * namespace has the new path, the whole namespace is renamed in one step, unless `withinTags` restricts the move. Of
  * two items with the same key, an expired one is erased.
- * @throws EngineError what `checkMove` throws
+ * @throws EngineError `conflict` if an item of the target has one of the keys; `invalid` if one of the two paths equals
+ *   or lies below the other, or if a new path would be too long
  */
 export function moveNamespace(context: WriteContext, slice: MoveSlice): MovedSlice {
   return eachStretch(context, slice, (stretch) => {

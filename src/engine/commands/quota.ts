@@ -3,7 +3,10 @@ import { countMemories, lastMemory } from '../store/memory-counts.ts';
 import { usedBytes } from '../store/used-bytes.ts';
 import type { WriteContext } from './write-context.ts';
 
-/** The most that a tenant may store; 0 means no limit. */
+/**
+ * The most that a tenant may store: its number of memories, chunks of documents included, and its disk space. 0 means
+ * no limit.
+ */
 export interface Quota {
   readonly maxMemories: number;
   /** Greatest size of the pages in use of the tenant's database (MB). */

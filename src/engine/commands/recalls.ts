@@ -18,8 +18,9 @@ export function logRecalls(
 }
 
 /**
- * Erases some of the recalls whose queries were about the users or sessions of a filter; see `eraseRecalls` of the
- * store.
+ * Erases some of the recalls (answered queries) in the recall log whose queries named users or sessions of a filter. A
+ * filter by tags, files or writers erases none. The caller repeats the call until `next` is null.
+ * @param after number in the recall log after which the call begins: 0, then `next` of the call before
  */
 export function eraseRecalls(
   { store, now }: WriteContext,

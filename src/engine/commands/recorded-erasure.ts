@@ -8,11 +8,14 @@ import type { OpenErasure } from '../types.ts';
 import type { ErasureNotes, WriteContext } from './write-context.ts';
 
 /**
- * Greatest number of characters (UTF-16 units) whose words are hashed for the receipt of an erasure, of one text and of
- * all texts that a commit erases; the receipt leaves out what is beyond. Hashing 1,000 characters takes 1 to 2 ms, and
- * every tenant's writes wait for the commit.
+ * Greatest length of the beginning of one erased text, in UTF-16 code units, whose words are hashed for the receipt of
+ * the erasure; the receipt leaves out the rest. Hashing 1,000 code units takes 1 to 2 ms, and every tenant's writes
+ * wait for the commit.
  */
 export const HASHED_OF_TEXT = 16 * 1024;
+/**
+ * Greatest length of all texts together whose words one commit hashes for the receipt, in UTF-16 code units (49,152).
+ */
 const HASHED_OF_COMMIT = 3 * HASHED_OF_TEXT;
 
 /**
@@ -97,7 +100,8 @@ const SEARCHED = [
 ] as const;
 
 /**
- * Closes the receipt of an erasure: adds the hashes of `names` and the counts. Nothing can be added to it afterwards.
+ * Closes the receipt of an erasure: adds the hashes of `names`, the conditions of the delete (`by`, names of filter
+ * fields) and the counts of what was erased. Nothing can be added to the receipt afterwards.
  */
 export function closeErasure(
   { store, now, writtenBy: keyId }: WriteContext,

@@ -83,7 +83,7 @@ export function deriveFrom({ store, now }: WriteContext, src: number, sources: r
  * Removes a link, stated or automatic, and restores the status of a memory that the link had changed. The two memories
  * of a contradiction may be given in either order.
  * @throws EngineError `not_found` for a memory or the link; `conflict` for the link from a consolidated memory to a
- *   source, and for a supersession with over `MAX_RELABELLED` memories of its chain both before and after it
+ *   source, and for a supersession with over 500 (`MAX_RELABELLED`) memories of its chain both before and after it
  */
 export function unlinkMemories(context: WriteContext, link: Pick<NewLink, 'src' | 'dst' | 'type'>): void {
   const { key } = findLink(context, link);
@@ -163,8 +163,10 @@ export function supersedeMemory(
 }
 
 /**
- * Returns the memory that a new memory supersedes.
- * @throws EngineError `not_found`; `invalid` for one of another user
+ * Returns the row of the stored memory that a new one says it supersedes.
+ * @param id public id of the older memory, as the field `supersedes` of the new one names it
+ * @param userId user of the new memory
+ * @throws EngineError `not_found`; `invalid` if the older memory belongs to another user
  */
 export function getReplaced(context: WriteContext, id: string, userId: string): MemoryRow {
   const older = getNamed(context, 'supersedes', id);
@@ -198,8 +200,8 @@ export function takePlace(
 /**
  * Removes the links that made a memory superseded or contradicted, because the memory was stated again. It gets back
  * the status that it had before these links.
- * @throws EngineError `conflict` if over `MAX_RELABELLED` memories of its chain are both before and after a removed
- *   link
+ * @throws EngineError `conflict` if over 500 (`MAX_RELABELLED`) memories of its chain are both before and after a
+ *   removed link
  */
 export function restate(context: WriteContext, memoryNo: number): void {
   const { store } = context;
@@ -311,7 +313,11 @@ export function refuseSecondSuccessor(context: WriteContext, older: MemoryRow, f
   }
 }
 
-/** Refuses to make a memory supersede one that superseded it. `older` is superseded by none. */
+/**
+ * Refuses to make a memory supersede one that superseded it, directly or through others of the chain.
+ * @param older memory at the live end of its chain: no other supersedes it
+ * @throws EngineError `conflict`
+ */
 function refuseCircle(
   { store }: WriteContext,
   { older, newer, field }: { readonly older: MemoryRow; readonly newer: MemoryRow; readonly field: string },

@@ -26,7 +26,9 @@ import type { WriteContext } from './write-context.ts';
 /**
  * Appends items to a log, or replaces its last items with them. A change whose `operationId` was applied before returns
  * the receipt of that time.
- * @throws EngineError what `SessionLogs.changeLog` throws
+ * @throws EngineError `conflict` if the log does not have the expected number of items or the expected last items, or
+ *   would have more than 100,000, or if `operationId` stands for another change; `invalid` to replace more than 1,000
+ *   items, several of more than 8 MiB, or items beyond the end; `storage_full` over the quota
  */
 export function changeLog(
   context: WriteContext,
@@ -103,8 +105,10 @@ export function abandonLogs(
 }
 
 /**
- * Takes one step towards erasing the items that the writers of a filter wrote into logs that match the filter: it
- * erases some of them, or first exchanges their places with items that stay. See `eraseItemsOfWriters` of the store.
+ * Takes one step towards erasing the items that the writers of a filter wrote into session logs that match the filter:
+ * it erases some of them, or first exchanges their places with items that stay. The caller repeats the call, with
+ * `progress` of the step before, until `isDone` is true.
+ * @param progress null for the first step
  */
 export function eraseItemsOfWriters(
   { store, now }: WriteContext,

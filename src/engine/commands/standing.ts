@@ -34,7 +34,8 @@ import type { WriteContext } from './write-context.ts';
 
 /**
  * Stores a standing query, and a webhook if it names a URL.
- * @throws EngineError what `Standing.createStandingQuery` throws
+ * @throws EngineError `conflict` for an id that exists, over `STANDING_LIMITS`, and with `OM_EVENTS=false`;
+ *   `storage_full` over the quota
  */
 export function createStandingQuery(
   context: WriteContext,
@@ -55,7 +56,7 @@ export function createStandingQuery(
 
 /**
  * Stores a webhook.
- * @throws EngineError what `Standing.createWebhook` throws
+ * @throws EngineError `conflict` over `STANDING_LIMITS`, and with `OM_EVENTS=false`; `storage_full` over the quota
  */
 export function createWebhook(
   context: WriteContext,
@@ -83,8 +84,11 @@ export function claimDue(
 }
 
 /**
- * Stores the memories that a comparison found to answer standing queries, and records which memories were compared.
- * @returns the number of new answers
+ * Stores the memories that a comparison found to answer standing queries, and deletes the notes of the compared
+ * memories, so that none is compared again.
+ * @param found `dueNos`: the numbers of the notes of all compared memories, which `claimDue` returned; `matches`: the
+ *   answers among them
+ * @returns the number of new answers; an answer that is stored already does not count
  */
 export function noteAnswers(
   { store, now }: WriteContext,

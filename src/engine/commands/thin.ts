@@ -33,8 +33,8 @@ export type Thinned = Pick<DeleteReceipt, 'edges' | 'revisions' | 'jobs'>;
  * links), if they are more than one commit should remove: all writes of all tenants wait for a commit. The caller
  * repeats the call until it returns undefined, and then erases the memories.
  *
- * Of the memories whose waypoint (automatic link) leads to an erased memory, the erasure links only `MAX_LINKED_ANEW`
- * again; the others get another waypoint when they change.
+ * Of the memories whose waypoint (automatic link) leads to an erased memory, the erasure links only 100
+ * (`MAX_LINKED_ANEW`) again; the others get another waypoint when they change.
  * @param memoryNos `memoryNo` of each memory
  * @returns undefined if nothing had to be removed
  */

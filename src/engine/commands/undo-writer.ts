@@ -74,8 +74,9 @@ export function undoChanges(
 }
 
 /**
- * Restores the former values of a memory. @returns `begun` if only a part of the necessary changes was written, because
- * one commit would be too large
+ * Restores the values that a memory had before the writer's changes at the end of its history.
+ * @returns `unrestored` if the memory is gone or keeps its values; `begun` if only a part of the necessary changes was
+ *   written, because one commit would be too large
  */
 function restore(
   context: WriteContext,

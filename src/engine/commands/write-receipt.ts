@@ -12,6 +12,7 @@ export interface WriteReceipt {
   readonly last: number;
 }
 
+/** Writes a receipt as the text that the API's field `token` holds: three parts with dots between them. */
 export function encodeReceipt({ storeId, first, last }: WriteReceipt): string {
   return `${storeId}.${first.toString(36)}.${last.toString(36)}`;
 }

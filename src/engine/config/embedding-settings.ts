@@ -14,6 +14,7 @@ const modelOfSector = (sector: Sector) =>
         `from OM_VEC_DIM; empty for the provider's usual model.`,
     );
 
+/** The schema of the settings of embedding, and of the caches and prices of provider calls. */
 export const EMBEDDING_SETTINGS = {
   OM_GEMINI_MODEL: z.string().default('gemini-embedding-001').describe('Model of OM_EMBEDDINGS=gemini.'),
   OM_GEMINI_BASE_URL: serviceUrl()

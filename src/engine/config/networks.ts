@@ -1,6 +1,9 @@
 import net from 'node:net';
 
-/** A network of one family: all addresses whose first `prefix` bits are those of `address`. */
+/**
+ * A network of one family: all IP addresses whose first `prefix` bits (0..32, or 0..128 for IPv6) are those of
+ * `address`.
+ */
 export interface Network {
   readonly address: string;
   readonly prefix: number;

@@ -22,10 +22,13 @@ interface CachedKey {
 
 /**
  * Tenants and keys in memory, so that a request need not read the control database. A tenant or key that another
- * process deleted or revoked may still be found for `GENERATION_LOOK_MS`.
+ * process deleted or revoked may still be found for 250 ms (`GENERATION_LOOK_MS`).
  */
 export interface AccessCache {
-  /** Lists the tenants as the control database has them at this moment, oldest first. */
+  /**
+   * Lists the tenants as the control database has them at this moment, oldest first, without those that `cairn move`
+   * took away.
+   */
   listTenants(): TenantRecord[];
   /** Finds a tenant; undefined for an unknown id. A new tenant is found at once. */
   findTenant(tenantId: string): TenantRecord | undefined;

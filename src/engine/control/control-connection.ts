@@ -41,6 +41,10 @@ const TAKE_PAUSE_MS = 100;
 /** Least time between two attempts to open a new connection, or to start a new watch of the generation (ms). */
 const RENEW_MS = 5_000;
 
+/**
+ * One use of the thread's connection to the control schema. Statements of the control database, of shared counters and
+ * of a move take turns on it.
+ */
 export interface ControlConnection {
   readonly catalog: Catalog;
   /**
@@ -48,9 +52,10 @@ export interface ControlConnection {
    */
   readonly query: StatementContext['query'];
   /**
-   * Runs `work` in one transaction.
+   * Runs `work` in one transaction, and rolls it back if `work` throws.
    * @param begin statements that begin the transaction; the last one returns `pg_current_xact_id()` as text
-   * @throws EngineError as `inWrite`; whatever `work` throws
+   * @throws EngineError `unavailable` if a lock was not free in time, the session was lost before the commit, or it
+   *   cannot be found out whether the transaction committed; whatever `work` throws
    */
   write<T>(begin: string, work: () => T): T;
   /** Runs `work` on one snapshot of the database, or in the open transaction if there is one. */

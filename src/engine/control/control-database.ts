@@ -35,6 +35,7 @@ export const KEY_LIMITS = {
   revoked: 1_000,
 } as const;
 
+/** A tenant as the control database lists it. */
 export interface TenantRecord {
   readonly id: string;
   /** Time the tenant was created, Unix ms. */
@@ -115,12 +116,13 @@ export interface Sessions {
    * Opens a session. It ends after 12 hours, or earlier, when its key or token is no longer valid. A key has at most 50
    * sessions: a further one ends the oldest.
    * @returns the secret of the session, which is stored only as a hash, and when it ends (Unix ms)
-   * @throws EngineError `rate_limited` beyond 30 sessions of one key within a minute
+   * @throws EngineError `rate_limited` beyond 30 sessions of one key within a minute, counted in this process alone
    */
   open(holder: Holder): { readonly secret: string; readonly expiresAt: number };
   /**
    * Returns the caller of a session by the session's secret; undefined if the session has ended or never existed, or if
-   * its key or token is no longer valid.
+   * its key or token is no longer valid. With PostgreSQL, a session that another process ended may be found for another
+   * second.
    */
   find(secret: string): Holder | undefined;
   /** Ends a session; does nothing for an unknown secret. */

@@ -95,6 +95,7 @@ function migrated(db: Database.Database, file: string): Database.Database {
   }
 }
 
+/** A row of `tenants`: the tenant's id, and the time at which it was created (Unix ms). */
 export interface TenantRow {
   readonly id: string;
   readonly created_at: number;

@@ -30,7 +30,11 @@ export function counterPlaceOf({ OM_DATABASE_URL: database, paths }: Config, fil
   return { database, name: file.slice(paths.control.length - 'control.sqlite'.length, -'.sqlite'.length) };
 }
 
-/** Opens counters, and makes them if they do not exist. Throws what `CounterFile.write` throws. */
+/**
+ * Opens counters, and makes them if they do not exist.
+ * @throws EngineError `unavailable` for a locked file or a database that does not answer; `storage_full` for a full
+ *   disk
+ */
 export function openCounterFile<Name extends string>(
   place: CounterPlace,
   tables: CounterTables<Name>,

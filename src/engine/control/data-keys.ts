@@ -169,8 +169,8 @@ export function takeNextKey(db: Database.Database, owner: string): void {
 }
 
 /**
- * Wraps all data keys again, with the master key `to` instead of the master key `from`. Throws what `listDataKeys`
- * throws.
+ * Wraps all data keys again, with the master key `to` instead of the master key `from`, in one transaction.
+ * @throws EngineError `unprocessable`, with nothing changed, if another master key than `from` wrapped one of them
  */
 export function rewrapKeys(db: Database.Database, from: Uint8Array, to: Uint8Array): void {
   const update = db.prepare('UPDATE data_keys SET wrapped = ?, next_wrapped = ?, master_id = ? WHERE owner = ?');

@@ -16,7 +16,10 @@ interface FederationServer {
   readonly remoteTenant: string | null;
 }
 
-/** A server with the key with which it is called. The key is null for a server that answers without one. */
+/**
+ * A server with the key with which it is called: `key` is the plain API key, null for a server that answers without
+ * one.
+ */
 export interface FederationAccess extends FederationServer {
   readonly key: string | null;
 }

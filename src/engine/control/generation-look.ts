@@ -8,6 +8,10 @@ import type { ControlFile } from './control-file.ts';
  */
 export const GENERATION_LOOK_MS = 250;
 
+/**
+ * Tells the owner of cached data whether the control database has changed since the data was read. Each cache has its
+ * own.
+ */
 export interface GenerationLook {
   /** Runs `work` on one snapshot of the control database, and remembers the value of the generation counter there. */
   read<T>(work: () => T): T;

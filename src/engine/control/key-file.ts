@@ -9,7 +9,8 @@ import { fingerprintOf, unwrapKey, wrapKey } from './wrapped-key.ts';
 /**
  * Returns the wrapped data key of a tenant as a text to be kept beside a backup; the text is useless without the master
  * key. Returns null if the data folder is not encrypted.
- * @throws EngineError what `lookUp` throws
+ * @throws EngineError `not_found` if the tenant has no data key; `unprocessable` if a change of the key was
+ *   interrupted, or another master key wrapped it
  */
 export function exportWrappedKey(settings: KeySettings, tenant: string): string | null {
   const { masterKey } = settings;

@@ -15,7 +15,8 @@ const BEGIN_WRITE = `BEGIN; SET LOCAL lock_timeout = '5s';
 
 /**
  * Opens the control database in PostgreSQL, and makes its schema if it is missing.
- * @throws EngineError as `openControlConnection`
+ * @throws EngineError `forbidden` if the role may not make the schema; `unavailable` if the database does not answer;
+ *   the errors of `migrateSchema`
  */
 export function openPostgresControl(database: string): ControlFile {
   const connection = openControlConnection(database);

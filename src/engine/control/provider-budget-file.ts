@@ -14,7 +14,10 @@ import type { CounterFile, CounterPlace, Prepared } from './counters.ts';
 /** The prepared statements of the file by name. They are valid only inside the `write` or `note` that passes them. */
 export type BudgetStatements = Prepared<keyof typeof STATEMENTS>;
 
-/** Opens the file of a provider's budget, and makes it if it is absent. Throws what `CounterFile.write` does. */
+/**
+ * Opens the file of a provider's budget, and makes it if it is absent.
+ * @throws EngineError `unavailable` for a locked file; `storage_full` for a full disk
+ */
 export function openBudgetFile(place: CounterPlace): CounterFile<keyof typeof STATEMENTS> {
   return openCounterFile(place, { schema: SCHEMA, statements: STATEMENTS });
 }

@@ -84,6 +84,7 @@ export interface ProviderPermit {
  */
 export type WaitReason = 'budget' | 'gap' | 'told' | 'pause' | 'breaker';
 
+/** Limits of a provider's budget, which the settings give, and what the budget works with. */
 export interface BudgetOptions extends MinuteLimits {
   /** Where the calls are counted. Every process that is to share the budget gives the same value. */
   readonly file: CounterPlace;
@@ -116,7 +117,10 @@ type Verdict =
   /** The call fails with `rate_limited`; it may be tried again after `ms`. */
   | { readonly kind: 'put_off'; readonly reason: WaitReason; readonly ms: number };
 
-/** Opens the budget, and makes its file if it is absent. Throws SQLite's errors as `storageError` translates them. */
+/**
+ * Opens the budget, and makes its file if it is absent. The caller must close it.
+ * @throws EngineError `unavailable` for a locked file; `storage_full` for a full disk
+ */
 export function openProviderBudget(options: BudgetOptions): ProviderBudget {
   const { clock, onHeldBack, role = 'embedding provider' } = options;
   const shared = openBudgetFile(options.file);

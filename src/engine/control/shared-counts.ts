@@ -16,7 +16,8 @@ const BEGIN = `BEGIN; SET LOCAL synchronous_commit = off; SET LOCAL lock_timeout
 /**
  * Opens counters in PostgreSQL, and makes them if they do not exist.
  * @param texts the SQL of each statement by its name
- * @throws EngineError as `openControlConnection`
+ * @throws EngineError `forbidden` if the role may not make the schema; `conflict` while `cairn move` uses the database;
+ *   `unavailable` if the database does not answer; the errors of `migrateSchema`
  */
 export function openSharedCounts<Name extends string>(
   { database, name }: SharedCounts,

@@ -5,6 +5,7 @@ import type { DispatchLedger, StepQueues } from './dispatch-ports.ts';
 import type { Lane } from './lanes.ts';
 import type { LedgerGuard } from './ledger-guard.ts';
 
+/** What a dispatcher works with: the ledgers that it reads, and the queues that it fills. */
 export interface DispatcherOptions {
   readonly ledger: DispatchLedger;
   readonly queues: StepQueues;

@@ -17,14 +17,21 @@ export interface StepQueues {
   lead(): Promise<void>;
   /** Whether some dispatcher leads. */
   haveLeader(): Promise<boolean>;
-  /** Whether a worker has checked within the last minute that the job scheduler of periodic upkeep is in Redis. */
+  /**
+   * Whether a worker has checked within the last minute that Redis still has the job scheduler, which queues the
+   * periodic upkeep. True also during the first minute of queues that were just made, since no worker can have checked
+   * yet.
+   */
   areMaintained(): Promise<boolean>;
   /** Whether the connection to the queues is up. */
   isUp(): boolean;
   close(): Promise<void>;
 }
 
-/** Numbers of jobs in a queue that no worker has picked up yet. */
+/**
+ * Numbers of jobs in a queue that no worker has picked up yet: those for interactive adds, which are picked up first,
+ * and those for bulk adds.
+ */
 export interface WaitingJobs {
   readonly interactive: number;
   readonly bulk: number;

@@ -2,7 +2,7 @@ import { QUEUED_STEPS, type QueuedStep } from '../jobs.ts';
 import type { WaitingJobs } from './dispatch-ports.ts';
 
 /**
- * A lane: the ledger rows (jobs) of one kind, interactive or bulk, that are due at one step, and the tenants that have
+ * A lane: for one step, the due ledger rows (jobs) of interactive adds or those of bulk adds, and the tenants that have
  * them.
  */
 export interface Lane {

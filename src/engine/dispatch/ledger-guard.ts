@@ -13,6 +13,10 @@ export interface LedgerGuard {
   setAside(tenant: string, error: unknown): void;
 }
 
+/**
+ * Creates the guard of one dispatcher. It counts each failure in the metric of failed dispatches, and logs the first of
+ * a series of failures of one tenant.
+ */
 export function createLedgerGuard({ metrics, logger }: { metrics: Metrics; logger: Logger }): LedgerGuard {
   /** Tenants whose ledger failed at the last attempt. Only the first failure is logged, until an attempt succeeds. */
   const unusable = new Set<string>();

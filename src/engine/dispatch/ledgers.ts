@@ -25,7 +25,10 @@ interface LedgerOptions {
   readonly embedsHere: boolean;
 }
 
-/** The writes of a dispatcher to a tenant's ledger, in the API or in a worker. */
+/**
+ * The changes that a dispatcher makes to a tenant's ledger, as in `DispatchLedger`, but with the path of the tenant's
+ * file in place of its id.
+ */
 interface LedgerWriter {
   take(path: string, options: WantedHandout): Promise<Handout | TooFew | undefined>;
   giveBack(path: string, jobNos: readonly number[]): Promise<void>;
@@ -34,7 +37,9 @@ interface LedgerWriter {
 }
 
 /**
- * Makes the access to the ledgers for a dispatcher in a process that serves the API. It marks rows through the writer.
+ * Makes the access to the tenants' ledgers (tables of jobs) for a dispatcher in a process that serves the API. It reads
+ * on the lookout's connections; the writer thread makes its changes, which mark rows as handed out to a queue or remove
+ * such marks.
  */
 export function ledgerOverWriter({ writer, ...options }: LedgerOptions & { readonly writer: Writer }): DispatchLedger {
   return createLedger(options, {
@@ -45,7 +50,11 @@ export function ledgerOverWriter({ writer, ...options }: LedgerOptions & { reado
   });
 }
 
-/** Makes the access to the ledgers for a dispatcher in a worker process. It marks rows on connections of its own. */
+/**
+ * Makes the access to the tenants' ledgers (tables of jobs) for a dispatcher in a worker process. It marks rows as
+ * handed out to a queue, and removes such marks, on connections of its own.
+ * @param leaseMs time for which a claim of a job holds (ms); jobs with an older one are made due again
+ */
 export function ledgerOverStores({
   pool,
   leaseMs,
@@ -66,8 +75,9 @@ export function ledgerOverStores({
 }
 
 /**
- * Creates the access to the tenants' ledgers for a dispatcher. It reads before it takes or forgets rows, since finding
- * no rows then needs no write lock. A tenant that was erased has no rows.
+ * Creates the access to the tenants' ledgers for a dispatcher. It reads before it takes rows or removes their marks,
+ * since finding no rows then needs no write lock. For a tenant that was erased, each call finds no rows and does
+ * nothing.
  */
 function createLedger({ control, lookout, clock, embedsHere }: LedgerOptions, writer: LedgerWriter): DispatchLedger {
   const pathOf = (tenant: string) => control.findTenantPath(tenant);

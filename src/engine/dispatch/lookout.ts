@@ -36,6 +36,7 @@ export interface Look {
   readonly isComplete: boolean;
 }
 
+/** What a lookout needs to read tenants' ledgers. */
 export interface LookoutOptions {
   /** Greatest number of connections that stay open between two calls. */
   readonly openMost: number;
@@ -75,6 +76,7 @@ export const MAX_OPENINGS = 16;
  */
 const STAMPS_AT_ONCE = 64;
 
+/** Creates a lookout, which opens no file before its first call. The caller must close it. */
 export function createLookout({ leaseMs, clock, stamps = STAMPS_OF_FILES, ...options }: LookoutOptions): Lookout {
   const { stores, storeOf } = createStores(options);
   const seen = new Map<string, FileSight>();

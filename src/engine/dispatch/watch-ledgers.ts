@@ -22,6 +22,7 @@ const LOOK_EVERY_MS = 500;
 /** Time between two checks while files that changed are left to read (ms). */
 const LOOK_ON_MS = 100;
 
+/** Creates the watch of one dispatcher. Its first check is due at once, and then one each half second. */
 export function createLedgerWatch(parts: DispatchParts): LedgerWatch {
   const { ledger, queues, guard, lanes, metrics, logger, leads, hint } = parts;
   let lookAt = 0;

@@ -11,9 +11,9 @@ import { forEachLine } from './text-lines.ts';
  */
 export interface Boundaries {
   /**
-   * Returns how well the text may be cut at an offset (the strength of the line that starts there, of `line-marks.ts`):
-   * from `TIED` (1), not at all, to `SECTION + 5` (11), before a heading of level 1. It is 0 inside a line and at the
-   * end of the text.
+   * Returns how well the text may be cut before the line that starts at an offset, from 1 (not at all, as the line
+   * belongs to the one before) over 3 (an inner list item or table row) and 5 (a paragraph) to 11 (a heading of level
+   * 1). It is 0 inside a line and at the end of the text. The steps are the constants of line-marks.ts.
    */
   strength(offset: number): number;
   /** Returns the level of the heading that starts at the offset, 1..6; 0 if no heading starts there. */

@@ -31,7 +31,8 @@ interface Cut {
 export interface Cutter {
   /**
    * Cuts the next chunk, which repeats the text from `start` to `own` and continues with new text. It starts at `own`
-   * instead, without repeated text, if the code block or table row that follows would not fit otherwise.
+   * instead, without repeated text, if with that text no new text would fit, or if the code block or table row that
+   * follows would not fit whole.
    * @param start offset at which the repeated text begins; `own` for none
    * @param own end of the last chunk, at which the new text begins; before the end of the text
    */

@@ -36,9 +36,9 @@ const SENTENCE_FILL = 3 / 4;
 /** A chunk may end between words only if its new text fills at least this share of the tokens that it may have. */
 const WORD_FILL = 7 / 8;
 /**
- * Least share of its possible tokens that a chunk's new text must fill before the chunk may end at a line, by the
- * line's strength (line-marks.ts). A line that is tied to the one before never ends a chunk; a wrapped line does so
- * only where a sentence or a word starts.
+ * Least share (0..1) of its possible tokens that a chunk's new text must fill before the chunk may end at a line, by
+ * how well the text may be cut before that line (1..11). A line that is tied to the one before never ends a chunk; a
+ * wrapped line does so only where a sentence or a word starts.
  */
 const MIN_FILLS: ReadonlyMap<number, number> = new Map([
   [LINE, 2 / 3],
@@ -47,6 +47,11 @@ const MIN_FILLS: ReadonlyMap<number, number> = new Map([
   ...[0, 1, 2, 3, 4, 5].map((outer) => [SECTION + outer, SECTION_FILL] as const),
 ]);
 
+/**
+ * Creates the function that finds where a chunk of one text ends. In this order it prefers the line at which the text
+ * may best be cut, the last sentence, the last word and the last character, the first three only if the chunk is full
+ * enough there.
+ */
 export function createChunkEndFinder(text: string, boundaries: Boundaries, estimate: TokenEstimate): ChunkEndFinder {
   return (start, own, limit, fits) => {
     const cutWhole = boundaries.wholeAround(limit);

@@ -12,6 +12,11 @@ import type { TokenEstimate } from './token-estimate.ts';
  */
 export type OverlapFinder = (start: number, reach: number, end: number) => number;
 
+/**
+ * Creates the function that finds where the overlap of two chunks of one text begins. In this order it prefers the line
+ * at which the text may best be cut, the first sentence, the first word and the last place between two characters, and
+ * never begins before a heading or inside of a table row or code block.
+ */
 export function createOverlapFinder(text: string, boundaries: Boundaries, estimate: TokenEstimate): OverlapFinder {
   return (start, reach, end) => {
     const whole = wholeWithin(boundaries, reach, start, end);
@@ -27,8 +32,9 @@ export function createOverlapFinder(text: string, boundaries: Boundaries, estima
   };
 
   /**
-   * Returns the start of the line with the highest strength (line-marks.ts) from `from` to `to`, both included, and
-   * before `end`; of equally strong lines the first. Returns undefined if no line is at least as strong as `LINE`.
+   * Returns the start of the line before which the text may best be cut, from `from` to `to`, both included, and before
+   * `end`; of several equally good lines the first. Returns undefined if every line there is tied to the one before or
+   * continues it.
    */
   function firstLine(start: number, from: number, to: number, end: number): number | undefined {
     let best: number | undefined;

@@ -7,6 +7,7 @@ import { firstVisible } from './cut-points.ts';
 import { headingText } from './outline.ts';
 import type { TextKind } from './parsed-document.ts';
 
+/** How a text is cut into chunks. */
 export interface ChunkOptions {
   /** Greatest number of tokens in a chunk, including the text that it repeats of the chunk before; at least 64. */
   readonly sizeTokens: number;
@@ -15,7 +16,7 @@ export interface ChunkOptions {
    * of `sizeTokens`.
    */
   readonly overlapTokens: number;
-  /** Kind of the text, which determines the rules by which its boundaries are found. */
+  /** Kind of the text, which determines the rules by which its lines and headings are recognised. */
   readonly kind: TextKind;
   /** Starts of the text's pages, in order. For a text without pages it is empty, and chunks have no page numbers. */
   readonly pages: readonly PageStart[];

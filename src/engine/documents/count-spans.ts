@@ -11,8 +11,8 @@ export type SpanCounter = (start: number, end: number) => number;
  * not whole stretches, are counted again. That saves an eighth of the time of cutting.
  *
  * The sums are exact, since a stretch ends after a run of letters: the tokenizer's pattern takes such a run whole and
- * does not depend on what follows or precedes it. A part shorter than two stretches, or one that contains no whole
- * stretch, is counted by itself.
+ * does not depend on what follows or precedes it. A part shorter than 512 UTF-16 code units, or one that contains no
+ * whole stretch, is counted by itself.
  */
 export function spanCounterOf(text: string, countTokens: TokenCounter): SpanCounter {
   /**

@@ -62,19 +62,20 @@ const CACHED_CHARACTERS = 8_000_000;
 /** Greatest length of an ASCII piece (such as a word) whose token count is cached, in characters. */
 const KEPT_LONGEST = 32;
 /**
- * Greatest length of a run of characters that is passed to the tokenizer undivided, in characters, since the tokenizer
- * takes quadratic time.
+ * Length in UTF-16 code units of a part of a run (`RUN`) after which the text is cut, since the tokenizer takes time
+ * quadratic in the length of a run.
  */
 const LONGEST_RUN = 256;
 /**
- * Matches runs of letters, digits, blanks or other characters, in parts of at most 256 code points. Parts of digits
- * have at most 255, a multiple of three, since the tokenizer splits digits into threes.
+ * Matches runs of letters, blanks or other characters, in parts of at most 256 code points. Digits are matched in parts
+ * of at most 255: they are shorter than `LONGEST_RUN`, so no cut is made after them.
  */
 const RUN = /\p{L}{1,256}|\p{N}{1,255}|\s{1,256}|[^\p{L}\p{N}\s]{1,256}/gu;
 
 /**
- * Cuts a text into parts that the tokenizer counts fast, in order: a long run is cut after each 256 characters. A text
- * without long runs is a single part.
+ * Cuts a text into parts that the tokenizer counts fast, in order. A run of letters, of blanks or of signs is cut after
+ * each 256 code points. Runs of digits are not cut, since the tokenizer itself splits them into threes. A text without
+ * long runs (`hasLongRun`) is a single part.
  */
 function partsOf(text: string): readonly string[] {
   if (!hasLongRun(text)) return [text];

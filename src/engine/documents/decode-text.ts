@@ -4,6 +4,7 @@ import { DocumentError } from './document-error.ts';
 import { guessEncoding } from './guess-encoding.ts';
 import { detectUnicode } from './unicode-encoding.ts';
 
+/** The text of a file, and what its decoding has changed. */
 export interface DecodedText {
   /** Well-formed Unicode without a byte order mark and without control characters except tabs; lines end with \n. */
   readonly text: string;
@@ -14,8 +15,9 @@ export interface DecodedText {
 }
 
 /**
- * Greatest share of a text that may be lost in decoding: of the characters, those that became U+FFFD, or broken UTF-8
- * sequences for each byte. Above it, the encoding counts as wrong.
+ * Greatest share (0..1) of a text that may be lost in decoding; above it, the encoding counts as wrong. In a declared
+ * encoding, the share of the text's code units that became U+FFFD counts; in damaged UTF-8, the number of broken
+ * sequences divided by the number of bytes.
  */
 const MAX_LOST = 0.05;
 /**
@@ -36,10 +38,10 @@ const CONVINCING_SEQUENCES = 20;
 
 /**
  * Decodes the text of a file in any encoding. The first rule of this list that applies decides: a byte order mark; zero
- * bytes as in UTF-16 or UTF-32; ASCII; valid UTF-8 that is declared as UTF-8, as windows-1252 or not at all; the
- * declared encoding, if at most 5 % of the text is lost in it; nearly valid UTF-8; the encoding in which the text reads
- * like a language (`guessEncoding`); damaged UTF-8. A text whose encoding is not clear is refused, since a wrong guess
- * would be stored permanently.
+ * bytes as in UTF-16 or UTF-32; ASCII; kana in the escape sequences of ISO-2022-JP; valid UTF-8 that is declared as
+ * UTF-8, as windows-1252 or not at all; the declared encoding, if at most 5 % of the text is lost in it; nearly valid
+ * UTF-8; the encoding in which the text reads like a language (`guessEncoding`); damaged UTF-8. A text whose encoding
+ * is not clear is refused, since a wrong guess would be stored permanently.
  * @param charset the declared encoding under any of its names; null for none
  * @throws DocumentError `unsupported_encoding` if the declared name is unknown, or if the encoding cannot be determined
  */

@@ -1,6 +1,9 @@
 /** Number of bytes at the start of a text that are examined. */
 const JUDGED_BYTES = 65_536;
-/** Least number of letters beyond ASCII for a guess; fewer letters prove nothing. */
+/**
+ * Least number of letters of a script other than Latin for a guess; fewer letters prove nothing. Latin scripts have no
+ * such limit: for them the confidence of chardet decides.
+ */
 const FEWEST_LETTERS = 24;
 /**
  * Greatest share of misplaced characters among the characters beyond ASCII: characters that the language of the decoded

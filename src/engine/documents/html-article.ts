@@ -6,7 +6,7 @@ import { isElement, nodesBelow, type HtmlDocument, type HtmlElement, type HtmlNo
  * Finds the main content of a page, without navigation, footers and banners. Readability (the library) finds articles.
  * If it finds none, or one with less than a third of the letters of the page's main part (as in documentation, tables
  * and indexes), the main part is returned: the `main` element if it has at least a third of the letters, else the body.
- * Readability is not used for pages that nest too deep.
+ * Readability is not used for a page whose nodes have depths of more than 200,000 together (`MAX_DEPTHS`).
  * @param document must have no hidden content (`dropUnseen`); navigation, footers and banners are removed from it
  * @returns `article`: an element of the document, or one outside of it; `omissions`: one entry with the number of
  *   characters left out, or an empty list

@@ -3,8 +3,8 @@ import { DocumentError } from './document-error.ts';
 import { PARSE_LIMITS } from './parsed-document.ts';
 
 /**
- * The members of a DOM node that are used here. The program is compiled without the browser's types; with them, code
- * that uses `window` would compile, too.
+ * The members of a DOM node that are used here. They have the meaning that the DOM standard gives them. The program is
+ * compiled without the browser's types; with them, code that uses `window` would compile, too.
  */
 export interface HtmlNode {
   readonly nodeType: number;
@@ -17,6 +17,7 @@ export interface HtmlNode {
   cloneNode(deep: boolean): this;
 }
 
+/** The members of a DOM element that are used here. */
 export interface HtmlElement extends HtmlNode {
   readonly localName: string;
   getAttribute(name: string): string | null;
@@ -30,6 +31,7 @@ export interface HtmlElement extends HtmlNode {
   remove(): void;
 }
 
+/** The members of a DOM document that are used here. */
 export interface HtmlDocument extends HtmlElement {
   /** The root element `html`. */
   readonly documentElement: HtmlElement;
@@ -42,7 +44,7 @@ export interface HtmlDocument extends HtmlElement {
  * Parses an HTML page, or a part of one, into a tree with `html` and `body`. Each run of blanks becomes one space, as
  * in browsers, but not in `pre`, scripts, styles and `textarea`. The limits are checked before any step that takes more
  * than linear time.
- * @throws DocumentError `document_too_large` over `PARSE_LIMITS.htmlBytes` (5 Mi) UTF-16 code units;
+ * @throws DocumentError `document_too_large` over `PARSE_LIMITS.htmlBytes` (5,242,880) UTF-16 code units;
  *   `document_too_complex` over `PARSE_LIMITS.htmlElements`, `PARSE_LIMITS.htmlAttributes`,
  *   `PARSE_LIMITS.htmlElementAttributes` or `PARSE_LIMITS.depth`
  */
@@ -89,6 +91,7 @@ export function childrenOf(element: HtmlElement): HtmlNode[] {
   return children;
 }
 
+/** Creates the error `document_too_large` for a page over `PARSE_LIMITS.htmlBytes`. */
 export function pageTooLarge(): DocumentError {
   return new DocumentError(
     'document_too_large',

@@ -42,7 +42,8 @@ interface Fence {
 
 /**
  * Writes the mark of each line of a Markdown text, and lists the spans that should not be cut.
- * @param marks receives a mark of `line-marks.ts` at the start offset of each line; all its bytes must be 0 before
+ * @param marks receives at the start offset of each line one byte, which says how well the text may be cut there and
+ *   whether the line is tied to the one before (line-marks.ts); all its bytes must be 0 before
  * @param wholes an empty list, which receives fenced code and table rows, in order
  */
 export function scanMarkdown(text: string, marks: Uint8Array, wholes: SpanList): void {

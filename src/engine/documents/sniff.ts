@@ -30,7 +30,8 @@ export interface SniffedFile {
  * A file without bytes has its declared format, else that of its extension, else `text`. Binary data of no known format
  * is accepted if its media type or extension is that of PDF, Office or EPUB, and so is a file of older Office versions
  * with those of a newer one: the parser then reports what is wrong. Other binary data is refused.
- * @returns null for a zip archive without a declared format, whose format only its directory shows (`sniffZip`)
+ * @returns null for a zip archive if neither its media type nor its extension names a format of zip archives and its
+ *   first bytes are not those of an EPUB: only its directory then shows the format (`sniffZip`)
  * @throws DocumentError `unsupported_document` for a contradiction and for a format that is not supported; the message
  *   names both formats and the supported ones
  */

@@ -10,8 +10,8 @@ const JUDGED_BYTES = 65_536;
 /** Least number of zero bytes in UTF-16, and least number of ordinary characters; a single one may be an error. */
 const FEWEST_ZEROS = 2;
 /**
- * Least share of ordinary characters (blanks, line ends, digits and full stops) in a text. In any script they have a
- * larger share.
+ * Least share of ordinary characters (printable ASCII, tabs, line ends, and the blank, comma and full stop of Chinese
+ * and Japanese) in a text. Texts in any script have more of them.
  */
 const MIN_ORDINARY = 0.01;
 /** Greatest share of control characters and other characters that no text has. */
@@ -67,8 +67,9 @@ const MAX_STREWN = 0.25;
 const MIN_ASCII = 0.75;
 
 /**
- * Finds the byte order of UTF-16 in which a text has the blanks, line ends, digits and full stops that every text has.
- * Returns undefined if that is so in neither order, or in both equally.
+ * Finds the byte order of UTF-16 in which a text has at least twice as many ordinary characters (ASCII and Chinese
+ * punctuation) as in the other. Returns undefined if that is so in neither order, if there are too few of them
+ * (`MIN_ORDINARY`), or if the text has characters that no text has.
  */
 function utf16Order(bytes: Uint8Array): UnicodeEncoding | undefined {
   const whole = bytes.subarray(0, bytes.length & ~1);

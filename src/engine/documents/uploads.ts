@@ -218,7 +218,7 @@ export function resealUploads(tenantPath: string, from: FileKey | null, to: File
   return changed;
 }
 
-/** Counts a tenant's waiting files: the encrypted ones (`sealed`) and the unencrypted ones (`clear`). */
+/** Counts the waiting files in a tenant's folder: the encrypted ones (`sealed`) and the unencrypted ones (`clear`). */
 export function countUploads(tenantPath: string): { readonly sealed: number; readonly clear: number } {
   const folder = uploadsFolder(tenantPath);
   const names = listNames(folder).filter((name) => NAME.test(name));
@@ -226,7 +226,9 @@ export function countUploads(tenantPath: string): { readonly sealed: number; rea
   return { sealed, clear: names.length - sealed };
 }
 
-/** Tells whether a waiting file exists. */
+/**
+ * Tells whether a waiting file exists in the tenant's folder. Files that wait in rows of PostgreSQL are not looked for.
+ */
 export function hasUpload(tenantPath: string, name: string): boolean {
   return fs.existsSync(path.join(uploadsFolder(tenantPath), name));
 }

@@ -21,7 +21,8 @@ const MAX_LABEL = 100;
  * included, and at most 32 relations are returned.
  * @param stated entities that the caller gave; they are kept with their types, whatever the model says
  * @returns null if the reply is not the JSON that the prompt demands
- * @throws EngineError as `LanguageModel.complete` does
+ * @throws EngineError of `LanguageModel.complete`: `rate_limited`, `unavailable`, `conflict`, or `invalid` if the model
+ *   declines
  */
 export async function extractByModel(
   model: LanguageModel,

@@ -76,17 +76,18 @@ export function extractGraph(text: string, stated: readonly string[], mode: Enti
 
 /** Length of the beginning of a query that is searched for names, in UTF-16 code units. */
 const MAX_QUERY = 1_024;
-/** Greatest number of names that are looked up for one query. */
+/** Greatest number of possible names that are returned for one query; each is looked up in the graph of names. */
 const MAX_NAMES = 100;
 const LONGEST_NAME_WORDS = 3;
 const LONGEST_CJK_NAME = 4;
 const HANDLE = /[@#][\p{L}\p{N}_-]+/gu;
 
 /**
- * Returns everything in a query that may be a name, folded, each once, at most 100 (`MAX_NAMES`): well-known names of
- * the built-in lexicon under their stored spelling, words that are written as a name, and each run of up to three words
- * that neither begins nor ends with a stop word, since people often type names without capitals. In scripts without
- * spaces these runs have two to four characters.
+ * Returns the possible names in the first 1,024 code units of a query, folded, each once, at most 100 (`MAX_NAMES`).
+ * The order of this list is the order of the result. First come well-known names of the built-in lexicon under their
+ * stored spelling; then identifiers (paths, addresses, words of code) and handles (`@ada`, `#release`); then each run
+ * of up to three words that neither begins nor ends with a stop word, since people often type names without capitals.
+ * In scripts without spaces these runs have two to four characters.
  */
 export function possibleNames(query: string): string[] {
   const bounded = query.slice(0, MAX_QUERY);

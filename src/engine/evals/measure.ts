@@ -2,7 +2,7 @@
 import { words } from '../text/words.ts';
 import type { EvalItem, EvalOutcome, EvalScores } from '../types.ts';
 
-/** A hit, with the fields by which it is judged. */
+/** A hit of an answer, with the fields by which it is judged: the public id of the memory, its title and its text. */
 export interface JudgedHit {
   readonly id: string;
   readonly title: string;
@@ -10,8 +10,8 @@ export interface JudgedHit {
 }
 
 /**
- * Scores of the answer to one item of an evaluation set. `precision` is the share of hits that contain an expected
- * entry; null if there are no hits.
+ * Scores of the answer to one item of an evaluation set. `precision` is the share (0..1) of hits that contain an
+ * expected entry: 0 for hits of an item that expects nothing, null if there are no hits.
  */
 export interface Judged extends EvalOutcome {
   readonly item: Pick<EvalItem, 'expected'>;
@@ -43,8 +43,10 @@ export function judge(item: EvalItem, place: number, hits: readonly JudgedHit[],
 }
 
 /**
- * Averages the scores of one run of an evaluation set. `recall` averages the items that expect something,
- * `rightlyEmpty` those that expect nothing; each mean is null if there are no such items.
+ * Averages the scores of one run of an evaluation set. `recall` is the mean, over the items that expect something, of
+ * the share of expected entries that were found; `precision` is the mean over those of these items that have hits;
+ * `rightlyEmpty` is the share of the items that expect nothing which got no hits. Each is 0..1, and null if there are
+ * no such items. `forbidden` counts the items with a forbidden hit; `p95Ms` is 0 for a run without items.
  */
 export function scoresOf(judged: readonly Judged[]): EvalScores {
   const asking = judged.filter(({ item }) => item.expected.length > 0);

@@ -16,10 +16,15 @@ export interface PrivacyGuard {
   /**
    * Screens the fields of a memory, a patch or a document. If the policy marks a kind of value that was found,
    * `metadata.sensitive` names this kind, even for a patch that has no metadata.
-   * @throws EngineError `unprocessable` for values that the policy refuses; the errors of `TextAnalyzer.find`
+   * @throws EngineError `unprocessable` for values that the policy refuses; `unavailable` while the external analyzer
+   *   cannot be reached and `OM_PII_FAIL` is `refuse`
    */
   fields<T extends ScreenedFields>(fields: T): Promise<{ readonly fields: T; readonly report: ScreenReport }>;
-  /** Screens the text and the fields of a parsed document. Throws the errors of `fields`. */
+  /**
+   * Screens the text and the fields of a parsed document.
+   * @throws EngineError `unprocessable` for values that the policy refuses; `unavailable` while the external analyzer
+   *   cannot be reached and `OM_PII_FAIL` is `refuse`
+   */
   document(parsed: ParseResult): Promise<ParseResult>;
 }
 

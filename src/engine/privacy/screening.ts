@@ -38,7 +38,11 @@ export interface Screening {
    *   only
    */
   screen(field: string, text: string, context?: string): Promise<string>;
-  /** Finds the sensitive values of a field, by rising `start` and without overlaps, and changes nothing. */
+  /**
+   * Finds the sensitive values of a field, by rising `start` and without overlaps, and changes nothing. Fields of
+   * natural language are also sent to the external analyzer, if there is one and the policy screens personal values.
+   * @throws EngineError `unavailable` while the external analyzer cannot be reached and `OM_PII_FAIL` is `refuse`
+   */
   find(field: string, text: string): Promise<SensitiveSpan[]>;
   /**
    * Counts spans that `find` returned for a field, and returns the field's text with those values redacted whose group
@@ -46,6 +50,9 @@ export interface Screening {
    * @throws EngineError `unprocessable` if the policy refuses the kind of one of the spans
    */
   apply(field: string, text: string, spans: readonly SensitiveSpan[]): string;
+  /**
+   * Returns what this screening has done so far: the number of redacted values by kind, and the kinds that were marked.
+   */
   report(): ScreenReport;
   /** Returns the kinds for which this screening has refused a field; empty if it has refused none. */
   refused(): ReadonlySet<SensitiveKind>;

@@ -5,6 +5,9 @@ import type { Store } from '../store/open-store.ts';
 import { estimateTokens } from '../text/tokens.ts';
 import type { EmbeddingGatherer } from './embedding-gatherer.ts';
 
+/**
+ * What `embedTexts` uses: the tenant's file as the cache of vectors, and the embedder with the gatherer of its calls.
+ */
 export interface EmbedTextsContext {
   /** Connection to the tenant's file, in which vectors of equal texts are looked up. */
   readonly store: Store;
@@ -14,6 +17,7 @@ export interface EmbedTextsContext {
   readonly gatherer: EmbeddingGatherer;
 }
 
+/** The vectors of the texts of one memory, and how many of them came from the file. */
 export interface EmbeddedTexts {
   /** One vector per text, in order. */
   readonly embeddings: Float32Array[];
@@ -22,7 +26,10 @@ export interface EmbeddedTexts {
    * is false.
    */
   readonly textHashes: Buffer[] | null;
-  /** Number of different texts that were embedded, as the file had no vectors of them. */
+  /**
+   * Number of different texts that were embedded because the file had no vectors of them; 0 if `Embedder.cacheable` is
+   * false, since then no vectors are looked up.
+   */
   readonly misses: number;
   /** Number of texts whose vectors were found in the file; a text that is given twice counts twice. */
   readonly hits: number;
@@ -36,7 +43,9 @@ export interface EmbeddedTexts {
 /**
  * Embeds the texts of one memory. If the embedder is cacheable, a text whose vector by this model is already in the
  * file is not embedded again. Concurrent calls for several memories share provider calls, and each fails separately.
- * The file is read before anything is awaited. Throws what the gatherer throws.
+ * The file is read before anything is awaited.
+ * @throws EngineError `invalid` if the provider refuses one of the texts; `rate_limited` or `unavailable` if it cannot
+ *   be called now, or when `signal` aborts
  */
 export async function embedTexts(
   { store, modelNo, embedder, gatherer }: EmbedTextsContext,

@@ -9,6 +9,7 @@ import { callProvider, type ProviderCall, type ProviderServer } from './call-pro
 
 type Purpose = EmbedOptions['purpose'];
 
+/** Limits by which a gatherer makes provider calls, and what it reports to. */
 export interface GathererOptions {
   /** Greatest number of texts of one call. */
   readonly maxBatchTexts: number;
@@ -38,7 +39,10 @@ export interface EmbeddingGatherer {
    *   waits for any of its texts.
    */
   embed(text: string, purpose: Purpose, signal?: AbortSignal): Promise<Float32Array>;
-  /** Embeds several texts and returns their vectors in order. Throws the first failure of any text; see `embed`. */
+  /**
+   * Embeds several texts and returns their vectors in order. If one text fails, all calls end with its error, which
+   * `embed` describes; the other texts may have been paid for.
+   */
   embedAll(texts: readonly string[], purpose: Purpose, signal?: AbortSignal): Promise<Float32Array[]>;
 }
 

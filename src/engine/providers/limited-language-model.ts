@@ -12,9 +12,12 @@ type Request = Parameters<LanguageModel['complete']>[0];
 /** A call of a language model that has ended, as metrics and the log record it. */
 export interface LanguageModelCall extends Pick<ProviderCall, 'ms' | 'outcome' | 'error'> {
   readonly purpose: Request['purpose'];
-  /** Number of tokens of the prompt, as the model's reply states it; an estimate for a failed call. */
+  /**
+   * Number of tokens of the prompt, as the model's reply states it; an estimate for a failed call, and for a server
+   * that does not count.
+   */
   readonly inputTokens: number;
-  /** Number of tokens of the answer, as the model's reply states it; 0 for a failed call. */
+  /** Number of tokens of the answer, as the model's reply states it, else an estimate; 0 for a failed call. */
   readonly outputTokens: number;
 }
 

@@ -12,6 +12,7 @@ import type { ProviderCall } from './call-provider.ts';
 import { createEmbeddingGatherer, type EmbeddingGatherer } from './embedding-gatherer.ts';
 import { createLimitedLanguageModel, type LanguageModelCall } from './limited-language-model.ts';
 
+/** What the calls of embedders and language models are limited, counted and logged with. */
 export interface ProviderOptions {
   readonly config: Config;
   readonly clock: Clock;

@@ -12,6 +12,7 @@ const CACHED_BYTES = 16_000_000;
 /** Lifetime of a cached vector (ms). */
 const CACHED_FOR_MS = 600_000;
 
+/** How the vectors of queries are made and cached. */
 export interface QueryEmbedderOptions {
   readonly embedder: Embedder;
   /**

@@ -69,7 +69,8 @@ export interface ProviderHealth {
    */
   noteWorked(ledger: string): void;
   /**
-   * Whether this job failed alone earlier, and the provider has answered since and no job has failed after that answer.
+   * Whether this job failed earlier while no other job ran, and the provider has answered since, with no failed batch
+   * or lone job after that answer: then the job's text is probably at fault, and not the provider.
    */
   failsAmongAnswers(job: string): boolean;
   /** Records whether the latest call of this model was answered; used if several models are in use. */
@@ -91,6 +92,7 @@ export const MAX_FAILED_BATCHES = 3;
  */
 const MAX_REMEMBERED = 4_096;
 
+/** Creates a worker's knowledge of one provider. At first nothing is known: no failure is recorded, and no answer. */
 export function createProviderHealth(): ProviderHealth {
   const failedBatches = new Map<string, number>();
   const failedAlone = new Map<string, true>();

@@ -17,7 +17,7 @@ export interface Insight {
 
 /** Greatest number of insights that are kept from one answer of the model. */
 const MAX_INSIGHTS = 5;
-/** Greatest length of an insight, in UTF-16 code units. */
+/** Greatest length of an insight, in UTF-16 code units. A longer one makes the model's whole answer invalid. */
 const MAX_INSIGHT = 500;
 /** Greatest length of the beginning of each memory that the model gets, in UTF-16 code units. */
 const MAX_TEXT = 600;
@@ -29,9 +29,9 @@ const ANSWER_TOKENS = 1_024;
  * @param memories in order of time; at most some dozens, since each is quoted in the prompt
  * @param known earlier insights, which the model is told not to repeat
  * @returns the first 5 insights of the model; may be empty
- * @throws EngineError the errors of `LanguageModel.complete`; `invalid` if the answer is not a list of insights that
- *   each name two or more of these memories, since a second call at temperature 0 would give the same answer; the abort
- *   reason of `signal`
+ * @throws EngineError `rate_limited`, `unavailable` or `conflict` of `LanguageModel.complete`; `invalid` if the model
+ *   declines, or if the answer is not a list of insights that each name two or more of these memories, since a second
+ *   call at temperature 0 would give the same answer; the abort reason of `signal`
  */
 export async function drawInsights(
   model: LanguageModel,

@@ -33,7 +33,7 @@ interface Said {
 /**
  * Merges texts about one subject into one text of at most 2,000 code units. Of all sentences, it takes in turn the one
  * that adds the most new words, weighted by their rarity, and puts the taken ones in the order of the texts, one line
- * for each text. A sentence all of whose words are in one taken sentence is left out; negations and numbers count as
+ * for each text. A sentence is left out if one taken sentence has all of its words; negations and numbers count as
  * words. If the texts are of several days, each line begins with its date. A text is left out whole if less than 80 %
  * of it would be repeated.
  * @param texts in order of time, at most a dozen

@@ -26,9 +26,10 @@ const MAX_COMPARED = 5;
 const CANDIDATES_TO_COMPARE = 32;
 
 /**
- * Adds a job that checks a memory for contradictions, if `OM_CONTRADICTIONS` is `llm` and the memory has just got its
- * vectors. Chunks of documents are not checked, since they may quote others, nor are reflections, since they are
- * conclusions: a contradiction would say nothing about what people stated. Call it inside a write transaction.
+ * Adds a job that checks a memory for contradictions, if `OM_CONTRADICTIONS` is `llm`. Chunks of documents are not
+ * checked, since they may quote others, nor are reflections, since they are conclusions: a contradiction would say
+ * nothing about what people stated. Call it when the memory has just got its vectors, inside the same write
+ * transaction.
  */
 export function oweContradictionCheck(
   { config, clock, newId }: Pick<StepContext, 'config' | 'clock' | 'newId'>,
@@ -49,7 +50,8 @@ export function oweContradictionCheck(
  * Of two memories that are both to be checked, only the later job compares the pair, in whatever order the jobs run, so
  * that no pair gets two answers.
  * @returns whether the model was asked. Without a model, or without a memory to compare with, the job ends unasked
- * @throws EngineError what `judgeRelations` throws
+ * @throws EngineError of `LanguageModel.complete`: `rate_limited`, `unavailable`, `conflict`, or `invalid` if the model
+ *   declines or answers in another form
  */
 export async function checkContradictions(
   context: StepContext,
@@ -85,7 +87,7 @@ interface Compared {
 
 /**
  * Finds the memories, at most 5, with which a memory is compared; null if there is none, or if the memory itself is not
- * compared: it was erased, is not active, or is a chunk or reflection.
+ * compared: it was erased, is not active or not valid now, or is a chunk or reflection.
  */
 function findCompared(context: StepContext, { memoryNo: memory, jobNo }: Question): Compared | null {
   const tenant = context.open();

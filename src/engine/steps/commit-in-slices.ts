@@ -30,7 +30,10 @@ const IN_DATABASE: Pace = { sliceMs: 30, pauseMs: 1 };
 const BEGUN_AT_ONCE = 32;
 
 interface Slice {
-  /** Version of the file when the slice began. It changes with others' commits: see `othersVersion`. */
+  /**
+   * Number that changes when another connection commits to the file (`Store.othersVersion`), as it was when the slice
+   * began.
+   */
   readonly version: number;
   /** Time at which that version was first seen, as `performance.now()`. */
   readonly versionSince: number;
@@ -61,9 +64,9 @@ interface SliceOptions<T> {
 }
 
 /**
- * Writes many small items in short transactions (1 to 4 ms each) with a pause between them, so that the writer that
- * answers clients never waits long for SQLite's write lock. The pause counts from the end of the last transaction: a
- * caller that computed for that long before its next call does not wait at all.
+ * Writes many small items in short transactions (1 to 4 ms each in a file, up to 30 ms in PostgreSQL) with a pause
+ * between them, so that the writer that answers clients never waits long for SQLite's write lock. The pause counts from
+ * the end of the last transaction: a caller that computed for that long before its next call does not wait at all.
  * @param open returns the tenant's open file; called for each slice, since others may close the file during a pause
  * @param items what is written, in this order; the promise resolves once all items are written
  * @param write writes one item inside the slice's transaction; it awaits nothing. If it throws, its slice is rolled

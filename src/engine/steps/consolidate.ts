@@ -61,8 +61,9 @@ export function oweScheduledConsolidation(
  * same or follow one topic, and makes of each thread one memory that points to its sources, each in a commit of its
  * own. The run's row records how far it has come, so that it continues there after a pause or a crash. Memories that
  * are sources of a consolidation already are not used again.
- * @returns whether a language model was asked
- * @throws EngineError `unavailable` and `rate_limited` of `LanguageModel.complete`
+ * @returns whether a language model wrote one of the texts, which shows that it works; false also if it declined and
+ *   sentences were taken instead
+ * @throws EngineError `unavailable`, `rate_limited` and `conflict` of `LanguageModel.complete`
  */
 export async function consolidate(context: StepContext, question: Question, signal?: AbortSignal): Promise<boolean> {
   const until = performance.now() + SLICE_MS;
@@ -251,7 +252,7 @@ function move(
 
 /**
  * Hands the job back to the ledger, so that other jobs come next before it continues.
- * @returns `asked`
+ * @returns `asked`, unchanged: whether a language model wrote one of the texts
  */
 function pause({ open, clock }: StepContext, question: Question, asked: boolean): boolean {
   const { store } = open();
@@ -261,8 +262,9 @@ function pause({ open, clock }: StepContext, question: Question, asked: boolean)
 }
 
 /**
- * Ends the job and, with `ended`, its run, unless the claim no longer holds the job.
- * @returns `asked`
+ * Ends the job, unless the claim no longer holds it. With `ended` it also ends the run: `complete` if all memories were
+ * looked at, `cut` if the run reached its limit of bytes or consolidations.
+ * @returns `asked`, unchanged: whether a language model wrote one of the texts
  */
 function finish({ open, clock }: StepContext, question: Question, asked: boolean, ended?: 'complete' | 'cut'): boolean {
   const { store } = open();

@@ -6,7 +6,10 @@ import { gistOf } from '../text/gist.ts';
 import type { SensitiveKind } from '../types.ts';
 import type { DocumentReading } from './document-reading.ts';
 
-/** One of the memories as which a document is stored: the root, which represents the whole document, or a chunk. */
+/**
+ * One of the memories as which a document is stored: the root, which represents the whole document, or a chunk. `gist`
+ * is one informative sentence; '' for a chunk.
+ */
 export interface DocumentPart extends ChunkPlace {
   readonly title: string;
   readonly content: string;
@@ -22,7 +25,7 @@ const MAX_TITLE_CHARACTERS = 1_024;
 
 /**
  * Makes the memories of a document, the root first. The root represents the whole document: its content is the title,
- * the beginning of the text, and the headings, cut after 4,000 characters.
+ * the gist (first informative sentence) of the first chunk, and the headings, cut after 4,000 UTF-16 code units.
  * @param parsed has at least one chunk
  */
 export function partsOf(title: string, parsed: ParseResult): DocumentPart[] {

@@ -32,7 +32,8 @@ const LEAST_WORDS = 5;
 const LEAST_SHARED = 0.3;
 
 /**
- * Similar memories that can be consolidated into one, in order of time, and the text that is made of their sentences.
+ * Similar memories that can be consolidated into one: their rows in order of time, and `content`, the text that is made
+ * of their sentences.
  */
 export interface Thread {
   readonly rows: readonly MemoryRow[];
@@ -148,7 +149,10 @@ function joinNear(links: readonly NearPair[]): readonly number[][] {
   return groups.filter((group) => group.length > 2 || (group.length === 2 && group.some((one) => pairs.has(one))));
 }
 
-/** Counts the words of all texts. By these counts it tells whether two texts have rare words in common. */
+/**
+ * Counts in how many of the texts each word occurs. The functions of the result tell how rare a word is, and whether
+ * two texts have enough rare words in common.
+ */
 function createTopics(texts: ReadonlyMap<number, string>) {
   const wordsOf = new Map(
     [...texts].map(([memoryNo, text]) => [memoryNo, new Set(words(text).filter((word) => !STOP_WORDS.has(word)))]),

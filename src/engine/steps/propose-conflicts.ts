@@ -17,9 +17,9 @@ export interface Proposed {
 
 /**
  * Finds memories near a new or changed one that contradict it by the form of their texts. Only memories that are active
- * and valid now are compared, and only those that callers wrote as plain memories: no chunks of documents, reflections
- * or items. A memory that is only linked again is skipped, so that a proposal that somebody has dismissed does not come
- * back.
+ * and valid now are compared, and only those that callers wrote as plain memories: no chunks of documents, no
+ * reflections, and no items (memories that are stored by a key in a namespace). A memory that is only linked again is
+ * skipped, so that a proposal that somebody has dismissed does not come back.
  * @param near `memoryNo` of each near memory of the same user, at most a dozen
  * @returns null if there are none
  */

@@ -36,8 +36,8 @@ const MAX_READ = 40;
 /** Greatest number of earlier reflections that the prompt repeats to the model. */
 const MAX_EARLIER = 10;
 /**
- * Confidence of a reflection, which is a conclusion and may be wrong: if it contradicts a memory that somebody stated,
- * that memory counts as stronger.
+ * Confidence (0..1; 1 for what somebody states without one) of a reflection, which is a conclusion and may be wrong: if
+ * it contradicts a memory that somebody stated, that memory counts as stronger.
  */
 const CONFIDENCE = 0.5;
 /**
@@ -75,10 +75,12 @@ export async function oweReflections(
 }
 
 /**
- * Asks a language model what follows from the latest memories of a user, and stores each insight as a memory that
- * points to the memories it was drawn from. The end of the job, the new memories and their links are one commit.
- * @returns whether the model was asked. With less than two memories to reflect on, the job ends unasked
- * @throws EngineError what `drawInsights` throws; `invalid` if there is something to ask but no language model
+ * Asks a language model what follows from the latest 40 memories of a user, or of one session of the user, and stores
+ * each insight as a memory that points to the memories it was drawn from. The end of the job, the new memories and
+ * their links are one commit.
+ * @returns whether the model was asked. With fewer than two memories to reflect on, the job ends unasked
+ * @throws EngineError of `LanguageModel.complete`: `rate_limited`, `unavailable`, `conflict`, or `invalid` if the model
+ *   declines or answers in another form; `invalid` too if there is something to ask but no language model
  */
 export async function reflect(context: StepContext, question: Question, signal?: AbortSignal): Promise<boolean> {
   const material = readMaterial(context, question);

@@ -64,7 +64,7 @@ export function writeContextOf({
   return { store, indexes, config, newId, now: clock.now(), backlog: { atMost: 0 }, writtenBy: null };
 }
 
-/** A job that failed at its step, with the error. */
+/** A job, by its number in the ledger, that failed at its step, with the error. */
 export interface StepFailure {
   readonly jobNo: number;
   readonly error: unknown;

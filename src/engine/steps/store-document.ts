@@ -26,8 +26,8 @@ import type { StepContext } from './step-context.ts';
 const PARTS_SLICE_MS = 4;
 
 /**
- * Weight of the link from a chunk to its document's root memory. A query spreads relevance both ways along the link,
- * but so little that no hit brings the whole document with it.
+ * Weight (0..1) of the link from a chunk to its document's root memory. A query spreads relevance both ways along the
+ * link, but so little that no hit brings the whole document with it.
  */
 const PART_WEIGHT = 0.1;
 

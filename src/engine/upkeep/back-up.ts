@@ -37,7 +37,8 @@ const LOOK_MS = 500;
 /**
  * Makes a scheduled backup of a tenant's file. A separate process copies and checks it, from one snapshot of the file:
  * this holds up no writer, nor this thread, which has leases to renew.
- * @throws EngineError what `makeKeptBackup` throws; Error if the process was killed; AbortError after an abort
+ * @throws EngineError of the copy, such as `storage_full`, and errors of the file system for a folder that cannot be
+ *   written to; Error if the process was killed; AbortError after an abort
  */
 export async function backUp({ open, config, clock, logger, signal, onPause }: BackUpContext): Promise<void> {
   const startedAt = performance.now();

@@ -142,7 +142,10 @@ function sum(counts: readonly number[]): number {
   return counts.reduce((total, count) => total + count, 0);
 }
 
-/** Greatest number of sampled memories whose vectors are compared with each other. */
+/**
+ * Greatest number of memories that are sampled. The vectors of each two that follow each other in the sample are
+ * compared, so these are at most 100 cosines.
+ */
 const SAMPLED = 200;
 /**
  * Greatest number of characters that are read of each sampled memory: the smallest one, since its text is not needed.

@@ -2,12 +2,12 @@ import { listWeakWaypoints, pruneWaypoints, type WaypointKey } from '../store/we
 import type { Metrics } from '../metrics.ts';
 import type { OpenTenant } from '../tenant-file/open-tenant.ts';
 
-/** Greatest number of waypoints (automatic links) that one commit deletes. */
+/** Greatest number of waypoints (links from a memory to its nearest one) that one commit deletes. */
 const SLICE = 500;
 
 /**
- * Deletes waypoints (automatic links) whose weight is below 0.05, in short commits. They are found by reads between the
- * commits.
+ * Deletes waypoints (links from a memory to its nearest one), automatic and stated ones, whose weight (0..1) is below
+ * 0.05, in short commits. They are found by reads between the commits.
  * @param yieldTurn called after each commit, so that others can write; it rejects if the work was aborted
  */
 export async function pruneEdges(

@@ -22,8 +22,9 @@ const PURGE_SLICE = 500;
 const RECALL_SLICE = 10;
 
 /**
- * Deletes what was kept for a time that is over: finished jobs with their uploads, stored replies, logs of calls and of
- * deliveries, the audit log, receipts of erasures, events and recalls.
+ * Deletes what was kept for a time that is over: finished jobs with their uploads, stored replies, the ids of changes
+ * of session logs, logs of provider calls and of webhook deliveries, the audit log, receipts of erasures, events and
+ * recalls. It also erases the items of session logs that were cleared or erased.
  */
 export async function purgeFinished(context: MaintenanceContext): Promise<void> {
   const { config, clock } = context;

@@ -58,9 +58,11 @@ const EPOCH_1904 = Date.UTC(1904, 0, 1);
 const MAX_DAYS = 2_958_466;
 
 /**
- * Formats the value of a number cell: dates as YYYY-MM-DD, HH:MM or both, with :SS unless the seconds are 0; durations
- * as H:MM:SS; other numbers with the 15 digits that Excel keeps. Whole numbers and values that are not numbers are
- * returned unchanged. A date outside of Excel's range is formatted as a plain number.
+ * Formats the value of a number cell: percentages times 100 with a percent sign; dates as YYYY-MM-DD, HH:MM or both,
+ * with :SS unless the seconds are 0; durations as H:MM:SS. Other numbers, and dates outside of Excel's range, get the
+ * 15 digits that Excel keeps, except that whole numbers stay as they are. A value that is not a number is returned
+ * unchanged.
+ * @param value text of the cell in the file
  * @param is1904 whether the workbook counts days from 1904
  */
 export function formatNumber(value: string, format: CellFormat, is1904: boolean): string {

@@ -9,7 +9,8 @@ import { bareDocument, instantOf } from './bare-document.ts';
  * replies. If it has no plain text, its HTML is read. Attachments are not read, but a warning gives their number. An
  * e-mail without a text gives only its header fields; one whose fields are empty too gives ''.
  * @throws DocumentError `corrupt_document` for a file without any header field, and for one that has neither a usual
- *   field of an e-mail (`FIELDS`) nor a text; `document_too_complex` for too many fields or too deeply nested parts
+ *   field of an e-mail (`FIELDS`) nor a text; `document_too_complex` for too many fields or too deeply nested parts;
+ *   `document_too_large` for an e-mail of HTML alone that has more than `PARSE_LIMITS.htmlBytes` code units
  */
 export const readEmail: FormatParser = async (bytes) => {
   const email = await parseEmail(bytes);

@@ -1,6 +1,9 @@
 import type { PDFOperatorList } from 'pdfjs-dist/types/src/display/api.js';
 
-/** One annotation or form field as pdf.js returns it, with the properties that are used here. */
+/**
+ * One annotation or form field as pdf.js returns it, with the properties that are used here. A property is absent if
+ * the annotation has none, and on kinds of annotations that cannot have it.
+ */
 export interface PdfAnnotation {
   readonly id: string;
   /** Index of the page, from 0. */

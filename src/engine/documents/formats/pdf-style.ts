@@ -8,7 +8,7 @@ export interface PdfPage {
   readonly appendix: readonly string[];
 }
 
-/** Style of a font, derived from its name. */
+/** Style of a font, guessed from its name: a font whose name says nothing counts as neither bold nor monospaced. */
 export interface FontStyle {
   readonly isBold: boolean;
   readonly isMonospaced: boolean;

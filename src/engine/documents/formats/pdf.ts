@@ -27,7 +27,8 @@ type PdfJs = typeof import('pdfjs-dist/legacy/build/pdf.mjs');
  * Reads a PDF with pdf.js: its text in reading order as Markdown, with form fields and notes after the text of their
  * page. Scripts never run, images are never decoded, and only pdf.js's own tables are read from disk.
  * @throws DocumentError `encrypted_document` if it needs a password, `corrupt_document` if no page can be read,
- *    `document_too_large` for too many pages or too much text
+ *   `document_too_large` for too many pages or too much text, `document_too_complex` if a page has more than 50,000
+ *   text items
  */
 export const readPdf: FormatParser = async (bytes, { onPage }) => {
   const pdfjs = await loadPdfJs();
@@ -169,7 +170,8 @@ interface ReadPage extends PdfPage {
 
 /**
  * Reads the lines of every page; an unreadable one becomes an empty page with a warning.
- * @throws DocumentError `corrupt_document` if no page can be read, `document_too_large` for too much text
+ * @throws DocumentError `corrupt_document` if no page can be read, `document_too_large` for too much text,
+ *   `document_too_complex` if a page has more than 50,000 text items
  */
 async function readPages(reading: Reading): Promise<ReadPage[]> {
   const { pdf, warnings, onPage } = reading;

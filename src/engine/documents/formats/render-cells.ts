@@ -19,9 +19,9 @@ const MIN_FILLED = 0.2;
 const SMALL_AREA = 1_000;
 
 /**
- * Renders the cells of a sheet as Markdown: consecutive rows become a table; an empty row separates two tables.
- * Consecutive rows with one cell each become lines of text instead, and a large table with few filled cells becomes
- * lines such as `AB12: text`.
+ * Renders the cells of a sheet as Markdown. Consecutive rows form a region, and an empty row ends it. The rows of a
+ * single cell at the top of a region, such as a title and notes, become lines of text; from its first row of several
+ * cells on, all its rows become one table. A large table with few filled cells becomes lines such as `AB12: text`.
  * @param cells cells with content in the order of rows, and of columns within a row; '' is returned if there are none
  */
 export function renderCells(cells: readonly TextCell[]): string {

@@ -10,10 +10,10 @@ const MAX_PATH = 200;
 const MAX_LINE = 200;
 
 /**
- * Renders a parsed JSON value as lines `a.b[2].c: value`; a plain value at the top has no path. Plain values of a list
- * are put on one line; objects and lists in an outermost list become blocks with a blank line between them. null, empty
- * texts, lists and objects are left out; '' is returned if nothing is left. The function is not recursive, so deep
- * nesting is no problem.
+ * Renders a parsed JSON value as lines `a.b[2].c: value`; a plain value at the top has no path. A list of plain values
+ * alone is joined by commas, and continues on a new line with the same path after each 200 characters; objects and
+ * lists in an outermost list become blocks with a blank line between them. null, empty texts, lists and objects are
+ * left out; '' is returned if nothing is left. The function is not recursive, so deep nesting is no problem.
  * @throws DocumentError `document_too_large` beyond 20,000,000 characters (`PARSE_LIMITS.textCharacters`)
  */
 export function renderJson(root: unknown): string {

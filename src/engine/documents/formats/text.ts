@@ -7,8 +7,8 @@ import { bareDocument, instantOf } from './bare-document.ts';
 import { type FrontMatter, splitFrontMatter } from './front-matter.ts';
 
 /**
- * Reads plain text unchanged, except that line ends become \n. Its first line becomes the title if it looks like one,
- * and is also kept in the text.
+ * Reads plain text unchanged, except that line ends become \n and control characters other than tabs are removed. Its
+ * first line becomes the title if it looks like one, and is also kept in the text.
  */
 export const readText: FormatParser = async (bytes, { charset }) => {
   const { text, warnings, omissions } = await decodeText(bytes, charset);

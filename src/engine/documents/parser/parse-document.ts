@@ -101,7 +101,9 @@ function cleanText(text: string): string {
     .replace(/[\0-\x08\x0e-\x1f\x7f]/g, ' ');
 }
 
-/** Counts the control characters that `cleanText` replaces, as an omission; an empty list if there are none. */
+/**
+ * Counts the control characters that `cleanText` replaces with blanks, as an omission; an empty list if there are none.
+ */
 function controlsIn(text: string): Omission[] {
   const { length } = text.match(/[\0-\x08\x0e-\x1f\x7f]/g) ?? [];
   return length === 0 ? [] : [{ reason: 'control_characters', count: length, characters: length }];
@@ -160,8 +162,8 @@ function hasText(text: string): boolean {
 }
 
 /**
- * Computes the number of tokens of a text from its chunks, without their repeated parts. Counting the whole text would
- * take as long as cutting it.
+ * Estimates the number of tokens of a text from the exact counts of its chunks. A chunk counts with the share of its
+ * characters that it does not repeat of the chunk before. Counting the whole text would take as long as cutting it.
  */
 function tokensOf(chunks: readonly Chunk[]): number {
   let end = 0;
