@@ -44,6 +44,15 @@ describe('rate limits', () => {
     expect((await api.request('GET', '/metrics')).text).toContain('cairn_limited_requests_total{limit="queries"} 1');
   });
 
+  test('a reflection, which costs a call of the language model, is a query', async () => {
+    const model = { OM_LLM_MODEL: 'stand-in', OM_LLM_BASE_URL: 'http://127.0.0.1:9/v1' };
+    await using api = await start({ OM_RATE_QUERIES: '2', ...model });
+    await api.add({ content: 'Ana repairs clocks.', user_id: 'ana' });
+    const reflect = () => api.request('POST', '/memory/reflect', { body: { user_id: 'ana' } });
+    const replies = [await reflect(), await reflect(), await reflect()];
+    expect(replies.map(({ status }) => status)).toEqual([202, 202, 429]);
+  });
+
   test('what spends several times tells of each limit once, by the least that was left', async () => {
     await using api = await start({ OM_RATE_QUERIES: '30', OM_RATE_ADDS: '30', OM_RATE_BATCH_ITEMS: '1000' });
     const calls = [

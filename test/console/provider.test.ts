@@ -5,6 +5,7 @@ import {
   type CodeFlowProvider,
   startCodeFlowProvider,
 } from '../support/code-flow-provider.ts';
+import { silentLogger } from '../../src/engine/ports.ts';
 import { browserTest, openConsole, useBrowser, violationsOf } from '../support/console-browser.ts';
 import { AUDIENCE } from '../support/identity-provider.ts';
 import { startApi, type TestApi } from '../support/start-api.ts';
@@ -135,6 +136,35 @@ describe('over HTTP', () => {
     const { url, cookie } = await comeBack();
     expect(await call(url, cookie)).toEqual(REFUSED);
   });
+});
+
+test('invented answers are slowed down as wrong keys, and nothing of them is logged', async () => {
+  const reasons: unknown[] = [];
+  const warn = (fields: object) => void reasons.push((fields as { reason?: unknown }).reason);
+  await using slow = await startApi({
+    folder: tempFolder(),
+    threads: false,
+    logger: { ...silentLogger, warn },
+    settings: {
+      OM_OIDC_ISSUER: provider.issuer,
+      OM_OIDC_AUDIENCE: AUDIENCE,
+      OM_OIDC_CLIENT_ID: CLIENT_ID,
+      OM_OIDC_CLIENT_SECRET: CLIENT_SECRET,
+      OM_MAX_WRONG_KEYS: '2',
+    },
+  });
+  const secrets = { state: 'mine', nonce: 'mine', verifier: 'x'.repeat(43) };
+  const cookie = `cairn_away_${slow.port}=${Buffer.from(JSON.stringify(secrets)).toString('base64url')}`;
+  const answer = async (query: string) => {
+    const url = `${slow.url}/console/oidc/callback?state=mine&${query}`;
+    const { headers } = await fetch(url, { redirect: 'manual', headers: { cookie } });
+    return /problem=(\w+)/.exec(headers.get('location')!)?.[1];
+  };
+  const answers = [await answer('code=invented'), await answer(`error=${'canary%20'.repeat(100)}`)];
+  expect([...answers, await answer('code=x'), await answer('code=y')]).toEqual([
+    ...['unauthenticated', 'unauthenticated', 'unauthenticated', 'rate_limited'],
+  ]);
+  expect(reasons).toEqual(['invalid_grant', 'OAUTH_AUTHORIZATION_RESPONSE_ERROR', 'invalid_grant']);
 });
 
 test('without a client there is nothing to sign in at', async () => {

@@ -6,7 +6,8 @@
  */
 import type { IncomingMessage } from 'node:http';
 import { type CodeFlow, type CodeFlowSecrets, createCodeFlow, isToken } from '../../engine/adapters/index.ts';
-import { type Engine, EngineError, type Holder } from '../../engine/index.ts';
+import { type Engine, EngineError, type Holder, isEngineError } from '../../engine/index.ts';
+import { clientAddresses } from '../middleware/client-address.ts';
 import { publicUrl } from '../public-url.ts';
 import type { Call } from '../route.ts';
 import { holderOfToken } from '../token-holder.ts';
@@ -65,14 +66,26 @@ const awayName = (request: IncomingMessage) => `cairn_away_${request.socket.loca
 /**
  * Finishes a sign-in at the identity provider. Returns the holder: the caller as whom the browser session acts, with
  * tenant and role. Its rights are those of the access token if that is a token for this API, and otherwise those of the
- * ID token. The session may last longer than either token.
+ * ID token. The session may last longer than either token. An answer that the provider or the secrets refute counts as
+ * a wrong key of its address: whoever invents answers would otherwise make this server call the provider without end.
  * @throws EngineError `unauthenticated` if the sign-in was not begun here or took too long; `forbidden` for a role that
- *   may not read, and for a claim that is missing, of a wrong type, or names no tenant or role that exists
+ *   may not read, and for a claim that is missing, of a wrong type, or names no tenant or role that exists;
+ *   `rate_limited` after too many wrong answers or keys from one address
  */
 export async function admitSignedIn({ api: { engine }, request, admit }: Call): Promise<Holder> {
   const { search } = new URL(request.url ?? '', 'http://localhost');
   const flow = codeFlowOf(engine);
-  const signedIn = await flow.finish(new URL(callbackUrl(request, engine) + search), readAway(request));
+  const secrets = readAway(request);
+  const address = clientAddresses(engine.config.trustedProxies)(request);
+  const pauseMs = engine.guesses.pauseMs(address);
+  if (pauseMs > 0)
+    throw new EngineError('rate_limited', 'too many wrong keys came from your address', { retryAfterMs: pauseMs });
+  const signedIn = await flow
+    .finish(new URL(callbackUrl(request, engine) + search), secrets)
+    .catch((error: unknown) => {
+      if (isEngineError(error, 'unauthenticated')) engine.guesses.noteWrong(address);
+      throw error;
+    });
   const { subject, claims, accessToken } = signedIn;
   const holder = isForHere(accessToken, engine.config.OM_OIDC_AUDIENCE!)
     ? await admit('read', accessToken)

@@ -21,6 +21,7 @@ export const reflectRoutes: readonly Route[] = [
     path: '/memory/reflect',
     name: 'reflect',
     access: 'write',
+    limited: ['queries'],
     forBoundKeys: true,
     summary: 'Lets the language model write down conclusions from the latest memories',
     description:

@@ -168,8 +168,13 @@ function isNoAnswer(error: unknown): boolean {
   return false;
 }
 
-/** Returns the code of an error, or `unknown`; the error's message is not used, since it may contain secrets. */
+/**
+ * Returns the code of an error, or `unknown`. The error's message is not used, since it may contain secrets. A code of
+ * another form than codes have is not used either: the code of a refusal comes from the address of the request, so that
+ * anybody could write any text to the log.
+ */
 function codeOf(error: unknown): string {
   const { code, error: refusal, cause } = error as { code?: unknown; error?: unknown; cause?: { code?: unknown } };
-  return [refusal, code, cause?.code].find((word) => typeof word === 'string') ?? 'unknown';
+  const words = [refusal, code, cause?.code].filter((word) => typeof word === 'string');
+  return words.find((word) => /^\w{1,64}$/.test(word)) ?? 'unknown';
 }

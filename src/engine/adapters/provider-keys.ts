@@ -115,7 +115,8 @@ const fetchBounded = boundedFetch({ maxBytes: MAX_BYTES, refused: (what) => new 
 async function fetchJson(url: string, signal: AbortSignal): Promise<unknown> {
   const response = await fetchBounded(url, { headers: { accept: 'application/json' }, signal });
   if (!response.ok) throw new Error(`it answered with the status ${response.status}`);
-  return response.json();
+  // The error of a malformed reply quotes it, and this message is logged.
+  return response.json().catch(() => Promise.reject(new Error('its reply is no JSON')));
 }
 
 /** Returns the reason why the keys could not be read: the code of a failed connection, else the error's message. */

@@ -1,11 +1,13 @@
 /**
  * Parses a language model's answer as JSON, with or without a Markdown code fence around it, which many models add even
- * if told not to. The value's shape is not checked.
+ * if told not to. The value's shape is not checked. The time is linear in the length: a text that a model was made to
+ * repeat may hold blanks without end, over which a search for the closing fence by pattern would be quadratic.
  * @returns null for anything but JSON, even for JSON with a sentence around it
  */
 export function parseReply(reply: string): unknown {
+  const opened = reply.trim().replace(/^```(?:json)?/, '');
   try {
-    return JSON.parse(reply.trim().replace(/^```(?:json)?\s*|\s*```$/g, ''));
+    return JSON.parse(opened.endsWith('```') ? opened.slice(0, -3) : opened);
   } catch {
     return null;
   }
