@@ -16,7 +16,8 @@ export interface JoinedMetrics {
 /**
  * Creates a function that joins a process's own metrics with those of its threads and of the processes it started. If
  * one of them does not answer within 2 s, its last answer is used, since counters that fell and rose again would look
- * like that many new events. A source that has never answered adds nothing.
+ * like that many new events. A source that has never answered adds nothing. Calls during a reading share the next one,
+ * which begins after them, so that many calls at once cost two readings and none gets old numbers.
  * @param sources returns the current sources; a source must keep its object identity, by which its last answer is found
  */
 export function createMetricsJoiner(
@@ -24,12 +25,27 @@ export function createMetricsJoiner(
   sources: () => readonly MetricsSource[],
 ): () => Promise<JoinedMetrics> {
   const last = new WeakMap<MetricsSource, object>();
-  return async () => {
+  return shareNext(async () => {
     const asked = sources();
     const answers = await Promise.all(asked.map((ask) => inTime(ask())));
     for (const [index, answer] of answers.entries()) if (answer !== undefined) last.set(asked[index]!, answer);
     const theirs = asked.map((ask) => last.get(ask) ?? []);
     return { text: await joinMetrics(own, theirs), isComplete: !answers.includes(undefined) };
+  });
+}
+
+/** Makes a function of which one call runs at a time. All calls that arrive while it runs share the next run. */
+function shareNext<T>(run: () => Promise<T>): () => Promise<T> {
+  let present: Promise<unknown> = Promise.resolve();
+  let next: Promise<T> | undefined;
+  return () => {
+    if (next !== undefined) return next;
+    next = present.then(() => {
+      next = undefined;
+      return run();
+    });
+    present = next.catch(() => {});
+    return next;
   };
 }
 

@@ -1,10 +1,12 @@
+import { JsonText } from '../engine/index.ts';
+
 /** Length from which the JSON of a text is made in pieces, in UTF-16 code units; a piece has `PIECE_CHARACTERS`. */
 const LONG_CHARACTERS = 16 * 1024;
 const PIECE_CHARACTERS = 8 * 1024;
 
 /**
- * Tells whether a value is a text of at least 16,384 UTF-16 code units, or an object or list with such a text directly
- * in it.
+ * Tells whether a value is a text of at least 16,384 UTF-16 code units or a `JsonText`, or an object or list with one
+ * of these directly in it.
  */
 export function hasLongText(value: unknown): boolean {
   if (isLong(value)) return true;
@@ -32,18 +34,21 @@ export function* jsonPieces(value: unknown): Generator<string> {
   }
 }
 
-function isLong(value: unknown): value is string {
-  return typeof value === 'string' && value.length >= LONG_CHARACTERS;
+function isLong(value: unknown): value is string | JsonText {
+  return typeof value === 'string' ? value.length >= LONG_CHARACTERS : value instanceof JsonText;
 }
 
-function* piecesOf(text: string): Generator<string> {
-  yield '"';
+function* piecesOf(value: string | JsonText): Generator<string> {
+  const isJson = typeof value !== 'string';
+  const text = isJson ? value.text : value;
+  if (!isJson) yield '"';
   for (let start = 0; start < text.length;) {
     const end = endOfPiece(text, start + PIECE_CHARACTERS);
-    yield JSON.stringify(text.slice(start, end)).slice(1, -1);
+    const piece = text.slice(start, end);
+    yield isJson ? piece : JSON.stringify(piece).slice(1, -1);
     start = end;
   }
-  yield '"';
+  if (!isJson) yield '"';
 }
 
 /** Moves the end of a piece back by one code unit if the piece would end between the halves of a surrogate pair. */

@@ -165,7 +165,7 @@ async function handOver<Result>(
   try {
     document = describe();
   } catch (error) {
-    file.upload.discard();
+    await file.upload.discard();
     throw error;
   }
   return accept(document);

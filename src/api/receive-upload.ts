@@ -210,7 +210,7 @@ export async function receiveJson<Result>(
   try {
     return await use(await parseJsonInTurns(outline.rest()), { find });
   } finally {
-    upload.discard();
+    await upload.discard();
   }
 }
 
@@ -252,7 +252,7 @@ async function spool(
     request.unpipe(sealing).resume();
     file.destroy();
     await written.catch(() => {});
-    upload.discard();
+    await upload.discard();
     throw toStorageError(error);
   } finally {
     stopWatching();
@@ -375,7 +375,7 @@ async function storeUpload(
     await syncFolder(path.dirname(upload.path));
     return { upload, bytes, sha256: hash.digest(), start: start.subarray(0, Math.min(bytes, SNIFFED_BYTES)) };
   } catch (error) {
-    upload.discard();
+    await upload.discard();
     throw toStorageError(error);
   }
 }

@@ -57,6 +57,7 @@ export { FORMAT_NAMES, formatOfExtension, formatOfMediaType } from './documents/
 export { SNIFFED_BYTES, sniffFormat } from './documents/sniff.ts';
 export { DAY_MS, decayLambdaOf } from './dynamics.ts';
 export { shownEntities, shownGist } from './entities/skim.ts';
+export { jsonOf, JsonText } from './readers/json-text.ts';
 export { fuseMembers } from './retrieve/fuse-members.ts';
 export { quoteLine, quoteMemories, quoteText, type QuotedMemories } from './retrieve/quote.ts';
 export { sectorPatterns } from './sectors/score-patterns.ts';

@@ -9,6 +9,7 @@ import { errorsOf } from '../../src/api/openapi/errors.ts';
 import { exampleOf } from '../../src/api/openapi/example.ts';
 import type { JsonSchema } from '../../src/api/openapi/json-schemas.ts';
 import { ROUTE_GROUPS, ROUTES } from '../../src/api/routes.ts';
+import { descriptionRoutes } from '../../src/api/routes/description.ts';
 import { HTTP_STATUS } from '../../src/api/schemas/problem.ts';
 import { startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -118,6 +119,16 @@ describe('served', () => {
     const reply = await api.request('GET', '/openapi.json', { key: null });
     expect(reply.headers.get('content-type')).toBe('application/json; charset=utf-8');
     expect(reply.body).toEqual(JSON.parse(JSON.stringify(description)));
+  });
+
+  test('/openapi.json is encoded once for all replies', async () => {
+    const ends: unknown[] = [];
+    const [described] = descriptionRoutes(() => ROUTE_GROUPS);
+    const response = { setHeader() {}, end: (bytes: unknown) => void ends.push(bytes) };
+    const call = { api: { version: '0.0.0-test' }, request: { params: {}, query: {} }, response };
+    for (let no = 0; no < 2; no += 1) await described!.handle(call as never);
+    expect(ends[0]).toBeInstanceOf(Buffer);
+    expect(ends[1]).toBe(ends[0]);
   });
 
   test('/docs asks only this server for anything, and gets it', async () => {

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { setImmediate as nextLoop } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { hasLongText, jsonPieces } from '../../src/api/json-pieces.ts';
+import { JsonText } from '../../src/engine/index.ts';
 import { nextTurn } from '../../src/engine/turns.ts';
 
 /** Texts of some 16,000 to 60,000 characters: an edge, a unit again and again, an edge. */
@@ -32,6 +33,16 @@ test('the pieces of a value are its JSON, and none is long', () => {
   );
   const pairs = { content: `a${'😀'.repeat(20_000)}`, after: 1 };
   expect([...jsonPieces(pairs)].join('')).toBe(JSON.stringify(pairs));
+});
+
+test('a value that came as text is copied in pieces, not parsed', () => {
+  const dense = Array.from({ length: 40_000 }, (_, no) => [`😀${no}`]);
+  const text = new JsonText(JSON.stringify(dense));
+  const item = { id: 'a', value: text, metadata: { b: 1 } };
+  const pieces = [...jsonPieces(item)];
+  expect(pieces.join('')).toBe(JSON.stringify({ ...item, value: dense }));
+  for (const piece of pieces) expect(piece.length).toBeLessThanOrEqual(8 * 1024);
+  expect(JSON.stringify({ deep: [item] })).toBe(JSON.stringify({ deep: [{ ...item, value: dense }] }));
 });
 
 test('of those that work in turns, one has its turn each time the event loop comes round', async () => {

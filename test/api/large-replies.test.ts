@@ -73,6 +73,38 @@ describe('a list of memories', () => {
   });
 });
 
+describe('an answer whose values have many parts', () => {
+  const value = Array.from({ length: 10_000 }, (_, no) => (no % 2 === 0 ? [] : { n: 1 }));
+  const metadata = { numbers: Array.from({ length: 1_000 }, (_, no) => no) };
+
+  test('is the same from a reader thread as from this thread, and is sent in pieces', async () => {
+    const texts: string[] = [];
+    const folder = tempFolder();
+    for (const threads of ['2', '0']) {
+      const settings = { OM_EMBEDDINGS: 'none', OM_QUERY_THREADS: threads, OM_RECALL_DAYS: '0' };
+      const dense = await startApi({ folder, settings });
+      for (const key of ['one', 'two']) {
+        const item = { user_id: 'dense', namespace: 'dense', key, content: `zebra ${key}`, value, metadata };
+        expect((await dense.request('PUT', '/items', { body: item })).status).toBe(threads === '2' ? 201 : 200);
+      }
+      const query = { query: 'zebra', user_id: 'dense', k: 2, min_score: 0, reinforce: false };
+      const reply = await dense.request('POST', '/memory/query', { body: { ...query, weights: { recency: 0 } } });
+      expect(reply.body['matches']).toHaveLength(2);
+      const given = JSON.stringify({ value, metadata });
+      const matches = reply.body['matches'] as readonly object[] as readonly {
+        readonly value: unknown;
+        readonly metadata: unknown;
+      }[];
+      for (const match of matches)
+        expect(JSON.stringify({ value: match.value, metadata: match.metadata }) === given).toBe(true);
+      expect(reply.headers.get('transfer-encoding')).toBe('chunked');
+      texts.push(reply.text.replace(/"(recall_id|salience|strength|score|raw_score)":[^,}]+/g, '"$1":0'));
+      await dense.stop();
+    }
+    expect(texts[0] === texts[1]).toBe(true);
+  });
+});
+
 test('the history of a memory comes in pages, by version', async () => {
   const { id } = await api.add({ content: 'version 1', user_id: 'history' });
   for (let version = 2; version <= 6; version++)

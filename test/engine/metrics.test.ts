@@ -165,6 +165,25 @@ test('waits for a locked file are counted once they end', async () => {
   expect(await samplesOf(metrics, 'cairn_sqlite_busy_timeouts_total')).toEqual({ '': after.timeouts + 1 });
 });
 
+test('many who read the metrics at once share a reading that begins after all of them', async () => {
+  const own = createMetrics();
+  let readings = 0;
+  const source = async () => {
+    readings += 1;
+    return [];
+  };
+  const read = createMetricsJoiner(own.registry, () => [source]);
+  const first = read();
+  await Promise.resolve();
+  own.finishedJobs.inc({ state: 'done' }, 7);
+  const texts = (await Promise.all([first, ...Array.from({ length: 100 }, read)])).map(({ text }) => text);
+  expect(readings).toBe(2);
+  const done = texts.slice(1).map((text) => parse(text, 'cairn_jobs_finished_total')['{state="done"}']);
+  expect(new Set(done)).toEqual(new Set([7]));
+  await read();
+  expect(readings).toBe(3);
+});
+
 test('a thread that does not answer is served as it was last, so that no counter falls', async () => {
   const [own, theirs] = [createMetrics(), createMetrics()];
   own.watchProcess('1.2.3');

@@ -3,6 +3,7 @@ import {
   type AddOutcome,
   type AddReply,
   type ErasureReceipt,
+  jsonOf,
   type Receipted,
   type Link,
   type Memory,
@@ -115,6 +116,7 @@ export function memoryItem(memory: Memory): MemoryItem {
  * deriving them from the text takes longer than the search.
  */
 export function storedMemoryItem(memory: Memory): StoredMemory {
+  const value = jsonOf(memory, 'value');
   return {
     id: memory.id,
     user_id: memory.userId,
@@ -124,7 +126,7 @@ export function storedMemoryItem(memory: Memory): StoredMemory {
     type: memory.type,
     tags: memory.tags,
     files: memory.files,
-    metadata: memory.metadata,
+    metadata: jsonOf(memory, 'metadata'),
     primary_sector: memory.primarySector,
     sectors: memory.sectors,
     sector_confidence: memory.sectorConfidence,
@@ -145,7 +147,7 @@ export function storedMemoryItem(memory: Memory): StoredMemory {
     expires_at: memory.expiresAt,
     external_id: memory.externalId,
     ...(memory.namespace === '' ? {} : { namespace: memory.namespace }),
-    ...(memory.value === null ? {} : { value: memory.value }),
+    ...(value === null ? {} : { value }),
     written_by: memory.writtenBy,
     version: memory.version,
   };

@@ -6,6 +6,8 @@ import {
   type FloorReport,
   type Hit,
   type Json,
+  jsonOf,
+  JsonText,
   type MemoryExplanation,
   type MemoryFilter,
   type MemoryQuery,
@@ -175,18 +177,20 @@ export function queryItem(
   };
 }
 
-/** Estimates the memory that the texts and the metadata of an answer take, in bytes. */
+/** Estimates the memory that the texts, the values and the metadata of an answer take, in bytes. */
 export function answerBytes({ hits, rendered }: Pick<QueryResult, 'hits' | 'rendered'>): number {
   let characters = rendered?.text.length ?? 0;
   for (const { memory, neighbours, sources = [] } of hits) {
     const around = neighbours === undefined ? sources : [...neighbours.before, ...neighbours.after, ...sources];
-    for (const { content, metadata } of [memory, ...around]) characters += content.length + sizeOf(metadata);
+    for (const each of [memory, ...around])
+      characters += each.content.length + sizeOf(jsonOf(each, 'value')) + sizeOf(jsonOf(each, 'metadata'));
   }
   return characters * 2;
 }
 
 /** Estimates the length of a value as JSON, in characters. */
 function sizeOf(value: Json): number {
+  if (value instanceof JsonText) return value.text.length;
   if (typeof value !== 'object' || value === null) return typeof value === 'string' ? value.length : 8;
   let size = 2;
   for (const [name, inner] of Object.entries(value)) size += name.length + sizeOf(inner);

@@ -18,6 +18,8 @@ import type {
   ReaderThreadData,
   ToThread,
 } from '../readers/messages.ts';
+import type { ReadOutput } from '../readers/commands.ts';
+import { type FieldText, packAnswer } from '../readers/json-text.ts';
 import { hasLater, runCommand } from '../readers/readers.ts';
 import { createSpanRecorder } from '../readers/span-recorder.ts';
 import { createSharedReading } from './shared-reading.ts';
@@ -91,17 +93,22 @@ async function run({ id, path, name, input, isTraced }: Extract<ToThread, { kind
     open: () => pool.get(path),
   };
   let later: Promise<unknown> | null = null;
+  let texts: readonly FieldText[] = [];
   const outcome = await outcomeOf(
     sharing.run(path, async () => {
       const value: unknown = await runCommand(context, name, input as never, controller.signal);
-      if (!hasLater(value)) return value;
-      ({ later } = value);
-      return { ...value, later: null };
+      const isPartial = hasLater(value);
+      if (isPartial) ({ later } = value);
+      const first = isPartial ? { ...value, later: null } : value;
+      if (name !== 'query') return first;
+      const packed = packAnswer(first as ReadOutput<'query'>);
+      ({ texts } = packed);
+      return packed.answer;
     }),
   );
   running.delete(id);
   const ms = performance.now() - startedAt;
-  post({ kind: 'done', id, outcome, ms, spans: recorder?.spans ?? [], hasMore: later !== null });
+  post({ kind: 'done', id, outcome, texts, ms, spans: recorder?.spans ?? [], hasMore: later !== null });
   if (later !== null) post({ kind: 'later', id, outcome: await outcomeOf(later) });
 }
 

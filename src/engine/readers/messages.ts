@@ -7,6 +7,7 @@ import type { VectorSpace } from '../store/vectors.ts';
 import type { SpaceIdentity } from '../tenant-file/open-tenant.ts';
 import type { SharedFile } from '../tenant-file/shared-files.ts';
 import type { ReadCommandName } from './commands.ts';
+import type { FieldText } from './json-text.ts';
 import type { RecordedSpan } from './span-recorder.ts';
 
 /** The data with which a reader thread is started. */
@@ -66,6 +67,8 @@ export type FromThread =
       readonly kind: 'done';
       readonly id: number;
       readonly outcome: Outcome;
+      /** Fields that were taken out of the answer to a query, as text (`packAnswer`); else empty. */
+      readonly texts: readonly FieldText[];
       /** Time from the start of the command to its end (ms), including the time that it waited for providers. */
       readonly ms: number;
       readonly spans: readonly RecordedSpan[];

@@ -1,6 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { assert, EngineError, reviveError } from '../errors.ts';
+import { unpackAnswer } from './json-text.ts';
+import type { ReadOutput } from './commands.ts';
 import type { FromThread, ReaderThreadData, ToThread } from './messages.ts';
 import { createProviderCalls } from './provider-calls.ts';
 import type { Read, ThreadServices } from './read.ts';
@@ -136,9 +138,10 @@ function serve(
 function settle(
   read: Read,
   { services: { tracing }, later }: { readonly services: ThreadServices; readonly later: LaterParts },
-  { id, outcome, spans, hasMore }: Extract<FromThread, { kind: 'done' }>,
+  { id, outcome, texts, spans, hasMore }: Extract<FromThread, { kind: 'done' }>,
 ): void {
   if (tracing !== null && spans.length > 0) read.span?.run(() => replaySpans(tracing, spans));
+  if (outcome.ok && texts.length > 0) unpackAnswer(outcome.value as ReadOutput<'query'>, texts);
   if (outcome.ok) read.resolve(hasMore ? { ...(outcome.value as object), later: later.expect(id) } : outcome.value);
   else read.reject(reviveError(outcome.error));
 }

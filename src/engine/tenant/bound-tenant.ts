@@ -308,7 +308,7 @@ function documentMethods(tenant: Tenant, { tags, reachedDocument, onlyOwn, ownOf
       return await reply;
     } catch (error) {
       if (source.kind === 'upload' && (!isHandedIn || isEngineError(error, 'not_found')))
-        uploads.get(source.name)?.discard();
+        await uploads.get(source.name)?.discard();
       throw error;
     }
   }

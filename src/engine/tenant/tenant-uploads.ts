@@ -1,9 +1,9 @@
 import {
   createUploadEncoder,
   createUploadFile,
+  discardUpload,
   readInParts,
   readUploadPart,
-  removeUpload,
   requireRoomToTakeIn,
   sweepUploads,
 } from '../documents/uploads.ts';
@@ -83,15 +83,15 @@ export function createUploadMethods(options: TenantOptions, arriving: ArrivingBy
     } finally {
       if (source.kind === 'upload') {
         if (isOwned && !areRows) arriving.delete(source.name);
-        else discard(source.name);
+        else await discard(source.name);
         // If this fails, the parts are swept away later, and the caller hears of the failure before it.
         if (areRows && !isOwned) await writer.write(path, 'deleteUploadParts', { name: source.name }).catch(() => {});
       }
     }
   }
 
-  function discard(name: string): void {
-    removeUpload(path, name);
+  async function discard(name: string): Promise<void> {
+    await discardUpload(path, name);
     arriving.delete(name);
   }
 }

@@ -317,5 +317,5 @@ export interface Upload {
    */
   readPart(part: { readonly start: number; readonly end: number }): AsyncIterable<Buffer>;
   /** Removes the file. Call it if the file is not passed to `addDocument` or `replaceDocument`. */
-  discard(): void;
+  discard(): Promise<void>;
 }

@@ -5,6 +5,7 @@ import { readConfig } from '../../../src/engine/config.ts';
 import type { Engine, Tenant } from '../../../src/engine/engine.ts';
 import { openEngine } from '../../../src/engine/open-engine.ts';
 import { type Logger, silentLogger } from '../../../src/engine/ports.ts';
+import { jsonOf, JsonText } from '../../../src/engine/readers/json-text.ts';
 import { createThreadReaders, type ThreadReadersOptions } from '../../../src/engine/readers/thread-readers.ts';
 import type { MemoryExplanation, MemoryQuery, QueryResult } from '../../../src/engine/types.ts';
 import { createSharedFiles } from '../../../src/engine/tenant-file/shared-files.ts';
@@ -93,6 +94,16 @@ describe('reader threads', () => {
       const { hits } = await tenant.query(ask(`sesame${at}`));
       expect(hits[0]?.memory.content).toContain(`sesame${at}`);
     }
+  });
+
+  test('pass a value of many parts as text, which is parsed for whoever reads it', async () => {
+    const { tenant } = await openFilled();
+    const value = Array.from({ length: 1_000 }, (_, no) => [no]);
+    const fields = newMemory({ content: 'zebra', userId: 'ana' });
+    await tenant.putItem({ ...fields, namespace: 'dense', key: 'zebra', value });
+    const { memory } = (await tenant.query(ask('zebra', { k: 1 }))).hits[0]!;
+    expect(jsonOf(memory, 'value')).toBeInstanceOf(JsonText);
+    expect(memory.value).toEqual(value);
   });
 
   test('answer many questions at once, each its own, while this thread does other things', async () => {

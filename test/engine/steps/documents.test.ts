@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import { text as textOf } from 'node:stream/consumers';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { uploadsFolder } from '../../../src/engine/documents/uploads.ts';
 import { decayMemories } from '../../../src/engine/upkeep/decay-memories.ts';
 import { expireMemories } from '../../../src/engine/upkeep/expire-memories.ts';
@@ -495,14 +495,24 @@ describe('what waits to be read', () => {
     const { tenant } = await open({ OM_UPLOADS_MAX_MB: '1' });
     const first = await tenant.createUpload(0.6 * MB);
     await expect(tenant.createUpload(0.6 * MB)).rejects.toThrow('fill OM_UPLOADS_MAX_MB');
-    first.discard();
+    await first.discard();
     expect(fs.existsSync(first.path)).toBe(false);
     await tenant.addDocument(newDocument(await upload(tenant, 'x'.repeat(0.6 * MB))));
     await expect(tenant.createUpload(0.6 * MB)).rejects.toThrow('fill OM_UPLOADS_MAX_MB');
     // Neither counted twice nor kept when it was known already.
     await tenant.addDocument(newDocument(await upload(tenant, 'y'.repeat(0.3 * MB))));
     await expect(tenant.createUpload(0.2 * MB)).rejects.toThrow('fill OM_UPLOADS_MAX_MB');
-    (await tenant.createUpload(0.05 * MB)).discard();
+    await (await tenant.createUpload(0.05 * MB)).discard();
+  });
+
+  test('is removed without holding up the thread that serves requests', async () => {
+    const { tenant } = await open({});
+    const removeAtOnce = vi.spyOn(fs, 'rmSync');
+    onTestFinished(() => removeAtOnce.mockRestore());
+    const file = await tenant.createUpload(MB);
+    await file.discard();
+    expect(fs.existsSync(file.path)).toBe(false);
+    expect(removeAtOnce.mock.calls.filter(([removed]) => removed === file.path)).toEqual([]);
   });
 
   test('does not hold files that nobody is going to read: failed documents stop no other', async () => {
@@ -512,13 +522,13 @@ describe('what waits to be read', () => {
     await expect(tenant.createUpload(0.2 * MB)).rejects.toThrow('fill OM_UPLOADS_MAX_MB');
     await failReading(fixture);
     expect(uploads(fixture).length).toBe(1);
-    (await tenant.createUpload(0.2 * MB)).discard();
+    await (await tenant.createUpload(0.2 * MB)).discard();
     expect(await ingested(fixture, `# Later\n\n${section('Okapi')}`)).toMatchObject({ state: 'ready' });
   });
 
   test('lets one file through that is larger than the bound', async () => {
     const { tenant } = await open({ OM_UPLOADS_MAX_MB: '1' });
-    (await tenant.createUpload(3 * MB)).discard();
+    await (await tenant.createUpload(3 * MB)).discard();
   });
 });
 
