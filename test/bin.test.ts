@@ -129,7 +129,7 @@ describe('on a Node that is new enough', () => {
         expect(said).toMatchObject({ rest: ['two words'], pid: child.pid });
         return { flags: said.flags, arenas: said.arenas };
       };
-      const flags = ['--max-semi-space-size=2', '--no-allocation-site-pretenuring', '--heap-growing-percent=10'];
+      const flags = ['--max-semi-space-size=8', '--no-allocation-site-pretenuring', '--heap-growing-percent=25'];
       for (const command of ['serve', 'api', 'worker'])
         expect(await startedAs(command)).toEqual({ flags, arenas: '2' });
       expect(await startedAs('echo')).toEqual({ flags: [], arenas: null });

@@ -79,6 +79,12 @@ export function mediaTypeOf(request: IncomingMessage): string | undefined {
 export function readBytes(request: IncomingMessage, maxBytes: number, timeoutMs: number): Promise<Buffer> {
   const tooLarge = () => new EngineError('too_large', `the body is over ${maxBytes} bytes; send less at once`);
   if (Number(request.headers['content-length'] ?? 0) > maxBytes) return Promise.reject(tooLarge());
+  // A short body has come together with its headers: it needs neither listeners nor a timer.
+  const { complete, readableLength } = request;
+  if (complete && readableLength > 0 && readableLength <= maxBytes) {
+    const bytes = request.read() as Buffer | null;
+    if (bytes !== null) return Promise.resolve(bytes);
+  }
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
+import { createServer, IncomingMessage, type Server, ServerResponse } from 'node:http';
 import type { AddressInfo, Server as NetServer, Socket } from 'node:net';
 import type { Express } from 'express';
 import { type Engine, EngineError, isLoopback } from '../engine/index.ts';
@@ -131,6 +131,8 @@ export async function bind(
  */
 function createHttpServer(app: Express, engine: Engine): { readonly server: Server; close(): void } {
   const server = createServer({
+    IncomingMessage: withPrototype(IncomingMessage, app.request),
+    ServerResponse: withPrototype(ServerResponse, app.response),
     headersTimeout: HEADERS_TIMEOUT_MS,
     requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_MS,
@@ -148,6 +150,19 @@ function createHttpServer(app: Express, engine: Engine): { readonly server: Serv
   server.on('request', (request) => void silent.delete(request.socket));
   server.on('request', inOrder(app));
   return { server, close: () => closeGracefully(server, { silent, graceMs: engine.config.OM_SHUTDOWN_MS }) };
+}
+
+/**
+ * Makes the class of a server's requests or responses, with the prototype that Express gives to each of them. Otherwise
+ * Express would change two prototypes a request, and V8 would look up each of their properties without its fast paths
+ * afterwards.
+ */
+function withPrototype<Class extends new (...all: never[]) => object>(original: Class, prototype: object): Class {
+  const made = function (...all: unknown[]) {
+    return Reflect.construct(original, all, made) as object;
+  };
+  made.prototype = prototype;
+  return made as unknown as Class;
 }
 
 function onAbort(signal: AbortSignal, close: () => void): void {

@@ -1,6 +1,8 @@
+import { channel } from 'node:diagnostics_channel';
 import { once } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import net from 'node:net';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { problemOf, toEngineError } from '../../src/api/http-errors.ts';
 import { EngineError } from '../../src/engine/errors.ts';
 import { ADMIN_KEY, startApi } from '../support/start-api.ts';
@@ -39,6 +41,24 @@ describe('a stop', () => {
     await api.stop();
     expect((await waiting).status).toBe(202);
   });
+});
+
+test('a request and its response are those of Express from the beginning', async () => {
+  await using api = await startApi({ folder: tempFolder(), settings });
+  const prototypes: unknown[] = [];
+  const look = (message: unknown) => {
+    const { request, response } = message as { request: IncomingMessage; response: ServerResponse };
+    const note = () => prototypes.push(Object.getPrototypeOf(request), Object.getPrototypeOf(response));
+    note();
+    response.once('finish', note);
+  };
+  const started = channel('http.server.request.start');
+  started.subscribe(look);
+  onTestFinished(() => void started.unsubscribe(look));
+  expect((await api.request('GET', '/health')).status).toBe(200);
+  await expect.poll(() => prototypes.length).toBe(4);
+  expect(prototypes[2]).toBe(prototypes[0]);
+  expect(prototypes[3]).toBe(prototypes[1]);
 });
 
 test('a port that is taken is named', async () => {

@@ -127,7 +127,7 @@ export function watchReplies(app: Express): ReplyWatch {
     underWay.set(String(response.getHeader('x-request-id')), closed);
   };
   return {
-    app: listen as unknown as Express,
+    app: Object.assign(listen, { request: app.request, response: app.response }) as unknown as Express,
     problems,
     async requireDescribed(requestId) {
       if (requestId === null) return;

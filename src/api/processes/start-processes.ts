@@ -102,9 +102,17 @@ export async function startApiProcesses({ engine, ...shared }: StartApiOptions):
   }
 }
 
+/** Flag of V8 that bin/cairn.cjs sets for a main thread, and the one for its other threads. */
+const [MAIN_SEMI_SPACE, SEMI_SPACE] = ['--max-semi-space-size=8', '--max-semi-space-size=2'];
+
+/**
+ * Starts an API process. Each of them serves a part of the requests, so all of its threads have a small young
+ * generation.
+ */
 function forkProcess(number: number, lead: Lead, shared: Shared): ApiProcess {
   const child = fork(`${import.meta.dirname}/api-process${import.meta.filename.slice(-3)}`, [], {
     serialization: 'advanced',
+    execArgv: process.execArgv.map((flag) => (flag === MAIN_SEMI_SPACE ? SEMI_SPACE : flag)),
   });
   const handovers = new Map<number, Socket>();
   const channel = createChannel(child, {

@@ -146,11 +146,11 @@ function acceptItem(
 ): AddOutcome {
   const { item, options, before, accepted, owed } = asked;
   if (isRejected(item)) return item;
-  const { screened, ...memory } = item;
+  const { screened } = item;
   const report = screened === undefined ? {} : { screened };
   try {
     const sources = getSources(context, sourcesOf(options, before));
-    const result = acceptMemory(context, memory, { ...options, owed });
+    const result = acceptMemory(context, item, { ...options, owed });
     if (!('memoryNo' in result)) return { ...result, ...report };
     deriveFrom(context, result.memoryNo, sources);
     accepted.push(result);
@@ -168,6 +168,7 @@ function acceptItem(
  * @throws EngineError with the code and message of the source's error, if a source is an item that was rejected
  */
 function sourcesOf({ derived = [] }: AddOptions, before: readonly AddOutcome[]): string[] {
+  if (derived.length === 0) return [];
   const sources = derived.filter(({ item }) => item === before.length).flatMap(({ from }) => from);
   return sources.map((source) => {
     if (typeof source === 'string') return source;

@@ -53,6 +53,13 @@ export const SELECT_DUPLICATES = `${TWIN} FROM (
     AND d.status NOT IN ('superseded', 'contradicted') AND (m.expires_at IS NULL OR m.expires_at > ?)
     AND d.generation_no IS NULL AND NOT EXISTS (SELECT 1 FROM items i WHERE i.memory = m.seq) LIMIT ${TWINS_COMPARED}`;
 
+/**
+ * SQL that selects a memory with this stored hash, user and session, from an index alone. Nearly every new text has
+ * none, and this takes a third of the time of `SELECT_DUPLICATES`.
+ */
+const SELECT_SAME_HASH = `SELECT seq FROM memories INDEXED BY memories_by_hash
+  WHERE content_hash = ? AND user_no = ? AND session_id = ? LIMIT 1`;
+
 /** The values in which two memories must agree to be duplicates. `contentHash` is the whole hash of the text. */
 export type DuplicateKey = { readonly contentHash: Buffer; readonly userNo: number } & Pick<
   NewMemory,
@@ -84,6 +91,10 @@ export function duplicateParameters(key: DuplicateKey, now: number): unknown[] {
  * @returns undefined if there is none
  */
 export function findDuplicate(store: Store, key: DuplicateKey, now: number): Twin | undefined {
+  if (store.ahead === null) {
+    const found = store.prepare(SELECT_SAME_HASH).pluck();
+    if (found.get(keptHash(key.contentHash), key.userNo, key.sessionId) === undefined) return undefined;
+  }
   const twins = store.prepare(SELECT_DUPLICATES).all(...duplicateParameters(key, now)) as Twin[];
   return twins.find(({ content }) => contentHash(content).equals(key.contentHash));
 }

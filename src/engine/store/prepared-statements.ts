@@ -74,18 +74,25 @@ function prepareNaming(
     let own: Database.Statement | undefined;
     const statement = () => (own ??= take(mode));
     const made: Statement = {
-      run: (...parameters) =>
-        naming(() => {
+      // Each add calls these two a dozen times: they do without a function of their own.
+      run: (...parameters) => {
+        try {
           const result = statement().run(...parameters);
           if (result.changes > 0) onChange();
           return result;
-        }),
-      get: (...parameters) =>
-        naming(() => {
+        } catch (error) {
+          throw damageError(error, file);
+        }
+      },
+      get: (...parameters) => {
+        try {
           const row = statement().get(...parameters);
           if (isWriting && row !== undefined) onChange();
           return row;
-        }),
+        } catch (error) {
+          throw damageError(error, file);
+        }
+      },
       all: (...parameters) =>
         naming(() => {
           const rows = statement().all(...parameters);

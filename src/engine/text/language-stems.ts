@@ -51,14 +51,16 @@ for (const [language, list] of Object.entries(GRAMMAR) as [StemmedLanguage, stri
  */
 export function stemmedLanguageOf(text: string): StemmedLanguage | undefined {
   const counts = new Map<StemmedLanguage, number>();
-  let [english, cyrillic, all] = [0, 0, 0];
-  for (const term of termsIn(text)) {
-    all += 1;
+  const terms = termsIn(text);
+  let english = 0;
+  for (const term of terms) {
     if (STOP_WORDS.has(term)) english += 1;
-    for (const language of LANGUAGES_OF.get(term) ?? []) counts.set(language, (counts.get(language) ?? 0) + 1);
-    if (CYRILLIC.test(term)) cyrillic += 1;
+    const languages = LANGUAGES_OF.get(term);
+    if (languages === undefined) continue;
+    for (const language of languages) counts.set(language, (counts.get(language) ?? 0) + 1);
   }
-  if (2 * cyrillic > all) return 'ru';
+  if (!isAscii(text) && 2 * terms.filter((term) => CYRILLIC.test(term)).length > terms.length) return 'ru';
+  if (counts.size === 0) return undefined;
   const [best, second] = [...counts].sort(([, a], [, b]) => b - a);
   return best === undefined || best[1] <= english || best[1] === second?.[1] ? undefined : best[0];
 }

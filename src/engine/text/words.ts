@@ -41,6 +41,7 @@ export function words(text: string): string[] {
  * Lists the words of a text like `words`, but leaves each run of CJK characters whole and emoji as they are written.
  */
 export function termsIn(text: string): string[] {
+  if (isAscii(text)) return text.toLowerCase().match(ASCII_WORD) ?? [];
   return normalise(text).match(TERM) ?? [];
 }
 

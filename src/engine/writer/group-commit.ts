@@ -121,7 +121,20 @@ function run(shared: GroupContext, { name, input, trace, writtenBy }: WriteReque
   const command = WRITE_COMMANDS[name] as (context: WriteContext, input: unknown) => unknown;
   const by = writtenBy ?? null;
   const before = shared.store.changes;
-  const output = command({ ...shared, writtenBy: by, trace }, input);
+  const { store, config, now, newId, backlog } = shared;
+  const context: WriteContext = {
+    store,
+    config,
+    now,
+    newId,
+    backlog,
+    get indexes() {
+      return shared.indexes;
+    },
+    writtenBy: by,
+    trace,
+  };
+  const output = command(context, input);
   // A command that found nothing to change leaves no record.
   const isDone = name === 'recordAction' || shared.store.changes !== before;
   const audited = shared.config.OM_AUDIT === 'off' || !isDone ? null : describeCommand(name, input, output);

@@ -46,8 +46,18 @@ export function createGroupRunner({
     const startedAt = performance.now();
     let replies: readonly WriteReply[];
     try {
-      const { store, indexes } = pool.get(group.path);
-      const context = { store, indexes, config, now: clock.now(), newId: uuidv7, backlog: backlogOf(group.path) };
+      const tenant = pool.get(group.path);
+      const context = {
+        store: tenant.store,
+        // Reading the indexes reads the models from the file, which few commands need.
+        get indexes() {
+          return tenant.indexes;
+        },
+        config,
+        now: clock.now(),
+        newId: uuidv7,
+        backlog: backlogOf(group.path),
+      };
       replies = commitGroup(context, group.requests, isOver).map((result) =>
         result.ok ? result : { ok: false as const, error: serialiseError(result.error) },
       );

@@ -37,6 +37,7 @@ export function markOf(memoryNo: number): string {
  * @param mark mark of the row's partition, as `markOf` returns it
  */
 export function indexedText(text: string, mark: string): string {
+  if (text === '') return '';
   return markTerms(indexableText(text).replaceAll(MARK, ' '), mark);
 }
 
