@@ -87,7 +87,7 @@ export function patchMemory(
 
 /** Greatest number of reflections that one commit archives; one takes some 100 µs. */
 const MAX_ARCHIVED = 100;
-/** Greatest number of concluded links that one commit removes from a memory whose text changes; one takes some 10 µs. */
+/** Greatest number of concluded links that one commit removes of a memory whose text changes; each takes some 10 µs. */
 const MAX_RELATIONS = 1_000;
 
 /**

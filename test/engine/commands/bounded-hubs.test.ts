@@ -14,7 +14,7 @@ import { runCommand } from '../../support/run-command.ts';
 
 const LINKS = 1_500;
 
-/** Adds memories, and links all of them with the memory `hub`. @param link the columns src, dst, type, automatic, winner */
+/** Adds memories, and links each with the memory `hub`. @param link columns src, dst, type, automatic and winner */
 async function addSpokes({ tenant, store }: TestEngine, hub: string, link: string): Promise<void> {
   for (let at = 0; at < LINKS; at += 500)
     await tenant.addMemories(Array.from({ length: 500 }, (_, no) => newMemory({ content: `spoke ${at + no}` })));
