@@ -343,7 +343,8 @@ export interface Tenant
    * has finds that document, which is read again only if anything changed. The upload belongs to Cairn from this call
    * on.
    * @throws EngineError `unavailable` with `retryAfterMs` if `OM_MAX_BACKLOG` jobs of the tenant wait; `conflict` for a
-   *   known document that lacks one of the tags of `withinTags`, or with `onlyNew` for one that changed
+   *   known document that lacks one of the tags of `withinTags`, or with `onlyNew` for one that changed or is
+   *   another key's
    */
   addDocument(document: NewDocument, options?: AddDocumentOptions): Promise<DocumentReply>;
   /**

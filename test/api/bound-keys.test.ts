@@ -238,8 +238,25 @@ describe('keys', () => {
       api.request('POST', '/memory/ingest', { body: { content_type: 'txt', text, external_id: 'rules' }, ...by });
     expect((await ingest('Rule one: no shoes.')).status).toBe(202);
     expect((await ingest('Rule one: shoes.', { key })).status).toBe(409);
-    expect((await ingest('Rule one: no shoes.', { key })).status).toBe(200);
+    expect((await ingest('Rule one: no shoes.', { key })).status).toBe(409);
     expect((await ingest('Rule one: hats.')).status).toBe(202);
+  });
+
+  test('with the role add learn nothing of the documents of others by sending their bytes', async () => {
+    const ingest = async (by: object = {}) => {
+      const { status, body } = await api.request('POST', '/memory/ingest', {
+        body: { content_type: 'txt', text: 'Minutes of the board.' },
+        ...by,
+      });
+      return { status, id: body['document_id'] };
+    };
+    const others = await ingest();
+    const key = keyOf({ role: 'add' });
+    const own = await ingest({ key });
+    expect(own.status).toBe(202);
+    expect(own.id).not.toBe(others.id);
+    expect(await ingest({ key })).toMatchObject({ id: own.id });
+    expect(await ingest()).toMatchObject({ id: others.id });
   });
 
   test('with the role add only add', async () => {

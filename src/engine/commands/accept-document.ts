@@ -14,7 +14,7 @@ import { cancelDocumentJobs, findOpenDocumentJob } from '../store/document-jobs.
 import { insertJob } from '../store/jobs.ts';
 import type { Store } from '../store/open-store.ts';
 import { ensureStoreId } from '../store/store-info.ts';
-import { ensureWriter } from '../store/writers.ts';
+import { ensureWriter, findWriter } from '../store/writers.ts';
 import type { AddDocumentOptions, DocumentReply, Document, NewDocument } from '../types.ts';
 import { refuseOverBacklog, requireTags } from './accept.ts';
 import { encodeReceipt } from './write-receipt.ts';
@@ -26,7 +26,7 @@ import type { WriteContext } from './write-context.ts';
  * is on disk already; the worker fetches the page of a URL. A document that is already known by its external id, URL or
  * bytes is read again only if it changed, so that a client may send the same document twice.
  * @throws EngineError `unavailable` over `OM_MAX_BACKLOG`; `storage_full` over the quota; `conflict` for a known
- *   document that lacks a tag of `withinTags` or, with `onlyNew`, has changed
+ *   document that lacks a tag of `withinTags` or, with `onlyNew`, has changed or is another key's
  */
 export function addDocument(
   context: WriteContext,
@@ -38,7 +38,11 @@ export function addDocument(
   }: AddDocumentOptions & { readonly document: NewDocument; readonly quota?: Quota | null },
 ): DocumentReply {
   const { store, now } = context;
-  const existing = findKnownDocument(store, document, now);
+  // A key that only adds learns nothing of the documents of others: their bytes are new to it.
+  const onlyBy = onlyNew ? (findWriter(store, context.writtenBy ?? '') ?? null) : undefined;
+  const existing = findKnownDocument(store, document, now, onlyBy);
+  if (existing !== undefined && onlyNew && toDocument(store, existing).writtenBy !== context.writtenBy)
+    throw new EngineError('conflict', 'another key has stored a document with this external_id or url already');
   if (existing !== undefined) requireTags(toDocument(store, existing).tags, withinTags);
   if (existing !== undefined && isUnchanged(store, existing, document)) return leave(context, existing);
   if (existing !== undefined && onlyNew)

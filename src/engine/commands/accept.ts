@@ -97,7 +97,7 @@ export function askBeforeAdds({ store, now }: Pick<WriteContext, 'store' | 'now'
  * Memories whose words have to be written anew, since memories came before them in their session, and the bytes of
  * their texts. Many new memories may come before the same two, whose words are then written once.
  */
-interface OwedWords {
+export interface OwedWords {
   readonly memoryNos: Set<number>;
   bytes: number;
 }
@@ -111,7 +111,7 @@ const NOT_TAKEN = rejected(
 );
 
 /** Adds memories to those whose words have to be written anew. */
-function owe(store: Store, owed: OwedWords, memoryNos: readonly number[]): void {
+export function owe(store: Store, owed: OwedWords, memoryNos: readonly number[]): void {
   const added = memoryNos.filter((memoryNo) => !owed.memoryNos.has(memoryNo));
   if (added.length === 0) return;
   for (const memoryNo of added) owed.memoryNos.add(memoryNo);

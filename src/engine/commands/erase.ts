@@ -31,7 +31,7 @@ import {
 } from '../store/memories.ts';
 import { compileFilter } from '../store/filter.ts';
 import { listPassingOf } from '../store/passing-memories.ts';
-import { listReflectionsOn } from '../store/reflections.ts';
+import { listReflectionsOn, readReflectionsOn } from '../store/reflections.ts';
 import { countRevisions } from '../store/revisions.ts';
 import { putInfo } from '../store/store-info.ts';
 import { placeOf, successorsOf } from '../store/session-context.ts';
@@ -65,6 +65,9 @@ export const ERASE_BYTES = 32 * 1024;
  * erased, unless a single one needs more.
  */
 const REINDEXED_BYTES = 1024 * 1024;
+
+/** Greatest number of links to reflections on memories that one write of a delete reads at once. */
+const MAX_RESTING = 1_000;
 
 /** Result of one write of a delete that takes several writes. */
 export interface ErasedSlice {
@@ -245,9 +248,9 @@ export function eraseInSlices(
   memoryNos: readonly number[],
   beforeLast: () => void = () => {},
 ): ErasedSlice {
-  const resting = listReflectionsOn(context.store, memoryNos);
+  const { memoryNos: resting, isCut } = readReflectionsOn(context.store, memoryNos, MAX_RESTING);
   // The last ones rest on those before them.
-  const first = resting.length > ERASE_SLICE ? resting.slice(-ERASE_SLICE) : undefined;
+  const first = isCut || resting.length > ERASE_SLICE ? resting.slice(-ERASE_SLICE) : undefined;
   const thinned = thinMemories(context, first ?? [...memoryNos, ...resting]);
   if (thinned !== undefined) return { receipt: { ...EMPTY_RECEIPT, ...thinned }, isDone: false };
   const part = first ?? withinFollowers(context.store, memoryNos);

@@ -16,7 +16,7 @@ import { appendItems, insertLog, type LogRow } from '../store/session-logs.ts';
 import { ensureWriter } from '../store/writers.ts';
 import { putText, reindexText } from '../store/word-index/memory-text.ts';
 import type { ImportOutcome, PortableLine, PortableLink, PortableLogItem, PortableMemory } from '../types.ts';
-import { refuseOverBacklog } from './accept.ts';
+import { owe, type OwedWords, refuseOverBacklog } from './accept.ts';
 import { storeVectors } from './import-vectors.ts';
 import { judgeLine, type NewLine, type ResolvedLink } from './judge-import.ts';
 import { refuseOverQuota, type Quota } from './quota.ts';
@@ -28,7 +28,10 @@ import type { WriteContext } from './write-context.ts';
  * Stores lines of an export file one after the other, each exactly as it says, with its ids, times, anchors of decay
  * and versions. What is already stored is not changed. The importing key counts as the writer of everything imported,
  * because a file can claim any writer, and undoing what a key did must reach what it imported.
- * @returns outcomes in the order of the lines
+ *
+ * No line is begun after some 1 MiB of text was indexed, as all writes of all tenants wait for the commit. The text is
+ * that of the stored memories, and of memories that they precede in a session, whose words are written anew.
+ * @returns outcomes of the first lines, in their order; at least one. The caller imports the other lines again
  * @throws EngineError for all lines: `unavailable` over `OM_MAX_BACKLOG`; `storage_full` over the quota
  */
 export function importLines(
@@ -38,20 +41,24 @@ export function importLines(
   const memories = lines.filter(({ type }) => type === 'memory').length;
   if (memories > 0) refuseOverBacklog(context, memories);
   if (memories > 0 || lines.some(({ type }) => type === 'session_item')) refuseOverQuota(context, quota, memories);
-  const owed = new Set<number>();
-  const outcomes = lines.map((line): ImportOutcome => {
+  const owed: OwedWords = { memoryNos: new Set(), bytes: 0 };
+  const outcomes: ImportOutcome[] = [];
+  for (const line of lines) {
+    if (owed.bytes >= MAX_INDEXED_BYTES) break;
     const judged = judgeLine(context.store, line, context.now);
-    if (judged.kind !== 'new') return judged;
-    storeLine(context, judged, owed);
-    return { kind: 'stored' };
-  });
+    if (judged.kind === 'new') storeLine(context, judged, owed);
+    outcomes.push(judged.kind === 'new' ? { kind: 'stored' } : judged);
+  }
   // One at a time: they may be long.
-  for (const memoryNo of owed) reindexText(context.store, [memoryNo]);
+  for (const memoryNo of owed.memoryNos) reindexText(context.store, [memoryNo]);
   return outcomes;
 }
 
+/** Size of texts (bytes) after which one commit of an import begins no further line. */
+const MAX_INDEXED_BYTES = 1024 * 1024;
+
 /** @param owed memories whose words the caller writes anew; those that follow a new memory are added */
-function storeLine(context: WriteContext, judged: NewLine, owed: Set<number>): void {
+function storeLine(context: WriteContext, judged: NewLine, owed: OwedWords): void {
   const { store } = context;
   if ('hash' in judged) return storeMemory(context, judged, owed);
   if ('memoryNo' in judged) return insertExactRevision(store, judged.memoryNo, judged.line);
@@ -63,7 +70,7 @@ function storeLine(context: WriteContext, judged: NewLine, owed: Set<number>): v
 function storeMemory(
   context: WriteContext,
   { line, hash, document, vectors }: Extract<NewLine, { readonly hash: Buffer }>,
-  owed: Set<number>,
+  owed: OwedWords,
 ): void {
   const { store, config, now } = context;
   const userNo = ensureUser(store, line.user_id);
@@ -83,8 +90,8 @@ function storeMemory(
     insertExactPlace(store, document.liveNo!, memoryNo, line.document!);
     showComplete(store, document.documentNo);
   }
-  for (const successor of indexWords(context, line, { memoryNo, userNo, isChunk: document !== null }))
-    owed.add(successor);
+  owe(store, owed, indexWords(context, line, { memoryNo, userNo, isChunk: document !== null }));
+  owed.bytes += Buffer.byteLength(line.content);
   storeVectors(context, { memory: memoryNo, userNo }, vectors);
   if (isBlank) return;
   insertJob(store, {

@@ -57,7 +57,7 @@ export function putItem(
   // Before the item gets another version, which a repeated put would not expect.
   if (!prepareChange(context, before, changedColumns(before, item))) return undefined;
   if (before.status === 'superseded' || before.status === 'contradicted') {
-    restate(context, before.memoryNo);
+    if (!restate(context, before.memoryNo)) return undefined;
     before = readRow(store, before.memoryNo);
   }
   const columns = changedColumns(before, item);

@@ -97,6 +97,8 @@ function judgeMemory(store: Store, line: PortableMemory, now: number): NewLine |
   const document = line.document === null ? null : documentFor(store, line);
   // A document that is whole misses no part: it was read anew here, or the part was deleted here.
   if (document?.isShown) return KEPT;
+  if (document !== null && line.document!.index >= (document.chunks ?? 0))
+    throw new EngineError('invalid', `document.index: the document has ${document.chunks} chunks, numbered from 0`);
   if (document !== null && hasPlace(store, document.liveNo!, line.document!.index))
     throw taken('another memory has this place in the document');
   const userNo = findUserNo(store, line.user_id);

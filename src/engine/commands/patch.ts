@@ -87,16 +87,20 @@ export function patchMemory(
 
 /** Greatest number of reflections that one commit archives; one takes some 100 µs. */
 const MAX_ARCHIVED = 100;
+/** Greatest number of concluded links that one commit removes of a memory whose text changes; each takes some 10 µs. */
+const MAX_RELATIONS = 1_000;
 
 /**
  * Does a part of the work that a change of a memory causes, if it is too much for one commit, for which all writes of
- * all tenants wait: archives reflections drawn from the memory, or erases rows that depend on its consolidations. Call
- * it before `changeMemory`, inside a write transaction.
+ * all tenants wait: archives reflections drawn from the memory, removes links that were concluded from its text, or
+ * erases rows that depend on its consolidations. Call it before `changeMemory`, inside a write transaction.
  * @returns true if `changeMemory` may follow in this transaction; if false, the caller commits and calls again
  */
 export function prepareChange(context: WriteContext, { memoryNo }: MemoryRow, columns: MemoryColumns): boolean {
   if (isGathered(columns) && !dissolveGatheredOf(context, [memoryNo])) return false;
-  return !changesMeaning(columns) || archiveReflectionsOn(context, memoryNo, MAX_ARCHIVED) < MAX_ARCHIVED;
+  if (!changesMeaning(columns)) return true;
+  if (deleteConcludedRelations(context.store, memoryNo, MAX_RELATIONS) === MAX_RELATIONS) return false;
+  return archiveReflectionsOn(context, memoryNo, MAX_ARCHIVED) < MAX_ARCHIVED;
 }
 
 /**

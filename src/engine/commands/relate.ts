@@ -86,18 +86,22 @@ export function deriveFrom({ store, now }: WriteContext, src: number, sources: r
  *   source, and for a supersession with over 500 (`MAX_RELABELLED`) memories of its chain both before and after it
  */
 export function unlinkMemories(context: WriteContext, link: Pick<NewLink, 'src' | 'dst' | 'type'>): void {
-  const { key } = findLink(context, link);
+  const key = getEdgeKey(context, link);
+  if (findEdge(context.store, key) === undefined)
+    throw new EngineError('not_found', `no link of type ${link.type} from src to dst`);
   if (key.type === 'supersedes') refuseLargeParts(context, { older: key.dst, newer: key.src, field: 'dst' });
-  removeLink(context, link);
+  removeLink(context, key);
 }
 
 /**
- * Removes a link as `unlinkMemories` does, but also in the middle of a chain of any length.
+ * Removes a link as `unlinkMemories` does, but also in the middle of a chain of any length, and of memories that have
+ * expired or are hidden. If there is no such link, it does nothing.
  * @returns the number of memories that are in another chain now
  */
-export function removeLink(context: WriteContext, link: Pick<NewLink, 'src' | 'dst' | 'type'>): number {
+export function removeLink(context: WriteContext, key: EdgeKey): number {
   const { store } = context;
-  const { key, edge } = findLink(context, link);
+  const edge = findEdge(store, key);
+  if (edge === undefined) return 0;
   deleteEdge(store, key);
   let moved = 0;
   if (key.type === 'supersedes') {
@@ -108,13 +112,11 @@ export function removeLink(context: WriteContext, link: Pick<NewLink, 'src' | 'd
   return moved;
 }
 
-function findLink(context: WriteContext, { src, dst, type }: Pick<NewLink, 'src' | 'dst' | 'type'>) {
+function getEdgeKey(context: WriteContext, { src, dst, type }: Pick<NewLink, 'src' | 'dst' | 'type'>): EdgeKey {
   const [from, to] = [getNamed(context, 'src', src), getNamed(context, 'dst', dst)];
   const key = type === 'contradicts' ? contradictionOf(from, to) : { src: from.memoryNo, dst: to.memoryNo, type };
   refuseLinkToSource(context, key);
-  const edge = findEdge(context.store, key);
-  if (edge === undefined) throw new EngineError('not_found', `no link of type ${type} from src to dst`);
-  return { key, edge };
+  return key;
 }
 
 /**
@@ -200,10 +202,12 @@ export function takePlace(
 /**
  * Removes the links that made a memory superseded or contradicted, because the memory was stated again. It gets back
  * the status that it had before these links.
- * @throws EngineError `conflict` if over 500 (`MAX_RELABELLED`) memories of its chain are both before and after a
- *   removed link
+ * @returns false if only some of the links were removed, because one commit would be too large: the caller commits and
+ *   calls again
+ * @throws EngineError `conflict` if over 500 (`MAX_RELABELLED`) memories of its chain are both before and after a removed
+ *   link
  */
-export function restate(context: WriteContext, memoryNo: number): void {
+export function restate(context: WriteContext, memoryNo: number): boolean {
   const { store } = context;
   const successors = listSuccessors(store, memoryNo);
   if (successors.some((newer) => joinsLargeParts(store, { older: memoryNo, newer }))) {
@@ -213,11 +217,18 @@ export function restate(context: WriteContext, memoryNo: number): void {
         'delete it, and put it anew',
     );
   }
+  const lost = listLostContradictions(store, memoryNo, MAX_LOST);
+  for (const key of lost) deleteEdge(store, key);
+  // The status changes last, since that gives the memory another version, which a repeated put would not expect.
+  if (lost.length === MAX_LOST) return false;
   for (const src of successors) deleteEdge(store, { src, dst: memoryNo, type: 'supersedes' });
   if (successors.length > 0) splitChain(store, memoryNo);
-  for (const key of listLostContradictions(store, memoryNo)) deleteEdge(store, key);
   settleStatus(context, memoryNo);
+  return true;
 }
+
+/** Greatest number of lost contradictions that one commit removes; each takes some 10 µs. */
+const MAX_LOST = 1_000;
 
 /**
  * States that two memories of a user contradict each other, and which of them wins if that is known. A decided

@@ -1,6 +1,6 @@
 import { hasLostContradiction, listSuccessors } from '../store/edges.ts';
 import { type MemoryRow, readMemoryRows } from '../store/memories.ts';
-import { listPastStatuses, replaceMemory, type PastStatus } from '../store/revisions.ts';
+import { type PastStatus, readPastStatuses, replaceMemory } from '../store/revisions.ts';
 import type { MemoryStatus } from '../types.ts';
 import type { WriteContext } from './write-context.ts';
 
@@ -21,9 +21,9 @@ export function settleStatus(
   const isGivingWay = listSuccessors(store, memoryNo).length > 0;
   const hasLost = !isGivingWay && hasLostContradiction(store, memoryNo);
   const isAnew = before.status !== 'superseded' && before.status !== 'contradicted';
-  const past = isAnew ? [] : listPastStatuses(store, memoryNo);
-  const status = isGivingWay ? 'superseded' : hasLost ? 'contradicted' : ownStatus(before, past);
-  const ownEnd = before.status === 'superseded' ? endBefore(before, past) : before.valid_to;
+  const past = () => (isAnew ? [] : readPastStatuses(store, memoryNo));
+  const status = isGivingWay ? 'superseded' : hasLost ? 'contradicted' : ownStatus(before, past());
+  const ownEnd = before.status === 'superseded' ? endBefore(before, past()) : before.valid_to;
   const newEnd = !isGivingWay ? ownEnd : endsAt === undefined ? before.valid_to : closedAt(before, ownEnd, endsAt);
   const isNew = newEnd !== before.valid_to && startsBefore(before, newEnd);
   replaceMemory(store, before, {
@@ -55,7 +55,7 @@ function closedAt({ valid_from }: MemoryRow, ownEnd: number | null, endsAt: numb
  * Returns the end that the memory's validity had before it was superseded, or the present end if a PATCH has set it
  * since. Null means no end.
  */
-function endBefore(now: MemoryRow, past: readonly PastStatus[]): number | null {
+function endBefore(now: MemoryRow, past: Iterable<PastStatus>): number | null {
   let later: number | null = now.valid_to;
   for (const { status, validTo, byLink } of past) {
     if (status !== 'superseded') return validTo;
@@ -74,7 +74,9 @@ function startsBefore({ valid_from }: MemoryRow, validTo: number | null): boolea
  * Returns the latest status of a memory that no link determined; `active` if none is known. Only links can change a
  * status that a link gave, so this earlier status still applies without them.
  */
-function ownStatus({ status }: MemoryRow, past: readonly PastStatus[]): MemoryStatus {
+function ownStatus({ status }: MemoryRow, past: Iterable<PastStatus>): MemoryStatus {
   const isOwn = (value: MemoryStatus) => value === 'active' || value === 'archived';
-  return isOwn(status) ? status : (past.find(({ status: former }) => isOwn(former))?.status ?? 'active');
+  if (isOwn(status)) return status;
+  for (const { status: former } of past) if (isOwn(former)) return former;
+  return 'active';
 }

@@ -68,11 +68,15 @@ export function createWebhook(
 }
 
 /**
- * Deletes the standing queries and webhooks of users, and the users' names in deliveries.
- * @returns how many standing queries and webhooks there were
+ * Deletes at most `limit` standing queries and `limit` webhooks of users, and the users' names in at most `limit`
+ * deliveries.
+ * @returns `removed`: the number of deleted queries and webhooks; `isDone`: whether nothing of the users is left
  */
-export function eraseStanding({ store }: WriteContext, { userIds }: { readonly userIds: readonly string[] }): number {
-  return erase(store, userIds);
+export function eraseStanding(
+  { store }: WriteContext,
+  { userIds, limit }: { readonly userIds: readonly string[]; readonly limit: number },
+): ReturnType<typeof erase> {
+  return erase(store, userIds, limit);
 }
 
 /** Claims at most `limit` new memories, to compare them with the standing queries. A claim lasts for `OM_LEASE_MS`. */

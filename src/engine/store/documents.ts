@@ -79,9 +79,16 @@ export function getDocumentRow(store: Store, id: string, now: number): DocumentR
  * document with this id. Without one, only documents without external id are considered: for a web page the one with
  * this URL, for a file the one with this hash in this session, in any generation. An expired document is not found,
  * since it is about to be erased.
+ * @param onlyBy number of the writer (key) that must have handed in the file, for a file without an external id;
+ *   undefined for any writer
  * @returns undefined if there is none
  */
-export function findKnownDocument(store: Store, document: NewDocument, now: number): DocumentRow | undefined {
+export function findKnownDocument(
+  store: Store,
+  document: NewDocument,
+  now: number,
+  onlyBy?: number | null,
+): DocumentRow | undefined {
   const { externalId, source, sessionId, userId } = document;
   const alive = `user_id = ? AND ${IS_ALIVE}`;
   if (externalId !== null) {
@@ -103,10 +110,11 @@ export function findKnownDocument(store: Store, document: NewDocument, now: numb
   return store
     .prepare(
       `SELECT * FROM documents WHERE document_no IN (SELECT document_no FROM document_generations
-           WHERE file_hash = ? AND source = 'upload' AND session_id = ?)
+           WHERE file_hash = ? AND source = 'upload' AND session_id = ? AND (writer_no = ? OR ? = 1))
          AND external_id = '' AND ${alive} ORDER BY document_no LIMIT 1`,
     )
-    .get(Buffer.from(source.sha256), sessionId, userId, now) as DocumentRow | undefined;
+    .get(Buffer.from(source.sha256), sessionId, onlyBy ?? null, onlyBy === undefined ? 1 : 0, userId, now) as
+    DocumentRow | undefined;
 }
 
 /**

@@ -194,15 +194,17 @@ export function putConcludedEdge(
 }
 
 /**
- * Deletes the automatic `contradicts` and `supports` links of a memory, in both directions: they were concluded from
- * its text.
+ * Deletes at most `limit` automatic `contradicts` and `supports` links of a memory, in both directions: they were
+ * concluded from its text.
+ * @returns the number of deleted links
  */
-export function deleteConcludedRelations(store: Store, memoryNo: number): void {
-  for (const side of ['src', 'dst']) {
-    store
-      .prepare(`DELETE FROM edges WHERE ${side} = ? AND type IN ('contradicts', 'supports') AND automatic = 1`)
-      .run(memoryNo);
-  }
+export function deleteConcludedRelations(store: Store, memoryNo: number, limit = Number.MAX_SAFE_INTEGER): number {
+  const concluded = `SELECT src, dst, type FROM edges WHERE type IN ('contradicts', 'supports') AND automatic = 1`;
+  const found = store
+    .prepare(`${concluded} AND src = :memory UNION ALL ${concluded} AND dst = :memory LIMIT :limit`)
+    .all({ memory: memoryNo, limit }) as EdgeKey[];
+  for (const key of found) deleteEdge(store, key);
+  return found.length;
 }
 
 /**
@@ -278,15 +280,15 @@ export function hasLostContradiction(store: Store, memoryNo: number): boolean {
   );
 }
 
-/** Lists the contradictions of a memory that were decided in favour of the other memory. */
-export function listLostContradictions(store: Store, memoryNo: number): EdgeKey[] {
+/** Lists at most `limit` contradictions of a memory that were decided in favour of the other memory. */
+export function listLostContradictions(store: Store, memoryNo: number, limit: number): EdgeKey[] {
   const rows = store
     .prepare(
       `SELECT src, dst FROM edges WHERE dst = :memory AND type = 'contradicts' AND winner <> :memory
        UNION ALL
-       SELECT src, dst FROM edges WHERE src = :memory AND type = 'contradicts' AND winner <> :memory`,
+       SELECT src, dst FROM edges WHERE src = :memory AND type = 'contradicts' AND winner <> :memory LIMIT :limit`,
     )
-    .all({ memory: memoryNo }) as Pick<EdgeKey, 'src' | 'dst'>[];
+    .all({ memory: memoryNo, limit }) as Pick<EdgeKey, 'src' | 'dst'>[];
   return rows.map((ends) => ({ ...ends, type: 'contradicts' }));
 }
 
@@ -330,23 +332,30 @@ export function listReleased(store: Store, erased: readonly number[]): Released[
     .all(numbers, numbers) as Released[];
 }
 
+/** Greatest number of links that `listLinks` returns. */
+const MAX_LISTED_LINKS = 1_000;
 /**
- * Lists the links of a memory in both directions, by falling weight, then by the id of the other memory, then by type;
+ * SQL that selects the links of a memory in one direction with the highest weights. The index has them in this order,
+ * so that of a hub with any number of links only these are read.
+ */
+const strongestLinks = (direction: 'out' | 'in') => {
+  const [here, there] = direction === 'out' ? ['src', 'dst'] : ['dst', 'src'];
+  return `SELECT m.id, e.${there} AS other, e.type AS type, '${direction}' AS direction, e.similarity, e.weight,
+      e.automatic, e.created_at, e.updated_at, ${writerOf('e.writer_no')} AS written_by
+    FROM edges e INDEXED BY edges_by_${here}_weight CROSS JOIN memories m ON m.seq = e.${there}
+      CROSS JOIN memory_dynamics d ON d.seq = e.${there}
+    WHERE e.${here} = :memory AND ${IS_SHOWN} ORDER BY e.weight DESC LIMIT ${MAX_LISTED_LINKS}`;
+};
+
+/**
+ * Lists the links of a memory in both directions, by falling weight, then by the age of the other memory, then by type;
  * at most 1,000. Links to parts of documents that queries do not find are left out.
  */
 export function listLinks(store: Store, memoryNo: number): Link[] {
   const rows = store
     .prepare(
-      `SELECT m.id, e.type AS type, 'out' AS direction, e.similarity, e.weight, e.automatic, e.created_at, e.updated_at,
-           ${writerOf('e.writer_no')} AS written_by
-         FROM edges e JOIN memories m ON m.seq = e.dst JOIN memory_dynamics d ON d.seq = m.seq
-         WHERE e.src = :memory AND ${IS_SHOWN}
-       UNION ALL
-       SELECT m.id, e.type, 'in', e.similarity, e.weight, e.automatic, e.created_at, e.updated_at,
-           ${writerOf('e.writer_no')}
-         FROM edges e JOIN memories m ON m.seq = e.src JOIN memory_dynamics d ON d.seq = m.seq
-         WHERE e.dst = :memory AND ${IS_SHOWN}
-       ORDER BY weight DESC, id, type LIMIT 1000`,
+      `SELECT * FROM (${strongestLinks('out')}) UNION ALL SELECT * FROM (${strongestLinks('in')})
+       ORDER BY weight DESC, other, type LIMIT ${MAX_LISTED_LINKS}`,
     )
     .all({ memory: memoryNo }) as {
     id: string;
@@ -372,17 +381,9 @@ export function listLinks(store: Store, memoryNo: number): Link[] {
   }));
 }
 
-/** Lists at most `limit` links that a writer (key) stated, with the ids of both memories. */
-export function listStatedBy(
-  store: Store,
-  writerNo: number,
-  limit: number,
-): { readonly src: string; readonly dst: string; readonly type: EdgeType }[] {
+/** Lists at most `limit` links that a writer (key) stated, of whatever memories. */
+export function listStatedBy(store: Store, writerNo: number, limit: number): EdgeKey[] {
   return store
-    .prepare(
-      `SELECT a.id AS src, b.id AS dst, e.type FROM edges e
-         CROSS JOIN memories a ON a.seq = e.src CROSS JOIN memories b ON b.seq = e.dst
-       WHERE e.writer_no = ? AND e.writer_no > 0 AND e.automatic = 0 LIMIT ?`,
-    )
-    .all(writerNo, limit) as { src: string; dst: string; type: EdgeType }[];
+    .prepare('SELECT src, dst, type FROM edges WHERE writer_no = ? AND writer_no > 0 AND automatic = 0 LIMIT ?')
+    .all(writerNo, limit) as EdgeKey[];
 }

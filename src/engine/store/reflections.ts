@@ -128,23 +128,39 @@ export function isReflection(store: Store, memoryNo: number): boolean {
  * them may have been removed.
  */
 export function listReflectionsOn(store: Store, sources: readonly number[]): number[] {
+  return readReflectionsOn(store, sources, Number.MAX_SAFE_INTEGER).memoryNos;
+}
+
+/**
+ * Lists reflections as `listReflectionsOn` does, but reads at most `broadest` links from memories that are equally far
+ * from `sources`.
+ * @returns `memoryNos`: those that were found, the farthest last; `isCut`: whether there may be others
+ */
+export function readReflectionsOn(
+  store: Store,
+  sources: readonly number[],
+  broadest: number,
+): { readonly memoryNos: number[]; readonly isCut: boolean } {
   // A level at a time: PostgreSQL takes one reference to itself in a recursive query, and here there would be two.
   const select = store
     .prepare(
       `SELECT e.src FROM json_each(?) AS s CROSS JOIN edges e ON e.dst = s.value AND e.type = 'derived_from'
        WHERE e.automatic = 1
-       UNION
+       UNION ALL
        SELECT c.memory FROM json_each(?) AS w CROSS JOIN consolidation_sources s ON s.source = w.value
-         CROSS JOIN consolidations c ON c.consolidation_no = s.consolidation_no WHERE c.memory > 0`,
+         CROSS JOIN consolidations c ON c.consolidation_no = s.consolidation_no WHERE c.memory > 0 LIMIT ?`,
     )
     .pluck();
   const found = new Set<number>();
+  let isCut = false;
   for (let level = [...sources]; level.length > 0;) {
     const list = JSON.stringify(level);
-    level = (select.all(list, list) as number[]).filter((memoryNo) => !found.has(memoryNo));
+    const read = select.all(list, list, broadest) as number[];
+    isCut ||= read.length === broadest;
+    level = [...new Set(read)].filter((memoryNo) => !found.has(memoryNo));
     for (const memoryNo of level) found.add(memoryNo);
   }
-  return [...found];
+  return { memoryNos: [...found], isCut };
 }
 
 /**

@@ -66,15 +66,26 @@ export interface PastStatus {
   readonly byLink: boolean;
 }
 
-/** Lists status and validity of a memory's earlier versions, newest first. Their texts are not read. */
-export function listPastStatuses(store: Store, memoryNo: number): PastStatus[] {
-  const rows = store
-    .prepare(
-      `SELECT status, valid_to AS validTo, by_link AS byLink FROM memory_revisions
-       WHERE memory = ? ORDER BY version DESC`,
-    )
-    .all(memoryNo) as (Omit<PastStatus, 'byLink'> & { byLink: number })[];
-  return rows.map((row) => ({ ...row, byLink: row.byLink === 1 }));
+/** Number of earlier versions whose status one statement reads; nearly always the first few of them decide. */
+const STATUS_SLICE = 64;
+
+/**
+ * Yields status and validity of a memory's earlier versions, newest first. Their texts are not read, and versions are
+ * only read as far as the caller goes on.
+ */
+export function* readPastStatuses(store: Store, memoryNo: number): Generator<PastStatus> {
+  const select = store.prepare(
+    `SELECT version, status, valid_to AS validTo, by_link AS byLink FROM memory_revisions
+     WHERE memory = ? AND version < ? ORDER BY version DESC LIMIT ${STATUS_SLICE}`,
+  );
+  for (let before = Number.MAX_SAFE_INTEGER, isDone = false; !isDone;) {
+    const rows = select.all(memoryNo, before) as (Omit<PastStatus, 'byLink'> & { version: number; byLink: number })[];
+    for (const { version, status, validTo, byLink } of rows) {
+      yield { status, validTo, byLink: byLink === 1 };
+      before = version;
+    }
+    isDone = rows.length < STATUS_SLICE;
+  }
 }
 
 /** Greatest number of revisions of a slice. */

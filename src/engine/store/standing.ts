@@ -143,17 +143,24 @@ export function deleteStandingQuery(store: Store, id: string): void {
 }
 
 /**
- * Deletes the standing queries and webhooks of users, and removes the users' names from deliveries. Call inside a
- * write.
- * @returns the number of deleted queries and webhooks
+ * Deletes at most `limit` standing queries and `limit` webhooks of users, and removes the users' names from at most
+ * `limit` deliveries. Call inside a write.
+ * @returns `removed`: the number of deleted queries and webhooks; `isDone`: whether nothing of the users is left
  */
-export function eraseStanding(store: Store, userIds: readonly string[]): number {
+export function eraseStanding(
+  store: Store,
+  userIds: readonly string[],
+  limit: number,
+): { readonly removed: number; readonly isDone: boolean } {
   const users = JSON.stringify(userIds);
-  const those = 'WHERE user_id IN (SELECT value FROM json_each(?))';
-  const { changes: queries } = store.prepare(`DELETE FROM standing_queries ${those}`).run(users);
-  const { changes: hooks } = store.prepare(`DELETE FROM webhooks ${those}`).run(users);
-  store.prepare(`UPDATE deliveries SET user_id = NULL ${those}`).run(users);
-  return queries + hooks;
+  const ofUsers = 'user_id IN (SELECT value FROM json_each(?)) LIMIT ?';
+  const [queries, hooks, names] = [
+    `DELETE FROM standing_queries WHERE query_no IN (SELECT query_no FROM standing_queries WHERE ${ofUsers})`,
+    `DELETE FROM webhooks WHERE hook_no IN (SELECT hook_no FROM webhooks WHERE ${ofUsers})`,
+    `UPDATE deliveries SET user_id = NULL
+     WHERE delivery_no IN (SELECT delivery_no FROM deliveries WHERE ${ofUsers})`,
+  ].map((sql) => store.prepare(sql).run(users, limit).changes) as [number, number, number];
+  return { removed: queries + hooks, isDone: Math.max(queries, hooks, names) < limit };
 }
 
 /** Tells whether there is a standing query or webhook; false in a file of an older schema. */

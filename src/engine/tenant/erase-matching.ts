@@ -13,6 +13,9 @@ import type { TenantOptions } from './tenant-options.ts';
 import { eraseLogItems } from './tenant-session-logs.ts';
 import { deleteStandingRows } from './tenant-standing.ts';
 
+/** Greatest number of standing queries, and of webhooks, that one commit of a delete removes. */
+export const ERASED_QUERIES = 1_000;
+
 /**
  * Makes the method that erases all memories and documents that match a filter. Reads find what matches, and the writer
  * erases it in commits of at most `ERASE_SLICE` memories each.
@@ -31,7 +34,7 @@ export function createEraseMatching(
     if (userIds === undefined || withinTags.length > 0 || !Object.entries(others).every(saysNothing)) return;
     await writer.write(path, 'eraseEvalItems', { userIds });
     await deleteStandingRows(options, { userIds });
-    await writer.write(path, 'eraseStanding', { userIds });
+    while (!(await writer.write(path, 'eraseStanding', { userIds, limit: ERASED_QUERIES })).isDone);
   };
   return async (filter) => {
     if (Object.entries(filter).every(saysNothing)) {

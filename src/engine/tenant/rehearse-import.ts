@@ -68,11 +68,16 @@ export class ImportRehearsal {
   }
 
   /**
-   * Whether the import could store this link or earlier version beside its other lines. A link must join two memories,
-   * with a winner that is one of them or null. A version must be earlier than its memory of this import. True for any
-   * other line, and for a version of a memory that is not in this import.
+   * Whether the import could store this link, earlier version or part of a document beside its other lines. A link must
+   * join two memories, with a winner that is one of them or null. A version must be earlier than its memory of this
+   * import, and the number of a part below the number of chunks of its document. True for any other line, and for a
+   * version or a part of what is not in this import.
    */
   #fits(line: PortableLine): boolean {
+    if (line.type === 'memory' && line.document !== null) {
+      const document = this.#taken.get(hashed('document', line.document.id));
+      return document === undefined || line.document.index < Number(document.split(' ')[0]);
+    }
     if (line.type === 'link') {
       const isWon = line.winner === null || line.winner === line.src || line.winner === line.dst;
       return isWon && line.src !== line.dst;
@@ -140,7 +145,7 @@ function claimsOf(line: PortableLine): Claims | null {
       const { id, user_id: user, external_id: external, chunks, sha256 } = line;
       return {
         name: hashed('document', id),
-        mark: hashed(user, chunks, sha256 ?? ''),
+        mark: `${chunks} ${hashed(user, sha256 ?? '')}`,
         others: external === null ? [] : [hashed('document of', user, external)],
       };
     }

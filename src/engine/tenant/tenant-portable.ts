@@ -24,10 +24,14 @@ export function createPortableMethods(options: TenantOptions): Portable {
   return {
     exportLines: (asked) => exportLines(options, asked),
 
-    importLines: screened(guard, async (lines) => {
-      const outcomes = await writer.write(path, 'importLines', { lines, quota: quotaOf(options) });
-      const added = outcomes.filter(({ kind }, at) => kind === 'stored' && lines[at]!.type === 'memory').length;
-      if (added > 0) {
+    importLines: inOrder(guard, async (lines) => {
+      const outcomes: ImportOutcome[] = [];
+      while (outcomes.length < lines.length) {
+        const part = firstPart(lines, outcomes.length);
+        const done = await writer.write(path, 'importLines', { lines: part, quota: quotaOf(options) });
+        outcomes.push(...done);
+        const added = done.filter(({ kind }, at) => kind === 'stored' && part[at]!.type === 'memory').length;
+        if (added === 0) continue;
         metrics.adds.inc({ outcome: 'accepted' }, added);
         dispatcher.dispatch(path, 'encode');
       }
@@ -36,7 +40,7 @@ export function createPortableMethods(options: TenantOptions): Portable {
 
     rehearseImport() {
       const rehearsal = new ImportRehearsal((lines) => readers.read(path, 'judgeImport', { lines }));
-      return { importLines: screened(guard, (lines) => rehearsal.importLines(lines)) };
+      return { importLines: inOrder(guard, (lines) => rehearsal.importLines(lines)) };
     },
   };
 }
@@ -45,26 +49,40 @@ type ImportLines = (lines: readonly PortableLine[]) => Promise<ImportOutcome[]>;
 
 /**
  * Makes an import of the lines that the privacy policy lets pass; a line that it refuses has the outcome `refused`.
- * Lines are imported in the order of the calls, even if the screening of a later call ends first.
+ * Lines are imported in the order of the calls, since a line may refer to any line before it: a call begins when the
+ * one before has ended, as one call may need several commits. Only its screening begins earlier.
  */
-function screened(guard: PrivacyGuard, importGood: ImportLines): ImportLines {
-  let handedOn: Promise<void> = Promise.resolve();
-  return async (lines) => {
-    if (!guard.isOn()) return importGood(lines);
-    const before = handedOn;
-    const turn = Promise.withResolvers<void>();
-    handedOn = turn.promise;
-    try {
-      const judged = await screenLines(guard, lines);
-      await before;
-      const importing = importGood(judged.filter((line) => 'type' in line));
-      turn.resolve();
-      const outcomes = (await importing).values();
+function inOrder(guard: PrivacyGuard, importGood: ImportLines): ImportLines {
+  let before: Promise<unknown> = Promise.resolve();
+  return (lines) => {
+    const screening = guard.isOn() ? screenLines(guard, lines) : lines;
+    const importing = before.then(async () => {
+      const judged = await screening;
+      const outcomes = (await importGood(judged.filter((line) => 'type' in line))).values();
       return judged.map((line) => ('type' in line ? outcomes.next().value! : line));
-    } finally {
-      turn.resolve();
-    }
+    });
+    before = Promise.allSettled([screening, importing]);
+    return importing;
   };
+}
+
+/** Size of texts and vectors (bytes) from which a write request of an import takes no further line. */
+const MAX_PART_BYTES = 1024 * 1024;
+
+/** Returns the lines from the index `from` on, as many as one write request should have; at least one. */
+function firstPart(lines: readonly PortableLine[], from: number): readonly PortableLine[] {
+  let left = MAX_PART_BYTES;
+  let end = from;
+  for (; end < lines.length && left > 0; end += 1) left -= bytesOf(lines[end]!);
+  return lines.slice(from, end);
+}
+
+/** Returns the approximate size of a line in bytes, as it is passed to the writer thread. */
+function bytesOf(line: PortableLine): number {
+  if (line.type !== 'memory') return JSON.stringify(line).length;
+  const { content, value, vectors = [] } = line;
+  const valueBytes = value === null ? 0 : JSON.stringify(value).length;
+  return vectors.reduce((sum, { data }) => sum + data.length, content.length + valueBytes);
 }
 
 async function* exportLines(

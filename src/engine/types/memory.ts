@@ -338,8 +338,9 @@ export interface AddDocumentOptions {
    */
   readonly withinTags?: readonly string[] | undefined;
   /**
-   * Whether it is a `conflict` to add a new version of a stored document, so that the version is not read; false by
-   * default.
+   * Whether it is a `conflict` to add a new version of a stored document, so that the version is not read, or to add a
+   * document with the external id or URL of another key's. A file that only other keys handed in counts as new. False
+   * by default.
    */
   readonly onlyNew?: boolean | undefined;
 }

@@ -101,7 +101,7 @@ const AUDITED: { readonly [N in WriteCommandName]?: Describe<N> } = {
     detail: { id, ...(webhook === null ? {} : { webhook: webhook.id }) },
   }),
   deleteStandingQuery: ({ id }) => ({ action: 'standing.delete', detail: { id } }),
-  eraseStanding: (_, removed) => (removed === 0 ? null : { action: 'standing.erase', detail: { removed } }),
+  eraseStanding: (_, { removed }) => (removed === 0 ? null : { action: 'standing.erase', detail: { removed } }),
   createWebhook: ({ kinds }, { id }) => ({ action: 'webhook.add', detail: { id, kinds: [...kinds] } }),
   deleteWebhook: ({ id }) => ({ action: 'webhook.delete', detail: { id } }),
   retryDeliveries: ({ id }, deliveries) => ({ action: 'webhook.retry', detail: { id, deliveries } }),

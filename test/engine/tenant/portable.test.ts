@@ -1,5 +1,11 @@
 import { afterAll, expect, onTestFinished, test } from 'vitest';
-import type { ExportOptions, PortableLine, PortableLink, PortableMemory } from '../../../src/engine/types.ts';
+import type {
+  ExportOptions,
+  ImportOutcome,
+  PortableLine,
+  PortableLink,
+  PortableMemory,
+} from '../../../src/engine/types.ts';
 import { expectNoOrphans, openTestEngine, START, type TestEngine } from '../../support/engine-fixture.ts';
 import { newDocument, upload } from '../../support/new-document.ts';
 import { exportText, importText, jsonLines, portableLines } from '../../support/portable.ts';
@@ -186,6 +192,23 @@ test('half a document is not found, and becomes visible with its last part', asy
   expect(await isOfZoo()).toBe(true);
   const { items } = await copy.tenant.listDocuments({}, { limit: 5, offset: 0 });
   expect(items.map(({ state, externalId }) => [state, externalId])).toEqual([['ready', 'handbook']]);
+}, 60_000);
+
+test('a part of a document whose number its document does not have is refused', async () => {
+  const { fixture } = await filled();
+  const lines = portableLines(await exportText(fixture.tenant)).map((line) =>
+    line.type === 'memory' && line.document?.index === 1
+      ? { ...line, document: { ...line.document, index: 1_000_000 } }
+      : line,
+  );
+  const copy = await openCopy(fixture);
+  const refused = (outcomes: readonly ImportOutcome[]) =>
+    outcomes.flatMap((outcome, at) => (outcome.kind === 'refused' && lines[at]!.type === 'memory' ? [outcome] : []));
+  expect(refused(await copy.tenant.rehearseImport().importLines(lines))).toHaveLength(1);
+  expect(refused(await copy.tenant.importLines(lines))).toMatchObject([{ error: { code: 'invalid' } }]);
+  // Without that part the document is not whole, so it is not shown.
+  const { items } = await copy.tenant.listDocuments({}, { limit: 5, offset: 0 });
+  expect(items.map(({ state }) => state)).toEqual(['processing']);
 }, 60_000);
 
 test('vectors that come with an import are not made again', async () => {

@@ -1,0 +1,126 @@
+/** Commands on a memory with any number of links, queries or followers work on a bounded part of them in one commit. */
+
+import { expect, test } from 'vitest';
+import { eraseInSlices, ERASE_SLICE } from '../../../src/engine/commands/erase.ts';
+import { importLines } from '../../../src/engine/commands/import-lines.ts';
+import { putItem } from '../../../src/engine/commands/items.ts';
+import { patchMemory } from '../../../src/engine/commands/patch.ts';
+import { eraseStanding } from '../../../src/engine/commands/standing.ts';
+import { DAY_MS } from '../../../src/engine/dynamics.ts';
+import { readReflectionsOn } from '../../../src/engine/store/reflections.ts';
+import { newMemory, openTestEngine, START, type TestEngine } from '../../support/engine-fixture.ts';
+import { exportText, portableLines } from '../../support/portable.ts';
+import { runCommand } from '../../support/run-command.ts';
+
+const LINKS = 1_500;
+
+/** Adds memories, and links each with the memory `hub`. @param link columns src, dst, type, automatic and winner */
+async function addSpokes({ tenant, store }: TestEngine, hub: string, link: string): Promise<void> {
+  for (let at = 0; at < LINKS; at += 500)
+    await tenant.addMemories(Array.from({ length: 500 }, (_, no) => newMemory({ content: `spoke ${at + no}` })));
+  store.write(() =>
+    store
+      .prepare(
+        `INSERT INTO edges (src, dst, type, automatic, winner, weight, created_at, updated_at)
+         SELECT ${link}, 0.5, 1, 1 FROM memories s CROSS JOIN memories h ON h.id = ? WHERE s.content LIKE 'spoke %'`,
+      )
+      .run(hub),
+  );
+}
+
+const inSession = (content: string, day: number) =>
+  newMemory({ content, userId: 'ana', sessionId: 's', eventTime: START + day * DAY_MS });
+
+test('an import begins no further line in a commit once much text has to be indexed for it, and keeps the order', async () => {
+  await using source = await openTestEngine();
+  for (let no = 0; no < 8; no += 1) await source.add(inSession(`short ${no}`, 2 * no));
+  const [first, second] = portableLines(await exportText(source.tenant)).flatMap((line) =>
+    line.type === 'memory' ? [line.id] : [],
+  );
+  await source.tenant.linkMemories({ src: first!, dst: second!, type: 'mentions' });
+  const all = portableLines(await exportText(source.tenant));
+  const [lines, links] = [all.filter(({ type }) => type === 'memory'), all.filter(({ type }) => type === 'link')];
+
+  await using copy = await openTestEngine();
+  for (let no = 0; no < 8; no += 1) await copy.add(inSession(`heron ${no} `.repeat(25_000), 2 * no + 1));
+  expect(runCommand(copy, (context) => importLines(context, { lines }))).toHaveLength(5);
+  // The second call waits for the rest of the first one, to which its lines refer.
+  const outcomes = await Promise.all([copy.tenant.importLines(lines), copy.tenant.importLines(links)]);
+  expect(outcomes[0].map(({ kind }) => kind)).toEqual([...Array(5).fill('known'), ...Array(3).fill('stored')]);
+  expect(outcomes[1].map(({ kind }) => kind)).toEqual(links.map(() => 'stored'));
+});
+
+test('the standing queries of users are erased in slices', async () => {
+  await using fixture = await openTestEngine();
+  const { store, tenant } = fixture;
+  store.write(() =>
+    store
+      .prepare(
+        `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1500)
+         INSERT INTO standing_queries (id, user_id, query, filter, given, min_score, created_at)
+         SELECT 'q' || i, 'ana', 'x', '{}', '{}', NULL, 1 FROM n`,
+      )
+      .run(),
+  );
+  const erase = () => runCommand(fixture, (context) => eraseStanding(context, { userIds: ['ana'], limit: 1_000 }));
+  expect([erase(), erase()]).toEqual([
+    { removed: 1_000, isDone: false },
+    { removed: 500, isDone: true },
+  ]);
+  await tenant.deleteMemories({ userIds: ['ana'] });
+});
+
+test('an item that lost many contradictions is put anew in several commits', async () => {
+  await using fixture = await openTestEngine();
+  const place = { namespace: 'n', key: 'k', userId: '', value: null };
+  const { memory } = await fixture.tenant.putItem({ ...newMemory({ content: 'an item' }), ...place });
+  await addSpokes(fixture, memory.id, `h.seq, s.seq, 'contradicts', 0, s.seq`);
+  fixture.store.write(() =>
+    fixture.store
+      .prepare(`UPDATE memory_dynamics SET status = 'contradicted' WHERE seq = ?`)
+      .run(fixture.memoryNoOf(memory.id)),
+  );
+  const item = { ...newMemory({ content: 'an item, again' }), ...place };
+  const put = () => runCommand(fixture, (context) => putItem(context, { item, options: { ifVersion: 1 } }));
+  expect(put()).toBeUndefined();
+  expect(fixture.get('SELECT count(*) FROM edges')).toBe(LINKS - 1_000);
+  expect(put()).toMatchObject({ memory: { status: 'active', content: 'an item, again' } });
+});
+
+test('a text with many concluded links is changed in several commits', async () => {
+  await using fixture = await openTestEngine();
+  const { id } = await fixture.add({ content: 'the hub' });
+  await addSpokes(fixture, id, `s.seq, h.seq, 'supports', 1, NULL`);
+  const patch = () => runCommand(fixture, (context) => patchMemory(context, { id, patch: { content: 'the new hub' } }));
+  expect(patch()).toBeUndefined();
+  expect(fixture.get(`SELECT count(*) FROM edges WHERE type = 'supports'`)).toBe(LINKS - 1_000);
+  expect(patch()).toMatchObject({ content: 'the new hub' });
+  expect(fixture.get(`SELECT count(*) FROM edges WHERE type = 'supports'`)).toBe(0);
+});
+
+test('reflections on a memory are erased before it, a bounded number in a commit', async () => {
+  await using fixture = await openTestEngine();
+  const { id } = await fixture.add({ content: 'the hub' });
+  await addSpokes(fixture, id, `s.seq, h.seq, 'derived_from', 1, NULL`);
+  const hub = fixture.memoryNoOf(id);
+  const erase = () => runCommand(fixture, (context) => eraseInSlices(context, [hub]));
+  const { memoryNos, isCut } = readReflectionsOn(fixture.store, [hub], 1_000);
+  expect([memoryNos.length, isCut]).toEqual([1_000, true]);
+  const slices = [erase()];
+  while (!slices.at(-1)!.isDone) slices.push(erase());
+  expect(slices.map(({ receipt }) => receipt.memories)).toEqual([...Array(14).fill(ERASE_SLICE), ERASE_SLICE + 1]);
+  expect(fixture.get('SELECT count(*) FROM memories')).toBe(0);
+});
+
+test('the links of a key are undone, even those of a memory that has expired and is not erased yet', async () => {
+  await using fixture = await openTestEngine();
+  const { clock, tenant } = fixture;
+  const [one, other] = [
+    await fixture.add({ content: 'one', expiresAt: clock.now() + 1_000 }),
+    await fixture.add({ content: 'other' }),
+  ];
+  await tenant.as('leaked').linkMemories({ src: one.id, dst: other.id, type: 'supports' });
+  clock.advance(2_000);
+  expect(await tenant.deleteMemories({ writtenBy: ['leaked'] })).toMatchObject({ edges: 1 });
+  expect(fixture.get('SELECT count(*) FROM edges WHERE automatic = 0')).toBe(0);
+});
