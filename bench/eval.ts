@@ -4,9 +4,9 @@
  *     npm run eval -- PATH [--only NAME] [--profile P] [--rows PATTERN] [--variant V]… [--passages N] [--size N]
  *                          [--dynamics] [--setting NAME=VALUE]… [--json | --markdown]
  *
- * PATH holds the folders that `datasets.ts` reads. One more set, in ten languages, is part of the project.
- * docs/internals/evaluation.md says what the rows and columns mean. Except for the times, the same data gives the same
- * numbers.
+ * PATH holds the folders that `datasets.ts` reads. Two more sets are part of the project: one in ten languages, and one
+ * of chats and notes. docs/internals/evaluation.md says what the rows and columns mean. Except for the times, the same
+ * data gives the same numbers.
  */
 import { startProgress, type Progress } from '../src/cli/progress.ts';
 import { DAY_MS } from '../src/engine/dynamics.ts';
@@ -22,6 +22,7 @@ import { readArguments } from './read-arguments.ts';
 import { foreignQuestions, otherUsersQuestions, questionsOf, type Variant, VARIANTS } from './variants.ts';
 import { LANGUAGE_SETS } from '../test/quality/languages/all.ts';
 import { evaluationSetOf } from '../test/quality/languages/language-set.ts';
+import { OWN_SET } from '../test/quality/own-set.ts';
 
 /** Time of every add and question, Unix ms: after the events of the public sets. */
 const NOW = Date.UTC(2025, 0, 1);
@@ -54,12 +55,12 @@ async function main(): Promise<void> {
   const directory = positionals[0]!;
   const profile = values.profile as Profile;
   const turns = Number(values.passages);
-  const sets = [...loadEvaluationSets(directory), evaluationSetOf(LANGUAGE_SETS)].map((set) =>
-    turns > 1 ? passagesOf(set, turns) : set,
-  );
+  const own = [evaluationSetOf(LANGUAGE_SETS), OWN_SET];
+  const sets = [...loadEvaluationSets(directory), ...own].map((set) => (turns > 1 ? passagesOf(set, turns) : set));
   const rows = rowsOf(profile).filter(({ name }) => new RegExp(values.rows, 'i').test(name));
   for (const set of sets.filter(({ name }) => values.only === undefined || name === values.only)) {
-    const others = sets.filter((other) => other !== set);
+    // The questions and sentences of the small set of chats and notes are asked of that set only.
+    const others = sets.filter((other) => other !== set && other.name !== OWN_SET.name);
     const strangers = others.flatMap(({ questions }) => questions);
     const measured = await evaluate(set, rows, {
       foreign: foreignQuestions(set, strangers),

@@ -20,7 +20,7 @@ import { foreignQuestions, otherUsersQuestions, questionsOf, type Variant } from
 
 interface Check extends ConstantName {
   readonly values: readonly number[];
-  /** Names of the sets that had no part in the choice of the constant. */
+  /** Names of the sets that had no part in the choice of the constant, or that judge it each by itself. */
   readonly sets: readonly string[];
   readonly variant: Variant;
   /** Whether the questions lose their question marks. */
@@ -41,8 +41,12 @@ const CHECKS: readonly Check[] = [
     ...{ sets: ['locomo', 'memdaily', 'kept aside', 'own'], variant: 'around' },
   },
   {
-    ...{ file: 'retrieve/evidence-meter', name: 'FORM_SHARE', values: [0.4, 0.7, 1] },
+    ...{ file: 'retrieve/evidence-meter', name: 'FORM_SHARE', values: [0, 0.4, 0.7, 1] },
     ...{ sets: ['kept aside'], variant: 'clean' },
+  },
+  {
+    ...{ file: 'retrieve/evidence-meter', name: 'CJK_GAIN', values: [0, 1] },
+    ...{ sets: ['memdaily', 'ja', 'ko', 'th', 'zh'], variant: 'clean' },
   },
   {
     ...{ file: 'retrieve/parts', name: 'UNASKED', values: [0.25, 0.5, 1] },

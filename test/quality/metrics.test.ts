@@ -1,8 +1,9 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
   averagePrecisionAt,
   discountedGainAt,
   mean,
+  pairedDifference,
   precision,
   recallAt,
   reciprocalRank,
@@ -37,4 +38,33 @@ test('average precision counts what was not found as 0', () => {
 test('precision and mean say nothing about nothing', () => {
   expect(precision(FOUND, RELEVANT)).toBe(1 / 2);
   expect([precision([], RELEVANT), mean([])]).toEqual([NaN, NaN]);
+});
+
+describe('a paired difference', () => {
+  const pairs = (better: number, worse: number, equal: number) => {
+    const ours = [...Array<number>(better).fill(1), ...Array<number>(worse).fill(0), ...Array<number>(equal).fill(1)];
+    const theirs = [...Array<number>(better).fill(0), ...Array<number>(worse).fill(1), ...Array<number>(equal).fill(1)];
+    return pairedDifference(ours, theirs);
+  };
+
+  test('is as probable by chance as the exact sign test says', () => {
+    // Of 2^5 equally likely splits, 1 + 5 have at most one pair on this side, and as many on the other.
+    expect(pairs(1, 4, 20).chance).toBeCloseTo((2 * 6) / 32, 12);
+    expect(pairs(0, 8, 0).chance).toBeCloseTo(2 / 256, 12);
+    expect([pairs(3, 3, 4).chance, pairs(0, 0, 9).chance]).toEqual([1, 1]);
+  });
+
+  test('lies within its interval, which a larger sample narrows, and is the same each time', () => {
+    const [small, large] = [pairs(6, 4, 10), pairs(600, 400, 1000)];
+    expect([small.mean, large.mean]).toEqual([0.1, 0.1]);
+    // 1.96 standard errors of the mean.
+    expect(large.high - large.low).toBeCloseTo((2 * 1.96 * Math.sqrt(0.5 - 0.01)) / Math.sqrt(2000), 2);
+    expect(small.low).toBeLessThan(large.low);
+    expect(small.high).toBeGreaterThan(large.high);
+    expect(pairs(6, 4, 10)).toEqual(small);
+  });
+
+  test('of equal systems is none', () => {
+    expect(pairs(0, 0, 40)).toEqual({ mean: 0, low: 0, high: 0, chance: 1 });
+  });
 });

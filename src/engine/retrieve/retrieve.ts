@@ -253,7 +253,10 @@ function noteOfAnswers(candidates: readonly Candidate[]): { note?: string } {
   return answers === 0 ? {} : { note: `${answers} follow a question with words of the query` };
 }
 
-/** Reorders candidates by their texts, sessions, dates and topic. With `rerank: none`, only by sessions. */
+/**
+ * Reorders candidates by their texts, sessions and dates, and for a question in words with spaces by their topic. With
+ * `rerank: none`, only by sessions.
+ */
 function reorder(
   { context: { store }, query, now }: RunningQuery,
   candidates: readonly Candidate[],
@@ -262,7 +265,10 @@ function reorder(
   const parts = asked.parts.map((part) => part.plan);
   if (query.rerank === 'none') return applySessionPrior(candidates, query.sessionPrior);
   const byTexts = applySessionPrior(rerank(candidates, plan, parts), query.sessionPrior);
-  return applyTopic(applyDates(byTexts, plan, now), {
+  const byDates = applyDates(byTexts, plan, now);
+  // Pairs of characters tell no topic.
+  if (wordFormsOf(plan.query.asked) === 'pairs') return byDates;
+  return applyTopic(byDates, {
     texts: plan.texts,
     raritiesOf(words) {
       store.ahead?.rehearse(() => readLatentSpace(store));

@@ -61,6 +61,24 @@ describe('answers and dates in a chat', () => {
 });
 
 /** Stores memories before the tests and returns a function that asks them. */
+describe('long texts', () => {
+  const about = (topic: string, words: string) => `${words} ${`${topic}a ${topic}b ${topic}c `.repeat(45)}`;
+  const first = about('shell', 'zebra gnu ibex okapi');
+  const second = about('wing', 'zebra gnu ibex');
+  const texts = storeOf(
+    [first, second, ...Array.from({ length: 8 }, (_, at) => about('shell', `zebra ${at}`))].map((content) => ({
+      content,
+      userId: 'eve',
+    })),
+  );
+  const secondOf = async (query: string) => (await texts.ask(query)).hits[1]!.memory.content;
+
+  test('are not ordered by their topic for a question in a script without spaces', async () => {
+    expect(await secondOf('斑马 zebra gnu ibex okapi')).toBe(second);
+    expect(await secondOf('zebra gnu ibex okapi')).not.toBe(second);
+  });
+});
+
 function storeOf(memories: readonly SeedMemory[]) {
   let store: Store;
   let modelNo: number;
