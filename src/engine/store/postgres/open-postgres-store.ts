@@ -77,7 +77,7 @@ const SESSIONS: Readonly<Record<OpenStoreOptions['role'], string>> = {
 
 /**
  * SQL of the settings that make PostgreSQL plan as SQLite does: by indexes and nested loops, as the statements are
- * written for, and once for all values. Its own choice depends much on statistics, which a new table does not have and which
+ * written for, and once for all values. Its own choice hangs on statistics, which a new table does not have and which
  * describe all tenants together; a wrong one reads a whole tenant. Planning a statement anew takes longer than most
  * take to run, and compiling it (`jit`) far longer.
  */
