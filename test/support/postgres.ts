@@ -10,6 +10,8 @@ import { freePort } from './free-port.ts';
 /** A PostgreSQL server for one test, with an empty schema that belongs to a role without privileges. */
 export interface PostgresServer {
   readonly url: string;
+  /** Path of the file to which the server writes its log. */
+  readonly log: string;
   /**
    * Creates another empty schema, which belongs to a role of its own.
    * @returns its address
@@ -110,6 +112,7 @@ async function startServer(programs: string): Promise<PostgresServer> {
   };
   return {
     url: await createSchema(),
+    log: path.join(folder, 'log'),
     createSchema,
     read: (url, sql) => asOwner(`SET search_path = ${new URL(url).username}; ${sql}`),
     async startStandby() {

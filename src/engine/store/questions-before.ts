@@ -21,7 +21,7 @@ export function readQuestionsBefore(store: Store, memoryNos: readonly number[]):
   if (memoryNos.length === 0) return new Map();
   const rows = store
     .prepare(
-      `SELECT memoryNo, substr(q.content, 1, ${MAX_CHARACTERS}) AS question FROM (
+      `WITH before AS MATERIALIZED (
          SELECT m.seq AS memoryNo,
            (SELECT near.seq FROM (
                 SELECT p.seq, p.event_time FROM memories p INDEXED BY memories_by_turn
@@ -33,7 +33,9 @@ export function readQuestionsBefore(store: Store, memoryNos: readonly number[]):
          FROM json_each(?) AS wanted CROSS JOIN memories m ON m.seq = wanted.value
            CROSS JOIN memory_dynamics d ON d.seq = m.seq
          WHERE m.session_id <> '' AND d.generation_no IS NULL
-       ) CROSS JOIN memories q ON q.seq = questionNo
+       )
+       SELECT memoryNo, substr(q.content, 1, ${MAX_CHARACTERS}) AS question
+       FROM before CROSS JOIN memories q ON q.seq = before.questionNo
        WHERE ${MARKS.map((mark) => `instr(substr(q.content, 1, ${MAX_CHARACTERS}), char(${mark})) > 0`).join(' OR ')}`,
     )
     .all(JSON.stringify(memoryNos)) as { memoryNo: number; question: string }[];

@@ -105,34 +105,78 @@ function compareWindows(store: Store, scan: VectorScan, condition: string, wante
 
 type Compare = (wanted: readonly number[]) => VectorRank[];
 
+/** Reads the windows of some memories or vectors: their memories, indexes and precisions, and where their bytes are. */
+type ReadWindows = (wanted: readonly number[]) => readonly StoredWindow[];
+
+interface StoredWindow {
+  readonly memoryNo: number;
+  readonly window: number;
+  readonly precision: number;
+  readonly bytes: Buffer;
+  /** Index of the first byte of the window's vector in `bytes`. */
+  readonly start: number;
+}
+
+interface WindowReading {
+  readonly modelNo: number;
+  /** Whether the vectors may differ in precision, and lie in parts. */
+  readonly isInParts: boolean;
+  readonly condition: string;
+  readonly lengthOf: (precision: number) => number;
+}
+
 /**
- * Makes a function that compares the query with stored vectors of a provider, whose precisions may differ. They are
- * read as one blob, since a blob for each vector would cost too much.
+ * Makes a function that reads windows. From a file they come as one blob, since a blob for each vector costs twice as
+ * much as the comparison. A database sends a row for each, since the blob, and its digits, would cost it more than all
+ * else: it gets and gives back memory beyond some kilobytes each time.
  */
-function inParts(store: Store, { space, embedding }: VectorScan, condition: string): Compare {
-  const { encoding, dimensions, modelNo } = space;
-  assert(encoding === 'float32', `vectors in ${encoding} have no parts`);
-  const cosineOf = compareParts(embedding);
+function readWindows(store: Store, { modelNo, isInParts, condition, lengthOf }: WindowReading): ReadWindows {
+  const stored = isInParts ? STORED_BYTES : 'v.embedding';
+  const from = `FROM json_each(?) AS wanted CROSS JOIN vectors v ON ${condition}
+    WHERE v.model_no = ? AND v.window_no >= 0`;
+  if (store.ahead !== null) {
+    const select = store.prepare(`SELECT v.memory, v.window_no, v.precision, ${stored} ${from}`).raw();
+    return (wanted) => {
+      const rows = select.all(JSON.stringify(wanted), modelNo) as [number, number, number, Buffer][];
+      return rows.map(([memoryNo, window, precision, bytes]) => {
+        assert(bytes.length === lengthOf(precision), 'a stored vector of another length');
+        return { memoryNo, window, precision, bytes, start: 0 };
+      });
+    };
+  }
   const select = store
     .prepare(
-      `SELECT json_group_array(v.memory), json_group_array(v.window_no), json_group_array(v.precision),
-         CAST(group_concat(${STORED_BYTES}, '') AS BLOB)
-       FROM json_each(?) AS wanted CROSS JOIN vectors v ON ${condition} WHERE v.model_no = ? AND v.window_no >= 0`,
+      `SELECT json_group_array(v.memory), json_group_array(v.window_no),
+         ${isInParts ? 'json_group_array(v.precision)' : `'[]'`}, CAST(group_concat(${stored}, '') AS BLOB) ${from}`,
     )
     .raw();
   return (wanted) => {
     const row = select.get(JSON.stringify(wanted), modelNo) as [string, string, string, Buffer | null];
     const [memoryNos, windowNos, precisions] = row.slice(0, 3).map((list) => JSON.parse(list as string) as number[]);
+    const bytes = row[3] ?? Buffer.alloc(0);
     let end = 0;
-    const ranks = memoryNos!.map((memoryNo, place) => {
-      const precision = formOf({ encoding }, precisions![place]!);
-      const start = end;
-      end += encodedLength(precision, dimensions);
-      return { memoryNo, window: windowNos![place]!, similarity: cosineOf(row[3]!, start, precision) };
+    const windows = memoryNos!.map((memoryNo, place) => {
+      const [precision, start] = [precisions![place] ?? 0, end];
+      end += lengthOf(precision);
+      return { memoryNo, window: windowNos![place]!, precision, bytes, start };
     });
-    assert((row[3]?.length ?? 0) === end, 'stored vectors of another length');
-    return ranks;
+    assert(bytes.length === end, 'stored vectors of another length');
+    return windows;
   };
+}
+
+/** Makes a function that compares the query with stored vectors of a provider, whose precisions may differ. */
+function inParts(store: Store, { space, embedding }: VectorScan, condition: string): Compare {
+  const { encoding, dimensions, modelNo } = space;
+  assert(encoding === 'float32', `vectors in ${encoding} have no parts`);
+  const cosineOf = compareParts(embedding);
+  const precisionOf = (precision: number) => formOf({ encoding }, precision);
+  const lengthOf = (precision: number) => encodedLength(precisionOf(precision), dimensions);
+  const read = readWindows(store, { modelNo, isInParts: true, condition, lengthOf });
+  return (wanted) =>
+    read(wanted).map(({ memoryNo, window, precision, bytes, start }) => {
+      return { memoryNo, window, similarity: cosineOf(bytes, start, precisionOf(precision)) };
+    });
 }
 
 /** Cache of the compare functions by the query's vector, since each is used at several stages of a query. */
@@ -144,28 +188,14 @@ function comparisonWith(embedding: Float32Array): ReturnType<typeof compareInt5>
   return comparison;
 }
 
-/**
- * Makes a function that compares the query with stored int5 vectors. They are read as one blob, since a blob for each
- * vector costs twice as much as the comparison.
- */
+/** Makes a function that compares the query with stored int5 vectors. */
 function inCode(store: Store, { space, embedding }: VectorScan, condition: string): Compare {
   const cosineOf = comparisonWith(embedding);
   const length = encodedLength(space.encoding, space.dimensions);
-  const select = store
-    .prepare(
-      `SELECT json_group_array(v.memory), json_group_array(v.window_no), CAST(group_concat(v.embedding, '') AS BLOB)
-       FROM json_each(?) AS wanted CROSS JOIN vectors v ON ${condition} WHERE v.model_no = ? AND v.window_no >= 0`,
-    )
-    .raw();
-  return (wanted) => {
-    const [memories, windows, vectors] = select.get(JSON.stringify(wanted), space.modelNo) as [string, string, Buffer];
-    const memoryNos = JSON.parse(memories) as number[];
-    const windowNos = JSON.parse(windows) as number[];
-    assert((vectors?.length ?? 0) === length * memoryNos.length, 'stored vectors of another length');
-    return memoryNos.map((memoryNo, place) => ({
-      memoryNo,
-      window: windowNos[place]!,
-      similarity: cosineOf(vectors, length * place),
-    }));
-  };
+  const { modelNo } = space;
+  const read = readWindows(store, { modelNo, isInParts: false, condition, lengthOf: () => length });
+  return (wanted) =>
+    read(wanted).map(({ memoryNo, window, bytes, start }) => {
+      return { memoryNo, window, similarity: cosineOf(bytes, start) };
+    });
 }

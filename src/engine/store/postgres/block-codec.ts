@@ -15,6 +15,17 @@ import { eachRow } from '../word-index/doclists.ts';
 export const BLOCK_ROWS = 256;
 
 /**
+ * Number of consecutive blocks of a term that are joined into one row of the table when they are old
+ * (`migrations/0009-larger-word-blocks.sql`). It begins with a block whose number is a multiple of it.
+ */
+export const JOINED_BLOCKS = 16;
+
+/** Returns the number of the first block of the range that is joined into one row. */
+export function firstJoined(block: number): number {
+  return block - (block % JOINED_BLOCKS);
+}
+
+/**
  * Number that is added to each stored position difference, so that no encoded position equals the marker byte `COLUMN`.
  */
 const POSITION_OFFSET = 2;
@@ -76,12 +87,35 @@ export function keyOfTerm(term: string): string {
     : `${term.slice(0, MAX_TERM)}~${createHash('sha256').update(term).digest('hex')}`;
 }
 
-/** Decodes a block. @param bytes result of `encodeBlock` */
-export function decodeBlock(bytes: Buffer): BlockRows {
+/**
+ * Returns the offsets at which the blocks of a stored row begin.
+ * @param parts sizes of the blocks with commas; empty for a single block
+ */
+export function restartsOf(parts: string): number[] {
+  if (parts === '') return [0];
+  let end = 0;
+  return parts.split(',').map((size) => (end += Number(size)) - Number(size));
+}
+
+/**
+ * Decodes a stored row: a block, or several that were joined.
+ * @param bytes result of `encodeBlock` or `encodeJoined`
+ */
+export function decodeBlock(bytes: Buffer, parts: string): BlockRows {
   const rows: BlockRows = new Map();
-  const list = { bytes, from: 0, end: bytes.length, restarts: [0], partition: 0, isDeleted: undefined };
+  const list = {
+    ...{ bytes, from: 0, end: bytes.length, restarts: restartsOf(parts), partition: 0 },
+    isDeleted: undefined,
+  };
   eachRow(list, (memoryNo, start, end) => void rows.set(memoryNo, bytes.subarray(start, end)));
   return rows;
+}
+
+/** Encodes rows of several blocks as a joined row. @param rows at least one */
+export function encodeJoined(rows: BlockRows): { readonly data: Buffer; readonly parts: string } {
+  const ofBlocks = Map.groupBy(rows, ([memoryNo]) => Math.floor(memoryNo / BLOCK_ROWS));
+  const encoded = [...ofBlocks].sort(([a], [b]) => a - b).map(([, ofBlock]) => encodeBlock(new Map(ofBlock)));
+  return { data: Buffer.concat(encoded), parts: encoded.map(({ length }) => length).join() };
 }
 
 /** Encodes a block. @param rows at least one */

@@ -14,27 +14,28 @@ import { mostAdded, weighingOf } from '../word-index/scores.ts';
 import type { Totals } from '../word-index/structure.ts';
 import { PARTITION_ROWS, termsOf } from '../word-index/terms.ts';
 import type { TableReader, TableSearch, TextRank } from '../word-index/word-search.ts';
-import { BLOCK_ROWS, keyOfTerm } from './block-codec.ts';
+import { BLOCK_ROWS, firstJoined, keyOfTerm, restartsOf } from './block-codec.ts';
 import type { Parameter, QueryResult } from './connection-messages.ts';
 import type { OwnQuery } from './word-table.ts';
 
 const READ_TOTALS = 'SELECT rows, terms FROM word_totals WHERE tenant = $1';
-const READ_FACTS = `SELECT w.term, sum(b.rows), sum(octet_length(b.data)) FROM unnest($2::text[]) AS w (term)
-  JOIN word_blocks b ON b.tenant = $1 AND b.term = w.term GROUP BY w.term`;
+/** One scan of each term's blocks; a join that PostgreSQL may turn around would need memory for a sort. */
+const FACTS = `SELECT w.term, f.* FROM unnest($2::text[]) AS w (term)
+  CROSS JOIN LATERAL (SELECT sum(b.rows) AS rows, sum(octet_length(b.data)) AS bytes FROM word_blocks b
+    WHERE b.tenant = $1 AND b.term = w.term) AS f WHERE f.rows > 0`;
 /** The facts of terms, and the blocks of the rarest of them, up to `$3` bytes in all. */
-const READ_WORDS = `WITH facts AS MATERIALIZED (
-    SELECT w.term, sum(b.rows) AS rows, sum(octet_length(b.data)) AS bytes FROM unnest($2::text[]) AS w (term)
-    JOIN word_blocks b ON b.tenant = $1 AND b.term = w.term GROUP BY w.term)
-  SELECT term, rows, bytes, NULL AS block, NULL AS data FROM facts
+const READ_WORDS = `WITH facts AS MATERIALIZED (${FACTS})
+  SELECT term, rows, bytes, NULL AS block, NULL AS data, NULL AS parts FROM facts
   UNION ALL
-  SELECT b.term, NULL, NULL, b.block, b.data
+  SELECT b.term, NULL, NULL, b.block, b.data, b.parts
   FROM (SELECT term, sum(bytes) OVER (ORDER BY bytes, term) AS up_to FROM facts) AS f
-  JOIN word_blocks b ON b.tenant = $1 AND b.term = f.term WHERE f.up_to <= $3::bigint
-  ORDER BY term, block`;
-const READ_LISTS = `SELECT b.term, b.block, b.data FROM unnest($2::text[]) AS w (term)
-  JOIN word_blocks b ON b.tenant = $1 AND b.term = w.term ORDER BY b.term, b.block`;
-const READ_LISTS_OF = `SELECT b.term, b.block, b.data FROM unnest($2::text[]) AS w (term)
-  JOIN word_blocks b ON b.tenant = $1 AND b.term = w.term AND b.block = ANY ($3::bigint[]) ORDER BY b.term, b.block`;
+  CROSS JOIN LATERAL (SELECT term, block, data, parts FROM word_blocks
+    WHERE tenant = $1 AND term = f.term) AS b WHERE f.up_to <= $3::bigint`;
+const READ_LISTS = `SELECT b.term, b.block, b.data, b.parts FROM unnest($2::text[]) AS w (term)
+  CROSS JOIN LATERAL (SELECT term, block, data, parts FROM word_blocks WHERE tenant = $1 AND term = w.term) AS b`;
+const READ_LISTS_OF = `SELECT b.term, b.block, b.data, b.parts FROM unnest($2::text[]) AS w (term)
+  CROSS JOIN LATERAL (SELECT term, block, data, parts FROM word_blocks
+    WHERE tenant = $1 AND term = w.term AND block = ANY ($3::bigint[])) AS b`;
 
 const BLOCKS_OF_PARTITION = PARTITION_ROWS / BLOCK_ROWS;
 /**
@@ -192,19 +193,19 @@ function askForWords(snapshot: Snapshot, keys: readonly string[], use: 'count' |
   const question =
     use === 'rank'
       ? { name: 'words', text: READ_WORDS, values: [unknown, READ_AT_ONCE_BYTES] }
-      : { name: 'words-facts', text: READ_FACTS, values: [unknown] };
+      : { name: 'words-facts', text: FACTS, values: [unknown] };
   askLater(snapshot, unknown, question, ({ rows }) => {
     for (const key of unknown) facts.set(key, NOWHERE);
     const blocks: BlockRow[] = [];
-    for (const [key, count, bytes, block, data] of rows as FactOrBlock[]) {
+    for (const [key, count, bytes, ...block] of rows as FactOrBlock[]) {
       if (count !== null) facts.set(key, { rows: count, bytes });
-      else blocks.push([key, block!, data!]);
+      else blocks.push([key, ...block]);
     }
     for (const [key, found] of joinBlocks(blocks)) lists.set(key, found);
   });
 }
 
-type FactOrBlock = [term: string, rows: number | null, bytes: number, block?: number, data?: Uint8Array];
+type FactOrBlock = [term: string, rows: number | null, bytes: number, block: number, data: Uint8Array, parts: string];
 
 function frequencyOf(snapshot: Snapshot, text: string): number {
   const keys = keysOf(text);
@@ -234,7 +235,7 @@ function readLists({ query, lists }: Snapshot, keys: readonly string[]): void {
   }
 }
 
-type BlockRow = readonly [term: string, block: number, data: Uint8Array];
+type BlockRow = readonly [term: string, block: number, data: Uint8Array, parts: string];
 
 /**
  * Concatenates the blocks of each term into one doclist for each partition. All doclists of a term are slices of one
@@ -242,15 +243,17 @@ type BlockRow = readonly [term: string, block: number, data: Uint8Array];
  */
 function joinBlocks(rows: readonly BlockRow[]): Map<string, Doclist[]> {
   const lists = new Map<string, Doclist[]>();
-  for (const [term, blocks] of Map.groupBy(rows, ([name]) => name)) {
+  for (const [term, unordered] of Map.groupBy(rows, ([name]) => name)) {
+    const blocks = unordered.toSorted(([, a], [, b]) => a - b);
     const bytes = Buffer.concat(blocks.map(([, , data]) => data));
     let end = 0;
-    const placed = blocks.map(([, block, data]) => {
+    const placed = blocks.map(([, block, data, parts]) => {
       const from = end;
-      return { partition: Math.floor(block / BLOCKS_OF_PARTITION), from, end: (end += data.length) };
+      const restarts = restartsOf(parts).map((offset) => from + offset);
+      return { partition: Math.floor(block / BLOCKS_OF_PARTITION), from, end: (end += data.length), restarts };
     });
     const ofTerm = [...Map.groupBy(placed, ({ partition }) => partition)].map(([partition, parts]): Doclist => {
-      const restarts = parts.map(({ from }) => from);
+      const restarts = parts.flatMap((part) => part.restarts);
       return { bytes, from: restarts[0]!, end: parts.at(-1)!.end, restarts, partition, isDeleted: undefined };
     });
     lists.set(term, ofTerm);
@@ -325,7 +328,8 @@ function listsAround(snapshot: Snapshot, keys: readonly string[], memoryNos: rea
   if (bytes <= READ_WHOLE_BYTES) readLists(snapshot, keys);
   let lists: ReadonlyMap<string, readonly Doclist[]> = snapshot.lists;
   if (keys.some((key) => !lists.has(key))) {
-    const blocks = [...new Set(memoryNos.map((memoryNo) => Math.floor(memoryNo / BLOCK_ROWS)))];
+    const own = memoryNos.map((memoryNo) => Math.floor(memoryNo / BLOCK_ROWS));
+    const blocks = [...new Set(own.flatMap((block) => [block, firstJoined(block)]))];
     lists = joinBlocks(
       snapshot.query.ask('words-lists-of', READ_LISTS_OF, [[...new Set(keys)], blocks]).rows as unknown as BlockRow[],
     );

@@ -75,6 +75,22 @@ const SESSIONS: Readonly<Record<OpenStoreOptions['role'], string>> = {
   worker: `set_config('synchronous_commit', 'off', false)`,
 };
 
+/**
+ * SQL of the settings that make PostgreSQL plan as SQLite does: by indexes and nested loops, as the statements are
+ * written for, and once for all values. Its own choice hangs on statistics, which a new table does not have and which
+ * describe all tenants together; a wrong one reads a whole tenant. Planning a statement anew takes longer than most
+ * take to run, and compiling it (`jit`) far longer.
+ */
+const PLANNING = Object.entries({
+  enable_seqscan: 'off',
+  enable_hashjoin: 'off',
+  enable_mergejoin: 'off',
+  jit: 'off',
+  plan_cache_mode: 'force_generic_plan',
+})
+  .map(([name, value]) => `set_config('${name}', '${value}', false)`)
+  .join(', ');
+
 /** The state of one store on its connection. */
 interface Session {
   readonly connection: BlockingConnection;
@@ -321,7 +337,8 @@ function setTenant(
     if (what === 'transaction') return true;
   }
   connection.query(
-    `SELECT set_config('cairn.tenant', '${tenant}', false), set_config('lock_timeout', '5s', false), ${SESSIONS[role]}`,
+    `SELECT set_config('cairn.tenant', '${tenant}', false), set_config('lock_timeout', '5s', false),
+       ${SESSIONS[role]}, ${PLANNING}`,
   );
   settings.set(connection, { session: connection.session, tenant });
   return false;

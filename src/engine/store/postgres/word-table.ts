@@ -7,7 +7,17 @@
 import type { Store } from '../open-store.ts';
 import { allVarints } from '../word-index/structure.ts';
 import type { WordTable } from '../word-table.ts';
-import { BLOCK_ROWS, decodeBlock, encodeBlock, encodeRow, type BlockRows, type EncodedRow } from './block-codec.ts';
+import {
+  BLOCK_ROWS,
+  decodeBlock,
+  encodeBlock,
+  encodeJoined,
+  encodeRow,
+  firstJoined,
+  JOINED_BLOCKS,
+  type BlockRows,
+  type EncodedRow,
+} from './block-codec.ts';
 import type { Parameter, QueryResult } from './connection-messages.ts';
 
 /**
@@ -41,13 +51,20 @@ type StoredRow = readonly [id: number, terms: string, length: number];
 
 const READ_ROWS = `SELECT r.id, r.terms, d.sz FROM word_rows r
   JOIN memory_text_docsize d ON d.tenant = $1 AND d.id = r.id WHERE r.tenant = $1 AND r.id = ANY ($2::bigint[])`;
+const READ_JOINED = `SELECT joined FROM word_totals WHERE tenant = $1`;
 const READ_BLOCKS = `SELECT w.place, b.data
   FROM unnest($2::text[], $3::bigint[]) WITH ORDINALITY AS w (term, block, place)
   CROSS JOIN LATERAL (SELECT data FROM word_blocks
     WHERE tenant = $1 AND term = w.term AND block = w.block LIMIT 1) AS b`;
-const WRITE_BLOCKS = `INSERT INTO word_blocks (tenant, term, block, rows, data)
-  SELECT $1, w.* FROM unnest($2::text[], $3::bigint[], $4::bigint[], $5::bytea[]) AS w
-  ON CONFLICT (tenant, term, block) DO UPDATE SET rows = excluded.rows, data = excluded.data`;
+/** Reads rows of ranges whose blocks were joined. A term that is in one block only may have a row of its own. */
+const READ_OLD_BLOCKS = `SELECT b.term, b.block, b.data, b.parts
+  FROM unnest($2::text[], $3::bigint[]) AS w (term, first)
+  CROSS JOIN LATERAL (SELECT term, block, data, parts FROM word_blocks
+    WHERE tenant = $1 AND term = w.term AND block >= w.first AND block < w.first + ${JOINED_BLOCKS}) AS b`;
+const WRITE_BLOCKS = `INSERT INTO word_blocks (tenant, term, block, rows, data, parts)
+  SELECT $1, w.* FROM unnest($2::text[], $3::bigint[], $4::bigint[], $5::bytea[], $6::text[]) AS w
+  ON CONFLICT (tenant, term, block)
+    DO UPDATE SET rows = excluded.rows, data = excluded.data, parts = excluded.parts`;
 const DELETE_BLOCKS = `DELETE FROM word_blocks b USING unnest($2::text[], $3::bigint[]) AS w (term, block)
   WHERE b.tenant = $1 AND b.term = w.term AND b.block = w.block`;
 const WRITE_ROWS = `WITH sizes AS (
@@ -60,7 +77,13 @@ const DELETE_ROWS = `WITH sizes AS (DELETE FROM memory_text_docsize WHERE tenant
 const ADD_TOTALS = `UPDATE word_totals SET rows = rows + $2::bigint, terms = terms + $3::bigint WHERE tenant = $1`;
 const CLEAR = `WITH blocks AS (DELETE FROM word_blocks WHERE tenant = $1),
     sizes AS (DELETE FROM memory_text_docsize WHERE tenant = $1), stored AS (DELETE FROM word_rows WHERE tenant = $1)
-  UPDATE word_totals SET rows = 0, terms = 0 WHERE tenant = $1`;
+  UPDATE word_totals SET rows = 0, terms = 0, joined = 0 WHERE tenant = $1`;
+const JOIN_BLOCKS = 'SELECT join_word_blocks($1, $2::bigint)';
+
+/** Number of memories whose blocks are joined at once. */
+const JOINED_ROWS = JOINED_BLOCKS * BLOCK_ROWS;
+/** Number of the newest memories whose blocks are never joined, since they still change at times. */
+const NEW_ROWS = 2_048;
 
 export interface WordTableOptions {
   /** Returns the tenant's store. It is a function, since the store is created later. */
@@ -95,7 +118,9 @@ export function createWordTable({ store, own }: WordTableOptions): WordTable {
 }
 
 function writeRows(own: OwnQuery, rows: ReadonlyMap<number, EncodedRow | null>): void {
+  const joined = own.askLater('words-joined', READ_JOINED, []);
   const before = new Map(readStored(own, [...rows.keys()]).map((row) => [row[0], row]));
+  const joinedRanges = joined().rows[0]![0] as number;
   const changes = new Map<string, BlockChange>();
   const change = (term: string, memoryNo: number, positions: Uint8Array | null) => {
     const block = Math.floor(memoryNo / BLOCK_ROWS);
@@ -112,7 +137,7 @@ function writeRows(own: OwnQuery, rows: ReadonlyMap<number, EncodedRow | null>):
     addedRows += Number(row !== null) - Number(before.has(memoryNo));
     addedTerms += (row?.length ?? 0) - length;
   }
-  writeBlocks(own, [...changes.values()]);
+  writeBlocks(own, [...changes.values()], joinedRanges);
   const put = [...rows].filter((entry): entry is [number, EncodedRow] => entry[1] !== null);
   if (put.length > 0) {
     own.write('words-rows', WRITE_ROWS, [
@@ -124,6 +149,8 @@ function writeRows(own: OwnQuery, rows: ReadonlyMap<number, EncodedRow | null>):
   const gone = [...rows.keys()].filter((memoryNo) => rows.get(memoryNo) === null && before.has(memoryNo));
   if (gone.length > 0) own.write('words-rows-gone', DELETE_ROWS, [gone]);
   if (addedRows !== 0 || addedTerms !== 0) own.write('words-totals', ADD_TOTALS, [addedRows, addedTerms]);
+  const last = put.reduce((highest, [memoryNo]) => Math.max(highest, memoryNo), 0);
+  if (last >= JOINED_ROWS * (joinedRanges + 1) + NEW_ROWS) own.write('words-join', JOIN_BLOCKS, [joinedRanges]);
 }
 
 function readStored(own: OwnQuery, memoryNos: readonly number[]): StoredRow[] {
@@ -133,32 +160,80 @@ function readStored(own: OwnQuery, memoryNos: readonly number[]): StoredRow[] {
   });
 }
 
-function writeBlocks(own: OwnQuery, changes: readonly BlockChange[]): void {
+/** A row of `word_blocks` with its content; `isJoined` tells whether it has several blocks. */
+interface StoredBlock {
+  readonly term: string;
+  readonly block: number;
+  readonly isJoined: boolean;
+  readonly rows: BlockRows;
+}
+
+/** @param joined number of ranges whose blocks were joined */
+function writeBlocks(own: OwnQuery, changes: readonly BlockChange[], joined: number): void {
   if (changes.length === 0) return;
-  const places = [changes.map(({ term }) => term), changes.map(({ block }) => block)] as const;
-  const stored = new Map(own.ask('words-read', READ_BLOCKS, places).rows as [number, Uint8Array][]);
-  const written: { readonly change: BlockChange; readonly rows: BlockRows }[] = [];
-  const emptied: BlockChange[] = [];
-  for (const [at, change] of changes.entries()) {
-    const bytes = stored.get(at + 1);
-    const rows: BlockRows =
-      bytes === undefined ? new Map() : decodeBlock(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
+  const isOld = ({ block }: BlockChange) => block < JOINED_BLOCKS * joined;
+  const [old = [], young = []] = [true, false].map((is) => changes.filter((change) => isOld(change) === is));
+  const stored = [...readYoung(own, young), ...readOld(own, old)];
+  for (const [change, { rows }] of stored) {
     for (const [memoryNo, positions] of change.rows) {
       if (positions === null) rows.delete(memoryNo);
       else rows.set(memoryNo, positions);
     }
-    if (rows.size > 0) written.push({ change, rows });
-    else if (bytes !== undefined) emptied.push(change);
   }
+  const changed = [...new Set(stored.map(([, block]) => block))];
+  const written = changed.filter(({ rows }) => rows.size > 0);
   if (written.length > 0) {
+    const encoded = written.map(({ rows, isJoined }) =>
+      isJoined ? encodeJoined(rows) : { data: encodeBlock(rows), parts: '' },
+    );
     own.write('words-write', WRITE_BLOCKS, [
-      written.map(({ change }) => change.term),
-      written.map(({ change }) => change.block),
+      written.map(({ term }) => term),
+      written.map(({ block }) => block),
       written.map(({ rows }) => rows.size),
-      written.map(({ rows }) => encodeBlock(rows)),
+      encoded.map(({ data }) => data),
+      encoded.map(({ parts }) => parts),
     ]);
   }
+  const emptied = changed.filter(({ rows }) => rows.size === 0);
   if (emptied.length > 0) {
     own.write('words-emptied', DELETE_BLOCKS, [emptied.map(({ term }) => term), emptied.map(({ block }) => block)]);
   }
+}
+
+/** Reads the blocks that change, or makes empty ones. */
+function readYoung(own: OwnQuery, changes: readonly BlockChange[]): [BlockChange, StoredBlock][] {
+  if (changes.length === 0) return [];
+  const places = [changes.map(({ term }) => term), changes.map(({ block }) => block)] as const;
+  const stored = new Map(own.ask('words-read', READ_BLOCKS, places).rows as [number, Uint8Array][]);
+  return changes.map((change, at) => {
+    const bytes = stored.get(at + 1);
+    const rows: BlockRows = bytes === undefined ? new Map() : decodeBlock(bufferOf(bytes), '');
+    return [change, { term: change.term, block: change.block, isJoined: false, rows }];
+  });
+}
+
+/** Reads the rows that change in ranges whose blocks were joined, or makes empty ones, of one block. */
+function readOld(own: OwnQuery, changes: readonly BlockChange[]): [BlockChange, StoredBlock][] {
+  if (changes.length === 0) return [];
+  const nameOf = (term: string, block: number) => `${block} ${term}`;
+  const ranges = [...Map.groupBy(changes, ({ term, block }) => nameOf(term, firstJoined(block))).values()];
+  const answer = own.ask('words-read-old', READ_OLD_BLOCKS, [
+    ranges.map(([change]) => change!.term),
+    ranges.map(([change]) => firstJoined(change!.block)),
+  ]);
+  const stored = new Map(
+    (answer.rows as [string, number, Uint8Array, string][]).map(([term, block, data, parts]): [string, StoredBlock] => {
+      return [nameOf(term, block), { term, block, isJoined: parts !== '', rows: decodeBlock(bufferOf(data), parts) }];
+    }),
+  );
+  return changes.map((change) => {
+    const { term, block } = change;
+    const first = stored.get(nameOf(term, firstJoined(block)));
+    const found = first?.isJoined === true ? first : stored.get(nameOf(term, block));
+    return [change, found ?? { term, block, isJoined: false, rows: new Map() }];
+  });
+}
+
+function bufferOf(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
