@@ -204,8 +204,8 @@ export function takePlace(
  * the status that it had before these links.
  * @returns false if only some of the links were removed, because one commit would be too large: the caller commits and
  *   calls again
- * @throws EngineError `conflict` if over 500 (`MAX_RELABELLED`) memories of its chain are both before and after a removed
- *   link
+ * @throws EngineError `conflict` if over 500 (`MAX_RELABELLED`) memories of its chain are both before and after a
+ *   removed link
  */
 export function restate(context: WriteContext, memoryNo: number): boolean {
   const { store } = context;

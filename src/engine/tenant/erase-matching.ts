@@ -14,7 +14,7 @@ import { eraseLogItems } from './tenant-session-logs.ts';
 import { deleteStandingRows } from './tenant-standing.ts';
 
 /** Greatest number of standing queries, and of webhooks, that one commit of a delete removes. */
-export const ERASED_QUERIES = 1_000;
+const ERASED_QUERIES = 1_000;
 
 /**
  * Makes the method that erases all memories and documents that match a filter. Reads find what matches, and the writer
