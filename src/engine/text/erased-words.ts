@@ -46,6 +46,7 @@ export function phrasesOf(text: string): Set<string> {
   return phrases;
 }
 
+/** Returns the first 12 hex digits of the SHA-256 hash over `salt` and `piece`. */
 export function saltedHash(salt: string, piece: string): string {
   return hash('sha256', `${salt}\0${piece}`, 'hex').slice(0, DIGITS);
 }
