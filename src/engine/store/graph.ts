@@ -12,8 +12,8 @@ import { listPassingOf } from './passing-memories.ts';
 import { hasWorkEnded, readUntilWorkEnds, ROW_BYTES, spendWork } from './work-budget.ts';
 
 /**
- * Greatest number of links, and of mentions, that are followed from one node in each direction. Links with the highest
- * weights are followed first.
+ * Greatest number of links, and of mentions, that are followed from one node in each direction: the links with the
+ * highest weights, and the newest memories that mention an entity.
  */
 const FOLLOWED = 64;
 /** Greatest number of nodes whose edges one statement reads. The work budget is only checked between statements. */
