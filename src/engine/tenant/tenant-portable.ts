@@ -67,6 +67,10 @@ function screened(guard: PrivacyGuard, importGood: ImportLines): ImportLines {
   };
 }
 
+/**
+ * Yields the lines of an export, several at a time: the head, the configuration, the data slice by slice, and a last
+ * line with the counts and the SHA-256 of all text before it.
+ */
 async function* exportLines(
   { id, path, readers }: Pick<TenantOptions, 'id' | 'path' | 'readers'>,
   { asked = {}, configuration, ...options }: ExportOptions,
