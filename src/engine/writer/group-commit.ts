@@ -7,6 +7,7 @@ import { createAuditTrail, type AuditTrail } from './audit-trail.ts';
 import { describeCommand } from './audited-commands.ts';
 import { WRITE_COMMANDS, type WriteCommandName } from './commands.ts';
 
+/** A command to run, with its input and in whose name it is run. */
 export interface WriteRequest {
   readonly name: WriteCommandName;
   /** Input of the command, as its entry in `WRITE_COMMANDS` takes it. */

@@ -7,6 +7,7 @@ import type { BusyTotals } from '../store/open-store.ts';
 import type { GroupTransport } from './grouping-writer.ts';
 import type { GroupReply, WriteGroup } from './writer.ts';
 
+/** What the writer thread gets when it starts. */
 export interface WriterThreadData {
   readonly config: Config;
   /** The vector spaces that the settings name, for `OpenTenantOptions`; null with `OM_EMBEDDINGS=none`. */
