@@ -259,6 +259,7 @@ function createLeastStrength({
 /** Nearness that is assumed for the vector of a memory that is not known yet; few answers are nearer. */
 const NEAR_MOST = 0.5;
 
+/** Estimates the highest score that the memory can have: that of its words with a vector as near as `NEAR_MOST`. */
 function highestScore(
   store: Store,
   query: PreparedQuery,

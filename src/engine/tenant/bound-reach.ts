@@ -65,6 +65,7 @@ export interface Reach {
   ownFilter(filter: MemoryFilter): MemoryFilter;
 }
 
+/** Makes the checks of the bounds of a caller's key, which look data up through `tenant`. */
 export function reachOf(tenant: Tenant, bounds: Bounds): Reach {
   const { userId, tags = [] } = bounds;
   const holds = (item: Memory | Document) =>

@@ -134,6 +134,7 @@ async function screenLines(
   return screened;
 }
 
+/** Returns a line as the privacy policy lets it be stored. The key of an item is only checked, not changed. */
 async function screenLine(guard: PrivacyGuard, line: PortableLine): Promise<PortableLine> {
   switch (line.type) {
     case 'memory': {

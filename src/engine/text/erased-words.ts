@@ -63,6 +63,7 @@ export interface ErasedWords {
   hashes(): ErasedHashes;
 }
 
+/** Creates a collector that hashes with `salt` and returns the lowest 1,024 hashes of each kind. */
 export function gatherErasedWords(salt: string): ErasedWords {
   const found = { words: new Set<string>(), phrases: new Set<string>() };
   const note = (into: Set<string>, pieces: Iterable<string>) => {

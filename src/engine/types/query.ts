@@ -183,7 +183,8 @@ export interface RetrievalOptions {
   readonly collapseSimilar?: boolean | undefined;
   /**
    * Greatest share of the first places in the ranking, 0..1, that memories written by one API key occupy while matches
-   * written by another key are left; 0.75 by default, 1 for no bound. It changes nothing if one key wrote all matches.
+   * written by another key are left; 0.75 by default, 1 for no bound. It changes nothing if fewer than two keys are
+   * known to have written matches.
    */
   readonly writerShare?: number | undefined;
 }

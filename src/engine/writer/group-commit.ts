@@ -21,6 +21,7 @@ export interface WriteRequest {
 /** The part of a command's context that all commands of one commit have in common. */
 export type GroupContext = Omit<WriteContext, 'writtenBy' | 'trace'>;
 
+/** Result of one request: what its command returned, or the error with which it was refused. */
 export type WriteResult =
   { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly error: unknown };
 

@@ -14,6 +14,7 @@ export interface WriterThreadData {
   readonly identity: SpaceIdentity | readonly SpaceIdentity[] | null;
 }
 
+/** A message to the writer thread: a group to commit, or files to close. Its answer has the same `id`. */
 export type WriterMessage = { readonly id: number } & (
   | { readonly kind: 'commit'; readonly group: WriteGroup }
   | { readonly kind: 'evict'; readonly path: string }
