@@ -18,6 +18,7 @@ export interface AddedModel {
   readonly folder: string;
   /** Number of dimensions of its vectors: the value of `OM_VEC_DIM`. */
   readonly dimensions: number;
+  /** How a vector is made of the vectors of a text's tokens: their mean, or that of the first token (`cls`). */
   readonly pooling: 'mean' | 'cls';
   /** SHA-256 of `model.onnx`, 64 hex digits; it does not include a `.onnx_data` file in the same folder. */
   readonly sha256: string;

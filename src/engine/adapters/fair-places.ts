@@ -1,5 +1,6 @@
 /** A tenant that has admitted calls or waiting ones. */
 interface Member {
+  /** Number of the tenant's calls that were admitted and have not ended. */
   taken: number;
   /** Functions that continue the tenant's waiting calls, the oldest first. */
   readonly waiting: (() => void)[];

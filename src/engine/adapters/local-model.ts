@@ -31,7 +31,10 @@ export interface LocalModel {
   readonly prefixes: Prefixes;
   /** Greatest length of a text, in tokens, at most 512 (`MAX_TEXT_TOKENS`); a longer one is cut. */
   readonly maxTokens: number;
-  /** Number of dimensions of the model's vectors; null if its files do not state it. */
+  /**
+   * Number of dimensions of the model's vectors; null if its files do not state it, or if they name a layer after the
+   * pooling (`Dense`), which may change it.
+   */
   readonly dimensions: number | null;
 }
 

@@ -26,9 +26,11 @@ export interface VerifiedToken {
 export interface TokenVerifier {
   /**
    * Checks a token. No error message contains any part of the token.
-   * @returns undefined for a token whose signature does not fit the issuer's keys or has another algorithm
+   * @returns undefined for a text that is no well-formed token, and for a token whose signature does not fit the
+   *   issuer's keys or has another algorithm
    * @throws EngineError `unauthenticated` for a token that has expired, is not valid yet, is of another issuer or for
-   *   another audience, or names an unknown key; `unavailable` if the issuer's keys have never been read
+   *   another audience, lacks `exp` or `sub`, or names an unknown key; `unavailable` if the issuer's keys have never
+   *   been read
    */
   verify(token: string): Promise<VerifiedToken | undefined>;
 }

@@ -82,8 +82,9 @@ export async function answerQuery(
 }
 
 /**
- * Begins a query in one read, which lasts until the query first waits. So the models and what was committed since the
- * last query are asked for in one round trip. A file has none to save.
+ * Begins a query. On PostgreSQL (`ahead` is not null) it begins inside one read, which lasts until the query first
+ * waits, so that the models and the changes since the last query are asked of the server together, in one round trip. A
+ * file has no server to wait for.
  */
 function beginInRead<T>({ ahead, read }: Store, begin: () => T): T {
   return ahead === null ? begin() : read(begin);

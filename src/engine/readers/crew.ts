@@ -12,6 +12,7 @@ const MAX_PAUSE_MS = 10_000;
 /** Time between two checks for threads that hang (ms). */
 const LOOK_MS = 1_000;
 
+/** The number of a crew's threads, what they are started with, and the callbacks that the crew reports to. */
 export interface CrewOptions {
   /** Greatest number of threads, at least 1. Each is started once there is a read for it. */
   readonly threads: number;

@@ -10,7 +10,8 @@ import { findUserNo } from '../store/users.ts';
 type Bounds = Pick<MemoryFilter, 'withinTags'> & { readonly limit: number };
 
 /**
- * Reads the graph around a memory: what lies within `hops` links of it.
+ * Reads the graph around a memory: the memories and names that lie within `hops` steps of it. A link between memories
+ * is a step, and so is the mention of a name.
  * @throws EngineError `not_found` if there is no such memory
  */
 export function neighbourhood(

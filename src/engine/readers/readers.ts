@@ -5,9 +5,9 @@ import type { ReadContext } from './read-context.ts';
 /** Runs read commands, on threads of their own or on this one. */
 export interface Readers {
   /**
-   * Runs a command on a snapshot of the tenant's file at `path` that holds everything committed before the call. The
-   * promise rejects with the command's EngineError; on abort, at once, with the reason of `signal`; with `unavailable`
-   * if too many reads wait, if two threads ended while they ran this read, or after `close`.
+   * Runs a command on the tenant's file at `path`; it sees everything that was committed before the call. The promise
+   * rejects with the command's EngineError; on abort with the reason of `signal`, from threads at once; from threads
+   * also with `unavailable` if too many reads wait, if two threads ended while they ran this read, or after `close`.
    */
   read<N extends ReadCommandName>(
     path: string,

@@ -36,8 +36,8 @@ export function readRecall({ open, clock }: Reading, { id }: { readonly id: stri
 }
 
 /**
- * Lists the recalls (answered queries) of the recall log, newest first. `next` is the number from which the next page
- * starts; null after the last page.
+ * Lists the recalls (answered queries) of the recall log, newest first. `next` is the number of the last recall on the
+ * page, before which the next page begins; null after the last page.
  * @throws EngineError `not_found` for an unknown memory
  */
 export function readRecalls({ open, clock }: Reading, listing: RecallListing): RecallPage {

@@ -226,7 +226,8 @@ const STEP = 0.02;
 
 /**
  * Creates the function that returns the least strength of words (0..1) with which an answer could reach the query's
- * `min_score` in its scope, whatever its vector.
+ * `min_score` in its scope, if its vector is no nearer than `NEAR_MOST`. It is `SMALL_SCOPE_STRENGTH` in a small scope,
+ * and for a query with several sentences that ask.
  */
 function createLeastStrength({
   least,
@@ -258,6 +259,7 @@ function createLeastStrength({
 /** Nearness that is assumed for the vector of a memory that is not known yet; few answers are nearer. */
 const NEAR_MOST = 0.5;
 
+/** Estimates the highest score that the memory can have: that of its words with a vector as near as `NEAR_MOST`. */
 function highestScore(
   store: Store,
   query: PreparedQuery,

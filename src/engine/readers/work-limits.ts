@@ -1,6 +1,6 @@
 import type { Config } from '../config.ts';
 
-/** Returns the work that the settings allow one query or explanation: bytes read, and time (ms). */
+/** Returns the work that the settings allow one request, such as a query or a graph: bytes read, and time (ms). */
 export function workLimits({ OM_QUERY_WORK_MB, OM_QUERY_DEADLINE_MS }: Config): {
   readonly bytes: number;
   readonly deadlineMs: number;

@@ -1,6 +1,7 @@
 /**
- * What the stages of a query ask, asked a stage earlier where a question costs a round trip (see `Foresight.rehearse`).
- * Each stage still asks what it asks, and finds the answer. Nothing happens for a file.
+ * Prefetches what the stages of a query read. In PostgreSQL each SQL statement costs a round trip, so a later stage is
+ * run once for nothing (rehearsed) with an earlier one, and its statements are sent along (`Foresight.rehearse`). Each
+ * stage then reads as usual and gets the prefetched rows. For a SQLite file, where `ahead` is null, nothing happens.
  */
 
 import type { VectorIndex } from '../ports.ts';
@@ -22,8 +23,8 @@ import { questionsBefore } from './score-candidates.ts';
 import { askForMemoryCount, memoryCount } from './term-frequencies.ts';
 
 /**
- * Asks for the users of a query with its first question, and for its words and names with the next one, which lists the
- * scope or searches. Call it first in the read of a query.
+ * Prefetches the users, words and names of a query: the users with the first SQL statement of the query, the others
+ * with the next statement, which lists the searched memories or searches. Call it first in the read of a query.
  */
 export function askBeforePlan(store: Store, { query, filter: { userIds }, entityGraph }: CompleteQuery): void {
   const { ahead } = store;
@@ -43,9 +44,9 @@ export function askBeforePlan(store: Store, { query, filter: { userIds }, entity
 }
 
 /**
- * Asks for the vectors of a search with what the search by words asks first, and then for what either asks about the
- * memories that it found.
- * @param searches with indexes of `onceAsked`
+ * Prefetches what the search by vectors reads: the vectors in the round trip of the first words, then the rows of the
+ * memories that it found in the round trip of the next read.
+ * @param searches searches whose indexes `onceAsked` made, so that rehearsing a search does not search twice
  */
 export function askOfVectors(store: Store, searches: readonly VectorSearch[]): void {
   if (store.ahead === null) return;
@@ -56,7 +57,11 @@ export function askOfVectors(store: Store, searches: readonly VectorSearch[]): v
   store.ahead.rehearse(...readings);
 }
 
-/** Makes an index that searches once where a query rehearses its search; a file's stays as it is. */
+/**
+ * Wraps a vector index so that searches with the same number of wanted vectors `k` run once and then return the kept
+ * result. It is meant for the searches of one query vector, since only `k` tells them apart. The index of a SQLite
+ * file, whose searches are not rehearsed, is returned as it is.
+ */
 export function onceAsked(store: Store, index: VectorIndex): VectorIndex {
   if (store.ahead === null) return index;
   const found = new Map<number, readonly number[]>();
@@ -70,12 +75,17 @@ export function onceAsked(store: Store, index: VectorIndex): VectorIndex {
   };
 }
 
-/** Number of texts beyond those of the first candidates that are read ahead, since `resolve` may move some. */
+/**
+ * Number of texts that are prefetched beyond the 24 (`READ_CANDIDATES`) that later stages read, since `resolve` may put
+ * other candidates among the first.
+ */
 const SPARE_TEXTS = 8;
 
 /**
- * Reads the texts that the stages after `resolve` read, as a rule, in the round trip of what `resolve` asks first.
+ * Reads the texts of the best 32 candidates in the round trip of the first statement of `resolve`. The stages after
+ * `resolve` read most of these texts, and get them from the plan's reader.
  * @param candidates best first
+ * @param resolveThem runs the stage `resolve`; it is rehearsed only, and its result is dropped
  */
 export function readTextsAhead(
   { ahead }: Store,
@@ -93,8 +103,10 @@ export function readTextsAhead(
 }
 
 /**
- * Asks for what follows from the lists of both searches: links of the best hits, questions before them, and relations
- * of names. The guess is that the message is one question and that its lists have room.
+ * Prefetches what the stages after both searches read: links of the best hits, the questions before these hits in their
+ * sessions, and relations of the names in the query. It assumes that the message is a single question and that no
+ * second search without superseded memories follows; otherwise the hits may be others, and some of this is read for
+ * nothing.
  */
 export function askOfLists(
   { context: { store }, query, vectors, vectorWeight }: RunningQuery,

@@ -53,8 +53,8 @@ const FEW = 60;
 const CHANCE_RISE = 0.16;
 const MANY = 10_000;
 /**
- * Factor on the strength that counts as chance, if no stemmer exists for the question's language. Inflected forms are
- * then only guessed, so that even answers contain fewer of the question's words.
+ * Factor on the strength that counts as chance, for a question that is not recognised as English (`guessed` of
+ * `wordFormsOf`). Inflected forms are then found less surely, so that even answers contain fewer of its words.
  */
 const GUESSED_FORMS = 0.7;
 /**

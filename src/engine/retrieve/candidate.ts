@@ -37,7 +37,7 @@ export interface Arrival {
   readonly entity?: string;
   /** Weight of the last link, 0..1; for an entity, the weight of the relation times the rarity of the entity. */
   readonly weight: number;
-  /** Number of links between the direct hit and this memory: 1 for its neighbour. */
+  /** Number of links between the direct hit and this memory: 1 for its neighbour, and 1 if it came from an entity. */
   readonly hops: number;
   /**
    * `memoryNo` of each memory on the path, from the direct hit to the one before this memory; empty if the activation
@@ -62,7 +62,8 @@ export interface Findings {
 export interface Fit {
   /**
    * Share of the query's words, weighted by rarity, that the memory contains: 0 to about 1, and more if words are
-   * repeated. For a memory reached from an entity it is at least the result of `coverageByRelation`.
+   * repeated. For a memory whose `Arrival` is from an entity it is at least the activation times the best coverage of
+   * any hit.
    */
   readonly coverage: number;
   /**
@@ -73,12 +74,13 @@ export interface Fit {
   readonly cosine: number | null;
   /**
    * Share of the query's words, weighted by rarity, that the preceding question contains, 0..1, for a memory that
-   * follows a question in its session; left out for any other memory.
+   * follows a question in its session. It is left out for any other memory, and for all but the 30 memories with the
+   * best fused scores, since no questions are read for them.
    */
   readonly answers?: number;
   /**
    * How well the memory matches a message of several asking sentences, 0..1, set by `joinParts`. It replaces `coverage`
-   * and `cosine` in the score. It is left out if the message is a single question.
+   * and `cosine` in the score. It is left out if the message as a whole has all the weight, such as a single question.
    */
   readonly joint?: number;
   /**

@@ -11,8 +11,8 @@ const NAMES_SHARE = 0.5;
  */
 const NEAR_WEIGHT = 0.5;
 /**
- * Least fit (`fitOf`) of a memory that counts as an answer. Without a near vector, the memory must contain more than
- * half of the query's words, not counting names.
+ * Least fit (`fitOf`) of a memory that counts as an answer. Without a near vector, a memory with all of the query's
+ * names must contain 0.6 of its other words by weight, and a memory with none of the names cannot reach this.
  */
 const LEAST_FIT = 0.6;
 /** Least ratio of two consecutive fits, sorted from high to low, at which the list of answers may end. */

@@ -43,9 +43,10 @@ export interface QueryEvidence {
    */
   readonly heldBy: ReadonlyMap<number, number>;
   /**
-   * `memoryNo` of each examined memory that has nothing to do with the query: it contains none of the query's words,
-   * its vector is no nearer than vectors of unrelated texts, and no activation of at least 0.2 (`MIN_REACHED`) reached
-   * it from an entity or over a link other than a waypoint (the automatic link to the nearest memory).
+   * `memoryNo` of each examined memory that has nothing to do with the query: `Measured.held` is 0 (it contains none of
+   * the query's words, apart from stop words and inflected forms), `Measured.near` is below 0.25 (`NEAR_BY_CHANCE`),
+   * and no activation of at least 0.2 (`MIN_REACHED`) reached it from an entity or over a link other than a waypoint
+   * (the automatic link to the nearest memory).
    */
   readonly strange: ReadonlySet<number>;
   /**

@@ -60,8 +60,10 @@ function stepsFromFront(store: Store, { front }: Spreading, allowed: Allowed): S
 }
 
 /**
- * Asks for the links of the hop after the next one in the round trip in which the filter is applied to what the next
- * one reaches, as if all of that passed.
+ * Prefetches, for a database behind a network, the links of the hop after the next one. They come in the same round
+ * trip in which the filter is applied to the memories that the next hop reaches, so it is assumed that all of these
+ * pass. Nothing happens if the memories that pass are listed already (`allowed.passing`), since no filter is applied
+ * then.
  */
 function askOfNextHop(store: Store, spreading: Spreading, allowed: Allowed, decayPerHop: number): void {
   if (allowed.passing !== undefined) return;

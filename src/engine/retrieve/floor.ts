@@ -26,11 +26,11 @@ const STRONG_ARRIVAL = 0.4;
 /** Greatest number of links of an arrival for which the decay of all links but the first is not applied. */
 const STRONG_HOPS = 2;
 
-/** The candidates that the floors (least scores) kept, and those that were dropped. */
+/** The candidates that the floors (least scores) and the option `cut: exact` kept, and those that were dropped. */
 export interface Floored<Scored = Candidate> {
   /** The kept candidates, in the order in which they were passed. */
   readonly kept: readonly Scored[];
-  /** The outcome of each dropped candidate, by `memoryNo`: which floor it failed. */
+  /** The outcome of each dropped candidate, by `memoryNo`: which floor it failed, or `not_exact`. */
   readonly cut: ReadonlyMap<number, Outcome>;
 }
 
@@ -75,7 +75,8 @@ export function hasGround({ minScore }: Pick<MemoryQuery, 'minScore'>, asking: A
 }
 
 /**
- * Reports what the floor `minScore` did to an answer, or that it did not apply.
+ * Reports what the floor `minScore` did to an answer, or that it did not apply. The report counts every candidate with
+ * a lower score, even one that was kept, because the floor did not apply or because a strong link reached it.
  * @param candidates all candidates, including those below the floor
  * @returns undefined if `minScore` is 0, and if the floor applied and no candidate was below it
  */

@@ -6,7 +6,7 @@ export interface RankedList {
   readonly weight: number;
 }
 
-/** A memory with its score from the rank fusion. */
+/** A memory with its score from the rank fusion: above 0, at most the weights of all lists together divided by 61. */
 export interface Fused {
   readonly memoryNo: number;
   readonly score: number;

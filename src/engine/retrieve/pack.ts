@@ -29,7 +29,10 @@ export interface Packing {
   readonly provenance: ReadonlyMap<number, Provenance> | undefined;
   /** Whether candidates were left out because the hits together reached `MAX_HIT_BYTES` (6 MiB). */
   readonly isFull: boolean;
-  /** Token budget that the best match would need, if it did not fit the query's token budget; else null. */
+  /**
+   * Token budget that the best match would need, if it did not fit the query's token budget, even if shorter matches
+   * are hits; null if it fit, if there was no match, and without a token budget.
+   */
   readonly bestNeeds: number | null;
 }
 
@@ -135,7 +138,10 @@ export function pack(store: Store, ranked: readonly Candidate[], query: Complete
   };
 }
 
-/** Asks about the first `k` candidates, which are the hits as a rule, in the round trip of the first question. */
+/**
+ * Prefetches, for a database behind a network, the memories and documents of the first `k` candidates, which are the
+ * hits as a rule. They come in the round trip of the first SQL statement of `pack`.
+ */
 function askOfFirst(store: Store, ranked: readonly Candidate[], { k, perDocument }: CompleteQuery, read: ReadMemories) {
   const first = ranked.slice(0, k).map(({ row }) => row.memoryNo);
   store.ahead?.rehearse(

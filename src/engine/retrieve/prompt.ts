@@ -20,7 +20,10 @@ export interface Answer {
   /** The hits of the answer, best first. */
   readonly hits: readonly Hit[];
   readonly episodes?: readonly Episode[] | undefined;
-  /** Token budget that the best match would need, if the answer has no hits because it did not fit; null otherwise. */
+  /**
+   * Token budget that the best match would need, if it did not fit the query's budget; null if it fit or nothing
+   * matched. The text names it only if the answer has no hits, as shorter matches may fit instead.
+   */
   readonly bestNeeds?: number | null;
 }
 

@@ -19,7 +19,10 @@ export interface Recall {
   readonly vectors: readonly QueryVector[];
   readonly lexical: LexicalResult;
   readonly dense: DenseResult;
-  /** The memories that the word search and the vector search found, with their fused scores, best first. */
+  /**
+   * The memories that the vector search or a word search found, by the whole message or by one of its asking sentences,
+   * with their fused scores, best first.
+   */
   readonly fused: readonly Fused[];
   /** The memories that activation reached over links or from entities, by `memoryNo`. */
   readonly arrivals: ReadonlyMap<number, Arrival>;

@@ -22,7 +22,8 @@ export interface RerankFeatures extends TextMatch {
   readonly dated: number;
   /**
    * How near in time the text's event is to the newest event of the reranked candidates, if the query asks for the
-   * latest: 1 for the newest, falling by the day. It is 0.5 for any other query.
+   * latest: 1 for the newest, exp(-0.05 · days) for one that is older by this number of days. It is 0.5 for any other
+   * query.
    */
   readonly recency: number;
 }

@@ -51,8 +51,8 @@ export function scoreCandidates(
 const MAX_ANSWERS = 30;
 
 /**
- * Reads the questions that precede the best memories in their sessions, by the `memoryNo` of the memory after the
- * question.
+ * Reads the questions that precede the first 30 memories of the fused list (`MAX_ANSWERS`) in their sessions, by the
+ * `memoryNo` of the memory after the question. None is read for a query without terms.
  */
 export function questionsBefore(
   store: Store,

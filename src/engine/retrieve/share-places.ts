@@ -3,8 +3,8 @@ import type { Candidate } from './candidate.ts';
 /**
  * Reorders candidates so that, among the first n for each n up to `k`, at most the given share (rounded up) was written
  * with one API key. So a key that stores many good matches cannot push out what others wrote. The share is exceeded
- * only if no other key has a candidate left. The candidates of each key keep their order. Nothing changes if one key
- * wrote all candidates, or if it is not known who wrote them.
+ * only if no other key has a candidate left. The candidates of each key keep their order; those of unknown keys count
+ * as those of one further key. Nothing changes if fewer than two keys are known to have written candidates.
  * @param ranked best first
  * @param share 0..1; 1 changes nothing
  */

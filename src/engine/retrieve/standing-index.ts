@@ -37,8 +37,8 @@ export interface StandingIndex {
 }
 
 /**
- * Weight from which a word of a memory makes a query with that word a candidate. A word of less weight only adds to the
- * weight of others, unless its query has no word of more weight.
+ * Weight (`QueryWord.weight`, 0.1 to 2) from which a word of a memory makes a query with that word a candidate. A word
+ * of less weight only adds to the weight of others, unless its query has no word of more weight.
  */
 const FINDING_WEIGHT = 0.6;
 /**
@@ -48,6 +48,7 @@ const FINDING_WEIGHT = 0.6;
 const BEGINNING = 4;
 
 interface Posting {
+  /** Index of the query in the list from which the index was created. */
   readonly slot: number;
   readonly weight: number;
   /** Whether the word alone makes its query a candidate for a memory (its weight is at least `FINDING_WEIGHT`). */

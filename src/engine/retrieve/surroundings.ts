@@ -113,7 +113,8 @@ function readWithin(
 
 /**
  * Lists the episodes of the hits, in the order of the best hit of each. The episode of a hit is the root memory from
- * which the hit is derived, else its session. A hit with neither has no episode.
+ * which the hit is derived, or the hit itself if others are derived from it, else its session. A hit with none of these
+ * has no episode, and neither has one whose root was not read, since all roots together exceed 4 MiB.
  */
 function episodesOf(store: Store, packed: readonly Packed[], { plan }: Recall, read: Read): Episode[] {
   const origins = originsOf(store, memoryNosOf(packed), plan.liveFilter);

@@ -40,7 +40,10 @@ interface CountedState {
 
 const countedByStore = new WeakMap<Store, CountedState>();
 
-/** Asks what `memoryCount` asks if memories were added, in the round trip that tells whether anything was written. */
+/**
+ * Prefetches, for a database behind a network, what `memoryCount` reads if memories were added. It comes in the round
+ * trip that tells whether anything was written.
+ */
 export function askForMemoryCount(store: Store): void {
   const upTo = countedByStore.get(store)?.upTo ?? 0;
   store.ahead?.rehearse(

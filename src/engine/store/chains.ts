@@ -140,7 +140,9 @@ export function shortenChain(store: Store, chainNo: number, freed: readonly numb
 }
 
 /**
- * Finds the memory in `ends` that has superseded the most others, directly or indirectly; undefined for an empty list.
+ * Finds a memory in `ends` that has superseded many others, directly or indirectly: more than half as many as any other
+ * in `ends`, itself counted. The exact greatest would cost a walk over all of them. Returns undefined for an empty
+ * list.
  */
 function largestOf(store: Store, ends: readonly number[]): number | undefined {
   let left = ends;

@@ -152,11 +152,17 @@ export function chunksAround(
 /** Number of chunks that one statement reads. */
 const CONTENT_SLICE = 16;
 
-/** Position up to which a document's text has been read. */
+/**
+ * Position in a document's text between two calls of `readTextSlice`: what the last call returned ends here, and the
+ * next call continues here.
+ */
 export interface TextPlace {
-  /** Index of the last chunk that was read; ROOT_INDEX before the first. */
+  /** Index, from 0, of the last chunk that `readTextSlice` has returned; ROOT_INDEX (-1) before the first call. */
   readonly after: number;
-  /** End offset of the last chunk that was read, in the extracted text, in UTF-16 code units. */
+  /**
+   * End of this chunk in the extracted text, exclusive, in UTF-16 code units; 0 before the first call. The next chunk
+   * may begin before it, and is then cut so that no text is returned twice.
+   */
   readonly end: number;
 }
 

@@ -14,8 +14,8 @@ export interface Contradiction {
 }
 
 /**
- * A contradiction that no caller has stated or decided: the numbers of its two memories, and their cosine similarity,
- * which is null if a rule found it.
+ * A contradiction that no caller has stated or decided: the numbers of its two memories, their cosine similarity
+ * (-1..1), which is null if a rule found the contradiction, and the time at which it was found, Unix ms.
  */
 export interface ProposedContradiction {
   readonly earlier: number;

@@ -17,7 +17,10 @@ const SOURCE_DEPTH = 3;
 export interface Origin {
   /** `memoryNo` of the last memory when the sources are followed; the memory's own number if it has no sources. */
   readonly root: number;
-  /** Whether the memory has no sources itself and other memories are derived from it. */
+  /**
+   * Whether other memories are derived from the memory. Rely on it only for a memory without sources, whose `root` is
+   * its own number; for one with sources it may have either value.
+   */
   readonly isSource: boolean;
   /**
    * Whether the memory was concluded from its sources by a language model, as a reflection is, rather than being a part

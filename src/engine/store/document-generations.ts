@@ -61,8 +61,9 @@ export interface GenerationRow {
 }
 
 /**
- * SQL condition over the alias `d` (memory_dynamics): queries may find the memory. Its parts of documents pass only if
- * their generation is shown, not while it is being made or erased.
+ * SQL condition over the alias `d` (memory_dynamics): queries may find the memory. A memory that is a part of a
+ * document passes only if its generation is shown, not while the generation is being made or erased. Any other memory
+ * passes.
  */
 export const IS_SHOWN = `(d.generation_no IS NULL
   OR d.generation_no NOT IN (SELECT generation_no FROM document_generations WHERE hidden > 0))`;

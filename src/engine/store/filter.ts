@@ -287,8 +287,8 @@ function isAnyOf(column: string, statuses: readonly MemoryStatus[]): string {
 }
 
 /**
- * SQL that finds a memory which superseded `m` and is valid at a time, its one parameter (Unix ms). From the time at
- * which such a successor becomes valid, the older memory is no longer true.
+ * SQL that finds a memory which superseded `m` and became valid at or before a time, its one parameter (Unix ms). From
+ * then on the older memory is no longer true, even if the successor's own validity has ended since.
  */
 const HOLDING_SUCCESSOR = `SELECT 1 FROM edges e CROSS JOIN memories n ON n.seq = e.src
   WHERE e.dst = m.seq AND e.type = 'supersedes' AND coalesce(n.valid_from, n.event_time) <= ?`;

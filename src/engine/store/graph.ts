@@ -12,8 +12,8 @@ import { listPassingOf } from './passing-memories.ts';
 import { hasWorkEnded, readUntilWorkEnds, ROW_BYTES, spendWork } from './work-budget.ts';
 
 /**
- * Greatest number of links, and of mentions, that are followed from one node in each direction. Links with the highest
- * weights are followed first.
+ * Greatest number of links, and of mentions, that are followed from one node in each direction: the links with the
+ * highest weights, and the newest memories that mention an entity.
  */
 const FOLLOWED = 64;
 /** Greatest number of nodes whose edges one statement reads. The work budget is only checked between statements. */
@@ -51,9 +51,10 @@ export interface GraphBounds {
 }
 
 /**
- * Reads the graph around a memory, up to a distance of `hops` steps. Left out are memories of other users, expired
- * memories, and memories that are not valid.
- * @param start number of the memory
+ * Reads the graph around a memory, up to a distance of `hops` steps. Left out are memories of other users or without
+ * one of `withinTags`, expired memories, memories that are not valid, and hidden parts of documents. Memories of every
+ * status are included.
+ * @param start number of the memory, which is included without a check
  */
 export function readNeighbourhood(
   store: Store,
@@ -189,7 +190,10 @@ function passingInOrder(store: Store, passes: CompiledFilter, memoryNos: readonl
   return memoryNos.filter((no) => passing.has(no));
 }
 
-/** Reads the data of the nodes and the edges between them. An entity gets the spelling of a memory in the graph. */
+/**
+ * Reads the data of the nodes and the edges between them. An entity gets the spelling of a memory in the graph that
+ * mentions it; an entity without such a mention is left out.
+ */
 function describe(store: Store, nodes: Nodes, { limit, now }: GraphBounds, passes: CompiledFilter): BareGraph {
   const shown = { memories: [...nodes.memories.keys()], entities: [...nodes.entities.keys()] };
   const [memoryNos, entityNos] = [JSON.stringify(shown.memories), JSON.stringify(shown.entities)];

@@ -11,8 +11,9 @@ import type { Store } from './open-store.ts';
 type Ends = Pick<EdgeKey, 'src' | 'dst'>;
 
 /**
- * Deletes the oldest revisions of these memories, at most `most`, if there are more than `most` revisions or their
- * values have more than `bytes` bytes. Otherwise it deletes none. Call inside a write.
+ * Deletes revisions of these memories, memory by memory and each memory's oldest first, if there are more than `most`
+ * revisions or their values have more than `bytes` bytes. It then deletes at most `most` revisions of together at most
+ * `bytes` bytes, but at least one. Otherwise it deletes none. Call inside a write.
  * @returns the number of deleted revisions
  */
 export function thinRevisions(

@@ -12,8 +12,9 @@ import type { Store } from './open-store.ts';
 export const SELECT_HELD = `SELECT 1 FROM jobs WHERE seq = ? AND lease_epoch = ? AND state = 'active'`;
 
 /**
- * Tells whether a claim still holds its job, or another worker has claimed it since. Every write that commits a step
- * must call this inside its transaction.
+ * Tells whether a claim still holds its job. It is false if the lease was taken back or another worker has claimed the
+ * job since, and if the job has ended or was cancelled. Every write that commits a step must call this inside its
+ * transaction.
  */
 export function holdsLease(store: Store, held: HeldJob): boolean {
   return store.prepare(SELECT_HELD).get(held.jobNo, held.epoch) !== undefined;
@@ -69,8 +70,8 @@ const CRASH_PAUSE_MS = 10_000;
 /**
  * Takes jobs back from workers that died: the active jobs whose leases have expired, or with `everyOwner` all active
  * jobs. Jobs that ran beside others become suspects and are queued again. If a job ran alone, the crash counts against
- * it; after three such crashes (CRASH_BUDGET) the job is dead, and its memory or document `failed`. Call inside a
- * write.
+ * it; after three such crashes (CRASH_BUDGET) the job is dead, and its memory or document `failed`. A memory that has a
+ * vector, and a document of which queries find an earlier reading, become `ready` instead. Call inside a write.
  */
 export function recoverLeases(
   store: Store,

@@ -30,9 +30,9 @@ export interface Foresight {
    */
   answer(sql: string, parameters: readonly unknown[], rows: readonly object[]): void;
   /**
-   * Runs each reading as far as its first question that has no answer yet. These questions are answered in the round
-   * trip of the next question, so that the readings find the answers when they run again. What a reading returns here
-   * is dropped. It must do nothing but read, and must not spend work (`spendWork`).
+   * Runs each reading (a function that only reads) as far as its first SQL query whose answer is not prefetched yet.
+   * These queries are sent along with the next query of the transaction, so that the readings find the answers when
+   * they run again. What a reading returns here is dropped. It must not spend work (`spendWork`).
    */
   rehearse(...readings: readonly (() => unknown)[]): void;
 }

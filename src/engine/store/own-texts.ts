@@ -104,8 +104,8 @@ export function createTextReader(store: Store): TextReader {
 }
 
 /**
- * Number of characters that are read of each text where a question costs a round trip, and at most `FEW_TEXTS` are
- * wanted: as many as any stage of a query asks for, so that the next stage need not ask again.
+ * Number of characters that are read of each text in PostgreSQL, where each SQL statement costs a round trip, if at
+ * most `FEW_TEXTS` are wanted. It is as many as any stage of a query asks for, so that the next stage finds them read.
  */
 const LONG = 4_000;
 /** Greatest number of texts of which more is read than is asked for. */

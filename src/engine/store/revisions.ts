@@ -358,7 +358,10 @@ export function deleteRevisions(store: Store, memoryNo: number): void {
   store.prepare('DELETE FROM memory_revisions WHERE memory = ?').run(memoryNo);
 }
 
-/** Yields the values of the earlier versions of a memory that changes replaced, each as JSON, the newest first. */
+/**
+ * Yields the values that the newest 128 changes of a memory replaced (`SLICE_REVISIONS`), each as JSON, the newest
+ * first. Older revisions are not read.
+ */
 export function* iterateSnapshots(store: Store, memoryNo: number): Generator<string> {
   const before = store
     .prepare('SELECT version FROM memory_revisions WHERE memory = ? ORDER BY version DESC LIMIT ?')

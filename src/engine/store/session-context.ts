@@ -36,8 +36,8 @@ const SELECT_LATEST = `SELECT m.seq AS memoryNo, m.content FROM memories m INDEX
   ORDER BY m.event_time DESC, m.seq DESC LIMIT ${CONTEXT_MEMORIES + 1}`;
 
 /**
- * SQL that selects the latest memories of a session; its parameters are the number of the user and the id of the
- * session.
+ * SQL that selects the three latest memories of a session, latest first, without parts of documents; its parameters are
+ * the number of the user and the id of the session.
  */
 export const SELECT_LATEST_WITH_TIME = SELECT_LATEST.replace('m.content', 'm.content, m.event_time AS eventTime');
 

@@ -96,8 +96,8 @@ export function readItems(store: Store, { logNo }: LogRow, from: number, to: num
 
 /**
  * Reads a page of the log of a session, in the order of the log: its newest items, or with `before` the newest ones
- * before this position. A page has at most `limit` items (1 or more) and 1 MiB, but at least one item. A session
- * without a log has an empty page.
+ * before this position. A page has at most `limit` items (1 or more) of 1 MiB weight together (`jsonWeight`: bytes, and
+ * more for small lists and objects), but at least one item. A session without a log has an empty page.
  */
 export function readLogPage(
   store: Store,

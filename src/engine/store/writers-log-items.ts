@@ -10,8 +10,8 @@ import { abandonWithOperations, cutLog, type LogRow, matchingLogs } from './sess
 import { isByOneOf } from './writers.ts';
 
 /**
- * Progress of the erasure in one log: items before `first` are kept, and those from `first` to before `next` are to be
- * erased.
+ * Progress of the erasure in one log, as positions of items from 0: items before `first` are kept, those from `first`
+ * to before `next` are to be erased, and those from `next` on were not examined yet.
  */
 export interface LogProgress {
   readonly logNo: number;

@@ -4,8 +4,9 @@ import { isRejected, rejected } from '../rejected-item.ts';
 
 /**
  * Returns the tenant with the rights of an API key that has the role `add`. Through it, adds make new memories and
- * documents, and change a stored memory only as any duplicate does, which reinforces it. `getJob` finds only jobs of
- * memories and documents that the key itself wrote. Jobs whose memory or document was erased are not found.
+ * documents, and change a stored memory only as any duplicate does, which reinforces it; an item with `supersedes` is
+ * rejected. `getJob` finds only jobs of memories and documents that the key itself wrote. Jobs whose memory or document
+ * was erased are not found. All other methods are those of `tenant`, without a check.
  * @param keyId public id of the key, as in `writtenBy`
  */
 export function addOnlyTenant(tenant: Tenant, keyId: string): Tenant {

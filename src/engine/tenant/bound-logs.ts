@@ -22,8 +22,9 @@ export function logMethods(tenant: Tenant, { tags, ownerOf }: Reach) {
 }
 
 /**
- * Makes the methods of the change feed for a bound key: they return only the events of its user. A key that is bound to
- * tags gets `forbidden`, since an event of an erased memory does not say which tags the memory had.
+ * Makes the methods of the change feed for a bound key: `listEvents` returns only the events of its user; `newestEvent`
+ * is the same for all keys. A key that is bound to tags gets `forbidden`, since an event of an erased memory does not
+ * say which tags the memory had.
  */
 export function eventMethods(tenant: Tenant, { tags, onlyOwn }: Reach) {
   return {

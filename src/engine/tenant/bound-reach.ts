@@ -23,9 +23,9 @@ export interface Reach {
    */
   reachedIds(ids: readonly string[]): Promise<ReadonlySet<string>>;
   /**
-   * Returns the revisions of a memory within the bounds, newest first. They end before the update that brought the
-   * memory within the bounds, because earlier texts may belong to others. Throws EngineError `not_found` for a memory
-   * outside the bounds.
+   * Returns the revisions of a memory within the bounds, newest first: for a key that is bound to tags only those that
+   * are newer than the update that gave the memory these tags, because earlier texts may belong to others. Throws
+   * EngineError `not_found` for a memory outside the bounds.
    */
   reachedRevisions(id: string, page: RevisionPage): AsyncGenerator<readonly Revision[]>;
   /** Returns a document within the bounds. Throws EngineError `not_found` for any other. */
@@ -65,6 +65,7 @@ export interface Reach {
   ownFilter(filter: MemoryFilter): MemoryFilter;
 }
 
+/** Makes the checks of the bounds of a caller's key, which look data up through `tenant`. */
 export function reachOf(tenant: Tenant, bounds: Bounds): Reach {
   const { userId, tags = [] } = bounds;
   const holds = (item: Memory | Document) =>

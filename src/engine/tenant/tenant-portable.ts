@@ -85,6 +85,10 @@ function bytesOf(line: PortableLine): number {
   return vectors.reduce((sum, { data }) => sum + data.length, content.length + valueBytes);
 }
 
+/**
+ * Yields the lines of an export, several at a time: the head, the configuration, the data slice by slice, and a last
+ * line with the counts and the SHA-256 of all text before it.
+ */
 async function* exportLines(
   { id, path, readers }: Pick<TenantOptions, 'id' | 'path' | 'readers'>,
   { asked = {}, configuration, ...options }: ExportOptions,
@@ -148,6 +152,7 @@ async function screenLines(
   return screened;
 }
 
+/** Returns a line as the privacy policy lets it be stored. The key of an item is only checked, not changed. */
 async function screenLine(guard: PrivacyGuard, line: PortableLine): Promise<PortableLine> {
   switch (line.type) {
     case 'memory': {

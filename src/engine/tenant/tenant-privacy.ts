@@ -58,8 +58,8 @@ async function screenItem(guard: PrivacyGuard, item: NewMemory): Promise<Screene
 }
 
 /**
- * Screens the title, type, tags, metadata, external id, URL and file name of a document. Its text and its authors are
- * screened when it has been read.
+ * Screens the title, type, tags, metadata, external id and file name of a document. Its URL is only checked: the policy
+ * may refuse it, but it is never changed. Text and authors are screened when the document has been read.
  */
 export async function screenHandedIn(guard: PrivacyGuard, document: NewDocument): Promise<NewDocument> {
   const { source, title, type, tags, metadata, externalId } = document;

@@ -64,7 +64,10 @@ export function createUploadMethods(options: TenantOptions, arriving: ArrivingBy
       ),
   };
 
-  /** Writes a document, and removes its uploaded file afterwards unless the document's reading needs the file. */
+  /**
+   * Writes a document, and removes its uploaded file afterwards unless the document's reading needs the file. In
+   * PostgreSQL the file is stored as rows first, and always removed.
+   */
   async function handIn(
     document: NewDocument,
     write: (screened: NewDocument) => Promise<DocumentReply>,

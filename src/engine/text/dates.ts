@@ -20,8 +20,9 @@ const MAX_DATES = 4;
 const MAX_CHARACTERS = 2_000;
 
 /**
- * Lists the dates of a question, at most 4. Names of months count only with a capital, since `may` and `march` are
- * verbs. Words that name a day do not give a month as well.
+ * Lists the dates in the first 2,000 UTF-16 code units of a question, at most 4, in the order of the kinds of date
+ * expression, not of the text. Names of months count only with a capital, since `may` and `march` are verbs. Words that
+ * name a day do not give a month as well.
  * @param now time of the question, Unix ms, to which relative dates such as `yesterday` refer; days are those of UTC
  */
 export function datesIn(question: string, now: number): NamedDate[] {

@@ -28,6 +28,7 @@ const WORK_BETWEEN_PAUSES = 10_000_000;
  * seed give equal vectors.
  * @param options.columns number of columns of the matrix
  * @param options.dimensions number of vectors to return
+ * @param options.seed seed of the random vectors that the iteration starts from
  * @param options.pause is awaited after about every ten million multiplications, so that other work can run
  * @returns `dimensions` vectors with a number for each column, largest singular value first; null for a matrix with
  *   fewer rows or columns than `dimensions`

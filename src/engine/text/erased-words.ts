@@ -46,6 +46,7 @@ export function phrasesOf(text: string): Set<string> {
   return phrases;
 }
 
+/** Returns the first 12 hex digits of the SHA-256 hash over `salt` and `piece`. */
 export function saltedHash(salt: string, piece: string): string {
   return hash('sha256', `${salt}\0${piece}`, 'hex').slice(0, DIGITS);
 }
@@ -62,6 +63,7 @@ export interface ErasedWords {
   hashes(): ErasedHashes;
 }
 
+/** Creates a collector that hashes with `salt` and returns the lowest 1,024 hashes of each kind. */
 export function gatherErasedWords(salt: string): ErasedWords {
   const found = { words: new Set<string>(), phrases: new Set<string>() };
   const note = (into: Set<string>, pieces: Iterable<string>) => {

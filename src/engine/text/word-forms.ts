@@ -1,7 +1,10 @@
 import { isSpaceless } from './index-text.ts';
 import { isCjk } from './words.ts';
 
-/** Guesses which words of a text are inflected forms of a query's words, in languages for which there is no stemmer. */
+/**
+ * Guesses which words of a text are inflected forms of a query's words, from equal beginnings. It serves any language
+ * that writes spaces between words, but matters most where there is no stemmer.
+ */
 export interface WordForms {
   /**
    * Returns the query's words of which `word` (a normalised word) is probably another form, as indexes in the list that

@@ -43,9 +43,9 @@ export const CUTS = ['none', 'relative', 'exact'] as const;
 /**
  * Names a way to cut an answer to the memories that belong together, within `k` and above `minScore`. `none` cuts
  * nothing. `relative` sets `relativeFloor` to 0.5, unless the query or a default sets it. `exact` is for short facts
- * that answer by themselves: it keeps the memories that hold most of the query's words (names left out), up to the
- * first clear gap between two of them, and returns nothing if there are none. It examines at most the first 20
- * candidates and keeps their order.
+ * that answer by themselves: it keeps the memories that by the share of the query's words in their own text (names left
+ * out) and by the nearness of their vectors answer most of the query, up to the first clear gap between two of them,
+ * and returns nothing if there are none. It examines at most the first 20 candidates and keeps their order.
  */
 export type Cut = (typeof CUTS)[number];
 
@@ -148,8 +148,8 @@ export interface RetrievalOptions {
    */
   readonly denseSectors?: 'all' | 'candidate' | undefined;
   /**
-   * Greatest share of its own raw score that is added to a memory's raw score because other memories of its session
-   * match, 0..1; 0.1 by default.
+   * Greatest share of its own raw score that is added to a memory's raw score because several memories of its session
+   * are among the first 20 candidates, 0..1; 0.1 by default.
    */
   readonly sessionPrior?: number | undefined;
   /** Greatest number of links that are followed in a row from the best direct matches, 0..4; 2 by default. */
@@ -183,7 +183,8 @@ export interface RetrievalOptions {
   readonly collapseSimilar?: boolean | undefined;
   /**
    * Greatest share of the first places in the ranking, 0..1, that memories written by one API key occupy while matches
-   * written by another key are left; 0.75 by default, 1 for no bound. It changes nothing if one key wrote all matches.
+   * written by another key are left; 0.75 by default, 1 for no bound. It changes nothing if fewer than two keys are
+   * known to have written matches.
    */
   readonly writerShare?: number | undefined;
 }

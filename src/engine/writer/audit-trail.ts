@@ -41,7 +41,10 @@ export function createAuditTrail(): AuditTrail {
   };
 }
 
-/** Merges two details: adds up their counts, and keeps the `first` id of `one` and the `last` id of `other`. */
+/**
+ * Merges two details of a shared record: adds up the counts `added`, `duplicates`, `rejected` and `reads`, and keeps
+ * the `first` id of `one` and the `last` id of `other`. Other fields, such as `superseding`, are left out.
+ */
 function joined(one: AuditDetail, other: AuditDetail): AuditDetail {
   const sum = (name: string) => {
     const total = Number(one[name] ?? 0) + Number(other[name] ?? 0);

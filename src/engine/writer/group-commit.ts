@@ -7,6 +7,7 @@ import { createAuditTrail, type AuditTrail } from './audit-trail.ts';
 import { describeCommand } from './audited-commands.ts';
 import { WRITE_COMMANDS, type WriteCommandName } from './commands.ts';
 
+/** A command to run, with its input and in whose name it is run. */
 export interface WriteRequest {
   readonly name: WriteCommandName;
   /** Input of the command, as its entry in `WRITE_COMMANDS` takes it. */
@@ -20,6 +21,7 @@ export interface WriteRequest {
 /** The part of a command's context that all commands of one commit have in common. */
 export type GroupContext = Omit<WriteContext, 'writtenBy' | 'trace'>;
 
+/** Result of one request: what its command returned, or the error with which it was refused. */
 export type WriteResult =
   { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly error: unknown };
 

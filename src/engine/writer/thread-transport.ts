@@ -7,12 +7,14 @@ import type { BusyTotals } from '../store/open-store.ts';
 import type { GroupTransport } from './grouping-writer.ts';
 import type { GroupReply, WriteGroup } from './writer.ts';
 
+/** What the writer thread gets when it starts. */
 export interface WriterThreadData {
   readonly config: Config;
   /** The vector spaces that the settings name, for `OpenTenantOptions`; null with `OM_EMBEDDINGS=none`. */
   readonly identity: SpaceIdentity | readonly SpaceIdentity[] | null;
 }
 
+/** A message to the writer thread: a group to commit, or files to close. Its answer has the same `id`. */
 export type WriterMessage = { readonly id: number } & (
   | { readonly kind: 'commit'; readonly group: WriteGroup }
   | { readonly kind: 'evict'; readonly path: string }

@@ -37,6 +37,7 @@ export interface WriteGroup {
   readonly requests: readonly WriteRequest[];
 }
 
+/** Result of one request as threads send it to each other: as `WriteResult`, with the error in serialised form. */
 export type WriteReply =
   { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly error: SerialisedError };
 

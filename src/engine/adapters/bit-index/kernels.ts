@@ -62,8 +62,9 @@ export const START_BYTES = PLANES * LANE_BYTES;
 export const BATCH_BYTES = 4 * BATCH_COLUMNS;
 
 /**
- * Addresses and sizes of the parts of a memory, all in bytes. A memory begins with one working area for each thread
- * that searches it. The segments with the rows, which all threads share, follow.
+ * Addresses and sizes of the parts of a memory, all in bytes. Addresses count from the start of the memory. A memory
+ * begins with one working area for each thread that searches it. The segments with the rows, which all threads share,
+ * follow.
  */
 export interface Layout {
   /** Size of a code (the sign bits of one vector), a multiple of 8. */
@@ -215,7 +216,10 @@ export interface KernelMemory {
 /** Greatest number of pages of a memory: all that a 32-bit address can reach. */
 export const MAX_PAGES = 65_536;
 
-/** The inner loops of a search. Addresses are in bytes. Ends are exclusive, and no range may be empty. */
+/**
+ * The inner loops of a search. Addresses are in bytes from the start of the memory, offsets in bytes from the start of
+ * a column or segment. Ends are exclusive, and no range may be empty.
+ */
 export interface Kernels {
   /**
    * Transposes the codes of 16 rows (`TURNED_ROWS`) into the columns.
@@ -273,6 +277,8 @@ export interface Kernels {
   /**
    * Writes to each candidate the Hamming distance of its whole code from the question's, and counts candidates by
    * distance.
+   * @param candidates address of the first candidate
+   * @param end address after the last candidate
    * @param query address of the question's sign bits
    * @param counts address of the question's counts
    */
@@ -280,6 +286,8 @@ export interface Kernels {
   /**
    * Writes to each candidate an estimate of its similarity: the sum of the question's components at the bits that are
    * set in the candidate's code.
+   * @param candidates address of the first candidate
+   * @param end address after the last candidate
    * @param components address of the components, bit by bit
    * @returns no meaningful value
    */

@@ -38,7 +38,10 @@ export interface Search {
   readonly components: Int8Array;
   /** Greatest number of candidates that the first pass gives to the second. */
   readonly wanted: number;
-  /** Address of the list of columns (dimensions) that the first pass compares. */
+  /**
+   * Address of the question's choice: the start value of the sums, then the list of the columns (one for each
+   * dimension) that the first pass compares.
+   */
   readonly choice: number;
   /** Number of batches of 16 columns that the first pass compares. */
   readonly batches: number;
@@ -53,7 +56,10 @@ export interface Search {
   readonly start: number;
   /** Address after the last candidate. */
   end: number;
-  /** Rows at this distance or farther do not become candidates. */
+  /**
+   * Rows at this distance or farther do not become candidates. In the first pass over all rows, a distance is the
+   * number of chosen dimensions in which the signs of row and question differ.
+   */
   bound: number;
 }
 

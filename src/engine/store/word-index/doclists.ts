@@ -12,15 +12,17 @@ const TOMBSTONES = 2 ** 16;
 
 /**
  * Where the rows of a term in one partition (range of 131,072 row numbers) are stored in a segment: the bytes from
- * `start` to before `end` of `page`, and the first bytes of each following page up to `lastPage`.
+ * `start` to before `end` of `page`, and the first bytes of each following page up to `lastPage`. A word has a term of
+ * its own in each partition, so that one step of merging never copies more rows than that.
  */
 export interface DoclistPart {
+  /** Number of the page within its segment, as is `lastPage`. */
   readonly page: number;
   readonly start: number;
   readonly end: number;
   /** Last page that can have rows of this part; equal to `page` if the rows do not continue on a further page. */
   readonly lastPage: number;
-  /** Number of the partition (see `terms.ts`), from 0. */
+  /** Number of the partition, from 0: the row numbers divided by 131,072, rounded down. */
   readonly partition: number;
   /** Name under which `kept-lists.ts` caches the rows; NEVER_KEPT (-1) if they were never cached. */
   kept: number;
@@ -47,6 +49,7 @@ export interface Doclist {
    * Offsets in `bytes` at which the number of a row is stored in full, and not as the difference from the row before.
    */
   readonly restarts: readonly number[];
+  /** Number of the partition, from 0: the row numbers divided by 131,072, rounded down. */
   readonly partition: number;
   /** Tells whether a row was deleted since it was written; undefined if none was. */
   readonly isDeleted: ((memoryNo: number) => boolean) | undefined;

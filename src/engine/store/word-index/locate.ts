@@ -62,8 +62,8 @@ export function locate(store: Store, segments: readonly Segment[], term: string)
 }
 
 /**
- * Where a leaf (a page of the index with terms) has the rows of a term in one partition: its bytes from `start` to
- * before `end`.
+ * Where a leaf (a page of the index with terms) has the rows of a term in one partition (range of 131,072 row numbers):
+ * its bytes from `start` to before `end`.
  */
 interface LeafEntry {
   readonly start: number;

@@ -23,6 +23,7 @@ export interface TextRow {
   readonly tags: readonly string[];
   /** Paths of files. Their words are in the column `tags`. */
   readonly files: readonly string[];
+  /** Texts of the memory's neighbours in its session; '' if there are none. */
   readonly context: string;
 }
 

@@ -2,8 +2,8 @@
  * Merges the segments of the word index as part of commits, in small steps. For each page that it wrote, a commit
  * merges as many pages as the index has levels, which bounds the number of segments. FTS5 would merge as much by itself
  * (`automerge`), but 64 pages a level at a time, and every fifth commit of 100 memories would take three times as long
- * as the others. The postings of a word in one partition (terms.ts) cannot be divided, so a step may write more than it
- * should: the most common word of short memories takes 300 pages.
+ * as the others. The postings of a word in one partition (range of 131,072 row numbers) cannot be divided, so a step
+ * may write more than it should: the most common word of short memories takes 300 pages.
  */
 
 import type { Store } from '../open-store.ts';

@@ -49,7 +49,10 @@ export async function loadWords(store: Store): Promise<void> {
   while (store.isOpen && store.read(() => loadSlice(store)) === 'more') await yieldTurn();
 }
 
-/** Asks for the first slice of `loadWords` in the round trip of the next question. */
+/**
+ * Prefetches the first slice of `loadWords` in the round trip of the next SQL statement (`Foresight.rehearse`); does
+ * nothing for a SQLite file, which has no round trips.
+ */
 export function askToLoadWords(store: Store): void {
   store.ahead?.rehearse(() => loadSlice(store));
 }

@@ -54,7 +54,11 @@ export function joinPhrase(terms: readonly (readonly Doclist[])[]): PhraseRows {
   return phrase;
 }
 
-/** The rows that contain a phrase: their number, and one doclist for each partition. */
+/**
+ * The rows that contain a phrase: their number, and one doclist for each doclist of the phrase's rarest term, in their
+ * order. A doclist has rows of one partition (range of 131,072 row numbers); it may be empty, and a partition may have
+ * several.
+ */
 export interface PhraseRows {
   readonly count: number;
   readonly lists: readonly Doclist[];

@@ -1,8 +1,8 @@
 /**
- * Ranks the rows of one partition by BM25. One stretch (range of rows) is scored at a time, so that its sums stay in
- * the processor's cache, and the best rows so far soon show which score a row needs to be among the best. Words that
- * together cannot give a row this score are looked up only in rows that other words brought near it (MaxScore: Turtle
- * and Flood, "Query evaluation: strategies and optimizations", 1995).
+ * Ranks the rows of one partition (range of 131,072 row numbers) by BM25. One stretch (range of 4,096 rows) is scored
+ * at a time, so that its sums stay in the processor's cache, and the best rows so far soon show which score a row needs
+ * to be among the best. Words that together cannot give a row this score are looked up only in rows that other words
+ * brought near it (MaxScore: Turtle and Flood, "Query evaluation: strategies and optimizations", 1995).
  */
 
 import { type BestRows, putRow } from './best-rows.ts';

@@ -24,12 +24,16 @@ export interface RowLengths {
   /** Checks that no other thread has changed lengths since `now` was called. @throws SnapshotIsBehind if one has */
   requireUnchanged(): void;
   /**
-   * Takes in one slice of what was committed since the last call. Call on a snapshot.
-   * @returns 'more' if there is more to take in, or may be, so that a further call tells; 'behind' if another thread
-   *   took in rewrites of later commits, so that this snapshot has nothing to add
+   * Loads one slice of what was committed since the last call into memory. Call on a snapshot.
+   * @returns 'more' if something is left or may be left, which a further call tells; 'done' if nothing is left;
+   *   'behind' if another thread loaded rewrites of later commits, so that this snapshot has nothing to add
    */
   takeOver(): 'more' | 'done' | 'behind';
-  /** Does as `takeOver`, and returns 'done' as well where the slice was the last one. */
+  /**
+   * Loads one slice, as `takeOver` does, to warm up the memory before a search. It returns 'more' only if something is
+   * certainly left; 'done' after the last slice, even if another thread may go on at once, and if the snapshot is
+   * behind.
+   */
   load(): 'more' | 'done';
 }
 
