@@ -14,7 +14,7 @@ export interface QueryReply {
     readonly min_score: number;
     /** Whether `min_score` was applied; if not, matches may have lower scores. */
     readonly acted: boolean;
-    /** Number of candidates that scored below `min_score`. A candidate with a strong link may be a match all the same. */
+    /** Number of candidates that scored below `min_score`. One with a strong link may be a match all the same. */
     readonly below: number;
     /** Highest score of a candidate below `min_score`; null if there is none. */
     readonly best_below: number | null;
