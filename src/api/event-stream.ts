@@ -12,7 +12,10 @@ let openStreams = 0;
 
 /** Schema of the data of the event `gone`. It ends a stream whose item was removed, or whose caller lost access. */
 export const goneEvent = z.strictObject({
-  reason: z.literal('unauthenticated').optional().describe('The key was revoked or has expired; left out if removed.'),
+  reason: z
+    .literal('unauthenticated')
+    .optional()
+    .describe('The key was revoked or has expired; left out if the watched job or document was removed.'),
 });
 
 /** State of a watched item, such as a job, as it was read. */

@@ -11,7 +11,7 @@ export const MAX_REPLY_BYTES = 8 * 1024 * 1024;
  * Node does fastest.
  */
 const PIECE_CHARACTERS = 64 * 1024;
-/** Number of bytes that are written at once, which bounds the memory of a reply whose client reads slowly. */
+/** Greatest number of bytes that are written at once, which bounds the memory of a reply whose client reads slowly. */
 const WRITE_BYTES = 64 * 1024;
 /**
  * Estimated memory of a reply whose values are read from the database while it is sent, in bytes: one slice of its

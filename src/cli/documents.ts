@@ -40,8 +40,10 @@ function readmeFirst(a: string, b: string): number {
 }
 
 /**
- * Splits Markdown into paragraphs. Code stays with the paragraph before it, and a paragraph that is short or ends in a
- * colon is joined with the next one. Paragraphs without a word are left out.
+ * Splits Markdown into paragraphs. Code stays with the paragraph before it, and a paragraph that is short (under 60
+ * UTF-16 code units) or ends in a colon is joined with the next one. A list of over 500 code units is split into its
+ * items. Paragraphs without a word are left out.
+ * @param file name of the file, which each passage repeats
  */
 export function splitMarkdown(file: string, markdown: string): Passage[] {
   const passages: Passage[] = [];

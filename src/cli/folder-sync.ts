@@ -71,7 +71,8 @@ export interface Pass {
 export interface FolderSync {
   /**
    * Compares the folder with the server's documents once, and makes the documents equal to the files.
-   * @param options.mayRemoveMost true to delete the documents of missing files even if these are all or more than half
+   * @param options.mayRemoveMost true to delete the documents of missing files even if these are all documents, or more
+   *   than ten and more than half of them; by default they are kept then (`held`)
    * @throws ConnectionError; RefusalError for a wrong key; the system's error if the folder does not exist
    */
   pass(options?: { readonly mayRemoveMost?: boolean }): Promise<Pass>;
@@ -91,7 +92,7 @@ const UPLOADS_AT_ONCE = 4;
 const DOCUMENTS_A_PAGE = 1_000;
 /**
  * Number of missing files up to which one pass deletes their documents, even if they are more than half of all
- * documents.
+ * documents of the folder, but not all of them.
  */
 const FEW = 10;
 

@@ -12,14 +12,11 @@ export interface QueryReply {
   readonly degraded_reasons?: readonly string[];
   readonly floor?: {
     readonly min_score: number;
-    /**
-     * True if memories were left out because their scores are below the floor (the lowest score that the answer
-     * allows).
-     */
+    /** Whether `min_score` was applied; if not, matches may have lower scores. */
     readonly acted: boolean;
-    /** Number of memories whose scores are below the floor. */
+    /** Number of candidates that scored below `min_score`. One with a strong link may be a match all the same. */
     readonly below: number;
-    /** Highest score among the memories that are below the floor; null if there are none. */
+    /** Highest score of a candidate below `min_score`; null if there is none. */
     readonly best_below: number | null;
   };
   /** How many matches the option `cut` left out of the answer; absent if it left out none. */
@@ -43,9 +40,9 @@ export function describeHits(matches: readonly MatchItem[], query: string, now =
 }
 
 /**
- * Makes the lines that say how many memories were left out because of their scores (below the floor, or by the option
- * `cut`), and how to see them. Without such memories there are no lines. If there are matches, a blank line comes
- * first.
+ * Makes the lines that say how many candidates scored below `min_score` (if it was applied) and how many matches the
+ * option `cut` left out, and how to see them. If there are none of either, there are no lines. If the answer has
+ * matches, a blank line comes first.
  */
 export function describeLeftOut({ floor, cut, matches }: QueryReply): string[] {
   const lines: string[] = [];

@@ -92,8 +92,8 @@ export function table(rows: readonly (readonly string[])[], align: string): stri
 }
 
 /**
- * Draws one character for each value, of a height in proportion to the greatest value; 0 is a dot. Values must be 0 or
- * more.
+ * Draws one character for each value, of a height in proportion to the greatest value (or to 1 if all values are less);
+ * 0 is a dot. Values must be 0 or more.
  */
 export function sparkline(values: readonly number[]): string {
   const greatest = Math.max(1, ...values);

@@ -47,8 +47,9 @@ interface Turn {
 export interface TurnMemory {
   /**
    * Recalls memories that help to answer the user's message, as a text for a language model: quoted, with their
-   * sources, and marked as data, not instructions. Returns '' if there are none, if `recallTokens` is 0, or if the
-   * recall fails, which is reported to `onError`. It never rejects.
+   * sources, and marked as data, not instructions. Returns '' if there are none, if the message is blank, if
+   * `recallTokens` is 0, if `signal` aborts, or if the recall fails, which alone is reported to `onError`. It never
+   * rejects.
    */
   recall(asked: string, speaker: SpeakerOf, signal?: AbortSignal): Promise<string>;
   /**

@@ -2,7 +2,7 @@ import type { Config, Logger } from '../engine/index.ts';
 import type { BackgroundWork } from './background-work.ts';
 import { startThreadedRuntime } from './threaded-runtime.ts';
 
-/** Shortest time between two hints of new jobs in one tenant's file (ms). */
+/** Shortest time between two hints (messages to the worker thread) of new jobs in one tenant's file, ms. */
 const HINT_EVERY_MS = 5;
 
 export interface EmbeddedOptions {

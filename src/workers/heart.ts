@@ -3,9 +3,9 @@ import type { Config } from '../engine/index.ts';
 
 /**
  * A counter in shared memory that shows whether a thread still returns to its event loop. The thread increments it five
- * times a second, and the thread that started it checks that it rises. Otherwise a step that never ends would block its
- * worker for good, since the blocked thread is also the one that renews its leases and makes jobs with ended leases due
- * again.
+ * times a second, and the thread that started it checks that it rises. Without this check, a step that never ends would
+ * block its worker for good, since the blocked thread is also the one that renews its leases and makes jobs with ended
+ * leases due again.
  */
 export type Heart = Int32Array<SharedArrayBuffer>;
 

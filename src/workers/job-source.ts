@@ -7,8 +7,8 @@ import type { QueuedStep } from '../engine/index.ts';
  */
 export interface JobSource {
   /**
-   * Begins to hand out work by calling `run`, with several calls at once: for each step, as many as the source has
-   * slots.
+   * Begins to hand out work by calling `run`, with several calls in progress at once: for each step, at most as many as
+   * the source has slots for it.
    */
   start(run: RunWork): void;
   /** Stops handing out work. Calls of `run` that have begun go on. */

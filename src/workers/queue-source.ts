@@ -69,7 +69,7 @@ const GOODBYE_MS = 2_000;
 export async function openQueueSource(options: QueueSourceOptions): Promise<JobSource> {
   const { config, queues = QUEUE_NAMES } = options;
   const control = openControlDatabase(config, systemClock);
-  // These connections write nothing but marks, so no vector space is opened.
+  // These connections write nothing but which jobs were handed out to a queue, so no vector space is opened.
   const pool = createTenantPool(config.OM_OPEN_TENANTS, (path) =>
     openTenant(path, { place: placeOf(config, path), role: 'worker', identity: null, now: systemClock.now() }),
   );
@@ -183,7 +183,7 @@ function createHandler(options: HandlerOptions): (queue: QueueName, job: Job) =>
       await run({ kind: 'named', path, step: queue, jobNos, alone, linksAtOnce });
       await failpoint('before-ack');
     } catch (error) {
-      // BullMQ drops its job, so the marks of its rows are removed: then they are handed out again at once.
+      // BullMQ drops its job, so its rows are no longer marked as handed out: then they are handed out again at once.
       logger.debug({ code: serialiseError(error).code }, 'jobs_handed_back');
       return ledger.giveBack(tenant, jobNos);
     }

@@ -15,9 +15,10 @@ const PROFILE_TOKENS = 1_500;
 const LASTING: MemoryFilter = { sectors: ['semantic', 'reflective'] };
 
 /**
- * Returns a text about the caller's user of at most 1,500 tokens: quoted short memories with the highest salience (how
- * present a memory is, 0 to 1), among the latest 200 memories of facts and conclusions (the sectors semantic and
- * reflective). If there are none, a sentence says so.
+ * Returns a text of at most 1,500 tokens about the memories that the caller may read: it quotes those with the highest
+ * salience (how present a memory is, 0 to 1), among the latest 200 memories of facts and conclusions (the sectors
+ * semantic and reflective), or fewer if their texts exceed 1 Mi code units. Memories of more than 1,000 code units are
+ * left out. If there are none, a sentence says so.
  */
 export async function describeProfile({ tenant }: TenantCall): Promise<string> {
   const found: Memory[] = [];

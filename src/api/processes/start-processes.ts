@@ -183,8 +183,9 @@ async function stopProcess({ child, channel }: ApiProcess): Promise<void> {
 }
 
 /**
- * Makes a source of metrics that sums the last counters of the child processes that have ended. Without it, the
- * service's counters would fall whenever a process ends. Gauges are left out.
+ * Makes a source of metrics that sums the last counters and histograms of the child processes that have ended, as they
+ * reported them at the last request for metrics. Without it, the service's counters would fall whenever a process ends.
+ * Gauges are left out.
  */
 function createDepartedMetrics(): { add(metrics: object): void; readonly read: MetricsSource } {
   let sum: Promise<object> = Promise.resolve([]);

@@ -67,8 +67,9 @@ export function isConfiguration(line: PortableLine): line is PortableConfigurati
  * changed.
  * @param parsed a line that its schema has parsed
  * @param dryRun true to store nothing and only return what would happen
- * @returns `stored`; `known` if an equal one exists; `kept` if a different one with this name or id exists; `refused`
- *   with the error
+ * @returns `stored`; `known` if an equal setting or set exists, or a standing query of the same user with this id,
+ *   whatever it asks; `kept` if a different setting or a different set of this name exists; `refused` with the error,
+ *   as for a standing query whose id belongs to another user's
  */
 export async function importConfiguration(
   tenant: Tenant,

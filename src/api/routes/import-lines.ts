@@ -153,8 +153,8 @@ class ImportSession {
 
   /**
    * Imports a group of lines that `read` has parsed.
-   * @returns the results of the refused lines, then one entry with the number of the group's last line and the number
-   *   of lines imported so far
+   * @returns the results of the refused lines, then one entry with the number of the group's last line and, in
+   *   `progress`, the number of lines so far in the whole import that were stored, known or kept
    */
   async take(group: readonly ReadLine[]): Promise<readonly object[]> {
     const parsed = group.filter(({ number }) => number >= this.#asked.fromLine);

@@ -166,9 +166,9 @@ interface Found {
 }
 
 /**
- * Finds the items of one page, the best for the query first. The values of the items have at most 4 Mi characters of
- * JSON together, but the first item is always included. `isCut` is true if an item was left out because of its length;
- * `size` is the length of the values, in characters of JSON.
+ * Finds the items of one page, in the order of `inOrder`. The values of the items have at most 4 Mi characters of JSON
+ * together, but the first item is always included. `isCut` is true if the page ended early because the next value did
+ * not fit; `size` is the length of the values, in characters of JSON.
  */
 async function search(
   call: TenantCall,

@@ -62,7 +62,10 @@ export const decayAssumptions = z.strictObject(
         expected('a rate per day in 0..10, or an object of such rates by sector'),
       )
       .optional()
-      .describe('Rates of decay per day, one for all or by sector; those that are left out are as the settings say.'),
+      .describe(
+        'Rates λ of decay, per day, from now on: one for all sectors, or some by sector. Others are as in the ' +
+          'settings.',
+      ),
     archive_below: fraction
       .optional()
       .describe('Salience below which memories would be archived, 0 for none; by default `OM_ARCHIVE_BELOW`.'),
@@ -71,8 +74,11 @@ export const decayAssumptions = z.strictObject(
 );
 
 const spread = z.strictObject({
-  average: unit,
-  tenths: z.array(count).length(10).describe('Memories by tenth of salience, from 0 to below 0.1 up to 0.9 to 1.'),
+  average: unit.describe('Mean salience.'),
+  tenths: z
+    .array(count)
+    .length(10)
+    .describe('Numbers of memories by tenth of salience: from 0 to below 0.1 first, from 0.9 to 1 last.'),
 });
 
 const fall = z
@@ -88,10 +94,18 @@ export const decayReply = z.strictObject({
   sectors: z
     .array(z.strictObject({ sector: z.enum(SECTORS), count, before: spread, after: spread }))
     .describe('The sectors with active memories; `before` is today, `after` the date, if nothing were recalled.'),
-  archived: count.describe('Active memories whose salience would be below `archive_below`.'),
-  archives: z.array(fall).describe('Those of them with the lowest salience, at most fifty.'),
-  falls: z.array(fall).describe('The memories whose salience falls most, at most ten.'),
-  degraded: z.boolean().describe('True if the work that one request may cause ended before all were counted.'),
+  archived: count.describe(
+    'Number of active memories that would be archived by the date, as their salience is below `archive_below`.',
+  ),
+  archives: z
+    .array(fall)
+    .describe('The memories with the lowest salience among those that would be archived, lowest first, at most fifty.'),
+  falls: z.array(fall).describe('The memories whose salience falls most, the largest fall first, at most ten.'),
+  degraded: z
+    .boolean()
+    .describe(
+      'True if the work that one request may cause (`OM_QUERY_WORK_MB`) ended before all memories were counted.',
+    ),
 });
 export type DecayItem = Wire<typeof decayReply>;
 
@@ -129,7 +143,7 @@ const backupSchedule = z.strictObject({
     .nullable()
     .describe('Unix milliseconds at which the last completed backup began; null before, and after a request for one.'),
   failures: count.describe('Attempts that have failed since the last completed one.'),
-  failed_at: timestamp.nullable(),
+  failed_at: timestamp.nullable().describe('Unix milliseconds of the latest of these failures; null if there is none.'),
 });
 
 /**
@@ -139,11 +153,13 @@ const backupSchedule = z.strictObject({
 export const backupsReply = z.strictObject({
   tenant: z.string(),
   every_ms: z.int().nullable().describe('`OM_BACKUP_EVERY` in milliseconds; null if no backups are scheduled.'),
-  keep: count.describe('`OM_BACKUP_KEEP`.'),
-  schedule: backupSchedule.nullable(),
+  keep: count.describe('`OM_BACKUP_KEEP`: number of backups of a file that are kept.'),
+  schedule: backupSchedule.nullable().describe('State of the schedule; null if no backups are scheduled.'),
   items: z.array(backupFile).describe("Backups of the tenant's file, newest first."),
   total: count,
-  control: z.array(backupFile).describe('Backups of the control database, which holds tenants and keys.'),
+  control: z
+    .array(backupFile)
+    .describe('The same page of the backups of the control database, which holds tenants and keys; newest first.'),
 });
 export type BackupsItem = Wire<typeof backupsReply>;
 
@@ -183,7 +199,7 @@ export const settingsReply = z
 
 const kindOfRequests = z.strictObject({
   count,
-  mean_ms: z.number().min(0).nullable().describe('Mean time; null without any.'),
+  mean_ms: z.number().min(0).nullable().describe('Mean time of a request, ms; null if there was none.'),
 });
 const milliseconds = z.number().min(0).nullable();
 
@@ -197,7 +213,7 @@ export const activityReply = z
       .array(
         z
           .strictObject({
-            at: timestamp.describe('End of the minute.'),
+            at: timestamp.describe('End of the minute, Unix milliseconds.'),
             ms: count.describe('Length of the minute in ms; the latest one is shorter.'),
             requests: z.strictObject({
               add: kindOfRequests,
@@ -206,11 +222,15 @@ export const activityReply = z
               read: kindOfRequests,
               write: kindOfRequests,
             }),
-            query_p50_ms: milliseconds.describe('Time within which half of the queries were answered.'),
-            query_p95_ms: milliseconds.describe('Time within which 95 of 100 queries were answered.'),
+            query_p50_ms: milliseconds.describe(
+              'Time within which half of the queries were answered, ms; null without queries.',
+            ),
+            query_p95_ms: milliseconds.describe(
+              'Time within which 95 of 100 queries were answered, ms; null without queries.',
+            ),
             jobs_done: count,
             jobs_dead: count,
-            tokens: count.describe('Tokens of calls of providers.'),
+            tokens: count.describe('Tokens of the calls of embedding providers and language models.'),
             cost_usd: z.number().min(0),
           })
           .meta({ id: 'ActivityMinute' }),
@@ -221,10 +241,21 @@ export const activityReply = z
         z.strictObject({
           service: z.enum(['embedding', 'language_model']),
           sector: z.string().nullable().describe('Sector whose model it is; null where one model serves all.'),
-          breaker_open: z.boolean().describe('Whether it failed so often in a row that it is left alone or probed.'),
+          breaker_open: z
+            .boolean()
+            .describe(
+              'Whether the provider failed so often in a row that it is not called, or only to see whether it ' +
+                'works again.',
+            ),
           requests_per_minute: count.nullable().describe('Limit by the settings; null for none.'),
           tokens_per_minute: count.nullable().describe('Limit by the settings; null for none.'),
-          held_back: z.record(z.string(), count).describe('Calls that waited or were put off since the start.'),
+          held_back: z
+            .record(z.string(), count)
+            .describe(
+              'Numbers of calls that had to wait or were put off since the start of the service, by reason: `budget` ' +
+                '(limits of the settings), `gap` (`OM_EMBED_DELAY_MS`), `told` (what replies say is left), `pause` ' +
+                '(`Retry-After`), `breaker`.',
+            ),
         }),
       )
       .describe('Empty if no provider is asked.'),

@@ -82,7 +82,11 @@ const proposal = z.strictObject({
  */
 export const consolidationProposals = z.strictObject({
   proposals: z.array(proposal),
-  truncated: z.boolean().describe('Whether there is more to gather.'),
+  truncated: z
+    .boolean()
+    .describe(
+      'Whether there may be more: the reply lists at most 50, or the work that one request may cause had ended.',
+    ),
 });
 /**
  * Schema of the reply 202 to `POST /consolidations`, which starts a run that makes one gathered memory of several

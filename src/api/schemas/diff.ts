@@ -34,7 +34,7 @@ export type DiffQuery = z.output<typeof diffQuery>;
 
 const entry = z.strictObject({ memory: storedMemory, at: timestamp });
 const lists = {
-  added: z.array(entry).describe('Memories that were stored, or began to hold.'),
+  added: z.array(entry).describe('Memories that were stored (axis `recorded`), or began to hold (`valid`).'),
   changed: z
     .array(entry.extend({ before: storedMemory, fields: z.array(z.string()) }))
     .describe('Memories that were changed, as they were at both ends of the window. Their text may have stayed.'),
@@ -84,10 +84,16 @@ export const diffReply = z.strictObject({
   erased: z
     .strictObject({ deleted: count, expired: count })
     .nullable()
-    .describe('Erased memories, counted by the audit log; null with a filter, and where the log does not reach back.'),
+    .describe(
+      'Numbers of memories that were deleted and that expired, by the audit log; null with a filter, and where the ' +
+        'log does not reach back to `from`.',
+    ),
   degraded: z.boolean().describe('True if the work of one request ended before all memories were looked at.'),
   text: z.string().exactOptional().describe('All this as a text for a language model, if `format` is `prompt`.'),
   tokens: count.exactOptional().describe('Estimated tokens of `text`.'),
-  truncated: z.literal(true).exactOptional().describe('Entries were left out since the reply had 8 MiB.'),
+  truncated: z
+    .literal(true)
+    .exactOptional()
+    .describe('Entries were left out, as the reply may have at most 8 MiB; absent otherwise.'),
 });
 export type DiffReply = Wire<typeof diffReply>;

@@ -29,7 +29,9 @@ const progress = z
     embedded: count,
     linked: count,
     failed: count.describe('Chunks whose job has given up; queries find them by their words.'),
-    stages: z.record(z.string(), z.number()).describe('Duration of each stage that has ended, in milliseconds.'),
+    stages: z
+      .record(z.string(), z.number())
+      .describe('Duration of each stage of the work that has ended, by its name, in milliseconds.'),
   })
   .describe('Progress: pages read, chunks of the document, and how many of them are embedded and linked.');
 
@@ -262,7 +264,7 @@ const omission = z
           'article; `hidden_text`: text that markup hides; `front_matter`: became metadata; `control_characters`; ' +
           '`redacted`: markers of the privacy policy stand in its place; `no_text`: blanks alone.',
       ),
-    count: count.describe('Lines, parts, characters or values.'),
+    count: count.describe('Number of lines, parts, characters or values that were left out, as the reason says.'),
     characters: count.describe('In UTF-16 code units; without blanks for parts of web pages.'),
   })
   .meta({ id: 'Omission' });
@@ -272,8 +274,10 @@ const heldSpan = z
     memory_id: uuid,
     chunk: count,
     start_offset: count.describe('Start in the extracted text, in UTF-16 code units.'),
-    own_offset: count.describe('First character that no earlier chunk holds; what lies before it is repeated.'),
-    end_offset: count.describe('End in the extracted text, excluded.'),
+    own_offset: count.describe(
+      'Offset of the first character that no earlier chunk holds; the characters before it overlap the chunk before.',
+    ),
+    end_offset: count.describe('End in the extracted text, in UTF-16 code units, excluded.'),
     kept: z.boolean().describe('Whether the memory is one of the reading before, with the same title and text.'),
     intact: z.boolean().describe('Whether the memory holds these characters now; false after a redaction.'),
   })

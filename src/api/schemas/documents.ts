@@ -231,7 +231,7 @@ export const documentsQuery = z.strictObject({
     .optional()
     .describe("SHA-256 of the file's bytes, in hexadecimal."),
 });
-/** Schema of the query string of `GET /documents/:id/chunks` and `GET /documents/:id/receipt`. */
+/** Schema of the query string of `GET /documents/:id/chunks` and `GET /documents/:id/receipt`: page and owner. */
 export const documentPageQuery = z.strictObject({ ...page, user_id: ownerFilter });
 /** Schema of the query string of `PUT /documents/:id`, which replaces a document, or reads it again. */
 export const replaceQuery = z.strictObject({ ...waitQuery.shape, user_id: ownerFilter });

@@ -59,14 +59,16 @@ const run = z
     at: timestamp,
     version: z.string().describe('Version of Cairn.'),
     model: z.string().describe('The embedding models whose vectors were searched; `none` for words alone.'),
-    settings: z.string().describe('Hash of the settings that queries read.'),
+    settings: z
+      .string()
+      .describe('Hash of the settings that queries read, 16 hex digits, to see whether two runs had the same.'),
     changed: z.array(z.enum(EVAL_CHANGES)).describe('What differs from the run before.'),
     items: count.describe('Items that were asked.'),
     recall: share.describe('Mean share of the expected entries that were found; null if no item expects any.'),
     precision: share.describe('Mean share of the hits that hold something expected; null without such hits.'),
     rightly_empty: share.describe('Share of the items that expect nothing for which nothing came; null without any.'),
     forbidden: count.describe('Items that had a forbidden hit.'),
-    p95_ms: z.number().min(0).describe('Time that 95 of 100 queries took at most, ms.'),
+    p95_ms: z.number().min(0).describe('Time within which 95 of 100 queries were answered, ms.'),
   })
   .meta({
     id: 'EvalRun',

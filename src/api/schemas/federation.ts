@@ -28,8 +28,8 @@ export const newServer = z.strictObject(
       .regex(/^[\x21-\x7e]+$/, 'expected visible ASCII')
       .optional()
       .describe(
-        'Key that it is asked with; the role `read` is enough. It is stored in a sealed data folder only, and never ' +
-          'shown.',
+        'API key of that server, with which it is asked; the role `read` is enough. It is stored in a sealed data ' +
+          'folder (`OM_ENCRYPTION_KEY_FILE`) only, and never shown.',
       ),
     tenant: label(FEDERATION_LIMITS.tenant)
       .regex(/^[a-z0-9][a-z0-9_-]*$/, 'expected the id of a tenant')
@@ -164,10 +164,14 @@ const member = z
           'or answers of other servers leave no room for this one.',
       ),
     detail: z.string().nullable().describe('Why there is no answer; null for an answer.'),
-    matches: count.describe('Matches that it answered with, of which those that are among the best are returned.'),
+    matches: count.describe(
+      'Number of matches that it answered with; only those among the best `k` of all members are returned.',
+    ),
     degraded: z.boolean().describe('Whether its answer may be worse than it should, or is missing.'),
-    recall_id: uuid.nullable().describe('Id of its answer, as its own recall log knows it; null without one.'),
-    ms: z.number().min(0).describe('Time until it answered.'),
+    recall_id: uuid
+      .nullable()
+      .describe('Id of its answer in its own recall log (`GET /recalls/{id}` there); null without an answer.'),
+    ms: z.number().min(0).describe('Time until it answered or failed, ms.'),
   })
   .meta({ id: 'FederationMember' });
 

@@ -54,7 +54,7 @@ export const graphReply = z
       .describe('The strongest first; both ends are in `memories`.'),
     mentions: z.array(z.strictObject({ memory: uuid, entity: z.string().describe('`name` of the entity.') })),
     relations: z.array(z.strictObject({ src: z.string(), dst: z.string(), relation: z.string() })),
-    truncated: z.boolean().describe('Whether a bound left something out.'),
+    truncated: z.boolean().describe('Whether `limit`, or another bound on what is read, left something out.'),
   })
   .meta({
     id: 'Graph',

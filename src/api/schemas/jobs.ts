@@ -31,19 +31,24 @@ export const jobSchema = z
     kind: z.enum(JOB_KINDS),
     memory_id: uuid
       .nullable()
-      .describe('The memory of the job; null if the memory was deleted, and for the job of a document.'),
+      .describe(
+        'The memory that the job works on; null if it works on none, as the job of a document, or if it was erased.',
+      ),
     document_id: uuid.nullable().describe('The document that the job reads, or that its memory belongs to.'),
     step: z.enum(JOB_STEPS).describe('The next step of the job.'),
     state: z
       .enum(JOB_STATES)
       .describe('A `failed` job waits for its next attempt at `run_at`; a `dead` job has given up.'),
-    priority: z.int().describe('0 for interactive work, higher for bulk work.'),
-    attempts: count.describe('Failures of the current step.'),
-    crashes: count,
-    run_at: timestamp,
+    priority: z.int().describe('0 for interactive work, which comes first; 1 for bulk work.'),
+    attempts: count.describe('Failed attempts at the current step.'),
+    crashes: count.describe('Times that a worker died while it ran this job alone; after three the job is dead.'),
+    run_at: timestamp.describe('Earliest time of the next attempt, Unix milliseconds; no meaning for an ended job.'),
     error: failure
       .nullable()
-      .describe("What the last attempt failed for. A `queued` job with `rate_limited` waits for its tenant's share."),
+      .describe(
+        'Why the last attempt failed; null if none did. A `queued` job with `rate_limited` waits for its ' +
+          "tenant's share.",
+      ),
     created_at: timestamp,
     updated_at: timestamp,
     finished_at: timestamp.nullable(),

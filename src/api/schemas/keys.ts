@@ -30,7 +30,9 @@ const key = z
     tags: z.array(z.string()).describe('Tags without which the key reaches no memory; empty for no such bound.'),
     created_at: timestamp,
     expires_at: timestamp.nullable().describe('Unix milliseconds from which the key is refused; null for never.'),
-    last_used_at: timestamp.nullable().describe('Unix milliseconds of the last use, up to a minute late; or null.'),
+    last_used_at: timestamp
+      .nullable()
+      .describe('Unix milliseconds of the last use, up to a minute late; null if it was never used.'),
     revoked_at: timestamp.nullable().describe('Unix milliseconds at which the key was revoked; null if it was not.'),
   })
   .meta({

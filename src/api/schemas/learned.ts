@@ -6,15 +6,17 @@ import type { Wire } from './values.ts';
 
 const measure = z
   .strictObject({
-    order: unit.describe('Share of pairs of a used and a useless or wrong match that are in the right order.'),
-    wanted: unit.describe('Share of the used matches above the floor.'),
-    unwanted: unit.describe('Share of the useless and wrong matches above the floor.'),
+    order: unit.describe(
+      'Share of the pairs of a used match and a useless or wrong one in which the used match ranks higher.',
+    ),
+    wanted: unit.describe('Share of the used matches whose score reaches `min_score`.'),
+    unwanted: unit.describe('Share of the useless and wrong matches whose score reaches `min_score`.'),
   })
   .meta({ id: 'FeedbackMeasure' });
 
 const learnedOptions = z.strictObject({
   weights: z.record(z.string(), z.number()),
-  vector_weight: unit.nullable().describe("Share of the vectors against words; null for the embedder's own."),
+  vector_weight: unit.nullable().describe("Share of vectors against words; null for the embedder's own value."),
   min_score: unit,
 });
 
@@ -23,10 +25,15 @@ export const learned = z
   .strictObject({
     id: uuid,
     at: timestamp,
-    state: z.enum(LEARNED_STATES).describe('Only `accepted` ones act, by the defaults that the acceptance set.'),
+    state: z
+      .enum(LEARNED_STATES)
+      .describe(
+        '`proposed`: nothing is changed yet; `accepted`: these are the defaults of queries; `reverted`: the defaults ' +
+          'from before the acceptance are back.',
+      ),
     profile: z.enum(PROFILES),
-    before: learnedOptions.describe('What was set when they were learned.'),
-    after: learnedOptions.describe('What is proposed.'),
+    before: learnedOptions.describe('Options in force when these were learned.'),
+    after: learnedOptions.describe('Options that are proposed.'),
     report: z.strictObject({
       learned_from: count.describe('Recalls that were learned from, the earlier ones.'),
       held_out: count.describe('Recalls that were held out, the later ones; the measures are of these.'),

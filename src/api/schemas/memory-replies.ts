@@ -20,7 +20,7 @@ export const unit = z.number().min(0).max(1);
 export const count = z.int().min(0);
 const sectorOf = z.enum(SECTORS);
 
-/** Schema of a write receipt in a reply; null if the write has no background work. */
+/** Schema of a write receipt, a text by which a query waits for the jobs that a write left; null if it left none. */
 export const token = z
   .string()
   .nullable()
@@ -78,8 +78,8 @@ const stored = {
     .describe(
       '`superseded`: another memory replaces it; `contradicted`: a memory that contradicts it was named the winner.',
     ),
-  salience: unit.describe('Salience at the time of reading; it decays by `decay_lambda` a day.'),
-  strength: unit.describe('Strength at the time of reading; it decays by 0.01 a day.'),
+  salience: unit.describe('How present it is at the time of reading; falls with `e^(−decay_lambda · days)`.'),
+  strength: unit.describe('How well established it is at the time of reading; falls with `e^(−0.01 · days)`.'),
   decay_lambda: z.number().min(0),
   confidence: unit,
   importance: unit.nullable(),
@@ -277,7 +277,7 @@ export const deletedReply = z
     erasure: z
       .string()
       .exactOptional()
-      .describe('Name of the receipt and, behind a dot, the salt of its hashes, which is told this once.'),
+      .describe('Id of the receipt (`GET /erasures/{id}`) and, behind a dot, the salt of its hashes, told this once.'),
     log_items: count.exactOptional().describe('Only of a delete by filter: items of session logs that were erased.'),
     restored: count
       .exactOptional()
@@ -388,7 +388,7 @@ export const link = z
     id: uuid.describe('The memory at the other end of the link.'),
     type: z.enum(EDGE_TYPES),
     direction: z.enum(['out', 'in']).describe('`out` if the link begins at the memory of the request.'),
-    similarity: z.number().nullable().describe('Measured similarity of the two memories; null for a stated link.'),
+    similarity: z.number().nullable().describe('Measured cosine of the two memories; null for a stated link.'),
     weight: unit,
     automatic: z.boolean().describe('Whether Cairn made the link, rather than a client.'),
     created_at: timestamp,

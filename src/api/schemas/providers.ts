@@ -20,7 +20,7 @@ export const providerUsageQuery = z.strictObject({
 const purpose = z.enum(CALL_PURPOSES);
 const tokens = count.describe('Input tokens as billed if the provider reports them, else estimated.');
 const outputTokens = count.describe('Tokens that a language model wrote.');
-const cost = z.number().min(0).describe('Cost by the prices in `OM_PRICES`.');
+const cost = z.number().min(0).describe('Cost in US dollars, by the prices in `OM_PRICES`.');
 
 const providerCall = z
   .strictObject({
@@ -32,7 +32,7 @@ const providerCall = z
     texts: count.describe('Number of texts; 1 for a prompt.'),
     tokens,
     output_tokens: outputTokens,
-    ms: z.number().min(0),
+    ms: z.number().min(0).describe('Duration of the call, ms.'),
     cost_usd: cost,
     error: failure.nullable().describe('Why the call failed; null if it completed.'),
   })

@@ -13,7 +13,10 @@ const weights = z.partialRecord(z.enum(WEIGHT_NAMES), z.number());
 /** Schema of the values from which the profile computes the raw score of a match. */
 export const features = z
   .strictObject({
-    similarity: unit.describe('How well words and vector match, relative to the best match.'),
+    similarity: unit.describe(
+      'Relevance by words and vector: as a share of the best candidate’s relevance, or with `similarity: ' +
+        'absolute` as it is.',
+    ),
     activation: unit.describe(
       'Share of the best fused score, or the activation that came over links if that is higher.',
     ),
@@ -28,10 +31,25 @@ export const features = z
 
 /** Schema of one factor by which the raw score of a match was multiplied, with the reason. */
 export const adjustment = z.strictObject({
-  by: z.enum(['contradicted', 'superseded', 'status', 'consolidated', 'rerank', 'session', 'model']),
+  by: z
+    .enum(['contradicted', 'superseded', 'status', 'consolidated', 'rerank', 'session', 'model'])
+    .describe(
+      '`contradicted`: a stronger candidate contradicts the memory; `superseded`: it replaces an older memory that ' +
+        'matched; `status`: it is not active; `consolidated`: a memory gathered from it is a candidate, too; ' +
+        '`rerank`: the built-in reranker read its text; `session`: other memories of its session match; `model`: a ' +
+        'language model ordered the candidates.',
+    ),
   factor: z.number().min(0),
-  because: z.string().exactOptional().describe('The memory that caused the adjustment.'),
-  automatic: z.literal(true).exactOptional().describe('A language model found the contradiction; no client stated it.'),
+  because: z
+    .string()
+    .exactOptional()
+    .describe(
+      'The memory that contradicts this one, that it replaces, or that was gathered from it; absent for other reasons.',
+    ),
+  automatic: z
+    .literal(true)
+    .exactOptional()
+    .describe('The contradiction was found by the form of the texts or by a language model; no client stated it.'),
 });
 
 const arrival = z
@@ -55,15 +73,24 @@ export const hitExplanation = z
     lexical: z
       .strictObject({ rank, bm25: z.number(), coverage: z.number().min(0) })
       .nullable()
-      .describe('Result of the search by words. `coverage` is about 1 if the memory has all words of the query.'),
+      .describe(
+        'Rank and BM25 score (no upper bound) in the search by words; null if it did not find the memory. `coverage` ' +
+          'is the share of the query’s words that the memory has, 0 to about 1, in which rare words count more.',
+      ),
     dense: z
       .strictObject({ rank, similarity: z.number(), window: count })
       .nullable()
-      .describe('Result of the search by vectors: rank, cosine, and the number of the matching part of a long text.'),
+      .describe(
+        'Rank and cosine in the search by vectors, and the number, from 0, of the nearest window (a part of at most ' +
+          '512 tokens of the text); null if it did not find the memory.',
+      ),
     fused: z
       .strictObject({ rank, score: z.number() })
       .nullable()
-      .describe('Result of both searches together; null for a memory that was found only over links.'),
+      .describe(
+        'Rank and score in both searches together; null if neither found the memory, so that only links or related ' +
+          'names led to it.',
+      ),
     arrival,
     profile: z.enum(PROFILES).describe('The profile, whose formula makes `raw_score` from `features` and `weights`.'),
     features,
@@ -72,11 +99,13 @@ export const hitExplanation = z
     rerank: z
       .record(z.string(), z.number())
       .nullable()
-      .describe('Measurements of the built-in reranker, each in 0..1; null if it did not run.'),
+      .describe('Measurements of the built-in reranker, each in 0..1; null if it did not read this memory.'),
     confidence: unit.describe(
-      'How certain it is that the query is about these memories at all; the same for all matches.',
+      'How certain it is that the stored memories are about the query at all; the same for all matches.',
     ),
-    terms: z.array(z.string()).describe("The query's terms that stand in the memory or in the text before it."),
+    terms: z
+      .array(z.string())
+      .describe("The query's terms that stand in the memory or in the two memories just before it in its session."),
   })
   .meta({
     id: 'HitExplanation',
@@ -115,7 +144,7 @@ export const matchExample = {
 export const match = z
   .strictObject({
     ...storedFields,
-    score: unit.describe('Score that is comparable between queries; `min_score` applies to it.'),
+    score: unit.describe('Calibrated score, higher is better, comparable between queries; `min_score` applies to it.'),
     raw_score: z
       .number()
       .min(0)
@@ -169,18 +198,20 @@ const tokenSatisfied = z
   .exactOptional()
   .describe('Whether the writes of the token were finished in time; only if the request sent a token.');
 /**
- * Schema of the floor of an answer (the lowest score that it allowed), and of the number of candidates with lower
- * scores.
+ * Schema of what `min_score`, the lowest score that the request or the defaults ask for, did to one answer: whether it
+ * was applied, and how many candidates scored below it.
  */
 export const floor = z
   .strictObject({
-    min_score: z.number().describe('The lowest score that was allowed, by the request or by default.'),
-    acted: z.boolean().describe('Whether memories with a lower score were left out.'),
+    min_score: z.number().describe('The lowest score, 0 to 1, that the request or the defaults ask for.'),
+    acted: z.boolean().describe('Whether it was applied; if not, matches may have lower scores.'),
     reason: z
       .enum(['asking_sentence_unknown'])
       .exactOptional()
-      .describe('Why a default floor was not applied: of several sentences, it is not known which one asks.'),
-    below: count.describe('Number of candidates with a lower score.'),
+      .describe('Why a default `min_score` was not applied: of several sentences, it is not known which one asks.'),
+    below: count.describe(
+      'Number of candidates with a lower score. Some may be matches all the same, as a strong link led to them.',
+    ),
     best_below: z.number().nullable().describe('The best score among them; null if there were none.'),
   })
   .meta({ id: 'Floor' });
@@ -192,7 +223,7 @@ export type FloorItem = Wire<typeof floor>;
 export const cut = z
   .strictObject({
     mode: z.enum(['relative', 'exact']).describe('The `cut` that the request or the defaults ask for.'),
-    left_out: count.describe('Number of candidates above `min_score` that it left out.'),
+    left_out: count.describe('Number of candidates that it left out although their score reaches `min_score`.'),
   })
   .meta({ id: 'Cut' });
 
@@ -214,7 +245,7 @@ const answer = {
   degraded,
   degraded_reasons: degradedReasons,
   recall_id: uuid.describe('Id of this answer, under which `/recalls/{id}` keeps it for a while.'),
-  floor: floor.exactOptional().describe('Only if the floor left something out or was not applied.'),
+  floor: floor.exactOptional().describe('Only if candidates scored below `min_score`, or it was not applied.'),
   cut: cut.exactOptional().describe('Only if `cut` left something out.'),
   token_satisfied: tokenSatisfied,
   trace: trace.exactOptional(),
@@ -284,7 +315,7 @@ const explanationExample = {
 export const explanation = z
   .strictObject({
     memory_id: uuid,
-    outcome: z.enum(OUTCOMES).describe('Whether the query returned the memory, or the stage that left it out.'),
+    outcome: z.enum(OUTCOMES).describe('`returned`, or why the query left the memory out.'),
     rank: rank.nullable().describe('Rank among all candidates; null if the memory was no candidate.'),
     score: unit.nullable(),
     raw_score: z.number().nullable(),
@@ -293,14 +324,19 @@ export const explanation = z
       .describe(
         'Fields of the request that the memory does not match; `status` or `validity` if it is hidden by default.',
       ),
-    superseded_by: uuid.nullable().describe('The last memory of its chain of successors, which replaced it.'),
+    superseded_by: uuid
+      .nullable()
+      .describe('Id of the memory that was a candidate in its place, as it supersedes this one; null if none was.'),
     terms: z
       .strictObject({
         matched: z.array(z.string()),
         in_context: z.array(z.string()),
         missed: z.array(z.string()),
       })
-      .describe("The query's terms that stand in the memory itself, only in the text before it, and in neither."),
+      .describe(
+        "The query's terms that stand in the memory itself, only in the two memories just before it in its session, " +
+          'and in neither.',
+      ),
     cosine: z
       .number()
       .nullable()

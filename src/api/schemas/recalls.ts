@@ -24,8 +24,12 @@ const rank = z.int().min(1);
 const question = z
   .string()
   .nullable()
-  .describe('The question as the privacy policy lets it be kept and shown; null if it does not.');
-const missing = z.array(uuid).describe('Matches of then that were erased since, or that the key may no longer see.');
+  .describe(
+    'The question, with markers in place of what the privacy policy redacts; null if the policy refuses to keep it.',
+  );
+const missing = z
+  .array(uuid)
+  .describe('Ids of matches of the logged answer that were erased since, or that the key may no longer see.');
 
 // ── Looking up ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -33,7 +37,7 @@ const { lexical, dense, fused, arrival, rerank } = hitExplanation.shape;
 const candidate = z
   .strictObject({
     id: uuid,
-    outcome: z.enum(OUTCOMES).describe('`returned`, or the stage that left it out.'),
+    outcome: z.enum(OUTCOMES).describe('`returned` for a match; for another candidate, why it was left out.'),
     version: rank.exactOptional().describe('Version of the memory that was shown; only of matches.'),
     score: unit,
     raw_score: z.number(),
@@ -46,8 +50,14 @@ const candidate = z
     rerank,
     fit: z
       .record(z.string(), z.number().nullable())
-      .describe('Fit to the question by the text alone: `coverage` of its words, `cosine`, and the like.'),
-    held: z.number().nullable().describe("Share of the question's words that the text holds; null if it was not read."),
+      .describe(
+        'Fit of the text to the question, by name of the measure, such as `coverage` of its words and `cosine`; null ' +
+          'for a measure that does not apply.',
+      ),
+    held: z
+      .number()
+      .nullable()
+      .describe("Share of the question's words that the text holds, 0 to 1; null if the text was not read."),
     unrelated: z.boolean().describe('Whether the text was read and has nothing to do with the question.'),
   })
   .meta({ id: 'RecalledMemory' });
@@ -98,7 +108,7 @@ export const recallReply = z
     query: question,
     query_kept: z
       .enum(['whole', 'redacted', 'withheld'])
-      .describe('How much of the question the policy lets be shown.'),
+      .describe('How much of the question is kept: all; with markers in place of parts; or nothing.'),
     filters: anyObject.describe('The filter, under the names of `POST /memory/query`.'),
     k: count,
     options: retrievalReply.describe('All options of retrieval, defaults included.'),
@@ -110,7 +120,7 @@ export const recallReply = z
         best_relevance: z.number(),
         best_fused: z.number(),
         confidence: unit,
-        scope: count.describe('Number of memories that were searched, about.'),
+        scope: count.describe('Approximate number of memories that the query searched.'),
       })
       .describe('What the scores of all candidates rest on.'),
     model: z
@@ -161,8 +171,10 @@ export type RecalledItem = Wire<typeof candidate>;
 /** Schema of the query string of `GET /recalls`, which lists answers that were given, the newest first. */
 export const recallListQuery = z.strictObject({
   user_id: id.optional().describe('Only answers to questions about this user; all by default.'),
-  memory_id: givenId.optional().describe('Only answers that returned this memory, or nearly did.'),
-  limit: digits(1, 100).default(20).describe('Most recalls on the page.'),
+  memory_id: givenId
+    .optional()
+    .describe('Only answers that returned this memory, or that log it among the best candidates left out.'),
+  limit: digits(1, 100).default(20).describe('Most answers on the page.'),
   before: z
     .string(expected('one value'))
     .regex(/^\d{1,15}$/, 'expected the `next` of a page')
@@ -223,8 +235,8 @@ export const replaySchema = z
       state: choice(['then', 'now'])
         .default('then')
         .describe(
-          '`then` scores what was kept, by the weights of then unless the request changes them; `now` asks the ' +
-            'memories and the model of today.',
+          '`then` scores the candidates that the log keeps, by the weights of the first answer unless the request ' +
+            'changes them; `now` asks the memories and the model of today.',
         ),
       query: query.nullish().describe('Another question; only with `now`.'),
       ...changeable,
@@ -273,14 +285,17 @@ export const replayReply = z
   .strictObject({
     recall_id: uuid,
     state: z.enum(['then', 'now']),
-    asked_at: timestamp.describe('Time of the recall.'),
+    asked_at: timestamp.describe('Time of the first answer, Unix milliseconds.'),
     at: timestamp.describe('Time as of which the matches are.'),
     query: question,
     matches: z.array(match).describe('Best first, as `POST /memory/query` gives them.'),
     missing,
     not_kept: z
       .array(z.string())
-      .describe('Fields that the answer of then had and the log does not keep; `version` if one was guessed by time.'),
+      .describe(
+        'Fields of the first answer that the log does not keep; `version` if that of a memory was guessed from ' +
+          'its time.',
+      ),
     moved: z.array(moved).describe('Matches of both answers whose rank, or score by 0.001 or more, differs.'),
     gone: z.array(changed).describe('Matches of the recall that this answer does not have.'),
     new: z.array(changed).describe('Matches of this answer that the recall did not have.'),
@@ -317,7 +332,7 @@ export type ReplayReplyItem = Wire<typeof replayReply>;
 export const feedbackSchema = z
   .strictObject(
     {
-      verdict: choice(FEEDBACK_VERDICTS).describe('What the memories were for the caller.'),
+      verdict: choice(FEEDBACK_VERDICTS).describe('What the memories were to the caller: used, useless, or wrong.'),
       memory_ids: z
         .array(givenId, expected('a list of ids'))
         .min(1, 'must not be empty')

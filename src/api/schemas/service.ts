@@ -58,7 +58,7 @@ const readiness = {
     .strictObject({
       waiting: count.describe('Jobs that wait for a worker or for another attempt.'),
       active: count,
-      oldest_age_ms: count.nullable().describe('Age of the oldest unfinished job.'),
+      oldest_age_ms: count.nullable().describe('Age of the oldest unfinished job, ms; null if there is none.'),
     })
     .exactOptional()
     .describe('Jobs of the default tenant; left out if its file cannot be read.'),
@@ -116,8 +116,8 @@ export const statsReply = z.strictObject({
   vectors: count,
   waypoints: count,
   jobs: jobCounts,
-  database_bytes: count.describe('Size of the database file.'),
-  wal_bytes: count.describe('Size of the write-ahead log, which is moved into the file from time to time.'),
+  database_bytes: count.describe('Size of the database file in bytes.'),
+  wal_bytes: count.describe('Size in bytes of the write-ahead log, which is moved into the file from time to time.'),
   embedding: z.strictObject({
     live: embeddingModel.nullable(),
     configured: embeddingModel.nullable(),

@@ -88,7 +88,9 @@ const answer = z.strictObject({
   document_id: z.string().nullable().describe('Document of which the memory is a part; null for none.'),
   score: unit
     .nullable()
-    .describe('Score of the memory, as the best hit of a query has it; null where it only supersedes an answer.'),
+    .describe(
+      'Score that the memory has as the best match of the query; null if it answers only by superseding an answer.',
+    ),
   supersedes: z.string().nullable().describe('Id of the answer that it supersedes; null for none.'),
   at: timestamp,
 });

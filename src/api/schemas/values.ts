@@ -228,7 +228,7 @@ export const decimal = (most: number) =>
  */
 export const page = {
   l: digits(1, LIMITS.page, '; page with u, the offset').default(100).describe('Most items on the page.'),
-  u: digits(0, LIMITS.offset).default(0).describe('Items to skip, counted from the newest.'),
+  u: digits(0, LIMITS.offset).default(0).describe('Items to skip, from the beginning of the list.'),
 };
 /** Schema of the query string of `GET /receipts/:id`, `GET /standing/:id/answers` and others. */
 export const pageQuery = z.strictObject(page);

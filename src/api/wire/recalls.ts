@@ -81,7 +81,10 @@ function candidateItem(kept: KeptCandidate): RecalledItem {
   };
 }
 
-/** Translates a filter into the fields of a query's `filters`; conditions that are not set are left out. */
+/**
+ * Translates a filter into the fields of a query's `filters`. Conditions that are not set are left out, and so are the
+ * conditions on a namespace and on the value of items.
+ */
 function filterItem(filter: MemoryFilter): object {
   const { eventFrom, eventTo, createdFrom, createdTo } = filter;
   const range = (from: number | undefined, to: number | undefined) =>

@@ -12,8 +12,9 @@ export interface ConsolidateOptions extends ConnectionOptions {
 const WAIT_MS = 60_000;
 
 /**
- * Runs `cairn consolidate`: gathers memories that say nearly the same into one memory each, waits up to a minute, and
- * prints the gathered memories. With `dryRun` it changes nothing and prints what it would gather.
+ * Runs `cairn consolidate`: gathers groups of memories that say nearly the same, each into one memory, waits up to a
+ * minute, and prints how many memories were gathered into how many. With `dryRun` it changes nothing and prints the
+ * texts that it would make.
  * @throws CliError if the job has failed
  */
 export async function consolidate({ user, dryRun, again, json, ...options }: ConsolidateOptions): Promise<void> {

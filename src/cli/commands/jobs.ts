@@ -11,7 +11,7 @@ export interface JobsReply {
   readonly total: number;
   /** Number of jobs in each state, even if one state is requested. */
   readonly counts: JobCounts;
-  /** Number of unfinished jobs for each step (kind of background work). */
+  /** Numbers of unfinished jobs for each step (kind of background work), by state, and the age of the oldest job. */
   readonly backlog: readonly BacklogItem[];
 }
 
@@ -74,8 +74,8 @@ const RETRIED_AT_ONCE = 8;
 const PAGE = 1_000;
 
 /**
- * Retries all jobs in a state, and prints how many could not be retried, because their memory has another unfinished
- * job or was erased.
+ * Retries all jobs in a state, and prints how many could not be retried, because they are in another state by now, or
+ * their memory has a newer job or was erased.
  */
 async function retryAll(client: Client, state: JobState): Promise<void> {
   // All jobs are listed first: a job that ends in the same state again must not be retried twice.

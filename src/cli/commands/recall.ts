@@ -7,8 +7,8 @@ import { bold, counted, cut, dim, green, print, table, widthOfTerminal, yellow }
 
 export interface RecallOptions extends ConnectionOptions {
   /**
-   * Repeats the query of the recall: with `then` (or `true`) on the memories as they were at its time, with `now` on
-   * the present memories. If it is undefined, the recall is only printed.
+   * Repeats the query of the recall (an answered query): with `then` (or `true`) on the candidates that its log entry
+   * keeps, with `now` on the present memories. If it is undefined, the recall is only printed.
    */
   readonly replay?: 'then' | 'now' | true;
   /** Verdict on the memories named in `memory`. */

@@ -309,44 +309,44 @@ export type AcceptedMemory = {
   readonly warnings?: readonly string[];
 };
 export type ActivityMinute = {
-  /** End of the minute. */
+  /** End of the minute, Unix milliseconds. */
   readonly at: Timestamp;
   /** Length of the minute in ms; the latest one is shorter. */
   readonly ms: number;
   readonly requests: {
     readonly add: {
       readonly count: number;
-      /** Mean time; null without any. */
+      /** Mean time of a request, ms; null if there was none. */
       readonly mean_ms: number | null;
     };
     readonly query: {
       readonly count: number;
-      /** Mean time; null without any. */
+      /** Mean time of a request, ms; null if there was none. */
       readonly mean_ms: number | null;
     };
     readonly documents: {
       readonly count: number;
-      /** Mean time; null without any. */
+      /** Mean time of a request, ms; null if there was none. */
       readonly mean_ms: number | null;
     };
     readonly read: {
       readonly count: number;
-      /** Mean time; null without any. */
+      /** Mean time of a request, ms; null if there was none. */
       readonly mean_ms: number | null;
     };
     readonly write: {
       readonly count: number;
-      /** Mean time; null without any. */
+      /** Mean time of a request, ms; null if there was none. */
       readonly mean_ms: number | null;
     };
   };
-  /** Time within which half of the queries were answered. */
+  /** Time within which half of the queries were answered, ms; null without queries. */
   readonly query_p50_ms: number | null;
-  /** Time within which 95 of 100 queries were answered. */
+  /** Time within which 95 of 100 queries were answered, ms; null without queries. */
   readonly query_p95_ms: number | null;
   readonly jobs_done: number;
   readonly jobs_dead: number;
-  /** Tokens of calls of providers. */
+  /** Tokens of the calls of embedding providers and language models. */
   readonly tokens: number;
   readonly cost_usd: number;
 };
@@ -540,7 +540,7 @@ export type Consolidation = {
 export type Cut = {
   /** The `cut` that the request or the defaults ask for. */
   readonly mode: 'relative' | 'exact';
-  /** Number of candidates above `min_score` that it left out. */
+  /** Number of candidates that it left out although their score reaches `min_score`. */
   readonly left_out: number;
 };
 /** Rows that were removed. */
@@ -561,7 +561,7 @@ export type Deleted = {
   /** Memories that were erased. */
   readonly deleted: number;
   readonly removed: DeleteReceipt;
-  /** Name of the receipt and, behind a dot, the salt of its hashes, which is told this once. */
+  /** Id of the receipt (`GET /erasures/{id}`) and, behind a dot, the salt of its hashes, told this once. */
   readonly erasure?: string;
   /** Only of a delete by filter: items of session logs that were erased. */
   readonly log_items?: number;
@@ -631,7 +631,7 @@ export type Document = {
     readonly linked: number;
     /** Chunks whose job has given up; queries find them by their words. */
     readonly failed: number;
-    /** Duration of each stage that has ended, in milliseconds. */
+    /** Duration of each stage of the work that has ended, by its name, in milliseconds. */
     readonly stages: Readonly<Record<string, number>>;
   };
   /** Numbers of chunks that are new, were kept and were removed; null until queries can find the document. */
@@ -935,26 +935,26 @@ export type Episode = {
 };
 export type Erasure = {
   readonly id: string;
-  /** What the delete was about. */
+  /** What was deleted: one memory, memories by a filter, a document, an item or a namespace. */
   readonly kind: 'memory' | 'memories' | 'document' | 'item' | 'namespace';
-  /** Public id of the key that asked for it; null for none. */
+  /** Public id of the key that asked for it; null without a key. */
   readonly key: string | null;
   readonly begun_at: Timestamp;
-  /** Null for a delete that has not come to its end. */
+  /** Null while the delete runs, and if it was interrupted and not repeated. */
   readonly closed_at: Timestamp | null;
-  /** Names of the conditions of a delete by filter. */
+  /** Names of the conditions of a delete by filter; empty for another delete. */
   readonly by: readonly string[];
-  /** What was erased, by kind. */
+  /** Number of erased things by kind; empty while the delete runs. */
   readonly counts: Readonly<Record<string, number>>;
-  /** Where traces were looked for and erased. */
+  /** Places from which the memories were removed, such as `word index`; empty while the delete runs. */
   readonly searched: readonly string[];
-  /** Hashes of words that the receipt holds. */
+  /** Number of hashes of words that the receipt holds, at most 1,024. */
   readonly words: number;
-  /** Hashes of phrases of four words that the receipt holds. */
+  /** Number of hashes of phrases of four words that the receipt holds, at most 1,024. */
   readonly phrases: number;
   /** Place in the chain of receipts, from 1; null while the delete runs. */
   readonly chain_no: number | null;
-  /** SHA-256 over the hash of the receipt before it and this one. */
+  /** SHA-256, 64 hex digits, over the hash of the receipt before it and this receipt; null while the delete runs. */
   readonly hash: string | null;
 };
 export type EvalRun = {
@@ -963,7 +963,7 @@ export type EvalRun = {
   readonly version: string;
   /** The embedding models whose vectors were searched; `none` for words alone. */
   readonly model: string;
-  /** Hash of the settings that queries read. */
+  /** Hash of the settings that queries read, 16 hex digits, to see whether two runs had the same. */
   readonly settings: string;
   /** What differs from the run before. */
   readonly changed: readonly ('version' | 'model' | 'settings' | 'items')[];
@@ -977,7 +977,7 @@ export type EvalRun = {
   readonly rightly_empty: number | null;
   /** Items that had a forbidden hit. */
   readonly forbidden: number;
-  /** Time that 95 of 100 queries took at most, ms. */
+  /** Time within which 95 of 100 queries were answered, ms. */
   readonly p95_ms: number;
 };
 export type ExplainQuery = {
@@ -1101,7 +1101,7 @@ export type ExplainQuery = {
 };
 export type Explanation = {
   readonly memory_id: string;
-  /** Whether the query returned the memory, or the stage that left it out. */
+  /** `returned`, or why the query left the memory out. */
   readonly outcome:
     | 'returned'
     | 'filtered'
@@ -1122,9 +1122,9 @@ export type Explanation = {
   readonly raw_score: number | null;
   /** Fields of the request that the memory does not match; `status` or `validity` if it is hidden by default. */
   readonly failed_filters: readonly string[];
-  /** The last memory of its chain of successors, which replaced it. */
+  /** Id of the memory that was a candidate in its place, as it supersedes this one; null if none was. */
   readonly superseded_by: string | null;
-  /** The query's terms that stand in the memory itself, only in the text before it, and in neither. */
+  /** The query's terms that stand in the memory itself, only in the two memories just before it in its session, and in neither. */
   readonly terms: {
     readonly matched: readonly string[];
     readonly in_context: readonly string[];
@@ -1199,7 +1199,7 @@ export type FederatedMatch = {
   readonly primary_sector: 'episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective';
   readonly created_at: Timestamp;
   readonly event_time: Timestamp;
-  /** Score that is comparable between queries; `min_score` applies to it. */
+  /** Calibrated score, higher is better, comparable between queries; `min_score` applies to it. */
   readonly score: number;
 };
 export type FederatedQuery = {
@@ -1233,13 +1233,13 @@ export type FederationMember = {
   readonly outcome: 'answered' | 'timeout' | 'unreachable' | 'refused' | 'invalid' | 'failed';
   /** Why there is no answer; null for an answer. */
   readonly detail: string | null;
-  /** Matches that it answered with, of which those that are among the best are returned. */
+  /** Number of matches that it answered with; only those among the best `k` of all members are returned. */
   readonly matches: number;
   /** Whether its answer may be worse than it should, or is missing. */
   readonly degraded: boolean;
-  /** Id of its answer, as its own recall log knows it; null without one. */
+  /** Id of its answer in its own recall log (`GET /recalls/{id}` there); null without an answer. */
   readonly recall_id: string | null;
-  /** Time until it answered. */
+  /** Time until it answered or failed, ms. */
   readonly ms: number;
 };
 export type FederationServer = {
@@ -1279,11 +1279,11 @@ export type FeedEvent = {
   readonly standing_id?: string;
 };
 export type FeedbackMeasure = {
-  /** Share of pairs of a used and a useless or wrong match that are in the right order. */
+  /** Share of the pairs of a used match and a useless or wrong one in which the used match ranks higher. */
   readonly order: number;
-  /** Share of the used matches above the floor. */
+  /** Share of the used matches whose score reaches `min_score`. */
   readonly wanted: number;
-  /** Share of the useless and wrong matches above the floor. */
+  /** Share of the useless and wrong matches whose score reaches `min_score`. */
   readonly unwanted: number;
 };
 /** Fields are joined by AND, the values of one list by OR. */
@@ -1452,13 +1452,13 @@ export type FinishedMemory = {
   readonly warnings?: readonly string[];
 };
 export type Floor = {
-  /** The lowest score that was allowed, by the request or by default. */
+  /** The lowest score, 0 to 1, that the request or the defaults ask for. */
   readonly min_score: number;
-  /** Whether memories with a lower score were left out. */
+  /** Whether it was applied; if not, matches may have lower scores. */
   readonly acted: boolean;
-  /** Why a default floor was not applied: of several sentences, it is not known which one asks. */
+  /** Why a default `min_score` was not applied: of several sentences, it is not known which one asks. */
   readonly reason?: 'asking_sentence_unknown';
-  /** Number of candidates with a lower score. */
+  /** Number of candidates with a lower score. Some may be matches all the same, as a strong link led to them. */
   readonly below: number;
   /** The best score among them; null if there were none. */
   readonly best_below: number | null;
@@ -1502,7 +1502,7 @@ export type Graph = {
     readonly dst: string;
     readonly relation: string;
   }[];
-  /** Whether a bound left something out. */
+  /** Whether `limit`, or another bound on what is read, left something out. */
   readonly truncated: boolean;
 };
 export type HeldSpan = {
@@ -1510,9 +1510,9 @@ export type HeldSpan = {
   readonly chunk: number;
   /** Start in the extracted text, in UTF-16 code units. */
   readonly start_offset: number;
-  /** First character that no earlier chunk holds; what lies before it is repeated. */
+  /** Offset of the first character that no earlier chunk holds; the characters before it overlap the chunk before. */
   readonly own_offset: number;
-  /** End in the extracted text, excluded. */
+  /** End in the extracted text, in UTF-16 code units, excluded. */
   readonly end_offset: number;
   /** Whether the memory is one of the reading before, with the same title and text. */
   readonly kept: boolean;
@@ -1521,19 +1521,19 @@ export type HeldSpan = {
 };
 /** Why a query returned a match. Ranks count from 1; a stage that did not find the memory is null. */
 export type HitExplanation = {
-  /** Result of the search by words. `coverage` is about 1 if the memory has all words of the query. */
+  /** Rank and BM25 score (no upper bound) in the search by words; null if it did not find the memory. `coverage` is the share of the query’s words that the memory has, 0 to about 1, in which rare words count more. */
   readonly lexical: {
     readonly rank: number;
     readonly bm25: number;
     readonly coverage: number;
   } | null;
-  /** Result of the search by vectors: rank, cosine, and the number of the matching part of a long text. */
+  /** Rank and cosine in the search by vectors, and the number, from 0, of the nearest window (a part of at most 512 tokens of the text); null if it did not find the memory. */
   readonly dense: {
     readonly rank: number;
     readonly similarity: number;
     readonly window: number;
   } | null;
-  /** Result of both searches together; null for a memory that was found only over links. */
+  /** Rank and score in both searches together; null if neither found the memory, so that only links or related names led to it. */
   readonly fused: {
     readonly rank: number;
     readonly score: number;
@@ -1560,7 +1560,7 @@ export type HitExplanation = {
   readonly profile: 'composite' | 'activation' | 'retention' | 'fusion';
   /** Values that the formula of the profile uses. */
   readonly features: {
-    /** How well words and vector match, relative to the best match. */
+    /** Relevance by words and vector: as a share of the best candidate’s relevance, or with `similarity: absolute` as it is. */
     readonly similarity: number;
     /** Share of the best fused score, or the activation that came over links if that is higher. */
     readonly activation: number;
@@ -1587,18 +1587,19 @@ export type HitExplanation = {
   >;
   /** Factors that later stages applied to the raw score. */
   readonly adjustments: readonly {
+    /** `contradicted`: a stronger candidate contradicts the memory; `superseded`: it replaces an older memory that matched; `status`: it is not active; `consolidated`: a memory gathered from it is a candidate, too; `rerank`: the built-in reranker read its text; `session`: other memories of its session match; `model`: a language model ordered the candidates. */
     readonly by: 'contradicted' | 'superseded' | 'status' | 'consolidated' | 'rerank' | 'session' | 'model';
     readonly factor: number;
-    /** The memory that caused the adjustment. */
+    /** The memory that contradicts this one, that it replaces, or that was gathered from it; absent for other reasons. */
     readonly because?: string;
-    /** A language model found the contradiction; no client stated it. */
+    /** The contradiction was found by the form of the texts or by a language model; no client stated it. */
     readonly automatic?: true;
   }[];
-  /** Measurements of the built-in reranker, each in 0..1; null if it did not run. */
+  /** Measurements of the built-in reranker, each in 0..1; null if it did not read this memory. */
   readonly rerank: Readonly<Record<string, number>> | null;
-  /** How certain it is that the query is about these memories at all; the same for all matches. */
+  /** How certain it is that the stored memories are about the query at all; the same for all matches. */
   readonly confidence: number;
-  /** The query's terms that stand in the memory or in the text before it. */
+  /** The query's terms that stand in the memory or in the two memories just before it in its session. */
   readonly terms: readonly string[];
 };
 export type ImportResult =
@@ -1700,7 +1701,7 @@ export type IngestedDocument = {
     readonly linked: number;
     /** Chunks whose job has given up; queries find them by their words. */
     readonly failed: number;
-    /** Duration of each stage that has ended, in milliseconds. */
+    /** Duration of each stage of the work that has ended, by its name, in milliseconds. */
     readonly stages: Readonly<Record<string, number>>;
   };
   /** Numbers of chunks that are new, were kept and were removed; null until queries can find the document. */
@@ -1784,9 +1785,9 @@ export type Item = {
   readonly state: 'queued' | 'ready' | 'failed';
   /** `superseded`: another memory replaces it; `contradicted`: a memory that contradicts it was named the winner. */
   readonly status: 'active' | 'superseded' | 'contradicted' | 'archived';
-  /** Salience at the time of reading; it decays by `decay_lambda` a day. */
+  /** How present it is at the time of reading; falls with `e^(−decay_lambda · days)`. */
   readonly salience: number;
-  /** Strength at the time of reading; it decays by 0.01 a day. */
+  /** How well established it is at the time of reading; falls with `e^(−0.01 · days)`. */
   readonly strength: number;
   readonly decay_lambda: number;
   readonly confidence: number;
@@ -1837,7 +1838,7 @@ export type ItemList = {
 export type Job = {
   readonly id: string;
   readonly kind: 'memory' | 'document' | 'reembed' | 'contradictions' | 'reflection' | 'consolidation';
-  /** The memory of the job; null if the memory was deleted, and for the job of a document. */
+  /** The memory that the job works on; null if it works on none, as the job of a document, or if it was erased. */
   readonly memory_id: string | null;
   /** The document that the job reads, or that its memory belongs to. */
   readonly document_id: string | null;
@@ -1845,13 +1846,15 @@ export type Job = {
   readonly step: 'ingest' | 'settle' | 'encode' | 'link' | 'reason' | 'done';
   /** A `failed` job waits for its next attempt at `run_at`; a `dead` job has given up. */
   readonly state: 'queued' | 'active' | 'failed' | 'done' | 'dead' | 'cancelled';
-  /** 0 for interactive work, higher for bulk work. */
+  /** 0 for interactive work, which comes first; 1 for bulk work. */
   readonly priority: number;
-  /** Failures of the current step. */
+  /** Failed attempts at the current step. */
   readonly attempts: number;
+  /** Times that a worker died while it ran this job alone; after three the job is dead. */
   readonly crashes: number;
+  /** Earliest time of the next attempt, Unix milliseconds; no meaning for an ended job. */
   readonly run_at: Timestamp;
-  /** What the last attempt failed for. A `queued` job with `rate_limited` waits for its tenant's share. */
+  /** Why the last attempt failed; null if none did. A `queued` job with `rate_limited` waits for its tenant's share. */
   readonly error: Failure | null;
   readonly created_at: Timestamp;
   readonly updated_at: Timestamp;
@@ -1882,7 +1885,7 @@ export type Key = {
   readonly created_at: Timestamp;
   /** Unix milliseconds from which the key is refused; null for never. */
   readonly expires_at: Timestamp | null;
-  /** Unix milliseconds of the last use, up to a minute late; or null. */
+  /** Unix milliseconds of the last use, up to a minute late; null if it was never used. */
   readonly last_used_at: Timestamp | null;
   /** Unix milliseconds at which the key was revoked; null if it was not. */
   readonly revoked_at: Timestamp | null;
@@ -1890,20 +1893,20 @@ export type Key = {
 export type Learned = {
   readonly id: string;
   readonly at: Timestamp;
-  /** Only `accepted` ones act, by the defaults that the acceptance set. */
+  /** `proposed`: nothing is changed yet; `accepted`: these are the defaults of queries; `reverted`: the defaults from before the acceptance are back. */
   readonly state: 'proposed' | 'accepted' | 'reverted';
   readonly profile: 'composite' | 'activation' | 'retention' | 'fusion';
-  /** What was set when they were learned. */
+  /** Options in force when these were learned. */
   readonly before: {
     readonly weights: Readonly<Record<string, number>>;
-    /** Share of the vectors against words; null for the embedder's own. */
+    /** Share of vectors against words; null for the embedder's own value. */
     readonly vector_weight: number | null;
     readonly min_score: number;
   };
-  /** What is proposed. */
+  /** Options that are proposed. */
   readonly after: {
     readonly weights: Readonly<Record<string, number>>;
-    /** Share of the vectors against words; null for the embedder's own. */
+    /** Share of vectors against words; null for the embedder's own value. */
     readonly vector_weight: number | null;
     readonly min_score: number;
   };
@@ -1998,7 +2001,7 @@ export type Link = {
     'waypoint' | 'mentions' | 'supports' | 'contradicts' | 'depends_on' | 'same_as' | 'supersedes' | 'derived_from';
   /** `out` if the link begins at the memory of the request. */
   readonly direction: 'out' | 'in';
-  /** Measured similarity of the two memories; null for a stated link. */
+  /** Measured cosine of the two memories; null for a stated link. */
   readonly similarity: number | null;
   readonly weight: number;
   /** Whether Cairn made the link, rather than a client. */
@@ -2075,9 +2078,9 @@ export type Match = {
   readonly state: 'queued' | 'ready' | 'failed';
   /** `superseded`: another memory replaces it; `contradicted`: a memory that contradicts it was named the winner. */
   readonly status: 'active' | 'superseded' | 'contradicted' | 'archived';
-  /** Salience at the time of reading; it decays by `decay_lambda` a day. */
+  /** How present it is at the time of reading; falls with `e^(−decay_lambda · days)`. */
   readonly salience: number;
-  /** Strength at the time of reading; it decays by 0.01 a day. */
+  /** How well established it is at the time of reading; falls with `e^(−0.01 · days)`. */
   readonly strength: number;
   readonly decay_lambda: number;
   readonly confidence: number;
@@ -2100,7 +2103,7 @@ export type Match = {
   readonly written_by: string | null;
   /** Starts at 1 and rises by one with each change; also sent as the `etag`. */
   readonly version: number;
-  /** Score that is comparable between queries; `min_score` applies to it. */
+  /** Calibrated score, higher is better, comparable between queries; `min_score` applies to it. */
   readonly score: number;
   /** Score of the profile times the adjustments; may exceed 1. Matches are sorted by it. */
   readonly raw_score: number;
@@ -2135,7 +2138,7 @@ export type Matches = {
   readonly degraded_reasons?: readonly ('vectors' | 'work_budget' | 'deadline')[];
   /** Id of this answer, under which `/recalls/{id}` keeps it for a while. */
   readonly recall_id: string;
-  /** Only if the floor left something out or was not applied. */
+  /** Only if candidates scored below `min_score`, or it was not applied. */
   readonly floor?: Floor;
   /** Only if `cut` left something out. */
   readonly cut?: Cut;
@@ -2163,7 +2166,7 @@ export type MatchesAsText = {
   readonly degraded_reasons?: readonly ('vectors' | 'work_budget' | 'deadline')[];
   /** Id of this answer, under which `/recalls/{id}` keeps it for a while. */
   readonly recall_id: string;
-  /** Only if the floor left something out or was not applied. */
+  /** Only if candidates scored below `min_score`, or it was not applied. */
   readonly floor?: Floor;
   /** Only if `cut` left something out. */
   readonly cut?: Cut;
@@ -2199,9 +2202,9 @@ export type Memory = {
   readonly state: 'queued' | 'ready' | 'failed';
   /** `superseded`: another memory replaces it; `contradicted`: a memory that contradicts it was named the winner. */
   readonly status: 'active' | 'superseded' | 'contradicted' | 'archived';
-  /** Salience at the time of reading; it decays by `decay_lambda` a day. */
+  /** How present it is at the time of reading; falls with `e^(−decay_lambda · days)`. */
   readonly salience: number;
-  /** Strength at the time of reading; it decays by 0.01 a day. */
+  /** How well established it is at the time of reading; falls with `e^(−0.01 · days)`. */
   readonly strength: number;
   readonly decay_lambda: number;
   readonly confidence: number;
@@ -2458,7 +2461,7 @@ export type NewPage = {
     | undefined;
 };
 export type NewRecallFeedback = {
-  /** What the memories were for the caller. */
+  /** What the memories were to the caller: used, useless, or wrong. */
   readonly verdict: 'used' | 'useless' | 'wrong';
   /** Matches of the recall. */
   readonly memory_ids: readonly string[];
@@ -2467,7 +2470,7 @@ export type Omission = {
   /** `running_head`: repeated heads, feet and page numbers; `boilerplate`: what a web page has around its article; `hidden_text`: text that markup hides; `front_matter`: became metadata; `control_characters`; `redacted`: markers of the privacy policy stand in its place; `no_text`: blanks alone. */
   readonly reason:
     'running_head' | 'boilerplate' | 'hidden_text' | 'front_matter' | 'control_characters' | 'redacted' | 'no_text';
-  /** Lines, parts, characters or values. */
+  /** Number of lines, parts, characters or values that were left out, as the reason says. */
   readonly count: number;
   /** In UTF-16 code units; without blanks for parts of web pages. */
   readonly characters: number;
@@ -2535,7 +2538,7 @@ export type ProposedContradiction = {
   readonly later: ProposedMemory;
   /** Whether the form of the texts says so, or a language model. */
   readonly by: 'form' | 'model';
-  /** Measured similarity of the two memories; null for a stated link. */
+  /** Measured cosine of the two memories; null for a stated link. */
   readonly similarity: number | null;
   /** When the contradiction was proposed. */
   readonly created_at: Timestamp;
@@ -2596,8 +2599,9 @@ export type ProviderCall = {
   readonly tokens: number;
   /** Tokens that a language model wrote. */
   readonly output_tokens: number;
+  /** Duration of the call, ms. */
   readonly ms: number;
-  /** Cost by the prices in `OM_PRICES`. */
+  /** Cost in US dollars, by the prices in `OM_PRICES`. */
   readonly cost_usd: number;
   /** Why the call failed; null if it completed. */
   readonly error: Failure | null;
@@ -2616,7 +2620,7 @@ export type ProviderUsage = {
   readonly tokens: number;
   /** Tokens that a language model wrote. */
   readonly output_tokens: number;
-  /** Cost by the prices in `OM_PRICES`. */
+  /** Cost in US dollars, by the prices in `OM_PRICES`. */
   readonly cost_usd: number;
   /** Texts whose vector was found in the cache. */
   readonly cached_texts: number;
@@ -2749,7 +2753,7 @@ export type Readiness = {
     /** Jobs that wait for a worker or for another attempt. */
     readonly waiting: number;
     readonly active: number;
-    /** Age of the oldest unfinished job. */
+    /** Age of the oldest unfinished job, ms; null if there is none. */
     readonly oldest_age_ms: number | null;
   };
   readonly queues?:
@@ -2774,9 +2778,9 @@ export type Recall = {
   readonly recall_id: string;
   /** Time of the query. */
   readonly at: Timestamp;
-  /** The question as the privacy policy lets it be kept and shown; null if it does not. */
+  /** The question, with markers in place of what the privacy policy redacts; null if the policy refuses to keep it. */
   readonly query: string | null;
-  /** How much of the question the policy lets be shown. */
+  /** How much of the question is kept: all; with markers in place of parts; or nothing. */
   readonly query_kept: 'whole' | 'redacted' | 'withheld';
   /** The filter, under the names of `POST /memory/query`. */
   readonly filters: {
@@ -2794,7 +2798,7 @@ export type Recall = {
     readonly best_relevance: number;
     readonly best_fused: number;
     readonly confidence: number;
-    /** Number of memories that were searched, about. */
+    /** Approximate number of memories that the query searched. */
     readonly scope: number;
   };
   /** The embedding model whose vectors took part; null for words alone. */
@@ -2830,7 +2834,7 @@ export type Recall = {
       >
     >
   >;
-  /** Matches of then that were erased since, or that the key may no longer see. */
+  /** Ids of matches of the logged answer that were erased since, or that the key may no longer see. */
   readonly missing: readonly string[];
   /** Whether the answer may be worse than it should; `degraded_reasons` says why. */
   readonly degraded: boolean;
@@ -2848,7 +2852,7 @@ export type RecallFeedback = {
 export type RecallSummary = {
   readonly recall_id: string;
   readonly at: Timestamp;
-  /** The question as the privacy policy lets it be kept and shown; null if it does not. */
+  /** The question, with markers in place of what the privacy policy redacts; null if the policy refuses to keep it. */
   readonly query: string | null;
   /** Users that the question was about; empty for all. */
   readonly user_ids: readonly string[];
@@ -2860,7 +2864,7 @@ export type RecallSummary = {
 };
 export type RecalledMemory = {
   readonly id: string;
-  /** `returned`, or the stage that left it out. */
+  /** `returned` for a match; for another candidate, why it was left out. */
   readonly outcome:
     | 'returned'
     | 'filtered'
@@ -2881,7 +2885,7 @@ export type RecalledMemory = {
   readonly raw_score: number;
   /** Values that the formula of the profile uses. */
   readonly features: {
-    /** How well words and vector match, relative to the best match. */
+    /** Relevance by words and vector: as a share of the best candidate’s relevance, or with `similarity: absolute` as it is. */
     readonly similarity: number;
     /** Share of the best fused score, or the activation that came over links if that is higher. */
     readonly activation: number;
@@ -2900,26 +2904,27 @@ export type RecalledMemory = {
   };
   /** Factors on the raw score, in order. */
   readonly adjustments: readonly {
+    /** `contradicted`: a stronger candidate contradicts the memory; `superseded`: it replaces an older memory that matched; `status`: it is not active; `consolidated`: a memory gathered from it is a candidate, too; `rerank`: the built-in reranker read its text; `session`: other memories of its session match; `model`: a language model ordered the candidates. */
     readonly by: 'contradicted' | 'superseded' | 'status' | 'consolidated' | 'rerank' | 'session' | 'model';
     readonly factor: number;
-    /** The memory that caused the adjustment. */
+    /** The memory that contradicts this one, that it replaces, or that was gathered from it; absent for other reasons. */
     readonly because?: string;
-    /** A language model found the contradiction; no client stated it. */
+    /** The contradiction was found by the form of the texts or by a language model; no client stated it. */
     readonly automatic?: true;
   }[];
-  /** Result of the search by words. `coverage` is about 1 if the memory has all words of the query. */
+  /** Rank and BM25 score (no upper bound) in the search by words; null if it did not find the memory. `coverage` is the share of the query’s words that the memory has, 0 to about 1, in which rare words count more. */
   readonly lexical: {
     readonly rank: number;
     readonly bm25: number;
     readonly coverage: number;
   } | null;
-  /** Result of the search by vectors: rank, cosine, and the number of the matching part of a long text. */
+  /** Rank and cosine in the search by vectors, and the number, from 0, of the nearest window (a part of at most 512 tokens of the text); null if it did not find the memory. */
   readonly dense: {
     readonly rank: number;
     readonly similarity: number;
     readonly window: number;
   } | null;
-  /** Result of both searches together; null for a memory that was found only over links. */
+  /** Rank and score in both searches together; null if neither found the memory, so that only links or related names led to it. */
   readonly fused: {
     readonly rank: number;
     readonly score: number;
@@ -2942,11 +2947,11 @@ export type RecalledMemory = {
     readonly hops: number;
     readonly activation: number;
   } | null;
-  /** Measurements of the built-in reranker, each in 0..1; null if it did not run. */
+  /** Measurements of the built-in reranker, each in 0..1; null if it did not read this memory. */
   readonly rerank: Readonly<Record<string, number>> | null;
-  /** Fit to the question by the text alone: `coverage` of its words, `cosine`, and the like. */
+  /** Fit of the text to the question, by name of the measure, such as `coverage` of its words and `cosine`; null for a measure that does not apply. */
   readonly fit: Readonly<Record<string, number | null>>;
-  /** Share of the question's words that the text holds; null if it was not read. */
+  /** Share of the question's words that the text holds, 0 to 1; null if the text was not read. */
   readonly held: number | null;
   /** Whether the text was read and has nothing to do with the question. */
   readonly unrelated: boolean;
@@ -2983,7 +2988,7 @@ export type RejectedLine = {
   readonly line: number;
 };
 export type Replay = {
-  /** `then` scores what was kept, by the weights of then unless the request changes them; `now` asks the memories and the model of today. */
+  /** `then` scores the candidates that the log keeps, by the weights of the first answer unless the request changes them; `now` asks the memories and the model of today. */
   readonly state?: 'then' | 'now' | undefined;
   /** Another question; only with `now`. */
   readonly query?: string | null | undefined;
@@ -3100,17 +3105,17 @@ export type Replay = {
 export type ReplayReply = {
   readonly recall_id: string;
   readonly state: 'then' | 'now';
-  /** Time of the recall. */
+  /** Time of the first answer, Unix milliseconds. */
   readonly asked_at: Timestamp;
   /** Time as of which the matches are. */
   readonly at: Timestamp;
-  /** The question as the privacy policy lets it be kept and shown; null if it does not. */
+  /** The question, with markers in place of what the privacy policy redacts; null if the policy refuses to keep it. */
   readonly query: string | null;
   /** Best first, as `POST /memory/query` gives them. */
   readonly matches: readonly Match[];
-  /** Matches of then that were erased since, or that the key may no longer see. */
+  /** Ids of matches of the logged answer that were erased since, or that the key may no longer see. */
   readonly missing: readonly string[];
-  /** Fields that the answer of then had and the log does not keep; `version` if one was guessed by time. */
+  /** Fields of the first answer that the log does not keep; `version` if that of a memory was guessed from its time. */
   readonly not_kept: readonly string[];
   /** Matches of both answers whose rank, or score by 0.001 or more, differs. */
   readonly moved: readonly MovedMatch[];
@@ -3287,9 +3292,9 @@ export type StoredMemory = {
   readonly state: 'queued' | 'ready' | 'failed';
   /** `superseded`: another memory replaces it; `contradicted`: a memory that contradicts it was named the winner. */
   readonly status: 'active' | 'superseded' | 'contradicted' | 'archived';
-  /** Salience at the time of reading; it decays by `decay_lambda` a day. */
+  /** How present it is at the time of reading; falls with `e^(−decay_lambda · days)`. */
   readonly salience: number;
-  /** Strength at the time of reading; it decays by 0.01 a day. */
+  /** How well established it is at the time of reading; falls with `e^(−0.01 · days)`. */
   readonly strength: number;
   readonly decay_lambda: number;
   readonly confidence: number;
@@ -3438,7 +3443,7 @@ export type GetBatchReceiptInput = {
   readonly id: string;
   /** Most items on the page. */
   readonly l?: number | undefined;
-  /** Items to skip, counted from the newest. */
+  /** Items to skip, from the beginning of the list. */
   readonly u?: number | undefined;
 };
 export type IngestDocumentInput = {
@@ -3458,7 +3463,7 @@ export type ListDocumentsInput = {
   readonly written_by?: string | undefined;
   /** Most items on the page. */
   readonly l?: number | undefined;
-  /** Items to skip, counted from the newest. */
+  /** Items to skip, from the beginning of the list. */
   readonly u?: number | undefined;
   /** Only documents of this user. */
   readonly user_id?: string | undefined;
@@ -3502,7 +3507,7 @@ export type ListChunksInput = {
   readonly id: string;
   /** Most items on the page. */
   readonly l?: number | undefined;
-  /** Items to skip, counted from the newest. */
+  /** Items to skip, from the beginning of the list. */
   readonly u?: number | undefined;
   /** The user who must be the owner; otherwise the reply is a 404, as if nothing had this id. */
   readonly user_id?: string | undefined;
@@ -3512,7 +3517,7 @@ export type GetDocumentReceiptInput = {
   readonly id: string;
   /** Most items on the page. */
   readonly l?: number | undefined;
-  /** Items to skip, counted from the newest. */
+  /** Items to skip, from the beginning of the list. */
   readonly u?: number | undefined;
   /** The user who must be the owner; otherwise the reply is a 404, as if nothing had this id. */
   readonly user_id?: string | undefined;
@@ -3558,9 +3563,9 @@ export type DiffMemoriesInput = {
 export type ListRecallsInput = {
   /** Only answers to questions about this user; all by default. */
   readonly user_id?: string | undefined;
-  /** Only answers that returned this memory, or nearly did. */
+  /** Only answers that returned this memory, or that log it among the best candidates left out. */
   readonly memory_id?: string | undefined;
-  /** Most recalls on the page. */
+  /** Most answers on the page. */
   readonly limit?: number | undefined;
   /** `next` of the page before. */
   readonly before?: number | undefined;
@@ -3583,7 +3588,7 @@ export type AddServerInput = {
   readonly name: string;
   /** Address of the server. Only https at public addresses, unless `OM_FEDERATION_ALLOW`. */
   readonly url: string;
-  /** Key that it is asked with; the role `read` is enough. It is stored in a sealed data folder only, and never shown. */
+  /** API key of that server, with which it is asked; the role `read` is enough. It is stored in a sealed data folder (`OM_ENCRYPTION_KEY_FILE`) only, and never shown. */
   readonly key?: string | undefined;
   /** Tenant that is asked there, of those of the key; its first if left out. */
   readonly tenant?: string | undefined;
@@ -3667,7 +3672,7 @@ export type PageMemoriesInput = MemoryList;
 export type ListMemoriesInput = {
   /** Most items on the page. */
   readonly l?: number | undefined;
-  /** Items to skip, counted from the newest. */
+  /** Items to skip, from the beginning of the list. */
   readonly u?: number | undefined;
   /** Only memories of this sector, primary or additional. */
   readonly sector?: 'episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective' | undefined;
@@ -3775,7 +3780,7 @@ export type ListMemoriesOfUserInput = {
   readonly id: string;
   /** Most items on the page. */
   readonly l?: number | undefined;
-  /** Items to skip, counted from the newest. */
+  /** Items to skip, from the beginning of the list. */
   readonly u?: number | undefined;
 };
 export type DeleteMemoriesOfUserInput = {
@@ -4111,7 +4116,7 @@ export type ImportDataInput = {
 export type ListEntitiesInput = {
   /** Most items on the page. */
   readonly l?: number | undefined;
-  /** Items to skip, counted from the newest. */
+  /** Items to skip, from the beginning of the list. */
   readonly u?: number | undefined;
   /** Beginning of the name, in any case. */
   readonly q?: string | undefined;
@@ -4213,7 +4218,7 @@ export type CreateStandingQueryInput = {
 export type ListStandingQueriesInput = {
   /** Most items on the page. */
   readonly l?: number | undefined;
-  /** Items to skip, counted from the newest. */
+  /** Items to skip, from the beginning of the list. */
   readonly u?: number | undefined;
   /** Only what belongs to this user. */
   readonly user_id?: string | undefined;
@@ -4231,7 +4236,7 @@ export type ListStandingAnswersInput = {
   readonly id: string;
   /** Most items on the page. */
   readonly l?: number | undefined;
-  /** Items to skip, counted from the newest. */
+  /** Items to skip, from the beginning of the list. */
   readonly u?: number | undefined;
 };
 export type CreateWebhookInput = {
@@ -4264,7 +4269,7 @@ export type CreateWebhookInput = {
 export type ListWebhooksInput = {
   /** Most items on the page. */
   readonly l?: number | undefined;
-  /** Items to skip, counted from the newest. */
+  /** Items to skip, from the beginning of the list. */
   readonly u?: number | undefined;
   /** Only what belongs to this user. */
   readonly user_id?: string | undefined;
@@ -4282,7 +4287,7 @@ export type ListDeliveriesInput = {
   readonly id: string;
   /** Most items on the page. */
   readonly l?: number | undefined;
-  /** Items to skip, counted from the newest. */
+  /** Items to skip, from the beginning of the list. */
   readonly u?: number | undefined;
   /** Only deliveries in this state. */
   readonly state?: 'pending' | 'delivered' | 'dead' | undefined;
@@ -4411,7 +4416,7 @@ export type GetMcpResourceOfUserInput = {
 export type ListJobsInput = {
   /** Most items on the page. */
   readonly l?: number | undefined;
-  /** Items to skip, counted from the newest. */
+  /** Items to skip, from the beginning of the list. */
   readonly u?: number | undefined;
   /** Only jobs in this state; `dead` lists the dead letters. */
   readonly state?: 'queued' | 'active' | 'failed' | 'done' | 'dead' | 'cancelled' | undefined;
@@ -4576,7 +4581,7 @@ export type ListAuditInput = {
 export type ListErasuresInput = {
   /** Most items on the page. */
   readonly l?: number | undefined;
-  /** Items to skip, counted from the newest. */
+  /** Items to skip, from the beginning of the list. */
   readonly u?: number | undefined;
 };
 export type GetErasureInput = {
@@ -4586,7 +4591,7 @@ export type GetErasureInput = {
 export type ListTenantsInput = {
   /** Most items on the page. */
   readonly l?: number | undefined;
-  /** Items to skip, counted from the newest. */
+  /** Items to skip, from the beginning of the list. */
   readonly u?: number | undefined;
 };
 export type CreateTenantInput = {
@@ -4600,7 +4605,7 @@ export type EraseTenantInput = {
 export type ListKeysInput = {
   /** Most items on the page. */
   readonly l?: number | undefined;
-  /** Items to skip, counted from the newest. */
+  /** Items to skip, from the beginning of the list. */
   readonly u?: number | undefined;
   /** The tenant; by default that of your key. Others are for operators. */
   readonly tenant?: string | undefined;
@@ -4626,7 +4631,7 @@ export type RevokeKeyInput = {
 export type PreviewDecayInput = {
   /** The date to look at, which is still to come. */
   readonly at: number | string;
-  /** Rates of decay per day, one for all or by sector; those that are left out are as the settings say. */
+  /** Rates λ of decay, per day, from now on: one for all sectors, or some by sector. Others are as in the settings. */
   readonly lambda?:
     | number
     | Partial<Readonly<Record<'episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective', number>>>
@@ -4637,7 +4642,7 @@ export type PreviewDecayInput = {
 export type ListBackupsInput = {
   /** Most items on the page. */
   readonly l?: number | undefined;
-  /** Items to skip, counted from the newest. */
+  /** Items to skip, from the beginning of the list. */
   readonly u?: number | undefined;
   /** The tenant; by default that of your key. */
   readonly tenant?: string | undefined;
@@ -4660,7 +4665,7 @@ export type PauseReembedInput = Readonly<Record<string, never>>;
 export type ListProviderCallsInput = {
   /** Most items on the page. */
   readonly l?: number | undefined;
-  /** Items to skip, counted from the newest. */
+  /** Items to skip, from the beginning of the list. */
   readonly u?: number | undefined;
   /** Only calls with this result. */
   readonly state?: 'failed' | 'completed' | undefined;
@@ -4738,7 +4743,7 @@ export type DiffMemoriesReply = {
   readonly from: Timestamp;
   readonly to: Timestamp;
   readonly axis: 'recorded' | 'valid';
-  /** Memories that were stored, or began to hold. */
+  /** Memories that were stored (axis `recorded`), or began to hold (`valid`). */
   readonly added: readonly {
     readonly memory: StoredMemory;
     readonly at: Timestamp;
@@ -4795,7 +4800,7 @@ export type DiffMemoriesReply = {
     readonly restored: number;
     readonly faded: number;
   };
-  /** Erased memories, counted by the audit log; null with a filter, and where the log does not reach back. */
+  /** Numbers of memories that were deleted and that expired, by the audit log; null with a filter, and where the log does not reach back to `from`. */
   readonly erased: {
     readonly deleted: number;
     readonly expired: number;
@@ -4806,7 +4811,7 @@ export type DiffMemoriesReply = {
   readonly text?: string;
   /** Estimated tokens of `text`. */
   readonly tokens?: number;
-  /** Entries were left out since the reply had 8 MiB. */
+  /** Entries were left out, as the reply may have at most 8 MiB; absent otherwise. */
   readonly truncated?: true;
 };
 export type ListRecallsReply = {
@@ -4833,7 +4838,7 @@ export type LinkMemoriesReply = {
   readonly dst: string;
   readonly type:
     'waypoint' | 'mentions' | 'supports' | 'contradicts' | 'depends_on' | 'same_as' | 'supersedes' | 'derived_from';
-  /** Measured similarity of the two memories; null for a stated link. */
+  /** Measured cosine of the two memories; null for a stated link. */
   readonly similarity: number | null;
   /** Whether Cairn made the link, rather than a client. */
   readonly automatic: boolean;
@@ -4939,9 +4944,9 @@ export type PatchMemoryReply = {
   readonly state: 'queued' | 'ready' | 'failed';
   /** `superseded`: another memory replaces it; `contradicted`: a memory that contradicts it was named the winner. */
   readonly status: 'active' | 'superseded' | 'contradicted' | 'archived';
-  /** Salience at the time of reading; it decays by `decay_lambda` a day. */
+  /** How present it is at the time of reading; falls with `e^(−decay_lambda · days)`. */
   readonly salience: number;
-  /** Strength at the time of reading; it decays by 0.01 a day. */
+  /** How well established it is at the time of reading; falls with `e^(−0.01 · days)`. */
   readonly strength: number;
   readonly decay_lambda: number;
   readonly confidence: number;
@@ -5047,9 +5052,9 @@ export type PutItemReply = {
   readonly state: 'queued' | 'ready' | 'failed';
   /** `superseded`: another memory replaces it; `contradicted`: a memory that contradicts it was named the winner. */
   readonly status: 'active' | 'superseded' | 'contradicted' | 'archived';
-  /** Salience at the time of reading; it decays by `decay_lambda` a day. */
+  /** How present it is at the time of reading; falls with `e^(−decay_lambda · days)`. */
   readonly salience: number;
-  /** Strength at the time of reading; it decays by 0.01 a day. */
+  /** How well established it is at the time of reading; falls with `e^(−0.01 · days)`. */
   readonly strength: number;
   readonly decay_lambda: number;
   readonly confidence: number;
@@ -5241,7 +5246,7 @@ export type ListStandingAnswersReply = {
     readonly memory_id: string;
     /** Document of which the memory is a part; null for none. */
     readonly document_id: string | null;
-    /** Score of the memory, as the best hit of a query has it; null where it only supersedes an answer. */
+    /** Score that the memory has as the best match of the query; null if it answers only by superseding an answer. */
     readonly score: number | null;
     /** Id of the answer that it supersedes; null for none. */
     readonly supersedes: string | null;
@@ -5413,7 +5418,7 @@ export type ConsolidateReply =
         /** The memories that were gathered, the earliest first. They stay as they are. */
         readonly source_ids: readonly string[];
       }[];
-      /** Whether there is more to gather. */
+      /** Whether there may be more: the reply lists at most 50, or the work that one request may cause had ended. */
       readonly truncated: boolean;
     }
   | {
@@ -5599,34 +5604,34 @@ export type ListErasuresReply = {
 };
 export type GetErasureReply = {
   readonly id: string;
-  /** What the delete was about. */
+  /** What was deleted: one memory, memories by a filter, a document, an item or a namespace. */
   readonly kind: 'memory' | 'memories' | 'document' | 'item' | 'namespace';
-  /** Public id of the key that asked for it; null for none. */
+  /** Public id of the key that asked for it; null without a key. */
   readonly key: string | null;
   readonly begun_at: Timestamp;
-  /** Null for a delete that has not come to its end. */
+  /** Null while the delete runs, and if it was interrupted and not repeated. */
   readonly closed_at: Timestamp | null;
-  /** Names of the conditions of a delete by filter. */
+  /** Names of the conditions of a delete by filter; empty for another delete. */
   readonly by: readonly string[];
-  /** What was erased, by kind. */
+  /** Number of erased things by kind; empty while the delete runs. */
   readonly counts: Readonly<Record<string, number>>;
-  /** Where traces were looked for and erased. */
+  /** Places from which the memories were removed, such as `word index`; empty while the delete runs. */
   readonly searched: readonly string[];
-  /** Hashes of words that the receipt holds. */
+  /** Number of hashes of words that the receipt holds, at most 1,024. */
   readonly words: number;
-  /** Hashes of phrases of four words that the receipt holds. */
+  /** Number of hashes of phrases of four words that the receipt holds, at most 1,024. */
   readonly phrases: number;
   /** Place in the chain of receipts, from 1; null while the delete runs. */
   readonly chain_no: number | null;
-  /** SHA-256 over the hash of the receipt before it and this one. */
+  /** SHA-256, 64 hex digits, over the hash of the receipt before it and this receipt; null while the delete runs. */
   readonly hash: string | null;
-  /** Ids of erased memories, at most 1,000. */
+  /** Ids of the erased memories, the first 1,000. */
   readonly ids: readonly string[];
   /** Salted hashes of words, 12 hex digits each, at most 1,024. */
   readonly word_hashes: readonly string[];
-  /** Salted hashes of phrases of four words, at most 1,024. */
+  /** Salted hashes of phrases of four words, 12 hex digits each, at most 1,024. */
   readonly phrase_hashes: readonly string[];
-  /** Hash of the id under the salt, by which a wrong salt is known; null while the delete runs. */
+  /** Hash of the id under the salt, by which a wrong salt is recognised; null while the delete runs, and in receipts of earlier versions. */
   readonly salt_hash: string | null;
 };
 export type ListTenantsReply = {
@@ -5659,31 +5664,34 @@ export type PreviewDecayReply = {
     readonly sector: 'episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective';
     readonly count: number;
     readonly before: {
+      /** Mean salience. */
       readonly average: number;
-      /** Memories by tenth of salience, from 0 to below 0.1 up to 0.9 to 1. */
+      /** Numbers of memories by tenth of salience: from 0 to below 0.1 first, from 0.9 to 1 last. */
       readonly tenths: readonly number[];
     };
     readonly after: {
+      /** Mean salience. */
       readonly average: number;
-      /** Memories by tenth of salience, from 0 to below 0.1 up to 0.9 to 1. */
+      /** Numbers of memories by tenth of salience: from 0 to below 0.1 first, from 0.9 to 1 last. */
       readonly tenths: readonly number[];
     };
   }[];
-  /** Active memories whose salience would be below `archive_below`. */
+  /** Number of active memories that would be archived by the date, as their salience is below `archive_below`. */
   readonly archived: number;
-  /** Those of them with the lowest salience, at most fifty. */
+  /** The memories with the lowest salience among those that would be archived, lowest first, at most fifty. */
   readonly archives: readonly SalienceFall[];
-  /** The memories whose salience falls most, at most ten. */
+  /** The memories whose salience falls most, the largest fall first, at most ten. */
   readonly falls: readonly SalienceFall[];
-  /** True if the work that one request may cause ended before all were counted. */
+  /** True if the work that one request may cause (`OM_QUERY_WORK_MB`) ended before all memories were counted. */
   readonly degraded: boolean;
 };
 export type ListBackupsReply = {
   readonly tenant: string;
   /** `OM_BACKUP_EVERY` in milliseconds; null if no backups are scheduled. */
   readonly every_ms: number | null;
-  /** `OM_BACKUP_KEEP`. */
+  /** `OM_BACKUP_KEEP`: number of backups of a file that are kept. */
   readonly keep: number;
+  /** State of the schedule; null if no backups are scheduled. */
   readonly schedule: {
     /** `due`: a worker begins within about 15 seconds; `failing`: the last attempt failed, another follows. */
     readonly state: 'waiting' | 'due' | 'running' | 'failing';
@@ -5691,6 +5699,7 @@ export type ListBackupsReply = {
     readonly last_run_at: Timestamp | null;
     /** Attempts that have failed since the last completed one. */
     readonly failures: number;
+    /** Unix milliseconds of the latest of these failures; null if there is none. */
     readonly failed_at: Timestamp | null;
   } | null;
   /** Backups of the tenant's file, newest first. */
@@ -5702,7 +5711,7 @@ export type ListBackupsReply = {
     readonly bytes: number;
   }[];
   readonly total: number;
-  /** Backups of the control database, which holds tenants and keys. */
+  /** The same page of the backups of the control database, which holds tenants and keys; newest first. */
   readonly control: readonly {
     /** Path within `OM_BACKUP_FOLDER`. */
     readonly file: string;
@@ -5726,13 +5735,13 @@ export type GetActivityReply = {
     readonly service: 'embedding' | 'language_model';
     /** Sector whose model it is; null where one model serves all. */
     readonly sector: string | null;
-    /** Whether it failed so often in a row that it is left alone or probed. */
+    /** Whether the provider failed so often in a row that it is not called, or only to see whether it works again. */
     readonly breaker_open: boolean;
     /** Limit by the settings; null for none. */
     readonly requests_per_minute: number | null;
     /** Limit by the settings; null for none. */
     readonly tokens_per_minute: number | null;
-    /** Calls that waited or were put off since the start. */
+    /** Numbers of calls that had to wait or were put off since the start of the service, by reason: `budget` (limits of the settings), `gap` (`OM_EMBED_DELAY_MS`), `told` (what replies say is left), `pause` (`Retry-After`), `breaker`. */
     readonly held_back: Readonly<Record<string, number>>;
   }[];
 };
@@ -5752,7 +5761,7 @@ export type SumProviderCallsReply = {
     readonly tokens: number;
     /** Tokens that a language model wrote. */
     readonly output_tokens: number;
-    /** Cost by the prices in `OM_PRICES`. */
+    /** Cost in US dollars, by the prices in `OM_PRICES`. */
     readonly cost_usd: number;
     /** Texts whose vector was found in the cache. */
     readonly cached_texts: number;
@@ -5853,9 +5862,9 @@ export type GetStatsReply = {
   readonly vectors: number;
   readonly waypoints: number;
   readonly jobs: JobCounts;
-  /** Size of the database file. */
+  /** Size of the database file in bytes. */
   readonly database_bytes: number;
-  /** Size of the write-ahead log, which is moved into the file from time to time. */
+  /** Size in bytes of the write-ahead log, which is moved into the file from time to time. */
   readonly wal_bytes: number;
   readonly embedding: {
     readonly live: EmbeddingModel | null;
@@ -5929,7 +5938,7 @@ export interface Operations {
     | EventOf<
         'gone',
         {
-          /** The key was revoked or has expired; left out if removed. */
+          /** The key was revoked or has expired; left out if the watched job or document was removed. */
           readonly reason?: 'unauthenticated';
         }
       >
@@ -6166,7 +6175,7 @@ export interface Operations {
     | EventOf<
         'gone',
         {
-          /** The key was revoked or has expired; left out if removed. */
+          /** The key was revoked or has expired; left out if the watched job or document was removed. */
           readonly reason?: 'unauthenticated';
         }
       >
@@ -6292,7 +6301,7 @@ export interface Operations {
     | EventOf<
         'gone',
         {
-          /** The key was revoked or has expired; left out if removed. */
+          /** The key was revoked or has expired; left out if the watched job or document was removed. */
           readonly reason?: 'unauthenticated';
         }
       >

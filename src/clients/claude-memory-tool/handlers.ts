@@ -32,8 +32,8 @@ const SURROUNDING_LINES = 2;
 
 /**
  * Stores the files of Claude's memory tool as items of a user on a Cairn server. The file's name is the item's key, and
- * the folder is its namespace, below `memories`. The user's queries also find the texts of the files. A file is changed
- * only if nobody else has changed it since it was read.
+ * the folder is its namespace, below `memories`. The user's queries also find the texts of the files. `str_replace` and
+ * `insert` change a file only if nobody else has changed it since they read it, and throw a CairnError otherwise.
  * @example client.beta.messages.toolRunner({ tools: [betaMemoryTool(cairnMemoryFiles({ client, userId: 'ana' }))], … })
  */
 export function cairnMemoryFiles(options: CairnMemoryFilesOptions): CairnMemoryFiles {

@@ -4,8 +4,8 @@ import { texts } from '../../texts.ts';
 import type { Answer } from '../../types.ts';
 
 /**
- * Shows notes on an answer: whether it is degraded (incomplete), and how many memories were left out because of their
- * scores (`floor`, `cut`).
+ * Shows notes on an answer: that it is degraded (incomplete), how many candidates scored below `min_score` (with a
+ * button that asks again without it, if it was applied), and how many matches the option `cut` left out.
  */
 export function AnswerNotes({ answer: { degraded, degraded_reasons: reasons = [], floor, cut } }: { answer: Answer }) {
   return (
