@@ -38,9 +38,8 @@ export interface AccessCache {
    */
   findKey(keyId: string): CachedKey | undefined;
   /**
-   * Reads a tenant's setting; undefined if it is not stored. A setting is cached until something in the control
-   * database changes. A change by another process is noticed after 10 ms in a file, and after `GENERATION_LOOK_MS` in
-   * PostgreSQL.
+   * Reads a tenant's setting; undefined if it is not stored. In PostgreSQL a setting is cached until something in the
+   * control database changes; a file is read each time.
    */
   getSetting(tenantId: string, name: string): string | undefined;
   /** Whether this process has ever read a key that was not revoked at the time. Once true, it stays true. */
@@ -57,13 +56,6 @@ export interface AccessCache {
    */
   changeKey<T>(keyId: string, work: () => T): T;
 }
-
-/**
- * Longest time for which a setting that another process changed is still used as it was (ms). It is shorter than that
- * of keys, as the privacy policy is a setting. Each add reads that policy, and without a cache the read takes a
- * twentieth of the time that the serving thread spends on an add.
- */
-const SETTINGS_LOOK_MS = 10;
 
 /** Creates a cache and fills it from the control database. The cache does not close the database. */
 export function openAccessCache(file: ControlFile): AccessCache {
@@ -99,9 +91,11 @@ export function openAccessCache(file: ControlFile): AccessCache {
     findKey: (keyId) =>
       currentAccess().keys.get(keyId) ?? (keyId === '' ? undefined : currentAccess(0).keys.get(keyId)),
     getSetting(tenantId, name) {
-      const { settings } = currentAccess(SETTINGS_LOOK_MS);
+      const read = () => statements.readSetting.get(tenantId, name)?.value;
+      if (file.watched === null) return read();
+      const { settings } = currentAccess();
       const place = `${tenantId} ${name}`;
-      if (!settings.has(place)) settings.set(place, statements.readSetting.get(tenantId, name)?.value);
+      if (!settings.has(place)) settings.set(place, read());
       return settings.get(place);
     },
     hasSeenKey() {
