@@ -43,11 +43,11 @@ export interface Census {
   readonly tenants: number;
   /** Number of tenants whose file could not be read this time. Only `tenants` and the sizes include them. */
   readonly unreadable: number;
-  /** Size of all files without their write-ahead logs, in bytes. */
+  /** Size of all tenants' files together, without their write-ahead logs, in bytes. */
   readonly databaseBytes: number;
-  /** Size of all write-ahead logs, in bytes. */
+  /** Size of the write-ahead logs of all tenants' files together, in bytes. */
   readonly walBytes: number;
-  /** Size of the largest write-ahead log, in bytes. */
+  /** Size of the largest write-ahead log of a tenant's file, in bytes. */
   readonly largestWalBytes: number;
 }
 

@@ -2168,7 +2168,7 @@ class Client(BaseClient):
         return self._call(OPERATIONS["list_consolidations"], {"user_id": user_id, "job_id": job_id, "before": before, "l": l}, options)
 
     def undo_consolidation(self, *, id: str, **options: Any) -> Dict[str, Any]:
-        """Undoes a consolidation, or all of a run: `POST /consolidations/{id}/undo`."""
+        """Undoes a consolidation, or all that one run made: `POST /consolidations/{id}/undo`."""
         return self._call(OPERATIONS["undo_consolidation"], {"id": id}, options)
 
     def call_mcp(self, *, jsonrpc: Literal['2.0'], method: str, tools: Optional[str] = None, id: Optional[Union[str, float, None]] = None, params: Optional[Dict[str, Any]] = None, **options: Any) -> Dict[str, Any]:

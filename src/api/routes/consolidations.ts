@@ -103,7 +103,7 @@ export const consolidationRoutes: readonly Route[] = [
     name: 'undoConsolidation',
     access: 'write',
     forBoundKeys: true,
-    summary: 'Undoes a consolidation, or all of a run',
+    summary: 'Undoes a consolidation, or all that one run made',
     description:
       'The gathered memories are erased, and their sources rank as before. They are not gathered again unless ' +
       '`again` asks for it. A run that has not ended is cancelled; if it is over all users, a key that is bound to ' +

@@ -49,7 +49,7 @@ export const itemSchema = z
           'The text that is searched. By default it is made of the texts and numbers in the value; with `""` queries ' +
             'do not find the item by its text.',
         ),
-      tags: tags.nullish().describe('Labels to filter by.'),
+      tags: tags.nullish().describe('Labels of the item, by which queries and lists can select it.'),
       metadata: metadata.nullish().describe('Any JSON object, at most 16 KiB, for filters.'),
       type: label(LIMITS.labelCharacters).nullish().describe('Your own type of memory, for filters.'),
       title: text(LIMITS.titleCharacters).nullish().describe('A title, indexed and embedded together with the text.'),

@@ -230,7 +230,11 @@ export const lgmContext = z
     ...placeReply,
     limit: z.int(),
     nodes: z.array(z.strictObject({ node: z.string(), sector, items: z.array(nodeItem) })),
-    summary: z.string().describe('One line for each memory: its node and its gist.'),
+    summary: z
+      .string()
+      .describe(
+        'One line for each memory: the LangGraph node that stored it, in brackets, and its gist (a short summary).',
+      ),
     truncated,
     warnings,
   })

@@ -62,7 +62,7 @@ export const newMemorySchema = z
       content: content.describe('The text, stored verbatim; at most 256 KiB of UTF-8.'),
       user_id: id.nullish().describe('The user who owns the memory; `""`, the default, means no particular user.'),
       session_id: id.nullish().describe('The conversation or task that the memory belongs to.'),
-      tags: tags.nullish().describe('Labels to filter by.'),
+      tags: tags.nullish().describe('Labels of the memory, by which queries and lists can select it.'),
       metadata: metadata
         .nullish()
         .describe(

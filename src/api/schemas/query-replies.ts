@@ -25,7 +25,7 @@ export const features = z
     strength: unit.describe('Strength of the memory, decayed until now.'),
     recency: unit.describe('`e^(−0.05 · days since last_seen_at)`.'),
     retention: unit.describe('`e^(−decay_lambda · days since last_seen_at)`, at least 0.02.'),
-    confidence: unit.describe('Confidence of the memory.'),
+    confidence: unit.describe('How sure the memory’s author is that it is true; 1 for certain.'),
   })
   .describe('Values that the formula of the profile uses.');
 

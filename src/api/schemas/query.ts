@@ -93,7 +93,9 @@ export const filtersSchema = z
         .optional()
         .describe('Memories with one of these statuses; by default only `active`.'),
       external_ids: ids.optional().describe('Memories with one of these ids in your system.'),
-      written_by: ids.optional().describe('Memories that the keys with these public ids wrote.'),
+      written_by: ids
+        .optional()
+        .describe('Memories that were added with one of these keys (public ids), whoever changed them since.'),
       documents: ids.optional().describe('Chunks and root memories of these documents.'),
       files: z
         .array(label(LIMITS.fileCharacters).min(1, 'must not be empty'), expected('a list of strings'))

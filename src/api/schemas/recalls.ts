@@ -269,8 +269,10 @@ const moved = z
 const changed = z
   .strictObject({
     id: uuid,
-    rank: rank.describe('Rank in the answer that has it.'),
-    score: unit.nullable().describe('Score in the answer that has it; null if it was erased.'),
+    rank: rank.describe(
+      'Rank of the match in the answer that has it: the recall’s for `gone`, the replay’s for `new`.',
+    ),
+    score: unit.nullable().describe('Score of the match in that answer; null if the memory was erased since.'),
     why: z
       .enum([...OUTCOMES, 'added', 'erased'])
       .describe('What it was in the other answer; `added`: it was stored since; `erased`: it is gone.'),

@@ -4,8 +4,9 @@ import { jsonParts } from '../json-parts.ts';
 import { type ForeignLine, idOf, type ImportContext, lose, type SourceFile } from './format.ts';
 
 /**
- * Describes how to read a file of conversations in two passes, since it may have too many messages to hold in memory.
- * `Facts` is what must be known of a conversation before its messages can be imported.
+ * What `readConversations` must know of a format: the field with the messages, and how its first pass over the file
+ * collects the facts of each conversation (`Facts`) that are needed before its messages can be imported. The messages
+ * come in a second pass, since there may be too many to hold in memory.
  */
 interface ConversationFormat<Facts> {
   /** Name of the field of a conversation that contains its messages. */

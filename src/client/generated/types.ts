@@ -357,7 +357,7 @@ export type Add = {
   readonly user_id?: string | null | undefined;
   /** The conversation or task that the memory belongs to. */
   readonly session_id?: string | null | undefined;
-  /** Labels to filter by. */
+  /** Labels of the memory, by which queries and lists can select it. */
   readonly tags?: readonly string[] | null | undefined;
   /** Any JSON object, at most 16 KiB. Its `sector` forces the primary sector and must be one of the five. */
   readonly metadata?:
@@ -478,9 +478,9 @@ export type BatchSummary = {
 };
 export type ChangedMatch = {
   readonly id: string;
-  /** Rank in the answer that has it. */
+  /** Rank of the match in the answer that has it: the recall’s for `gone`, the replay’s for `new`. */
   readonly rank: number;
-  /** Score in the answer that has it; null if it was erased. */
+  /** Score of the match in that answer; null if the memory was erased since. */
   readonly score: number | null;
   /** What it was in the other answer; `added`: it was stored since; `erased`: it is gone. */
   readonly why:
@@ -1302,7 +1302,7 @@ export type Filters = {
   readonly statuses?: readonly ('active' | 'superseded' | 'contradicted' | 'archived')[] | undefined;
   /** Memories with one of these ids in your system. */
   readonly external_ids?: readonly string[] | undefined;
-  /** Memories that the keys with these public ids wrote. */
+  /** Memories that were added with one of these keys (public ids), whoever changed them since. */
   readonly written_by?: readonly string[] | undefined;
   /** Chunks and root memories of these documents. */
   readonly documents?: readonly string[] | undefined;
@@ -1574,7 +1574,7 @@ export type HitExplanation = {
     readonly recency: number;
     /** `e^(−decay_lambda · days since last_seen_at)`, at least 0.02. */
     readonly retention: number;
-    /** Confidence of the memory. */
+    /** How sure the memory’s author is that it is true; 1 for certain. */
     readonly confidence: number;
   };
   readonly weights: Partial<
@@ -1941,7 +1941,7 @@ export type LgmContext = {
     readonly sector: 'episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective';
     readonly items: readonly LgmItem[];
   }[];
-  /** One line for each memory: its node and its gist. */
+  /** One line for each memory: the LangGraph node that stored it, in brackets, and its gist (a short summary). */
   readonly summary: string;
   /** Texts over 6 MiB were left out; absent otherwise. */
   readonly truncated?: true;
@@ -2346,7 +2346,7 @@ export type NewItem = {
   readonly value?: unknown;
   /** The text that is searched. By default it is made of the texts and numbers in the value; with `""` queries do not find the item by its text. */
   readonly content?: string | null | undefined;
-  /** Labels to filter by. */
+  /** Labels of the item, by which queries and lists can select it. */
   readonly tags?: readonly string[] | null | undefined;
   /** Any JSON object, at most 16 KiB, for filters. */
   readonly metadata?:
@@ -2386,7 +2386,7 @@ export type NewMemory = {
   readonly user_id?: string | null | undefined;
   /** The conversation or task that the memory belongs to. */
   readonly session_id?: string | null | undefined;
-  /** Labels to filter by. */
+  /** Labels of the memory, by which queries and lists can select it. */
   readonly tags?: readonly string[] | null | undefined;
   /** Any JSON object, at most 16 KiB. Its `sector` forces the primary sector and must be one of the five. */
   readonly metadata?:
@@ -2899,7 +2899,7 @@ export type RecalledMemory = {
     readonly recency: number;
     /** `e^(−decay_lambda · days since last_seen_at)`, at least 0.02. */
     readonly retention: number;
-    /** Confidence of the memory. */
+    /** How sure the memory’s author is that it is true; 1 for certain. */
     readonly confidence: number;
   };
   /** Factors on the raw score, in order. */
@@ -4169,7 +4169,7 @@ export type CreateStandingQueryInput = {
         readonly statuses?: readonly ('active' | 'superseded' | 'contradicted' | 'archived')[] | undefined;
         /** Memories with one of these ids in your system. */
         readonly external_ids?: readonly string[] | undefined;
-        /** Memories that the keys with these public ids wrote. */
+        /** Memories that were added with one of these keys (public ids), whoever changed them since. */
         readonly written_by?: readonly string[] | undefined;
         /** Chunks and root memories of these documents. */
         readonly documents?: readonly string[] | undefined;
@@ -6265,7 +6265,7 @@ export interface Operations {
     options?: CallOptions,
   ): Page<ListConsolidationsReply, ListConsolidationsReply['items'][number]>;
 
-  /** Undoes a consolidation, or all of a run: `POST /consolidations/{id}/undo`. */
+  /** Undoes a consolidation, or all that one run made: `POST /consolidations/{id}/undo`. */
   undoConsolidation(input: UndoConsolidationInput, options?: CallOptions): Reply<UndoConsolidationReply>;
 
   /** Takes a message of the Model Context Protocol: `POST /mcp`. */

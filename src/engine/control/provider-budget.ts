@@ -37,8 +37,8 @@ export interface ProviderBudget {
    */
   acquire(tokens: number, options: AcquireOptions): Promise<ProviderPermit>;
   /**
-   * Returns the limit of tokens a minute that the provider's replies to this process stated last; undefined if none
-   * did.
+   * Returns the limit of tokens a minute that the provider stated last in a reply to a call of this budget; undefined
+   * if none did. Other threads and processes have budgets, and so values, of their own.
    */
   toldTokensPerMinute(): number | undefined;
   /**

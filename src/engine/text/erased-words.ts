@@ -57,7 +57,10 @@ export interface ErasedHashes {
   readonly phrases: readonly string[];
 }
 
-/** Collects the hashes of several texts. */
+/**
+ * Collects salted hashes of the telling words (`tellingWords`) and of the four-word phrases of several texts, for the
+ * receipt of an erasure.
+ */
 export interface ErasedWords {
   add(text: string): void;
   hashes(): ErasedHashes;

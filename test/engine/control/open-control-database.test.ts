@@ -314,6 +314,17 @@ describe('settings', () => {
       expect.objectContaining({ code: 'not_found' }),
     );
   });
+
+  test('that another process stores or changes are found, also by one that has read them before', async () => {
+    const config = makeConfig();
+    const [here, there] = [open(config), open(config)];
+    expect(there.getSetting('default', 'min_score')).toBeUndefined();
+    for (const value of ['0.1', '0.2']) {
+      here.putSetting('default', 'min_score', value);
+      expect(here.getSetting('default', 'min_score')).toBe(value);
+      await expect.poll(() => there.getSetting('default', 'min_score')).toBe(value);
+    }
+  });
 });
 
 describe('the file', () => {

@@ -18,7 +18,7 @@ interface Glyph {
   readonly isSpace: boolean;
 }
 
-/** The part of the text state that determines the positions of glyphs. */
+/** The part of PDF's text state that determines how far glyphs advance along the line; the rise is not in it. */
 interface GlyphSetting {
   readonly size: number;
   readonly charSpacing: number;
