@@ -23,10 +23,7 @@ import type { ReadContext } from './read-context.ts';
 
 /** Number of characters, the first ones, of a memory's text that are compared; a query reads as many. */
 const MAX_CHARACTERS = 4_000;
-/**
- * Number of characters of texts, queries and filters that one read compares, plus those of its last pair: some 0.1 s.
- * Further reads compare the rest, so that the thread answers other reads between them.
- */
+/** Characters of texts, queries and filters that one read compares, before its last pair: some 0.1 s of the thread. */
 const COMPARED_CHARACTERS = 1_000_000;
 /** Number of characters that a pair counts in addition to its texts. */
 const LEAST_CHARACTERS = 250;
