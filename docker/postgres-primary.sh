@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Prepares the PostgreSQL server of docker-compose.yml at its first start: a role and a database for Cairn, and a role and
-# a slot for the standby. The image runs it while the server listens on a local socket only.
+# Prepares the PostgreSQL server of docker-compose.yml at its first start: a role and a database for Cairn, and a role
+# and a slot for the standby. The image runs it while the server listens on a local socket only.
 set -euo pipefail
 
 psql --set ON_ERROR_STOP=1 --set password="$POSTGRES_PASSWORD" --username "$POSTGRES_USER" --dbname postgres <<'SQL'

@@ -119,8 +119,6 @@ describe.skipIf(server === undefined)('plans on a filled database', () => {
   }
 
   // Without statistics a list of numbers is joined last, so statements read all rows of the tenant.
-  test.todo('read by indexes, and few rows, without any statistics');
-
   test('read by indexes, and few rows, after ANALYZE', async () => {
     for (const table of [...Object.keys(COPIED), 'word_blocks', 'entities', 'users']) {
       await server!.read(url, `ANALYZE ${table}`);
