@@ -184,7 +184,7 @@ function describeAdjustments(adjustments: HitExplanation['adjustments'], matches
   return adjustments
     .map(
       ({ by, factor, because, automatic }) =>
-        `${by}${automatic ? ' (found by a language model)' : ''} × ${factor.toFixed(2)}` +
+        `${by}${automatic ? ' (no client stated it)' : ''} × ${factor.toFixed(2)}` +
         (because === undefined ? '' : ` because of ${nameOf(because, matches)}`),
     )
     .join(', ');

@@ -183,6 +183,19 @@ test('a replay of today shows what moved, came and went, and why, and changes no
   expect((await api.request('GET', `/memory/${stays}`)).body).toEqual(before);
 });
 
+test('a recall tells the namespace that was asked, and the conditions on the value of items', async () => {
+  const item = { key: 'editor', namespace: ['settings'], value: { theme: 'dark' } };
+  expect((await api.request('PUT', '/store/items', { body: item })).status).toBe(204);
+  const search = { namespace_prefix: ['settings'], query: 'dark theme', filter: { theme: 'dark' } };
+  await post('/store/items/search', search);
+  const recalls = async () =>
+    (await api.request('GET', '/recalls')).body['items'] as readonly unknown[] as readonly { recall_id: string }[];
+  await expect.poll(recalls).toMatchObject([{ query: 'dark theme' }]);
+  expect((await get((await recalls())[0]!.recall_id)).body).toMatchObject({
+    filters: { namespace: 'settings', value: { theme: 'dark' } },
+  });
+});
+
 test('a recall tells what was asked, what came and what was cut, and keeps the feedback on it', async () => {
   for (let n = 1; n <= 5; n += 1) await add(`Ferry ${'number '.repeat(n)} sails.`);
   const { recallId, matches } = await ask({ query: 'ferry', user_id: 'ana', k: 2, filters: { types: undefined } });

@@ -109,7 +109,9 @@ export const recallReply = z
     query_kept: z
       .enum(['whole', 'redacted', 'withheld'])
       .describe('How much of the question is kept: all; with markers in place of parts; or nothing.'),
-    filters: anyObject.describe('The filter, under the names of `POST /memory/query`.'),
+    filters: anyObject.describe(
+      'The filter, under the names of `POST /memory/query`; a search of items may add `value`, its conditions on values.',
+    ),
     k: count,
     options: retrievalReply.describe('All options of retrieval, defaults included.'),
     profile: z.enum(PROFILES),

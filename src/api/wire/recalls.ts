@@ -81,10 +81,7 @@ function candidateItem(kept: KeptCandidate): RecalledItem {
   };
 }
 
-/**
- * Translates a filter into the fields of a query's `filters`. Conditions that are not set are left out, and so are the
- * conditions on a namespace and on the value of items.
- */
+/** Translates a filter into the fields of a query's `filters`. Conditions that are not set are left out. */
 function filterItem(filter: MemoryFilter): object {
   const { eventFrom, eventTo, createdFrom, createdTo } = filter;
   const range = (from: number | undefined, to: number | undefined) =>
@@ -104,6 +101,8 @@ function filterItem(filter: MemoryFilter): object {
     event_time: range(eventFrom, eventTo),
     created_at: range(createdFrom, createdTo),
     metadata: filter.metadata,
+    namespace: filter.namespace,
+    value: filter.value,
   });
 }
 

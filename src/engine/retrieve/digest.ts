@@ -7,6 +7,7 @@ import type { DiffLists, Memory, MemoryDiff } from '../types.ts';
 import { bullet, costOf, excerpt, MAX_RENDERED_CHARACTERS, NOTICE, type Rendered } from './prompt.ts';
 
 const NOTHING_CHANGED = 'Nothing changed.';
+const NOTHING_FITS = 'There are changes, but none of their lists fits into the budget.';
 
 /** The heading of each list of changes, in the order of the lists in the text. */
 const HEADINGS: Readonly<Record<keyof DiffLists, string>> = {
@@ -46,9 +47,12 @@ export function renderDigest(diff: MemoryDiff, tokenBudget = Infinity): Rendered
     if (diff.counts[list] === 0 || !afford(['', `### ${heading} (${diff.counts[list]})`])) continue;
     for (const entry of entriesOf(diff, list)) afford(entry);
   }
-  if (diff.erased !== null && diff.erased.deleted + diff.erased.expired > 0)
-    afford(['', `${diff.erased.deleted} memories were deleted and ${diff.erased.expired} expired.`]);
-  if (lines.length === head.length) lines.push('', NOTHING_CHANGED);
+  const { deleted, expired } = diff.erased ?? { deleted: 0, expired: 0 };
+  if (deleted + expired > 0) afford(['', `${deleted} memories were deleted and ${expired} expired.`]);
+  if (lines.length === head.length) {
+    const isSame = deleted + expired === 0 && Object.values(diff.counts).every((count) => count === 0);
+    lines.push('', isSame ? NOTHING_CHANGED : NOTHING_FITS);
+  }
   const text = lines.join('\n');
   return { text, tokens: estimateTokens(text) };
 }

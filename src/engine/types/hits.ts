@@ -107,8 +107,8 @@ export interface HitExplanation {
   /** Confidence, 0..1, that the stored memories are about the query at all; the same for all hits of a query. */
   readonly confidence: number;
   /**
-   * Terms of the query that the memory, or the text of its neighbours in the session, contains, in the order of the
-   * query.
+   * Terms of the query that the memory, or one of the two memories before it in its session, contains, in the order of
+   * the query.
    */
   readonly terms: readonly string[];
 }

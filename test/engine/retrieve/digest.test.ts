@@ -15,3 +15,17 @@ test('an entry that has no room leaves its room to the next ones', async () => {
   const { text } = renderDigest({ ...diff, added, counts: { ...diff.counts, added: 3 } });
   expect([text.includes('xxx'), text.includes('yyy'), text.includes('short')]).toEqual([true, false, true]);
 });
+
+test('changes that do not fit into the budget are not told as none', async () => {
+  await using fixture = await openTestEngine();
+  const { id } = await fixture.add({ content: 'a memory' });
+  const memory = await fixture.tenant.getMemory(id);
+  const diff = await fixture.tenant.diff({
+    ...{ from: 0, to: fixture.clock.now() + 1, axis: 'recorded', filter: {}, fadedBelow: 0.1, limit: 10 },
+  });
+  const none = { ...diff, added: [], counts: { ...diff.counts, added: 0 } };
+  const some = { ...diff, added: [{ memory, at: 0 }], counts: { ...diff.counts, added: 1 } };
+  expect(renderDigest(none, 1).text).toContain('Nothing changed.');
+  expect(renderDigest(some, 1).text).not.toContain('Nothing changed.');
+  expect(renderDigest(some).text).toContain('a memory');
+});
