@@ -151,10 +151,7 @@ export function createStatement(sql: string, context: StatementContext): Postgre
     askForetold(bound, context);
     if (context.rehearsal.isOn) leaveUnanswered(bound, answers, context);
     let result = answers.find(asked);
-    if (result === undefined) {
-      if (countsWork(sql)) context.limitWork();
-      answers.keep(asked, (result = context.query(text, values, name)));
-    }
+    if (result === undefined) answers.keep(asked, (result = askWithin(bound, context)));
     if (countsWork(sql)) noteWorkTime();
     if (result.rows.length <= FEW_ROWS) context.foreteller.note(bound);
     return result;
@@ -224,6 +221,12 @@ function askAhead(question: Bound, answers: Answers, context: Pick<StatementCont
   if (!answers.isWanted(question.asked)) return;
   if (countsWork(question.asked.sql)) context.limitWork();
   answers.keep(question.asked, context.ask(question));
+}
+
+/** Sends a query, with the time at which the work of its request ends if it may take longer. */
+function askWithin({ asked, text, values, name }: Bound, context: StatementContext): QueryResult {
+  if (countsWork(asked.sql)) context.limitWork();
+  return context.query(text, values, name);
 }
 
 /** Tells whether a statement parses the JSON of each row, and so may run longer than its query may work. */
