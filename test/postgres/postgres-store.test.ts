@@ -51,6 +51,15 @@ describe.skipIf(server === undefined)('a store in PostgreSQL', () => {
     });
   }
 
+  test('keeps a bounded number of statements prepared, and prepares a closed one again', () => {
+    const prepared = () => connection.query('SELECT count(*) FROM pg_prepared_statements').rows[0]![0] as number;
+    const ask = (place: number) => connection.query(`SELECT $1::bigint + ${place}`, [1], `form-${place}`).rows[0]![0];
+    for (let place = 0; place < 1_500; place += 1) expect(ask(place)).toBe(place + 1);
+    expect(prepared()).toBeLessThanOrEqual(1_001);
+    expect([ask(0), ask(1_499), ask(0)]).toEqual([1, 1_500, 1]);
+    expect(prepared()).toBeLessThanOrEqual(1_001);
+  });
+
   test('ends conditions on tags, metadata and values at the deadline of their query', () => {
     const store = open('late');
     add(store, 'late-1', 'Ships are late.', ['old']);
