@@ -1,14 +1,15 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { clientAddresses } from './client-address.ts';
 import {
   type Config,
   EngineError,
   isFromHere,
   isLoopback,
   judgeMetricsReader,
-  type MetricsVerdict,
   openControlDatabase,
+  openGuessLimit,
   readCredential,
   systemClock,
 } from './engine/index.ts';
@@ -99,7 +100,7 @@ function statusOf(request: IncomingMessage): number {
 /** Decides which requests a metrics server refuses. */
 interface Guard {
   /** Returns the status of the refusal; undefined if the request is admitted. */
-  refusal(request: IncomingMessage): 401 | 403 | undefined;
+  refusal(request: IncomingMessage): 401 | 403 | 429 | undefined;
   close(): void;
 }
 
@@ -114,8 +115,10 @@ function guardByAddress(host: string): Guard {
   };
 }
 
-const REFUSALS = { admitted: undefined, unknown: 401, forbidden: 403 } as const;
-
+/**
+ * Makes a guard that admits the keys which `judgeMetricsReader` admits. Wrong keys are counted together with those that
+ * the API is sent, and refused with 429 while their address must pause.
+ */
 async function guardByKey(config: Config): Promise<Guard> {
   const control = await openControlDatabase(config, systemClock);
   if (control.isOpen() && !isLoopback(config.OM_HOST)) {
@@ -126,19 +129,34 @@ async function guardByKey(config: Config): Promise<Guard> {
         'set OM_API_KEY, or listen on 127.0.0.1',
     );
   }
-  const verdictOn = (request: IncomingMessage): MetricsVerdict => {
-    try {
-      const secret = readCredential(request);
-      return secret === undefined ? 'unknown' : judgeMetricsReader(secret, { control, config });
-    } catch {
-      return 'unknown'; // The request has two keys, or a key that cannot be read.
-    }
+  const guesses = await openGuessLimit(config, systemClock);
+  const addressOf = clientAddresses(config.trustedProxies);
+  const refusalOfKey = (secret: string, address: string) => {
+    const verdict = judgeMetricsReader({ secret, address }, { control, config, guesses });
+    if (verdict === 'admitted') return undefined;
+    if (verdict === 'forbidden') return 403;
+    if (guesses.pauseMs(address) > 0) return 429;
+    guesses.noteWrong(address);
+    return 401;
   };
   return {
     refusal(request) {
       if (control.isOpen()) return isFromHere(request) ? undefined : 403;
-      return REFUSALS[verdictOn(request)];
+      const secret = credentialOf(request);
+      return secret === undefined ? 401 : refusalOfKey(secret, addressOf(request));
     },
-    close: () => control.close(),
+    close() {
+      guesses.close();
+      control.close();
+    },
   };
+}
+
+/** Reads the key of a request; undefined if it has none, two keys, or a key that cannot be read. */
+function credentialOf(request: IncomingMessage): string | undefined {
+  try {
+    return readCredential(request);
+  } catch {
+    return undefined;
+  }
 }

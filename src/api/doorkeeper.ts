@@ -12,7 +12,7 @@ import {
   type Role,
 } from '../engine/index.ts';
 import { readSession } from './console/session-cookie.ts';
-import { clientAddresses } from './middleware/client-address.ts';
+import { clientAddresses } from '../client-address.ts';
 import type { Access } from './route.ts';
 import { holderOfToken } from './token-holder.ts';
 
@@ -108,7 +108,7 @@ export function createDoorkeeper(engine: Engine): Doorkeeper {
   async function identify(secret: string, address: string): Promise<Holder> {
     const holder = control.authenticate(secret) ?? (await holderBySignature(secret));
     const isGuessable = holder?.keyId === 'environment';
-    if (holder !== undefined && (!isGuessable || guesses.admitsRightKey(address))) return holder;
+    if (holder !== undefined && (!isGuessable || guesses.admitsRightKey(address, 'OM_API_KEY'))) return holder;
     const pauseMs = guesses.pauseMs(address);
     if (pauseMs > 0) {
       metrics.refusedKeys.inc({ reason: 'paused' });
@@ -120,12 +120,13 @@ export function createDoorkeeper(engine: Engine): Doorkeeper {
   }
 
   /**
-   * Admits a caller that reads metrics (`GET /metrics`). An unknown key is handled as a wrong key; a known key that may
-   * not read metrics is refused with `forbidden`.
+   * Admits a caller that reads metrics (`GET /metrics`). An unknown key, and a chosen one that may be a guess, are
+   * handled as wrong keys; a known key that may not read metrics is refused with `forbidden`.
    */
   async function admitToMetrics(secret: string, request: IncomingMessage): Promise<Holder> {
-    const verdict = judgeMetricsReader(secret, engine);
-    if (verdict === 'unknown') await identify(secret, addressOf(request));
+    const address = addressOf(request);
+    const verdict = judgeMetricsReader({ secret, address }, engine);
+    if (verdict === 'unknown') await identify(secret, address);
     if (verdict === 'admitted') return METRICS_READER;
     throw metricsRefusal();
   }

@@ -5,7 +5,7 @@ import type { Express } from 'express';
 import { type Engine, EngineError, isLoopback } from '../engine/index.ts';
 import { boundConnections } from './bound-connections.ts';
 import { inOrder } from './in-order.ts';
-import { proxyCheck } from './middleware/client-address.ts';
+import { proxyCheck } from '../client-address.ts';
 
 export interface RunningServer {
   readonly server: Server;

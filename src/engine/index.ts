@@ -8,6 +8,7 @@ import type { Metrics } from './metrics.ts';
 import type { OpenEngineOptions } from './open-engine.ts';
 import type { Config } from './config.ts';
 import type { ControlDatabase } from './control/control-database.ts';
+import type { GuessLimit } from './control/guess-limit.ts';
 import type { Engine } from './engine.ts';
 import type { Clock } from './ports.ts';
 import type { InstanceLock } from './store/instance-lock.ts';
@@ -87,6 +88,11 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
 /** Opens the control database of a data folder, and makes it if there is none. The caller closes it. */
 export async function openControlDatabase(config: Config, clock: Clock): Promise<ControlDatabase> {
   return (await import('./control/open-control-database.ts')).openControlDatabase(config, clock);
+}
+
+/** Opens the limit on guesses of keys that the processes of a data folder share. The caller closes it. */
+export async function openGuessLimit({ paths, OM_MAX_WRONG_KEYS }: Config, clock: Clock): Promise<GuessLimit> {
+  return (await import('./control/guess-limit.ts')).openGuessLimit(paths.guesses, OM_MAX_WRONG_KEYS, clock);
 }
 
 /** Makes the metrics in which an engine or a worker counts, with a new registry, so that every count starts at 0. */

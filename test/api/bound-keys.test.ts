@@ -385,3 +385,21 @@ test('a right guess of OM_API_KEY during a pause is answered like a wrong one', 
   await guessKeys(guarded, 6);
   expect((await guarded.request('GET', '/settings/retrieval')).status).toBe(429);
 });
+
+test('a right guess during a pause is told from a wrong one at no route for metrics either', async () => {
+  const settings = { OM_MAX_WRONG_KEYS: '5', OM_METRICS_KEY: 'a-key-of-prometheus' };
+  await using guarded = await startApi({ folder: tempFolder(), settings, threads: false });
+  await guessKeys(guarded, 6);
+  expect((await guarded.request('GET', '/metrics')).status).toBe(429);
+  expect((await guarded.request('GET', '/metrics', { key: settings.OM_METRICS_KEY })).status).toBe(429);
+  expect((await guarded.request('GET', '/metrics', { key: 'one-guess-more-of-many' })).status).toBe(429);
+});
+
+test('the key for metrics works on during a pause where it was sent before, and opens no way to guess another', async () => {
+  const settings = { OM_MAX_WRONG_KEYS: '5', OM_METRICS_KEY: 'a-key-of-prometheus' };
+  await using guarded = await startApi({ folder: tempFolder(), settings, threads: false });
+  expect((await guarded.request('GET', '/metrics', { key: settings.OM_METRICS_KEY })).status).toBe(200);
+  await guessKeys(guarded, 6);
+  expect((await guarded.request('GET', '/metrics', { key: settings.OM_METRICS_KEY })).status).toBe(200);
+  expect((await guarded.request('GET', '/metrics')).status).toBe(429);
+});

@@ -12,6 +12,7 @@ import { migrateSchema } from '../../src/engine/store/postgres/migrate-schema.ts
 import { ensureTenant, openPostgresStore, readCatalog } from '../../src/engine/store/postgres/open-postgres-store.ts';
 import { inSavepoint } from '../../src/engine/store/savepoint.ts';
 import { findInfo, putInfo } from '../../src/engine/store/store-info.ts';
+import { createWorkBudget, runWithin } from '../../src/engine/store/work-budget.ts';
 import { contentHash } from '../../src/engine/text/content-hash.ts';
 import { newMemory } from '../support/new-memory.ts';
 import { startPostgres } from '../support/postgres.ts';
@@ -49,6 +50,39 @@ describe.skipIf(server === undefined)('a store in PostgreSQL', () => {
       return memoryNo;
     });
   }
+
+  test('keeps a bounded number of statements prepared, and prepares a closed one again', () => {
+    const prepared = () => connection.query('SELECT count(*) FROM pg_prepared_statements').rows[0]![0] as number;
+    const ask = (place: number) => connection.query(`SELECT $1::bigint + ${place}`, [1], `form-${place}`).rows[0]![0];
+    for (let place = 0; place < 1_500; place += 1) expect(ask(place)).toBe(place + 1);
+    expect(prepared()).toBeLessThanOrEqual(1_001);
+    expect([ask(0), ask(1_499), ask(0)]).toEqual([1, 1_500, 1]);
+    expect(prepared()).toBeLessThanOrEqual(1_001);
+  });
+
+  test('ends conditions on tags, metadata and values at the deadline of their query', () => {
+    const store = open('late');
+    add(store, 'late-1', 'Ships are late.', ['old']);
+    const conditions = [
+      [`tags_pass(m.tags, ?)`, ['old']],
+      [`metadata_passes(m.metadata, ?)`, [['k', '$exists', false]]],
+      [`value_passes('{}', ?)`, [['k', '$exists', false]]],
+    ] as const;
+    const clock = { ms: 0 };
+    for (const [condition, wanted] of conditions) {
+      const ask = (deadlineMs: number) => {
+        const budget = createWorkBudget({ bytes: 1_000_000, deadlineMs }, () => clock.ms);
+        clock.ms += 1;
+        const found = runWithin(budget, () =>
+          store.read(() =>
+            store.prepare(`SELECT m.seq FROM memories m WHERE ${condition}`).all(JSON.stringify(wanted)),
+          ),
+        );
+        return [found.length, budget.end];
+      };
+      expect([condition, ask(60_000), ask(0), ask(60_000)]).toEqual([condition, [1, null], [0, 'deadline'], [1, null]]);
+    }
+  });
 
   test('migrates once, and has the tables and columns of a file, each key with the tenant first', () => {
     migrateSchema(connection);

@@ -51,6 +51,16 @@ describe('the metrics of a worker process', () => {
     expect((await get(port, '/jobs', { ...host, 'x-api-key': KEY }))[0]).toBe(404);
   });
 
+  test('are served to no guess of a key during a pause, be it right or wrong', async () => {
+    const port = String(await freePort());
+    const settings = { OM_WORKER_METRICS_PORT: port, OM_API_KEY: KEY, OM_MAX_WRONG_KEYS: '2' };
+    await startWorker(tempFolder(), settings);
+    const statusWith = async (key: string) => (await get(port, '/metrics', { host: 'localhost', 'x-api-key': key }))[0];
+    const guessed = [await statusWith('guess-1'), await statusWith('guess-2'), await statusWith('guess-3')];
+    expect(guessed).toEqual([401, 401, 401]);
+    expect([await statusWith('guess-4'), await statusWith(KEY)]).toEqual([429, 429]);
+  });
+
   test('are served to this machine under its own name, where there are none', async () => {
     const port = String(await freePort());
     await startWorker(tempFolder(), { OM_WORKER_METRICS_PORT: port });

@@ -7,7 +7,7 @@
 import type { IncomingMessage } from 'node:http';
 import { type CodeFlow, type CodeFlowSecrets, createCodeFlow, isToken } from '../../engine/adapters/index.ts';
 import { type Engine, EngineError, type Holder, isEngineError } from '../../engine/index.ts';
-import { clientAddresses } from '../middleware/client-address.ts';
+import { clientAddresses } from '../../client-address.ts';
 import { publicUrl } from '../public-url.ts';
 import type { Call } from '../route.ts';
 import { holderOfToken } from '../token-holder.ts';

@@ -2,7 +2,7 @@
 import { nextTurn } from '../../engine/index.ts';
 import type { Response } from 'express';
 import { replyPlaces } from '../reply-places.ts';
-import { roomIn } from '../room-in.ts';
+import { requireClient, roomIn } from '../room-in.ts';
 import type { TenantCall } from '../route.ts';
 
 /** Greatest number of messages of one request that are handled at the same time. */
@@ -41,8 +41,8 @@ function lineOf(response: Response): Line {
  * messages.
  * @param work makes the text of the answer
  * @returns the text that `work` makes
- * @throws EngineError `unavailable` if the client leaves or reads nothing, or if clients of its key do not read earlier
- *   large replies; also what `work` throws
+ * @throws EngineError `unavailable` if the connection is closed or the client reads nothing, or if clients of its key
+ *   do not read earlier large replies; also what `work` throws
  */
 export async function inTurn(call: TenantCall, work: () => Promise<string>): Promise<string> {
   const { api, response } = call;
@@ -50,6 +50,8 @@ export async function inTurn(call: TenantCall, work: () => Promise<string>): Pro
   if (line.working >= AT_ONCE) await new Promise<void>((resolve) => line.waiting.push(resolve));
   else line.working += 1;
   try {
+    // The connection was closed if the key was revoked: then nothing more is done for it.
+    requireClient(response);
     if (response.writableNeedDrain) await roomIn(response, api.engine.config.OM_READER_TIMEOUT_MS);
     const text = await work();
     if (text.length < LONG_CHARACTERS) return text;

@@ -9,7 +9,7 @@ const MIN_PAUSE_MS = 1_000;
 const MAX_PAUSE_MS = 60_000;
 /** Time without a wrong key after which the count of an address starts again at 0 (ms). */
 const FORGET_MS = 600_000;
-/** Time for which an address is remembered (ms), together with the fact that OM_API_KEY was sent from it. */
+/** Time for which an address is remembered (ms), together with the keys that were sent from it. */
 const TRUST_MS = 86_400_000;
 /** Greatest number of addresses that are remembered; the least recently seen is forgotten first. */
 const MAX_ADDRESSES = 10_000;
@@ -19,14 +19,19 @@ interface Guesser {
   readonly wrong: number;
   readonly seenAt: number;
   readonly pausedUntil: number;
-  /** Whether OM_API_KEY was sent from there while no pause was running: 0 or 1. */
+  /** Which of the keys were sent from there while no pause was running: the sum of their `TRUST_BITS`. */
   readonly trusted: number;
 }
 
+/** A setting with a key that a person may have chosen. */
+export type ChosenKey = 'OM_API_KEY' | 'OM_METRICS_KEY';
+const TRUST_BITS: Readonly<Record<ChosenKey, number>> = { OM_API_KEY: 1, OM_METRICS_KEY: 2 };
+
 /**
- * Slows down callers who guess OM_API_KEY, the only secret that a person may have chosen. Keys that Cairn makes have
- * 256 random bits, so that guessing is hopeless, and a correct one is never delayed. All processes of a data folder
- * count together. While their file cannot be written nobody is slowed, so that a full disk locks nobody out.
+ * Slows down callers who guess OM_API_KEY or OM_METRICS_KEY, the only secrets that a person may have chosen. Keys that
+ * Cairn makes have 256 random bits, so that guessing is hopeless, and a correct one is never delayed. All processes of
+ * a data folder count together. While their file cannot be written nobody is slowed, so that a full disk locks nobody
+ * out.
  */
 export interface GuessLimit {
   /**
@@ -40,11 +45,11 @@ export interface GuessLimit {
    */
   noteWrong(address: string): boolean;
   /**
-   * Decides whether OM_API_KEY, which this address has just sent, is accepted, and remembers the address if so. During
-   * a pause it is accepted only from an address that has sent it before. So a guesser cannot tell a right guess from a
-   * wrong one, and regular users are not interrupted.
+   * Decides whether a chosen key, which this address has just sent, is accepted, and remembers the address if so.
+   * During a pause it is accepted only from an address that has sent this key before. So a guesser cannot tell a right
+   * guess from a wrong one, and regular users are not interrupted.
    */
-  admitsRightKey(address: string): boolean;
+  admitsRightKey(address: string, key: ChosenKey): boolean;
   close(): void;
 }
 
@@ -65,14 +70,14 @@ const TABLES = {
 } as const;
 
 /**
- * Opens the limit. Its small file is made when the first key is refused or OM_API_KEY is used.
+ * Opens the limit. Its small file is made when the first key is refused or a chosen key is used.
  * @param freeTries number of wrong keys of one address that are answered without a pause
  */
 export function openGuessLimit(file: string, freeTries: number, clock: Clock): GuessLimit {
   let shared: ReturnType<typeof openCounterFile<keyof typeof TABLES.statements>> | undefined;
   /**
-   * Addresses that this process knows to be trusted, so that a request with OM_API_KEY need not read the file. Each is
-   * kept for ten minutes.
+   * Keys and addresses that this process knows to be trusted, so that a request with OM_API_KEY need not read the file.
+   * Each is kept for ten minutes.
    */
   const trusted = new LRUCache<string, true>({ max: MAX_ADDRESSES, ttl: FORGET_MS });
 
@@ -115,14 +120,17 @@ export function openGuessLimit(file: string, freeTries: number, clock: Clock): G
           tooMany > 0 ? now + Math.min(MAX_PAUSE_MS, MIN_PAUSE_MS * 2 ** (tooMany - 1)) : known.pausedUntil;
         return { result: tooMany === 1, next: { ...known, wrong, seenAt: now, pausedUntil } };
       }),
-    admitsRightKey(address) {
-      const place = networkOf(address);
-      if (trusted.has(place)) return true;
+    admitsRightKey(address, key) {
+      const name = `${key} ${networkOf(address)}`;
+      if (trusted.has(name)) return true;
+      const bit = TRUST_BITS[key];
       const isTrusted = update(address, true, (known, now) => {
-        const trusts = known.trusted === 1 || known.pausedUntil <= now;
-        return trusts ? { result: true, next: { ...known, trusted: 1, seenAt: now } } : { result: false };
+        const trusts = (known.trusted & bit) !== 0 || known.pausedUntil <= now;
+        return trusts
+          ? { result: true, next: { ...known, trusted: known.trusted | bit, seenAt: now } }
+          : { result: false };
       });
-      if (isTrusted) trusted.set(place, true);
+      if (isTrusted) trusted.set(name, true);
       return isTrusted;
     },
     close: () => shared?.close(),

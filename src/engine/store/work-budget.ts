@@ -16,6 +16,10 @@ export interface WorkBudget {
    * must then stop reading.
    */
   spend(bytes: number): boolean;
+  /** Time until the deadline (ms), negative after it; Infinity without a deadline. */
+  readonly leftMs: number;
+  /** Ends the budget if its deadline is over. */
+  noteTime(): void;
 }
 
 /** Number of bytes for which a row counts if a statement examines it without parsing any of it. */
@@ -24,7 +28,7 @@ export const ROW_BYTES = 32;
 const LOOK_BYTES = 1_048_576;
 
 /** A budget that never ends. */
-const UNLIMITED: WorkBudget = { end: null, left: Infinity, spend: () => true };
+const UNLIMITED: WorkBudget = { end: null, left: Infinity, leftMs: Infinity, spend: () => true, noteTime() {} };
 
 /**
  * Makes a budget.
@@ -57,6 +61,12 @@ export function createWorkBudget(
       }
       return end === null;
     },
+    get leftMs() {
+      return deadline - clock();
+    },
+    noteTime() {
+      if (clock() > deadline) end ??= 'deadline';
+    },
   };
 }
 
@@ -79,6 +89,13 @@ function partOf(whole: WorkBudget, bytes: number): WorkBudget {
       if (!whole.spend(bytes)) end ??= whole.end;
       else if (left < 0) end ??= 'work_budget';
       return end === null;
+    },
+    get leftMs() {
+      return whole.leftMs;
+    },
+    noteTime() {
+      whole.noteTime();
+      end ??= whole.end;
     },
   };
 }
@@ -104,6 +121,19 @@ export function spendWork(bytes: number): boolean {
   const isLeft = running.budget.spend(bytes);
   if (!isLeft && running.stops) throw STOP;
   return isLeft;
+}
+
+/**
+ * Returns the time until the deadline of the present `runWithin` (ms), for a statement that runs elsewhere; Infinity
+ * without one.
+ */
+export function workLeftMs(): number {
+  return running.budget.leftMs;
+}
+
+/** Ends the budget of the present `runWithin` if its deadline is over, after a statement that ran elsewhere. */
+export function noteWorkTime(): void {
+  running.budget.noteTime();
 }
 
 /** Tells whether the budget of the present `runWithin` is used up; false outside of `runWithin`. */

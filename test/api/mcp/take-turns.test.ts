@@ -65,3 +65,21 @@ test('no message is worked on while the client reads nothing of those before', a
   await Promise.all(answers);
   expect(worked).toBe(10);
 });
+
+test('no message is begun once the connection is closed, as when its key is revoked', async () => {
+  const { response, call } = await openReply();
+  const { promise: revoked, resolve: revoke } = Promise.withResolvers<void>();
+  let begun = 0;
+  const answers = Array.from({ length: 100 }, () =>
+    inTurn(call, async () => {
+      begun += 1;
+      await revoked;
+      return 'done';
+    }),
+  );
+  response.destroy();
+  revoke();
+  const outcomes = await Promise.allSettled(answers);
+  expect(outcomes.filter(({ status }) => status === 'rejected')).toHaveLength(96);
+  expect(begun).toBe(4);
+});

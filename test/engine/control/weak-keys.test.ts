@@ -55,7 +55,7 @@ test('all processes of a folder count together, also after a restart', () => {
   expect(here.noteWrong('192.0.2.1')).toBe(false);
   for (const guesses of [here, there, open()]) {
     expect(guesses.pauseMs('192.0.2.1')).toBe(2_000);
-    expect(guesses.admitsRightKey('192.0.2.1')).toBe(false);
+    expect(guesses.admitsRightKey('192.0.2.1', 'OM_API_KEY')).toBe(false);
   }
   clock.ms += 2_000;
   expect(there.pauseMs('192.0.2.1')).toBe(0);
@@ -63,10 +63,23 @@ test('all processes of a folder count together, also after a restart', () => {
 
 test('who sent the key before keeps on working in every process while others of the address guess', () => {
   const { here, there } = twoProcesses();
-  expect(here.admitsRightKey('192.0.2.1')).toBe(true);
+  expect(here.admitsRightKey('192.0.2.1', 'OM_API_KEY')).toBe(true);
   for (let guess = 0; guess < 5; guess++) there.noteWrong('192.0.2.1');
   expect(there.pauseMs('192.0.2.1')).toBeGreaterThan(0);
-  expect([here.admitsRightKey('192.0.2.1'), there.admitsRightKey('192.0.2.1')]).toEqual([true, true]);
+  expect([here.admitsRightKey('192.0.2.1', 'OM_API_KEY'), there.admitsRightKey('192.0.2.1', 'OM_API_KEY')]).toEqual([
+    true,
+    true,
+  ]);
+});
+
+test('an address that sent the key for metrics may still not guess the other one', () => {
+  const { here, there } = twoProcesses();
+  expect(here.admitsRightKey('192.0.2.1', 'OM_METRICS_KEY')).toBe(true);
+  for (let guess = 0; guess < 5; guess++) there.noteWrong('192.0.2.1');
+  for (const guesses of [here, there]) {
+    expect(guesses.admitsRightKey('192.0.2.1', 'OM_METRICS_KEY')).toBe(true);
+    expect(guesses.admitsRightKey('192.0.2.1', 'OM_API_KEY')).toBe(false);
+  }
 });
 
 test('a clock that is set back lengthens no pause beyond the longest', () => {

@@ -91,7 +91,10 @@ describe('conditions on labels', () => {
   test('parse a row once, however many conditions there are', () => {
     const spent = (metadata: Record<string, MetadataCondition>) => {
       let bytes = 0;
-      const budget = { end: null, left: Infinity, spend: (more: number) => ((bytes += more), true) };
+      const budget = {
+        ...createWorkBudget({ bytes: Infinity, deadlineMs: Infinity }),
+        spend: (more: number) => ((bytes += more), true),
+      };
       runWithin(budget, () => listPassing(store, compileFilter({ metadata }, NOW), ROWS));
       return bytes;
     };

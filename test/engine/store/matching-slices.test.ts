@@ -2,7 +2,7 @@ import path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { listMatchingMemoryNos } from '../../../src/engine/store/memories.ts';
 import { openStore } from '../../../src/engine/store/open-store.ts';
-import { ROW_BYTES, runWithin } from '../../../src/engine/store/work-budget.ts';
+import { createWorkBudget, ROW_BYTES, runWithin } from '../../../src/engine/store/work-budget.ts';
 import { seedMemories } from '../../support/seed-store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
@@ -24,7 +24,10 @@ test('what matches is listed in pieces, each of which looks at few memories', as
   let pieces = 0;
   for (let after: number | null = 0; after !== null; pieces += 1) {
     let bytes = 0;
-    const budget = { end: null, left: Infinity, spend: (more: number) => ((bytes += more), true) };
+    const budget = {
+      ...createWorkBudget({ bytes: Infinity, deadlineMs: Infinity }),
+      spend: (more: number) => ((bytes += more), true),
+    };
     const piece = runWithin(budget, () =>
       listMatchingMemoryNos(store, { tags: ['old'] }, { after: after ?? 0, limit: 4, now: NOW }),
     );

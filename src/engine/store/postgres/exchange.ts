@@ -20,6 +20,13 @@ interface Field {
  */
 export type PreparedStatements = Map<string, readonly Field[]>;
 
+/**
+ * Greatest number of statements that a session keeps prepared beside those of the present batch; those that were not
+ * used for the longest time are closed. Each takes memory of the server as long as the session lasts, and each form of
+ * a caller's filter makes other statements.
+ */
+const MAX_PREPARED = 1_000;
+
 /** The methods of the connection object of the package `pg` that send protocol messages. */
 interface Wire {
   readonly stream: { cork(): void; uncork(): void };
@@ -66,7 +73,8 @@ export class ExchangeError extends Error {
 
 /**
  * Sends statements in one batch and resolves with their results. The client must not run other statements meanwhile.
- * @param prepared prepared statements of the session by name; statements that are prepared now are added
+ * @param prepared prepared statements of the session by name; statements that are prepared now are added, and those
+ *   beyond `MAX_PREPARED` are closed and removed
  * @returns one result for each statement
  * @throws ExchangeError for the statement that failed; the client's error if the session is lost
  */
@@ -105,6 +113,7 @@ class Exchange {
     const wire = connection as Wire;
     wire.stream.cork();
     const fresh = new Set<string>();
+    this.#closeUnused(wire);
     for (const { name = '', text, values } of this.#statements) {
       const isKnown = name !== '' && (this.#prepared.has(name) || fresh.has(name));
       if (!isKnown) {
@@ -120,6 +129,23 @@ class Exchange {
     wire.sync();
     wire.stream.uncork();
     this.#begin();
+  }
+
+  /** Closes the prepared statements that this batch does not use and that were not used for the longest time. */
+  #closeUnused(wire: Wire): void {
+    for (const { name = '' } of this.#statements) {
+      const fields = this.#prepared.get(name);
+      if (fields === undefined) continue;
+      // A map keeps the order in which names were set.
+      this.#prepared.delete(name);
+      this.#prepared.set(name, fields);
+    }
+    const used = new Set(this.#statements.map(({ name }) => name));
+    for (const name of this.#prepared.keys()) {
+      if (this.#prepared.size <= MAX_PREPARED || used.has(name)) return;
+      wire.close({ type: 'S', name });
+      this.#prepared.delete(name);
+    }
   }
 
   /** Prepares for the results of the next statement: sets its columns and clears the rows. */

@@ -8,6 +8,7 @@
 import { LRUCache } from 'lru-cache';
 import { EngineError } from '../../errors.ts';
 import type { Foresight, OpenStoreOptions, Store } from '../open-store.ts';
+import { workLeftMs } from '../work-budget.ts';
 import { readWordsBy } from '../word-index/open-word-search.ts';
 import { createBlockReader } from './block-search.ts';
 import type { BlockingConnection } from './blocking-connection.ts';
@@ -108,6 +109,8 @@ interface Session {
   /** Number of transactions so far; `ownWrites` is the number of writes that were committed. */
   transactions: number;
   ownWrites: number;
+  /** Number of the last transaction in which the server was told when the work of its query ends. */
+  limited: number;
   /** The tenant's counter of writes as it was before the present transaction. */
   writesAtBegin: BegunRead;
   readonly changes: ChangeWatch;
@@ -175,7 +178,7 @@ function createSession(options: PostgresStoreOptions): Session {
   const { connection, catalog, tenant, role = 'acknowledger' } = options;
   const session: Session = {
     ...{ connection, tenant, isOpen: true, doing: undefined },
-    ...{ transactions: 0, ownWrites: 0, writesAtBegin: { isKnown: () => true, number: () => 0 } },
+    ...{ transactions: 0, limited: 0, ownWrites: 0, writesAtBegin: { isKnown: () => true, number: () => 0 } },
     changes: watchChanges(connection),
     numbers: createRowNumbers(connection, tenant),
     answers: createAnswers(catalog),
@@ -207,6 +210,12 @@ function createContext(session: Session, catalog: Catalog): StatementContext {
       return queued;
     },
     ask: connection.queue,
+    limitWork() {
+      const leftMs = workLeftMs();
+      if (session.doing === undefined || session.limited === session.transactions || leftMs === Infinity) return;
+      connection.queue({ text: LIMIT_WORK, values: [Math.round(leftMs)], name: 'limit-work' });
+      session.limited = session.transactions;
+    },
     foreteller: session.foreteller,
     rehearsal: session.rehearsal,
     get answers() {
@@ -301,6 +310,9 @@ function doing<T>(session: Session, what: 'write' | 'read', writesAtBegin: Begun
   }
 }
 
+/** Sets the time at which the work of this transaction's query ends, from the milliseconds that are left. */
+const LIMIT_WORK = `SELECT set_config('cairn.work_until',
+  (extract(epoch FROM clock_timestamp()) + $1::bigint / 1000.0)::text, true)`;
 const READ_WRITES = 'SELECT writes FROM tenants WHERE tenant = $1';
 
 /**

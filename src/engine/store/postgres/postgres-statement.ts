@@ -3,6 +3,7 @@
 import { LRUCache } from 'lru-cache';
 import { EngineError } from '../../errors.ts';
 import type { RunResult, Statement } from '../statement.ts';
+import { noteWorkTime } from '../work-budget.ts';
 import type { Catalog } from './catalog.ts';
 import type { Queued } from './blocking-connection.ts';
 import type { Parameter, QueryResult, SqlValue } from './connection-messages.ts';
@@ -32,6 +33,11 @@ export interface StatementContext {
   takeNumber(table: string): number | undefined;
   /** Queues a query whose answer is read later, if at all. Call inside a transaction. */
   ask(question: Sent): Queued;
+  /**
+   * Tells the server when the work of the present query ends, before a statement that `countsWork`. Outside of a
+   * transaction it does nothing.
+   */
+  limitWork(): void;
   readonly foreteller: Foreteller<Bound>;
   readonly rehearsal: Rehearsal;
   /** Cache of the query answers of the open transaction; null outside of a transaction. */
@@ -61,6 +67,7 @@ export function plainContext(own: Pick<StatementContext, 'catalog' | 'tenant' | 
     ask() {
       throw new EngineError('internal', 'nothing is asked ahead here');
     },
+    limitWork() {},
     foreteller: createForeteller(),
     rehearsal: createRehearsal(),
     answers: null,
@@ -144,7 +151,8 @@ export function createStatement(sql: string, context: StatementContext): Postgre
     askForetold(bound, context);
     if (context.rehearsal.isOn) leaveUnanswered(bound, answers, context);
     let result = answers.find(asked);
-    if (result === undefined) answers.keep(asked, (result = context.query(text, values, name)));
+    if (result === undefined) answers.keep(asked, (result = askWithin(bound, context)));
+    if (countsWork(sql)) noteWorkTime();
     if (result.rows.length <= FEW_ROWS) context.foreteller.note(bound);
     return result;
   };
@@ -207,10 +215,23 @@ export function askForetold(question: Pick<Bound, 'text' | 'values'>, context: F
   for (const next of foreteller.follow(question)) askAhead(next, answers, context);
 }
 
-type ForetoldContext = Pick<StatementContext, 'answers' | 'foreteller' | 'ask'>;
+type ForetoldContext = Pick<StatementContext, 'answers' | 'foreteller' | 'ask' | 'limitWork'>;
 
-function askAhead(question: Bound, answers: Answers, context: Pick<StatementContext, 'ask'>): void {
-  if (answers.isWanted(question.asked)) answers.keep(question.asked, context.ask(question));
+function askAhead(question: Bound, answers: Answers, context: Pick<StatementContext, 'ask' | 'limitWork'>): void {
+  if (!answers.isWanted(question.asked)) return;
+  if (countsWork(question.asked.sql)) context.limitWork();
+  answers.keep(question.asked, context.ask(question));
+}
+
+/** Sends a query, with the time at which the work of its request ends if it may take longer. */
+function askWithin({ asked, text, values, name }: Bound, context: StatementContext): QueryResult {
+  if (countsWork(asked.sql)) context.limitWork();
+  return context.query(text, values, name);
+}
+
+/** Tells whether a statement parses the JSON of each row, and so may run longer than its query may work. */
+function countsWork(sql: string): boolean {
+  return /\b(?:tags_pass|metadata_passes|value_passes)\(/.test(sql);
 }
 
 /** A statement with the values that are bound to it. */
