@@ -122,11 +122,11 @@ export function openBlockingConnection(url: string): BlockingConnection {
     query(text, values, name) {
       if (values !== undefined) return queue.send({ text, values, name })!;
       queue.flush();
-      return told(() => current().ask(text))[0]!;
+      return withEngineErrors(() => current().ask(text))[0]!;
     },
     watch(text) {
       isWatched = true;
-      return told(() => watch(channel, text));
+      return withEngineErrors(() => watch(channel, text));
     },
     waitFor(longest) {
       patience = longest;
@@ -137,7 +137,7 @@ export function openBlockingConnection(url: string): BlockingConnection {
     forget: queue.forget,
     post(text) {
       queue.forget();
-      if (channel.session !== null) told(() => channel.post(text));
+      if (channel.session !== null) withEngineErrors(() => channel.post(text));
     },
     get session() {
       return channel.session;
@@ -151,7 +151,7 @@ export function openBlockingConnection(url: string): BlockingConnection {
     close() {
       isClosed = true;
       queue.forget();
-      told(() => channel.close());
+      withEngineErrors(() => channel.close());
     },
   };
 }
@@ -179,7 +179,7 @@ const SILENT_NS = BigInt(SILENT_MS) * 1_000_000n;
  * Runs `work`, and rethrows its PostgresErrors as the EngineErrors that callers get.
  * @param isLate tells whether an error belongs to a statement that was queued earlier, so that a LateError is thrown
  */
-function told<T>(work: () => T, isLate: (error: PostgresError) => boolean = () => false): T {
+function withEngineErrors<T>(work: () => T, isLate: (error: PostgresError) => boolean = () => false): T {
   try {
     return work();
   } catch (error) {
@@ -217,7 +217,7 @@ function createQueue(channel: () => ConnectionChannel): StatementQueue {
     const groups = mergeStatements(waiting);
     forget();
     const statements = groups.map(({ statement }) => statement);
-    const results = told(
+    const results = withEngineErrors(
       () => channel().ask(last === undefined ? statements : [...statements, last]),
       ({ place = groups.length }) => place < groups.length,
     );
