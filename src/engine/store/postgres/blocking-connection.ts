@@ -6,12 +6,12 @@
  */
 
 import { EngineError } from '../../errors.ts';
-import { openChannel, type ConnectionChannel, type Patience } from './connection-channel.ts';
+import { openChannel, type ConnectionChannel, type Timeouts } from './connection-channel.ts';
 import { noteSeen, type Parameter, type QueryResult, type SentStatement } from './connection-messages.ts';
 import { mergeStatements, type MergeForm } from './merge-statements.ts';
 import { databaseError, PostgresError } from './postgres-error.ts';
 
-export type { Patience } from './connection-channel.ts';
+export type { Timeouts } from './connection-channel.ts';
 export { postgresError } from './postgres-error.ts';
 
 export interface BlockingConnection {
@@ -57,7 +57,7 @@ export interface BlockingConnection {
    */
   watch(text: string): WatchedNumber;
   /** Sets the timeouts of later calls; at first they are 5 s to connect and 60 s for a statement. */
-  waitFor(patience: Patience): void;
+  setTimeouts(timeouts: Timeouts): void;
   close(): void;
 }
 
@@ -108,13 +108,13 @@ const MAX_QUEUED_SIZE = 1_000_000;
  */
 export function openBlockingConnection(url: string): BlockingConnection {
   let channel = openChannel(url);
-  let patience: Patience | undefined;
+  let timeouts: Timeouts | undefined;
   let [isWatched, isClosed, roundTrips] = [false, false, 0];
   const current = () => {
     if (!channel.isClosed || isWatched || isClosed) return channel;
     roundTrips += channel.roundTrips;
     channel = openChannel(url, channel.sessions);
-    if (patience !== undefined) channel.waitFor(patience);
+    if (timeouts !== undefined) channel.setTimeouts(timeouts);
     return channel;
   };
   const queue = createQueue(current);
@@ -128,9 +128,9 @@ export function openBlockingConnection(url: string): BlockingConnection {
       isWatched = true;
       return withEngineErrors(() => watch(channel, text));
     },
-    waitFor(longest) {
-      patience = longest;
-      channel.waitFor(longest);
+    setTimeouts(next) {
+      timeouts = next;
+      channel.setTimeouts(next);
     },
     queue: queue.add,
     flush: queue.flush,

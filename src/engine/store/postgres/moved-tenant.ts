@@ -53,7 +53,7 @@ export function openMovedTenants(database: string): MovedTenants {
   const connection = openBlockingConnection(database);
   try {
     migrateSchema(connection);
-    connection.waitFor({ connectMs: 5_000, statementMs: STATEMENT_MS });
+    connection.setTimeouts({ connectMs: 5_000, statementMs: STATEMENT_MS });
     const columns = readColumns(connection);
     return {
       columns,
