@@ -1,4 +1,4 @@
-/** Statements that share round trips with PostgreSQL: what waits, what is asked ahead, and what happens to errors. */
+/** Statements that share round trips with PostgreSQL: what waits, what is prefetched, and what happens to errors. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readConfig } from '../../src/engine/config.ts';
 import { LateError } from '../../src/engine/store/late-error.ts';
@@ -149,7 +149,7 @@ describe.skipIf(server === undefined)('round trips to PostgreSQL', () => {
     expect(store.prepare('SELECT content FROM memories').pluck().all()).toEqual(['First.']);
   });
 
-  test('what is asked ahead shares a round trip, and is asked again once it may have changed', () => {
+  test('what is prefetched shares a round trip, and is asked again once it may have changed', () => {
     const store = open('ahead');
     store.write(() => ensureUser(store, 'ana'));
     const find = (userId: string) => store.prepare(SELECT_USER).pluck().get(userId);

@@ -1,6 +1,6 @@
 import { decayLambdaOf, initialSalience, RECALL_SALIENCE_BOOST, sectorsFromBits } from '../dynamics.ts';
 import { assert, EngineError, type ErrorCode, isEngineError } from '../errors.ts';
-import { askBeforeAccept } from '../store/ask-ahead.ts';
+import { prefetchForAccept } from '../store/prefetch.ts';
 import { insertDynamics, reinforceMemory } from '../store/dynamics.ts';
 import { findStoredReply, putStoredReply, MAX_REPLY_MEMORIES } from '../store/idempotency.ts';
 import { countWaiting } from '../store/job-views.ts';
@@ -87,10 +87,13 @@ export function addMemories(context: WriteContext, { items, options, quota = nul
  * Reads ahead, in one round trip, what a group of add requests will need for their items, if the store can do so
  * (PostgreSQL); else does nothing. Call it inside the write transaction.
  */
-export function askBeforeAdds({ store, now }: Pick<WriteContext, 'store' | 'now'>, inputs: readonly AddInput[]): void {
+export function prefetchForAdds(
+  { store, now }: Pick<WriteContext, 'store' | 'now'>,
+  inputs: readonly AddInput[],
+): void {
   if (store.ahead === null) return;
   const memories = inputs.flatMap(({ items }) => items.filter((item): item is NewMemory => !isRejected(item)));
-  askBeforeAccept(store, memories, now);
+  prefetchForAccept(store, memories, now);
 }
 
 /**

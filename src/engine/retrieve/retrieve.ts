@@ -10,7 +10,7 @@ import { askToLoadWords, loadWords } from '../store/word-index/open-word-search.
 import { isEnglish, wordFormsOf } from '../text/query-language.ts';
 import type { QueryText } from '../text/query-text.ts';
 import type { MemoryQuery, QueryResult } from '../types.ts';
-import { askBeforePlan, readTextsAhead } from './ask-ahead.ts';
+import { prefetchForPlan, prefetchTexts } from './prefetch.ts';
 import { calibrate, type Circumstances, confidenceOf } from './calibrate.ts';
 import type { Candidate } from './candidate.ts';
 import { cutToAnswer, reportCut } from './cut.ts';
@@ -178,7 +178,7 @@ function rankCandidates(running: RunningQuery): RankedCandidates {
   const { context, query, vectors, vectorWeight, trace, now } = running;
   const { store } = context;
   const plan = trace.run('plan', 0, () => {
-    askBeforePlan(store, query);
+    prefetchForPlan(store, query);
     const value = planQuery(store, query, now);
     return { value, out: value.terms.length, note: describePlan(value) };
   });
@@ -214,7 +214,7 @@ function rankCandidates(running: RunningQuery): RankedCandidates {
       now,
       score: (row, findings) => scoreCandidate(row, findings, scoring),
     };
-    readTextsAhead(store, plan, scored, () => resolve(store, scored, options));
+    prefetchTexts(store, plan, scored, () => resolve(store, scored, options));
     const value = resolve(store, scored, options);
     return { value, out: value.resolved.length };
   });

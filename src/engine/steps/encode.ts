@@ -6,7 +6,7 @@ import { failpoint } from '../failpoint.ts';
 import { embedTexts, type EmbeddedTexts } from '../providers/embed-texts.ts';
 import { classify, type SectorClassifier } from '../sectors/classify.ts';
 import type { SectorCorrection } from '../sectors/learned-model.ts';
-import { askBeforeEncode } from '../store/ask-ahead.ts';
+import { prefetchForEncode } from '../store/prefetch.ts';
 import { readSectorCorrection } from '../store/sector-corrections.ts';
 import { putSectors, setState, type Classified } from '../store/dynamics.ts';
 import { listWaypointSources } from '../store/edges.ts';
@@ -152,16 +152,16 @@ async function encodeGroup(
         advanced.push(advanceJob(current, draft.claim, 'link', context.clock.now()));
       }
     },
-    { begin: askAhead },
+    { begin: prefetch },
   );
   await failpoint('after-encode-commit');
   observeReady(context, 'encoded', advanced);
   return { advanced, finished, failures };
 }
 
-function askAhead(store: Store, drafts: readonly Draft[]): void {
+function prefetch(store: Store, drafts: readonly Draft[]): void {
   if (store.ahead === null) return;
-  askBeforeEncode(
+  prefetchForEncode(
     store,
     drafts.map(({ claim }) => claim),
   );

@@ -256,7 +256,7 @@ function createForesight(session: Session, prepare: (sql: string) => PostgresSta
   return {
     ask(sql, parameters) {
       const statement = prepare(sql);
-      for (const given of parameters) statement.askAhead(...given);
+      for (const given of parameters) statement.prefetch(...given);
     },
     answer: (sql, parameters, rows) => prepare(sql).answerAhead(parameters, rows),
     rehearse(...readings) {

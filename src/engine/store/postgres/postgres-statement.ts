@@ -59,7 +59,7 @@ export function plainContext(own: Pick<StatementContext, 'catalog' | 'tenant' | 
     queue: () => undefined,
     takeNumber: () => undefined,
     ask() {
-      throw new EngineError('internal', 'nothing is asked ahead here');
+      throw new EngineError('internal', 'nothing is prefetched here');
     },
     foreteller: createForeteller(),
     rehearsal: createRehearsal(),
@@ -112,7 +112,7 @@ export interface PostgresStatement extends Statement {
    * Prefetches the answer for these parameters in the next round trip. A later call with the same parameters gets this
    * answer. Only for queries.
    */
-  askAhead(...given: unknown[]): void;
+  prefetch(...given: unknown[]): void;
   /**
    * Stores an answer that the caller knows already in the cache, so that a later call with these parameters needs no
    * round trip.
@@ -178,8 +178,8 @@ export function createStatement(sql: string, context: StatementContext): Postgre
       },
       pluck: () => inMode('values'),
       raw: () => inMode('arrays'),
-      askAhead(...given) {
-        if (context.answers !== null) askAhead(form(given), context.answers, context);
+      prefetch(...given) {
+        if (context.answers !== null) prefetch(form(given), context.answers, context);
       },
       answerAhead(given, rows) {
         const columns = Object.keys(rows[0] ?? {});
@@ -196,7 +196,7 @@ export function createStatement(sql: string, context: StatementContext): Postgre
 /** Leaves the reading that is rehearsed, unless the answer to its question is there. */
 function leaveUnanswered(question: Bound, answers: Answers, context: StatementContext): void {
   if (answers.isThere(question.asked)) return;
-  askAhead(question, answers, context);
+  prefetch(question, answers, context);
   context.rehearsal.leave();
 }
 
@@ -204,12 +204,12 @@ function leaveUnanswered(question: Bound, answers: Answers, context: StatementCo
 export function askForetold(question: Pick<Bound, 'text' | 'values'>, context: ForetoldContext): void {
   const { answers, foreteller } = context;
   if (answers === null) return;
-  for (const next of foreteller.follow(question)) askAhead(next, answers, context);
+  for (const next of foreteller.follow(question)) prefetch(next, answers, context);
 }
 
 type ForetoldContext = Pick<StatementContext, 'answers' | 'foreteller' | 'ask'>;
 
-function askAhead(question: Bound, answers: Answers, context: Pick<StatementContext, 'ask'>): void {
+function prefetch(question: Bound, answers: Answers, context: Pick<StatementContext, 'ask'>): void {
   if (answers.isWanted(question.asked)) answers.keep(question.asked, context.ask(question));
 }
 

@@ -20,18 +20,18 @@ import { NO_PARTS } from './parts.ts';
 import { type QueryPlan, termsOf } from './plan.ts';
 import type { RunningQuery } from './retrieve-context.ts';
 import { questionsBefore } from './score-candidates.ts';
-import { askForMemoryCount, memoryCount } from './term-frequencies.ts';
+import { memoryCount, prefetchMemoryCount } from './term-frequencies.ts';
 
 /**
  * Prefetches the users, words and names of a query: the users with the first SQL statement of the query, the others
  * with the next statement, which lists the searched memories or searches. Call it first in the read of a query.
  */
-export function askBeforePlan(store: Store, { query, filter: { userIds }, entityGraph }: CompleteQuery): void {
+export function prefetchForPlan(store: Store, { query, filter: { userIds }, entityGraph }: CompleteQuery): void {
   const { ahead } = store;
   if (ahead === null) return;
   const findNames = () => entityGraph && findNamed(store, query, userIds);
   ahead.rehearse(() => userIds && findUsers(store, userIds), findNames);
-  askForMemoryCount(store);
+  prefetchMemoryCount(store);
   // The words are those of a version of the snapshot, which this question tells.
   memoryCount(store);
   const text = readQueryText(query);
@@ -48,7 +48,7 @@ export function askBeforePlan(store: Store, { query, filter: { userIds }, entity
  * memories that it found in the round trip of the next read.
  * @param searches searches whose indexes `onceAsked` made, so that rehearsing a search does not search twice
  */
-export function askOfVectors(store: Store, searches: readonly VectorSearch[]): void {
+export function prefetchForVectors(store: Store, searches: readonly VectorSearch[]): void {
   if (store.ahead === null) return;
   const readings = searches.map((search) => () => searchVectors(store, search));
   store.ahead.rehearse(...readings);
@@ -87,7 +87,7 @@ const SPARE_TEXTS = 8;
  * @param candidates best first
  * @param resolveThem runs the stage `resolve`; it is rehearsed only, and its result is dropped
  */
-export function readTextsAhead(
+export function prefetchTexts(
   { ahead }: Store,
   { texts }: QueryPlan,
   candidates: readonly Candidate[],
@@ -108,7 +108,7 @@ export function readTextsAhead(
  * second search without superseded memories follows; otherwise the hits may be others, and some of this is read for
  * nothing.
  */
-export function askOfLists(
+export function prefetchForLists(
   { context: { store }, query, vectors, vectorWeight }: RunningQuery,
   plan: QueryPlan,
   { lexical, dense }: Lists,
