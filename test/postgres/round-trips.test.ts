@@ -164,28 +164,30 @@ describe.skipIf(server === undefined)('round trips to PostgreSQL', () => {
     });
   });
 
-  test('what readings ask first in a rehearsal shares a round trip with the next question', () => {
-    const store = open('rehearsed');
+  test('what readings ask first in speculative reads shares a round trip with the next question', () => {
+    const store = open('speculative');
     store.write(() => putInfo(store, 'a', 'b'));
     const follow = (key: string) => findInfo(store, findInfo(store, key) ?? 'nothing');
     const trips = tripsOf(() =>
       store.read(() => {
         let ends = 0;
-        const rehearse = () =>
-          store.ahead!.rehearse(
+        const readEach = () =>
+          store.ahead!.readSpeculatively(
             () => (follow('a'), (ends += 1)),
             () => follow('c'),
           );
-        rehearse();
+        readEach();
         expect(findInfo(store, 'd')).toBeUndefined();
-        rehearse();
+        readEach();
         expect([follow('a'), follow('c'), ends]).toEqual([undefined, undefined, 0]);
-        rehearse();
+        readEach();
         expect(ends).toBe(1);
       }),
     );
     expect(trips).toBe(2);
-    expect(() => store.read(() => store.ahead!.rehearse(() => expect.fail('of its own')))).toThrow('of its own');
+    expect(() => store.read(() => store.ahead!.readSpeculatively(() => expect.fail('of its own')))).toThrow(
+      'of its own',
+    );
   });
 
   test('transactions of other tenants on one connection take no more round trips, and see their own rows', () => {

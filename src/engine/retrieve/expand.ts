@@ -67,7 +67,7 @@ function stepsFromFront(store: Store, { front }: Spreading, allowed: Allowed): S
  */
 function prefetchForNextHop(store: Store, spreading: Spreading, allowed: Allowed, decayPerHop: number): void {
   if (allowed.passing !== undefined) return;
-  store.ahead?.rehearse(() => {
+  store.ahead?.readSpeculatively(() => {
     const { activations, arrivals, front } = spreading;
     const guess: Spreading = { activations: new Map(activations), arrivals: new Map(arrivals), front };
     const all: Allowed = { ...allowed, passing: { has: () => true } };

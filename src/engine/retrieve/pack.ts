@@ -149,7 +149,7 @@ function prefetchForFirst(
   read: ReadMemories,
 ) {
   const first = ranked.slice(0, k).map(({ row }) => row.memoryNo);
-  store.ahead?.rehearse(
+  store.ahead?.readSpeculatively(
     () => (k > MANY_HITS ? withinBytes(store, first, MAX_HIT_BYTES) : read(first)),
     () => perDocument > 0 && readProvenance(store, first),
   );

@@ -190,7 +190,7 @@ function rankCandidates(running: RunningQuery): RankedCandidates {
     return { value, out: value.length, note: `vector weight ${vectorWeight}` };
   });
   const arrivals = trace.run('expand', fused.length, () => {
-    store.ahead?.rehearse(() => questionsBefore(store, { plan, fused }));
+    store.ahead?.readSpeculatively(() => questionsBefore(store, { plan, fused }));
     const value = expandFused(store, fused, plan, query);
     return { value, out: value.size };
   });
@@ -271,7 +271,7 @@ function reorder(
   return applyTopic(byDates, {
     texts: plan.texts,
     raritiesOf(words) {
-      store.ahead?.rehearse(() => readLatentSpace(store));
+      store.ahead?.readSpeculatively(() => readLatentSpace(store));
       return raritiesOf(store, words);
     },
     ...(isEnglish(plan.query.asked) ? { question: askedText(plan, asked) } : {}),

@@ -46,7 +46,7 @@ const countedByStore = new WeakMap<Store, CountedState>();
  */
 export function prefetchMemoryCount(store: Store): void {
   const upTo = countedByStore.get(store)?.upTo ?? 0;
-  store.ahead?.rehearse(
+  store.ahead?.readSpeculatively(
     () => lastMemory(store),
     () => upTo > 0 && countMemoriesAfter(store, upTo),
   );

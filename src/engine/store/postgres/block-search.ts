@@ -149,7 +149,7 @@ function searchSnapshot(snapshot: Snapshot): TableSearch {
     expect(texts, use) {
       askForWords(snapshot, texts.flatMap(keysOf), use);
       // Rows are ranked by their lengths, too.
-      if (use === 'rank') snapshot.store.ahead!.rehearse(() => snapshot.lengths.takeOver());
+      if (use === 'rank') snapshot.store.ahead!.readSpeculatively(() => snapshot.lengths.takeOver());
     },
     bytesOf: (text) => {
       const facts = factsOf(snapshot, keysOf(text));

@@ -21,7 +21,7 @@ import {
 } from './postgres-statement.ts';
 import { createForeteller, type Foreteller } from './foretell.ts';
 import { createAnswers, type Answers } from './read-ahead.ts';
-import { createRehearsal, type Rehearsal } from './rehearsal.ts';
+import { createSpeculativeReads, type SpeculativeReads } from './speculative-reads.ts';
 import { createRowNumbers, type RowNumbers } from './row-numbers.ts';
 import { inSnapshot, inWrite, type BegunRead, type BegunWrite } from './unit-of-work.ts';
 import { createWordTable, type OwnQuery } from './word-table.ts';
@@ -114,7 +114,7 @@ interface Session {
   readonly numbers: RowNumbers;
   readonly answers: Answers;
   readonly foreteller: Foreteller<Bound>;
-  readonly rehearsal: Rehearsal;
+  readonly speculativeReads: SpeculativeReads;
 }
 
 /** Opens a tenant's store on a connection. Several stores of one thread and one role may share the connection. */
@@ -180,7 +180,7 @@ function createSession(options: PostgresStoreOptions): Session {
     numbers: createRowNumbers(connection, tenant),
     answers: createAnswers(catalog),
     foreteller: createForeteller(),
-    rehearsal: createRehearsal(),
+    speculativeReads: createSpeculativeReads(),
     begin(what) {
       if (!session.isOpen) throw new EngineError('unavailable', 'the store is closed');
       return setTenant(connection, tenant, { role, what });
@@ -208,7 +208,7 @@ function createContext(session: Session, catalog: Catalog): StatementContext {
     },
     ask: connection.queue,
     foreteller: session.foreteller,
-    rehearsal: session.rehearsal,
+    speculativeReads: session.speculativeReads,
     get answers() {
       return session.doing === undefined ? null : session.answers;
     },
@@ -228,10 +228,10 @@ function createContext(session: Session, catalog: Catalog): StatementContext {
 
 /** Makes what runs statements of PostgreSQL's own dialect. */
 function createOwnQuery(session: Session, context: StatementContext): OwnQuery {
-  const { connection, tenant, rehearsal } = session;
+  const { connection, tenant, speculativeReads } = session;
   return {
     ask(name, text, values) {
-      if (rehearsal.isOn) rehearsal.leave();
+      if (speculativeReads.isOn) speculativeReads.leave();
       return context.query(text, [tenant, ...values], name);
     },
     askLater(name, text, values) {
@@ -241,7 +241,7 @@ function createOwnQuery(session: Session, context: StatementContext): OwnQuery {
       }
       const queued = connection.queue({ text, values: [tenant, ...values], name });
       return () => {
-        if (rehearsal.isOn && queued.isWaiting) rehearsal.leave();
+        if (speculativeReads.isOn && queued.isWaiting) speculativeReads.leave();
         return queued.result();
       };
     },
@@ -259,8 +259,8 @@ function createForesight(session: Session, prepare: (sql: string) => PostgresSta
       for (const given of parameters) statement.prefetch(...given);
     },
     answer: (sql, parameters, rows) => prepare(sql).answerAhead(parameters, rows),
-    rehearse(...readings) {
-      if (session.doing !== undefined) session.rehearsal.run(readings);
+    readSpeculatively(...readings) {
+      if (session.doing !== undefined) session.speculativeReads.run(readings);
     },
   };
 }
@@ -308,9 +308,9 @@ const READ_WRITES = 'SELECT writes FROM tenants WHERE tenant = $1';
  * store.
  */
 function othersVersion(session: Session, context: StatementContext): number {
-  const { connection, tenant, ownWrites, rehearsal, writesAtBegin } = session;
+  const { connection, tenant, ownWrites, speculativeReads, writesAtBegin } = session;
   if (session.doing !== undefined) {
-    if (rehearsal.isOn && !writesAtBegin.isKnown()) rehearsal.leave();
+    if (speculativeReads.isOn && !writesAtBegin.isKnown()) speculativeReads.leave();
     askForetold({ text: READ_WRITES, values: [] }, context);
     return writesAtBegin.number() - ownWrites;
   }

@@ -12,7 +12,7 @@ import { createForeteller, type Foreteller } from './foretell.ts';
 import { mergeForm, type MergeForm } from './merge-statements.ts';
 import { nameTenant } from './name-tenant.ts';
 import type { Answers, Asked } from './read-ahead.ts';
-import { createRehearsal, type Rehearsal } from './rehearsal.ts';
+import { createSpeculativeReads, type SpeculativeReads } from './speculative-reads.ts';
 
 export interface StatementContext {
   readonly catalog: Catalog;
@@ -33,7 +33,7 @@ export interface StatementContext {
   /** Queues a query whose answer is read later, if at all. Call inside a transaction. */
   ask(question: Sent): Queued;
   readonly foreteller: Foreteller<Bound>;
-  readonly rehearsal: Rehearsal;
+  readonly speculativeReads: SpeculativeReads;
   /** Cache of the query answers of the open transaction; null outside of a transaction. */
   readonly answers: Answers | null;
   /**
@@ -62,7 +62,7 @@ export function plainContext(own: Pick<StatementContext, 'catalog' | 'tenant' | 
       throw new EngineError('internal', 'nothing is prefetched here');
     },
     foreteller: createForeteller(),
-    rehearsal: createRehearsal(),
+    speculativeReads: createSpeculativeReads(),
     answers: null,
     settleNumbers() {},
   };
@@ -142,7 +142,7 @@ export function createStatement(sql: string, context: StatementContext): Postgre
     }
     if (answers === null) return context.query(text, values, name);
     askForetold(bound, context);
-    if (context.rehearsal.isOn) leaveUnanswered(bound, answers, context);
+    if (context.speculativeReads.isOn) leaveUnanswered(bound, answers, context);
     let result = answers.find(asked);
     if (result === undefined) answers.keep(asked, (result = context.query(text, values, name)));
     if (result.rows.length <= FEW_ROWS) context.foreteller.note(bound);
@@ -193,11 +193,11 @@ export function createStatement(sql: string, context: StatementContext): Postgre
   return inMode('rows');
 }
 
-/** Leaves the reading that is rehearsed, unless the answer to its question is there. */
+/** Leaves the reading that runs speculatively, unless the answer to its question is there. */
 function leaveUnanswered(question: Bound, answers: Answers, context: StatementContext): void {
   if (answers.isThere(question.asked)) return;
   prefetch(question, answers, context);
-  context.rehearsal.leave();
+  context.speculativeReads.leave();
 }
 
 /** Asks ahead what follows the first question of a transaction as a rule. Call it with each question. */

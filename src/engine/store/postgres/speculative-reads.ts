@@ -1,21 +1,21 @@
 /**
- * Rehearses readings, so that what several of them ask first shares a round trip: each runs until it needs an answer
- * that is not there, and is left at that point. See `Foresight.rehearse`.
+ * Runs readings speculatively, so that their first queries share a round trip: each runs until it needs an answer that
+ * is not there, and is left at that point. See `Foresight.readSpeculatively`.
  */
 
 /** Error that leaves a reading at its first open question. It is caught in this file. */
-const OPEN_QUESTION = new Error('a question of a rehearsal is open');
+const OPEN_QUESTION = new Error('a query of a speculative read has no answer yet');
 
-export interface Rehearsal {
-  /** Whether a reading is being rehearsed, so that nothing may be waited for. */
+export interface SpeculativeReads {
+  /** Whether a reading runs speculatively, so that nothing may be waited for. */
   readonly isOn: boolean;
-  /** Leaves the reading that is being rehearsed. */
+  /** Leaves the reading that runs speculatively. */
   leave(): never;
   /** Runs each reading until it ends, or is left. Throws what a reading throws otherwise. */
   run(readings: readonly (() => unknown)[]): void;
 }
 
-export function createRehearsal(): Rehearsal {
+export function createSpeculativeReads(): SpeculativeReads {
   let isOn = false;
   return {
     get isOn() {
