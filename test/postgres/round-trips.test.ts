@@ -200,7 +200,7 @@ describe.skipIf(server === undefined)('round trips to PostgreSQL', () => {
   });
 
   test('questions that every read asks go with the first of them, with answers of its own snapshot', () => {
-    const store = open('foretold');
+    const store = open('predicted');
     const keys = ['a', 'b', 'c'];
     const read = () => store.read(() => keys.map((key) => findInfo(store, key)));
     store.write(() => putInfo(store, 'b', 'old'));

@@ -13,13 +13,13 @@ import { createBlockReader } from './block-search.ts';
 import type { BlockingConnection } from './blocking-connection.ts';
 import { READ_CATALOG, toCatalog, type Catalog, type CatalogRow } from './catalog.ts';
 import {
-  askForetold,
+  prefetchPredicted,
   createStatement,
   type Bound,
   type PostgresStatement,
   type StatementContext,
 } from './postgres-statement.ts';
-import { createForeteller, type Foreteller } from './foretell.ts';
+import { createQueryPredictor, type QueryPredictor } from './query-predictor.ts';
 import { createAnswers, type Answers } from './read-ahead.ts';
 import { createSpeculativeReads, type SpeculativeReads } from './speculative-reads.ts';
 import { createRowNumbers, type RowNumbers } from './row-numbers.ts';
@@ -113,7 +113,7 @@ interface Session {
   readonly changes: ChangeWatch;
   readonly numbers: RowNumbers;
   readonly answers: Answers;
-  readonly foreteller: Foreteller<Bound>;
+  readonly predictor: QueryPredictor<Bound>;
   readonly speculativeReads: SpeculativeReads;
 }
 
@@ -179,7 +179,7 @@ function createSession(options: PostgresStoreOptions): Session {
     changes: watchChanges(connection),
     numbers: createRowNumbers(connection, tenant),
     answers: createAnswers(catalog),
-    foreteller: createForeteller(),
+    predictor: createQueryPredictor(),
     speculativeReads: createSpeculativeReads(),
     begin(what) {
       if (!session.isOpen) throw new EngineError('unavailable', 'the store is closed');
@@ -207,7 +207,7 @@ function createContext(session: Session, catalog: Catalog): StatementContext {
       return queued;
     },
     ask: connection.queue,
-    foreteller: session.foreteller,
+    predictor: session.predictor,
     speculativeReads: session.speculativeReads,
     get answers() {
       return session.doing === undefined ? null : session.answers;
@@ -290,14 +290,14 @@ function readIn<T>(session: Session, work: () => T): T {
 function doing<T>(session: Session, what: 'write' | 'read', writesAtBegin: BegunRead, work: () => T): T {
   session.transactions += 1;
   session.answers.begin(what === 'write');
-  session.foreteller.begin();
+  session.predictor.begin();
   Object.assign(session, { doing: what, writesAtBegin });
   try {
     return work();
   } finally {
     session.doing = undefined;
     session.answers.clear();
-    session.foreteller.end();
+    session.predictor.end();
   }
 }
 
@@ -311,7 +311,7 @@ function othersVersion(session: Session, context: StatementContext): number {
   const { connection, tenant, ownWrites, speculativeReads, writesAtBegin } = session;
   if (session.doing !== undefined) {
     if (speculativeReads.isOn && !writesAtBegin.isKnown()) speculativeReads.leave();
-    askForetold({ text: READ_WRITES, values: [] }, context);
+    prefetchPredicted({ text: READ_WRITES, values: [] }, context);
     return writesAtBegin.number() - ownWrites;
   }
   session.begin('statement');

@@ -8,7 +8,7 @@ import type { Queued } from './blocking-connection.ts';
 import type { Parameter, QueryResult, SqlValue } from './connection-messages.ts';
 import { findParameters, translate, type ListForm, type ParameterForm, type ParameterPlaces } from './dialect.ts';
 import { escaped, unescaped } from './escaped-text.ts';
-import { createForeteller, type Foreteller } from './foretell.ts';
+import { createQueryPredictor, type QueryPredictor } from './query-predictor.ts';
 import { mergeForm, type MergeForm } from './merge-statements.ts';
 import { nameTenant } from './name-tenant.ts';
 import type { Answers, Asked } from './read-ahead.ts';
@@ -32,7 +32,7 @@ export interface StatementContext {
   takeNumber(table: string): number | undefined;
   /** Queues a query whose answer is read later, if at all. Call inside a transaction. */
   ask(question: Sent): Queued;
-  readonly foreteller: Foreteller<Bound>;
+  readonly predictor: QueryPredictor<Bound>;
   readonly speculativeReads: SpeculativeReads;
   /** Cache of the query answers of the open transaction; null outside of a transaction. */
   readonly answers: Answers | null;
@@ -61,7 +61,7 @@ export function plainContext(own: Pick<StatementContext, 'catalog' | 'tenant' | 
     ask() {
       throw new EngineError('internal', 'nothing is prefetched here');
     },
-    foreteller: createForeteller(),
+    predictor: createQueryPredictor(),
     speculativeReads: createSpeculativeReads(),
     answers: null,
     settleNumbers() {},
@@ -93,7 +93,7 @@ function nameOf(text: string): string {
   return name;
 }
 
-/** Greatest number of rows in the answer of a query that is recorded for prediction (`Foreteller`). */
+/** Greatest number of rows in the answer of a query that is recorded for prediction (`QueryPredictor`). */
 const FEW_ROWS = 64;
 
 /** Form of a returned row: an object by column, the value of the first column, or an array. */
@@ -141,11 +141,11 @@ export function createStatement(sql: string, context: StatementContext): Postgre
       return context.query(text, values, name);
     }
     if (answers === null) return context.query(text, values, name);
-    askForetold(bound, context);
+    prefetchPredicted(bound, context);
     if (context.speculativeReads.isOn) leaveUnanswered(bound, answers, context);
     let result = answers.find(asked);
     if (result === undefined) answers.keep(asked, (result = context.query(text, values, name)));
-    if (result.rows.length <= FEW_ROWS) context.foreteller.note(bound);
+    if (result.rows.length <= FEW_ROWS) context.predictor.note(bound);
     return result;
   };
   const run = (given: readonly unknown[]): RunResult => {
@@ -200,14 +200,14 @@ function leaveUnanswered(question: Bound, answers: Answers, context: StatementCo
   context.speculativeReads.leave();
 }
 
-/** Asks ahead what follows the first question of a transaction as a rule. Call it with each question. */
-export function askForetold(question: Pick<Bound, 'text' | 'values'>, context: ForetoldContext): void {
-  const { answers, foreteller } = context;
+/** Prefetches what follows the first question of a transaction as a rule. Call it with each question. */
+export function prefetchPredicted(question: Pick<Bound, 'text' | 'values'>, context: PredictionContext): void {
+  const { answers, predictor } = context;
   if (answers === null) return;
-  for (const next of foreteller.follow(question)) prefetch(next, answers, context);
+  for (const next of predictor.follow(question)) prefetch(next, answers, context);
 }
 
-type ForetoldContext = Pick<StatementContext, 'answers' | 'foreteller' | 'ask'>;
+type PredictionContext = Pick<StatementContext, 'answers' | 'predictor' | 'ask'>;
 
 function prefetch(question: Bound, answers: Answers, context: Pick<StatementContext, 'ask'>): void {
   if (answers.isWanted(question.asked)) answers.keep(question.asked, context.ask(question));

@@ -19,7 +19,7 @@ export interface SentQuestion {
   readonly values: readonly SqlValue[];
 }
 
-export interface Foreteller<Question extends SentQuestion> {
+export interface QueryPredictor<Question extends SentQuestion> {
   begin(): void;
   /** Returns the predicted queries if `question` is the first query of a transaction; an empty list for a later one. */
   follow(question: SentQuestion): readonly Question[];
@@ -38,7 +38,7 @@ interface Kind<Question> {
   repeated: readonly Question[];
 }
 
-export function createForeteller<Question extends SentQuestion>(): Foreteller<Question> {
+export function createQueryPredictor<Question extends SentQuestion>(): QueryPredictor<Question> {
   const kinds = new LRUCache<string, Kind<Question>>({ max: MAX_KINDS });
   let asked = new Map<string, Question>();
   let kind: Kind<Question> | undefined;
