@@ -89,8 +89,8 @@ describe.skipIf(server === undefined)('round trips to PostgreSQL', () => {
         }),
       );
     const atCommit = failing(() => {});
-    const atQuestion = failing(() => void findInfo(store, 'other'));
-    for (const error of [atCommit, atQuestion]) {
+    const atQuery = failing(() => void findInfo(store, 'other'));
+    for (const error of [atCommit, atQuery]) {
       expect(error).toBeInstanceOf(LateError);
       expect(postgresError(error)).toMatchObject({ code: UNIQUE_VIOLATION, isLost: false });
     }
@@ -164,7 +164,7 @@ describe.skipIf(server === undefined)('round trips to PostgreSQL', () => {
     });
   });
 
-  test('what readings ask first in speculative reads shares a round trip with the next question', () => {
+  test('what readings ask first in speculative reads shares a round trip with the next query', () => {
     const store = open('speculative');
     store.write(() => putInfo(store, 'a', 'b'));
     const follow = (key: string) => findInfo(store, findInfo(store, key) ?? 'nothing');
@@ -199,7 +199,7 @@ describe.skipIf(server === undefined)('round trips to PostgreSQL', () => {
     expect(tripsOf(() => expect(own()).toEqual(stores.map(({ path }) => path)))).toBe(2);
   });
 
-  test('questions that every read asks go with the first of them, with answers of its own snapshot', () => {
+  test('queries that every read makes go with the first of them, with answers of its own snapshot', () => {
     const store = open('predicted');
     const keys = ['a', 'b', 'c'];
     const read = () => store.read(() => keys.map((key) => findInfo(store, key)));

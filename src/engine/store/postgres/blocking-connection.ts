@@ -240,8 +240,8 @@ function createQueue(channel: () => ConnectionChannel): StatementQueue {
       return {
         result() {
           if (isWaiting()) {
-            // The one whose result is wanted is sent alone, unless it is a question, which keeps its own answer.
-            if (merge?.kind !== 'question') one.merge = null;
+            // The one whose result is wanted is sent alone, unless it is a query, which keeps its own answer.
+            if (merge?.kind !== 'query') one.merge = null;
             flush();
           }
           if (one.known === null) throw new EngineError('internal', 'the result of a statement that shared its way');

@@ -31,7 +31,7 @@ export interface StatementContext {
    */
   takeNumber(table: string): number | undefined;
   /** Queues a query whose answer is read later, if at all. Call inside a transaction. */
-  ask(question: Sent): Queued;
+  ask(query: Sent): Queued;
   readonly predictor: QueryPredictor<Bound>;
   readonly speculativeReads: SpeculativeReads;
   /** Cache of the query answers of the open transaction; null outside of a transaction. */
@@ -127,7 +127,7 @@ export interface PostgresStatement extends Statement {
 export function createStatement(sql: string, context: StatementContext): PostgresStatement {
   const form = createForm(sql, context);
   const inserted = insertedTable(sql, context.catalog);
-  const isQuestion = /^\s*(?:SELECT|WITH)\b/.test(sql) && !/\b(?:INSERT|UPDATE|DELETE)\b/.test(sql);
+  const isQuery = /^\s*(?:SELECT|WITH)\b/.test(sql) && !/\b(?:INSERT|UPDATE|DELETE)\b/.test(sql);
   // Made when a write first inserts a row whose number is known before.
   let numbered: Form | undefined;
 
@@ -135,7 +135,7 @@ export function createStatement(sql: string, context: StatementContext): Postgre
     const bound = form(given);
     const { text, values, name, asked } = bound;
     const { answers } = context;
-    if (!isQuestion) {
+    if (!isQuery) {
       if (inserted !== undefined) context.settleNumbers(inserted.table);
       answers?.write(asked);
       return context.query(text, values, name);
@@ -193,24 +193,24 @@ export function createStatement(sql: string, context: StatementContext): Postgre
   return inMode('rows');
 }
 
-/** Leaves the reading that runs speculatively, unless the answer to its question is there. */
-function leaveUnanswered(question: Bound, answers: Answers, context: StatementContext): void {
-  if (answers.isThere(question.asked)) return;
-  prefetch(question, answers, context);
+/** Leaves the reading that runs speculatively, unless the answer to its query is there. */
+function leaveUnanswered(query: Bound, answers: Answers, context: StatementContext): void {
+  if (answers.isThere(query.asked)) return;
+  prefetch(query, answers, context);
   context.speculativeReads.leave();
 }
 
-/** Prefetches what follows the first question of a transaction as a rule. Call it with each question. */
-export function prefetchPredicted(question: Pick<Bound, 'text' | 'values'>, context: PredictionContext): void {
+/** Prefetches what follows the first query of a transaction as a rule. Call it with each query. */
+export function prefetchPredicted(query: Pick<Bound, 'text' | 'values'>, context: PredictionContext): void {
   const { answers, predictor } = context;
   if (answers === null) return;
-  for (const next of predictor.follow(question)) prefetch(next, answers, context);
+  for (const next of predictor.follow(query)) prefetch(next, answers, context);
 }
 
 type PredictionContext = Pick<StatementContext, 'answers' | 'predictor' | 'ask'>;
 
-function prefetch(question: Bound, answers: Answers, context: Pick<StatementContext, 'ask'>): void {
-  if (answers.isWanted(question.asked)) answers.keep(question.asked, context.ask(question));
+function prefetch(query: Bound, answers: Answers, context: Pick<StatementContext, 'ask'>): void {
+  if (answers.isWanted(query.asked)) answers.keep(query.asked, context.ask(query));
 }
 
 /** A statement with the values that are bound to it. */

@@ -3,8 +3,8 @@
  * is not there, and is left at that point. See `Foresight.readSpeculatively`.
  */
 
-/** Error that leaves a reading at its first open question. It is caught in this file. */
-const OPEN_QUESTION = new Error('a query of a speculative read has no answer yet');
+/** Error that leaves a reading at its first unanswered query. It is caught in this file. */
+const UNANSWERED = new Error('a query of a speculative read has no answer yet');
 
 export interface SpeculativeReads {
   /** Whether a reading runs speculatively, so that nothing may be waited for. */
@@ -22,7 +22,7 @@ export function createSpeculativeReads(): SpeculativeReads {
       return isOn;
     },
     leave() {
-      throw OPEN_QUESTION;
+      throw UNANSWERED;
     },
     run(readings) {
       const wasOn = isOn;
@@ -31,7 +31,7 @@ export function createSpeculativeReads(): SpeculativeReads {
         try {
           reading();
         } catch (error) {
-          if (error !== OPEN_QUESTION) throw error;
+          if (error !== UNANSWERED) throw error;
         } finally {
           isOn = wasOn;
         }
