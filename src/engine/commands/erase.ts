@@ -41,7 +41,7 @@ import type { Store } from '../store/open-store.ts';
 import { deleteVectors } from '../store/vectors.ts';
 import { mayBeFitted } from '../text/latent-space.ts';
 import type { DeleteReceipt, ErasureFilter } from '../types.ts';
-import { oweStep } from './owe-step.ts';
+import { enqueueStep } from './enqueue-step.ts';
 import { DEFAULT_WEIGHTS } from './relate.ts';
 import { settleStatus, startOf } from './settle-status.ts';
 import { thinMemories } from './thin.ts';
@@ -327,7 +327,7 @@ export function eraseMemories(context: WriteContext, named: readonly number[]): 
     store,
     [...needContext].filter((memoryNo) => !erased.has(memoryNo)),
   );
-  for (const memoryNo of needLink) if (!erased.has(memoryNo)) oweStep(context, memoryNo, 'link');
+  for (const memoryNo of needLink) if (!erased.has(memoryNo)) enqueueStep(context, memoryNo, 'link');
   for (const { memory, heir } of released) {
     if (heir !== null) {
       putStatedEdge(store, { src: heir, dst: memory, type: 'supersedes' }, DEFAULT_WEIGHTS.supersedes, now);

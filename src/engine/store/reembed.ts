@@ -268,7 +268,7 @@ export function countGivenUp(store: Store): { readonly givenUp: number; readonly
 }
 
 /** A slice of the memories that a model has yet to embed and that have no job for it. */
-export interface OwedMemories {
+export interface UnembeddedMemories {
   /** Numbers of the memories, ascending. */
   readonly memoryNos: readonly number[];
   /** Number of the last memory that was examined, to pass as `after` next time; Infinity if no memory is left. */
@@ -302,7 +302,7 @@ function lacksVectors(models: ModelNumbers): { readonly sql: string; readonly pa
  * @param within number of memories to examine, at least 1
  * @param limit greatest number of memories listed
  */
-export function listOwed(
+export function listUnembedded(
   store: Store,
   {
     models,
@@ -315,7 +315,7 @@ export function listOwed(
     readonly within: number;
     readonly limit: number;
   },
-): OwedMemories {
+): UnembeddedMemories {
   const { sql, parameters } = lacksVectors(models);
   const looked = store
     .prepare('SELECT seq FROM memory_dynamics WHERE seq > ? ORDER BY seq LIMIT 1 OFFSET ?')

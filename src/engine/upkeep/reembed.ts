@@ -36,7 +36,7 @@ import {
   deleteReembed,
   findReembed,
   insertReembedJob,
-  listOwed,
+  listUnembedded,
   listSurplus,
   putReembed,
   yieldDirector,
@@ -129,7 +129,7 @@ async function runSlice(context: DirectorContext, claim: HeldJob, tries: TriesMo
         return { inMs: NOT_MINE_MS };
       }
       noteTending(store, record.target, context.clock.now());
-      return oweMemories(context, claim, { record, models: configuredModels, tries });
+      return enqueueMemories(context, claim, { record, models: configuredModels, tries });
     case 'link':
       return relinkMemories(context, claim);
     case 'drop':
@@ -143,7 +143,7 @@ async function runSlice(context: DirectorContext, claim: HeldJob, tries: TriesMo
  * @param change.models the configured models, which are the target of the change
  * @throws EngineError `invalid` if the model refused more than 1 memory in 100, or lowers a guarded set
  */
-async function oweMemories(
+async function enqueueMemories(
   context: DirectorContext,
   claim: HeldJob,
   {
@@ -158,7 +158,7 @@ async function oweMemories(
   if (waiting > WINDOW_JOBS / 2) return { inMs: LOOK_AGAIN_MS };
   const { cursor } = record;
   const { memoryNos, upTo } = store.read(() =>
-    listOwed(store, { models, after: cursor, within: LOOKED_AT, limit: WINDOW_JOBS - waiting }),
+    listUnembedded(store, { models, after: cursor, within: LOOKED_AT, limit: WINDOW_JOBS - waiting }),
   );
   await commitInSlices(
     () => context.open().store,

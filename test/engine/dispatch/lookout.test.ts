@@ -48,7 +48,7 @@ function write(file: string, work: (store: Store) => void): void {
   store.close();
 }
 
-const owe = (file: string) =>
+const enqueue = (file: string) =>
   write(file, (store) =>
     insertJob(store, { id: randomUUID(), memory: 1, step: 'encode', bulk: false, now: Date.now() }),
   );
@@ -77,7 +77,7 @@ test('with 200 tenants and room for 8 files, only what changed is opened again, 
   }
   expect(openings.length).toBe(200);
 
-  owe(paths[137]!);
+  enqueue(paths[137]!);
   expect(await lookout.look(paths)).toMatchObject({ sights: [{ path: paths[137], steps: ['encode'] }] });
   expect(openings.slice(200)).toEqual([paths[137]]);
 });
@@ -85,7 +85,7 @@ test('with 200 tenants and room for 8 files, only what changed is opened again, 
 test('what is left in a file is looked at each time, and no more once it has ended', async () => {
   const { paths, lookout, openings } = openField(20);
   await lookout.listUnfinished(paths);
-  owe(paths[3]!);
+  enqueue(paths[3]!);
   for (let look = 0; look < 5; look++) {
     settle(paths[3]!);
     expect(seen(await lookout.look(paths))).toEqual([paths[3]]);
@@ -101,7 +101,7 @@ test('what is left in a file is looked at each time, and no more once it has end
 test('files with work beyond those that it may keep open all get their turn', async () => {
   const { paths, lookout } = openField(3 * MAX_OPENINGS);
   for (const file of paths) {
-    owe(file);
+    enqueue(file);
     settle(file);
   }
   await lookout.listUnfinished(paths);
@@ -112,7 +112,7 @@ test('files with work beyond those that it may keep open all get their turn', as
 
 test('a lease that ran out shows, and one that runs does not', async () => {
   const { paths, lookout } = openField(1);
-  owe(paths[0]!);
+  enqueue(paths[0]!);
   const claim = (leaseMs: number) =>
     write(paths[0]!, (store) => {
       store.prepare(`UPDATE jobs SET state = 'queued'`).run();
@@ -130,14 +130,14 @@ test('a tenant without a file has nothing, and gets none by being looked at', as
   expect(await lookout.look([file])).toEqual({ sights: [{ path: file, ...NOTHING }], failures: [], isComplete: true });
   expect((await lookout.look([file])).sights).toEqual([]);
   expect(fs.existsSync(file)).toBe(false);
-  owe(file);
+  enqueue(file);
   expect(seen(await lookout.look([file]))).toEqual([file]);
 });
 
 test('a file that took the place of another is the one that is looked at', async () => {
   const { paths, lookout } = openField(1);
   const [file] = paths as [string];
-  owe(file);
+  enqueue(file);
   await lookout.look(paths);
   for (const name of [file, `${file}-wal`, `${file}-shm`]) fs.rmSync(name, { force: true });
   write(file, () => {});
@@ -147,7 +147,7 @@ test('a file that took the place of another is the one that is looked at', async
 test('a file that cannot be read is said to be so each time, and hides no other', async () => {
   const { paths, lookout } = openField(3);
   fs.writeFileSync(paths[1]!, 'scribbled over '.repeat(1_000));
-  owe(paths[2]!);
+  enqueue(paths[2]!);
   for (let look = 0; look < 2; look++) {
     const { sights, failures } = await lookout.look(paths);
     expect(failures).toMatchObject([{ path: paths[1] }]);
