@@ -1,6 +1,6 @@
 import type { StepPayload } from '../job-payloads.ts';
 import type { QueuedStep } from '../jobs.ts';
-import type { Handout, LedgerSight, TooFew, WantedHandout } from '../store/dispatch.ts';
+import type { Handout, LedgerStatus, TooFew, WantedHandout } from '../store/dispatch.ts';
 import type { Recovery } from '../store/job-leases.ts';
 
 /** The queues as a dispatcher uses them. Every call may fail or be slow; the implementation bounds its time. */
@@ -86,7 +86,7 @@ interface LedgerLook {
    * What was seen in each ledger (table of jobs) that was read. Ledgers that had no work when they were last read and
    * have not changed since are left out.
    */
-  readonly sights: readonly (LedgerSight & { readonly tenant: string })[];
+  readonly statuses: readonly (LedgerStatus & { readonly tenant: string })[];
   readonly failures: readonly { readonly tenant: string; readonly error: unknown }[];
   /** False if files that changed are left for the next call, which should come soon. */
   readonly isComplete: boolean;

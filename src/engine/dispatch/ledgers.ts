@@ -15,11 +15,11 @@ import type { Store } from '../store/open-store.ts';
 import type { TenantPool } from '../tenant-file/tenant-pool.ts';
 import type { Writer } from '../writer/writer.ts';
 import type { DispatchLedger } from './dispatch-ports.ts';
-import type { Lookout } from './lookout.ts';
+import type { LedgerPoller } from './ledger-poller.ts';
 
 interface LedgerOptions {
   readonly control: ControlDatabase;
-  readonly lookout: Lookout;
+  readonly poller: LedgerPoller;
   readonly clock: Clock;
   /** Whether vectors are computed on this machine or not at all: `Config.embedsHere`. */
   readonly embedsHere: boolean;
@@ -38,7 +38,7 @@ interface LedgerWriter {
 
 /**
  * Makes the access to the tenants' ledgers (tables of jobs) for a dispatcher in a process that serves the API. It reads
- * on the lookout's connections; the writer thread makes its changes, which mark rows as handed out to a queue or remove
+ * on the poller's connections; the writer thread makes its changes, which mark rows as handed out to a queue or remove
  * such marks.
  */
 export function ledgerOverWriter({ writer, ...options }: LedgerOptions & { readonly writer: Writer }): DispatchLedger {
@@ -79,7 +79,7 @@ export function ledgerOverStores({
  * since finding no rows then needs no write lock. For a tenant that was erased, each call finds no rows and does
  * nothing.
  */
-function createLedger({ control, lookout, clock, embedsHere }: LedgerOptions, writer: LedgerWriter): DispatchLedger {
+function createLedger({ control, poller, clock, embedsHere }: LedgerOptions, writer: LedgerWriter): DispatchLedger {
   const pathOf = (tenant: string) => control.findTenantPath(tenant);
   const listPaths = () =>
     new Map(
@@ -91,22 +91,22 @@ function createLedger({ control, lookout, clock, embedsHere }: LedgerOptions, wr
   return {
     async look() {
       const tenants = listPaths();
-      const { sights, failures, isComplete } = await lookout.look([...tenants.keys()]);
+      const { statuses, failures, isComplete } = await poller.look([...tenants.keys()]);
       return {
-        sights: sights.map(({ path, ...sight }) => ({ tenant: tenants.get(path)!, ...sight })),
+        statuses: statuses.map(({ path, ...status }) => ({ tenant: tenants.get(path)!, ...status })),
         failures: failures.map(({ path, error }) => ({ tenant: tenants.get(path)!, error })),
         isComplete,
       };
     },
     async listUnfinished() {
       const tenants = listPaths();
-      const paths = await lookout.listUnfinished([...tenants.keys()]);
+      const paths = await poller.listUnfinished([...tenants.keys()]);
       return paths.map((path) => tenants.get(path)!);
     },
     async take(tenant, options) {
       const path = pathOf(tenant);
       if (path === undefined) return undefined;
-      const seen = lookout.read(path, (store) =>
+      const seen = poller.read(path, (store) =>
         store.read(() => peekHandout(store, { ...options, embedsHere, now: clock.now() })),
       );
       return seen === undefined || seen === 'too_few' ? seen : writer.take(path, options);
@@ -117,13 +117,13 @@ function createLedger({ control, lookout, clock, embedsHere }: LedgerOptions, wr
     },
     async forget(tenant) {
       const path = pathOf(tenant);
-      return path !== undefined && lookout.read(path, hasHandouts) ? writer.forget(path) : 0;
+      return path !== undefined && poller.read(path, hasHandouts) ? writer.forget(path) : 0;
     },
     async recover(tenant) {
       const path = pathOf(tenant);
       return path === undefined ? { requeued: 0, dead: 0 } : writer.recover(path);
     },
-    close: () => lookout.close(),
+    close: () => poller.close(),
   };
 }
 

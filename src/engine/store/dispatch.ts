@@ -140,7 +140,7 @@ function listUnmarked(
 }
 
 /** State of a file's jobs at one moment, as a dispatcher needs it. */
-export interface LedgerSight {
+export interface LedgerStatus {
   /** Steps that have a due job which is not with a queue already (has no valid mark). */
   readonly steps: readonly QueuedStep[];
   /** Whether the lease of a claimed job has expired, because its worker stopped renewing it. */
@@ -153,7 +153,7 @@ export interface LedgerSight {
 }
 
 /** Reads the state of the jobs for a dispatcher, on one snapshot. */
-export function sightLedger(store: Store, times: LeaseTimes): LedgerSight {
+export function readLedgerStatus(store: Store, times: LeaseTimes): LedgerStatus {
   return store.read(() => {
     const hasQueued = store
       .prepare(
