@@ -44,7 +44,7 @@ import type { DeleteReceipt, ErasureFilter } from '../types.ts';
 import { enqueueStep } from './enqueue-step.ts';
 import { DEFAULT_WEIGHTS } from './relate.ts';
 import { settleStatus, startOf } from './settle-status.ts';
-import { thinMemories } from './thin.ts';
+import { deleteDependentRowsSlice } from './delete-dependent-rows.ts';
 import type { WriteContext } from './write-context.ts';
 
 /**
@@ -251,8 +251,8 @@ export function eraseInSlices(
   const { memoryNos: resting, isCut } = readReflectionsOn(context.store, memoryNos, MAX_RESTING);
   // The last ones rest on those before them.
   const first = isCut || resting.length > ERASE_SLICE ? resting.slice(-ERASE_SLICE) : undefined;
-  const thinned = thinMemories(context, first ?? [...memoryNos, ...resting]);
-  if (thinned !== undefined) return { receipt: { ...EMPTY_RECEIPT, ...thinned }, isDone: false };
+  const deleted = deleteDependentRowsSlice(context, first ?? [...memoryNos, ...resting]);
+  if (deleted !== undefined) return { receipt: { ...EMPTY_RECEIPT, ...deleted }, isDone: false };
   const part = first ?? withinFollowers(context.store, memoryNos);
   const isDone = first === undefined && part.length === memoryNos.length;
   if (isDone) beforeLast();

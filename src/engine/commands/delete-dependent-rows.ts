@@ -3,12 +3,12 @@ import { deleteEdge, listSuccessors, MAX_LINKED_ANEW, putStatedEdge } from '../s
 import {
   listOwnSupersessions,
   listWonContradictions,
-  thinJobs,
-  thinLinks,
-  thinRecalls,
-  thinRevisions,
-  thinWaypoints,
-} from '../store/hanging.ts';
+  deleteLinksSlice,
+  deleteRecallsSlice,
+  deleteRevisionsSlice,
+  deleteWaypointsSlice,
+  detachJobsSlice,
+} from '../store/dependent-rows.ts';
 import { type MemoryRow, readMemoryRows } from '../store/memories.ts';
 import type { DeleteReceipt } from '../types.ts';
 import { DEFAULT_WEIGHTS } from './relate.ts';
@@ -26,7 +26,7 @@ const MAX_BYTES = 2 * 1024 * 1024;
 const MAX_SETTLED = 100;
 
 /** Numbers of rows that were removed. */
-export type Thinned = Pick<DeleteReceipt, 'edges' | 'revisions' | 'jobs'>;
+export type DeletedRows = Pick<DeleteReceipt, 'edges' | 'revisions' | 'jobs'>;
 
 /**
  * Removes some of the rows that depend on memories which are about to be erased (earlier versions, jobs, recalls,
@@ -38,13 +38,14 @@ export type Thinned = Pick<DeleteReceipt, 'edges' | 'revisions' | 'jobs'>;
  * @param memoryNos `memoryNo` of each memory
  * @returns undefined if nothing had to be removed
  */
-export function thinMemories(context: WriteContext, memoryNos: readonly number[]): Thinned | undefined {
+export function deleteDependentRowsSlice(context: WriteContext, memoryNos: readonly number[]): DeletedRows | undefined {
   const { store } = context;
-  const revisions = thinRevisions(store, memoryNos, { most: MAX_ROWS, bytes: MAX_BYTES });
-  const jobs = thinJobs(store, memoryNos, MAX_ROWS);
-  const recalls = thinRecalls(store, memoryNos, MAX_ROWS);
+  const revisions = deleteRevisionsSlice(store, memoryNos, { most: MAX_ROWS, bytes: MAX_BYTES });
+  const jobs = detachJobsSlice(store, memoryNos, MAX_ROWS);
+  const recalls = deleteRecallsSlice(store, memoryNos, MAX_ROWS);
   const links =
-    thinLinks(store, memoryNos, MAX_ROWS) + thinWaypoints(store, memoryNos, { most: MAX_LINKED_ANEW, slice: MAX_ROWS });
+    deleteLinksSlice(store, memoryNos, MAX_ROWS) +
+    deleteWaypointsSlice(store, memoryNos, { most: MAX_LINKED_ANEW, slice: MAX_ROWS });
   const released = releaseSuperseded(context, memoryNos) || releaseLosers(context, memoryNos);
   if (revisions + jobs + recalls + links + released === 0) return undefined;
   return { revisions, jobs, edges: links + released };
