@@ -61,16 +61,16 @@ function releaseSuperseded(context: WriteContext, memoryNos: readonly number[]):
   const { store, now } = context;
   const found = listOwnSupersessions(store, memoryNos, MAX_SETTLED + 1);
   if (found.length === 0) return 0;
-  const heirOf = createHeirFinder(context, new Set(memoryNos));
-  const freed = found.filter(({ src }) => heirOf(src) === undefined).map(({ dst }) => dst);
+  const successorOf = createSuccessorFinder(context, new Set(memoryNos));
+  const freed = found.filter(({ src }) => successorOf(src) === undefined).map(({ dst }) => dst);
   if (found.length <= MAX_SETTLED && !freesMany(store, freed)) return 0;
   let [released, moved] = [0, 0];
   for (const { src, dst } of found) {
-    const heir = heirOf(src);
+    const successor = successorOf(src);
     deleteEdge(store, { src, dst, type: 'supersedes' });
-    if (heir === undefined) moved += splitChain(store, dst);
-    else putStatedEdge(store, { src: heir.memoryNo, dst, type: 'supersedes' }, DEFAULT_WEIGHTS.supersedes, now);
-    settleStatus(context, dst, heir && { endsAt: startOf(heir) });
+    if (successor === undefined) moved += splitChain(store, dst);
+    else putStatedEdge(store, { src: successor.memoryNo, dst, type: 'supersedes' }, DEFAULT_WEIGHTS.supersedes, now);
+    settleStatus(context, dst, successor && { endsAt: startOf(successor) });
     released += 1;
     if (moved >= MAX_RELABELLED) break;
   }
@@ -81,19 +81,19 @@ function releaseSuperseded(context: WriteContext, memoryNos: readonly number[]):
  * Makes a function that finds the next later memory of a chain of supersessions that is not erased; undefined if there
  * is none.
  */
-function createHeirFinder({ store }: WriteContext, erased: ReadonlySet<number>) {
-  const heirs = new Map<number, MemoryRow | undefined>();
+function createSuccessorFinder({ store }: WriteContext, erased: ReadonlySet<number>) {
+  const successors = new Map<number, MemoryRow | undefined>();
   return (memoryNo: number): MemoryRow | undefined => {
     const passed: number[] = [];
     let next: number | undefined = memoryNo;
-    while (next !== undefined && erased.has(next) && !heirs.has(next)) {
+    while (next !== undefined && erased.has(next) && !successors.has(next)) {
       passed.push(next);
       [next] = listSuccessors(store, next);
     }
-    const isKnown = next === undefined || heirs.has(next);
-    const heir = isKnown ? heirs.get(next!) : readMemoryRows(store, [next!])[0];
-    for (const number of passed) heirs.set(number, heir);
-    return heir;
+    const isKnown = next === undefined || successors.has(next);
+    const successor = isKnown ? successors.get(next!) : readMemoryRows(store, [next!])[0];
+    for (const number of passed) successors.set(number, successor);
+    return successor;
   };
 }
 

@@ -328,11 +328,11 @@ export function eraseMemories(context: WriteContext, named: readonly number[]): 
     [...needContext].filter((memoryNo) => !erased.has(memoryNo)),
   );
   for (const memoryNo of needLink) if (!erased.has(memoryNo)) enqueueStep(context, memoryNo, 'link');
-  for (const { memory, heir } of released) {
-    if (heir !== null) {
-      putStatedEdge(store, { src: heir, dst: memory, type: 'supersedes' }, DEFAULT_WEIGHTS.supersedes, now);
+  for (const { memory, successor } of released) {
+    if (successor !== null) {
+      putStatedEdge(store, { src: successor, dst: memory, type: 'supersedes' }, DEFAULT_WEIGHTS.supersedes, now);
     }
-    const [newer] = heir === null ? [] : readMemoryRows(store, [heir]);
+    const [newer] = successor === null ? [] : readMemoryRows(store, [successor]);
     if (!erased.has(memory)) settleStatus(context, memory, newer && { endsAt: startOf(newer) });
   }
   const freed = [...new Set(released.map(({ memory }) => memory))].filter(
