@@ -1,14 +1,14 @@
 import { DEFAULT_TENANT, type ControlDatabase } from '../control/control-database.ts';
 import type { Clock } from '../ports.ts';
 import {
-  forgetHandouts,
-  hasHandouts,
-  peekHandout,
-  returnHandout,
-  takeHandout,
-  type Handout,
+  forgetDispatchMarks,
+  hasDispatchMarks,
+  peekDispatchBatch,
+  returnDispatchBatch,
+  takeDispatchBatch,
+  type DispatchBatch,
   type TooFew,
-  type WantedHandout,
+  type WantedBatch,
 } from '../store/dispatch.ts';
 import { recoverLeases, type Recovery } from '../store/job-leases.ts';
 import type { Store } from '../store/open-store.ts';
@@ -30,7 +30,7 @@ interface LedgerOptions {
  * file in place of its id.
  */
 interface LedgerWriter {
-  take(path: string, options: WantedHandout): Promise<Handout | TooFew | undefined>;
+  take(path: string, options: WantedBatch): Promise<DispatchBatch | TooFew | undefined>;
   giveBack(path: string, jobNos: readonly number[]): Promise<void>;
   forget(path: string): Promise<number>;
   recover(path: string): Promise<Recovery>;
@@ -43,9 +43,9 @@ interface LedgerWriter {
  */
 export function ledgerOverWriter({ writer, ...options }: LedgerOptions & { readonly writer: Writer }): DispatchLedger {
   return createLedger(options, {
-    take: async (path, handout) => (await writer.write(path, 'takeHandout', handout)) ?? undefined,
-    giveBack: (path, jobNos) => writer.write(path, 'returnHandout', { jobNos }),
-    forget: (path) => writer.write(path, 'forgetHandouts', {}),
+    take: async (path, batch) => (await writer.write(path, 'takeDispatchBatch', batch)) ?? undefined,
+    giveBack: (path, jobNos) => writer.write(path, 'returnDispatchBatch', { jobNos }),
+    forget: (path) => writer.write(path, 'forgetDispatchMarks', {}),
     recover: (path) => writer.write(path, 'recoverLeases', {}),
   });
 }
@@ -67,9 +67,9 @@ export function ledgerOverStores({
   const { embedsHere } = options;
   const now = () => options.clock.now();
   return createLedger(options, {
-    take: async (path, handout) => write(path, (store) => takeHandout(store, { ...handout, embedsHere, now: now() })),
-    giveBack: async (path, jobNos) => write(path, (store) => returnHandout(store, jobNos)),
-    forget: async (path) => write(path, forgetHandouts),
+    take: async (path, batch) => write(path, (store) => takeDispatchBatch(store, { ...batch, embedsHere, now: now() })),
+    giveBack: async (path, jobNos) => write(path, (store) => returnDispatchBatch(store, jobNos)),
+    forget: async (path) => write(path, forgetDispatchMarks),
     recover: async (path) => write(path, (store) => recoverLeases(store, { now: now(), leaseMs, everyOwner: false })),
   });
 }
@@ -107,7 +107,7 @@ function createLedger({ control, poller, clock, embedsHere }: LedgerOptions, wri
       const path = pathOf(tenant);
       if (path === undefined) return undefined;
       const seen = poller.read(path, (store) =>
-        store.read(() => peekHandout(store, { ...options, embedsHere, now: clock.now() })),
+        store.read(() => peekDispatchBatch(store, { ...options, embedsHere, now: clock.now() })),
       );
       return seen === undefined || seen === 'too_few' ? seen : writer.take(path, options);
     },
@@ -117,7 +117,7 @@ function createLedger({ control, poller, clock, embedsHere }: LedgerOptions, wri
     },
     async forget(tenant) {
       const path = pathOf(tenant);
-      return path !== undefined && poller.read(path, hasHandouts) ? writer.forget(path) : 0;
+      return path !== undefined && poller.read(path, hasDispatchMarks) ? writer.forget(path) : 0;
     },
     async recover(tenant) {
       const path = pathOf(tenant);

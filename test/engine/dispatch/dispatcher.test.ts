@@ -355,8 +355,8 @@ describe.skipIf(inject('redisUrl') === null)('the dispatcher', () => {
     for (const tenant of ['zoe', 'import-3']) await yard.add(1, { tenant });
     await yard.dispatcher();
     await eventually(async () => expect((await yard.waiting()).length).toBe(12));
-    const byHandout = (await yard.waiting()).toSorted((one, other) => one.addedAt - other.addedAt);
-    expect(byHandout.slice(0, 2).map(({ bulk }) => bulk)).toEqual([false, false]);
+    const byBatch = (await yard.waiting()).toSorted((one, other) => one.addedAt - other.addedAt);
+    expect(byBatch.slice(0, 2).map(({ bulk }) => bulk)).toEqual([false, false]);
   });
 
   test('a Redis that no worker of the schedules has spoken to for long is said once', async () => {
