@@ -42,7 +42,7 @@ export interface HeldJob {
 export interface Claim extends HeldJob {
   /**
    * Kind of the job. `memory` embeds and links a memory. `import` only embeds a memory whose links were imported.
-   * `reembed` embeds a memory by another model. A `reembed` job without a memory, at the step `link`, is the controller:
+   * `reembed` embeds a memory by another model. A `reembed` job without a memory, at the step `link`, is a controller:
    * the job that controls a change of the model.
    */
   readonly kind: 'memory' | 'reembed' | 'import';

@@ -75,8 +75,8 @@ export interface Tending {
 const RECORD = 'reembed';
 const TENDING = 'reembed_tended';
 /**
- * SQL condition that a `reembed` job is a controller, which controls a change of the model. A job whose memory was erased
- * has no memory either, but has the step `encode`.
+ * SQL condition that a `reembed` job is a controller, which controls a change of the model. A job whose memory was
+ * erased has no memory either, but has the step `encode`.
  */
 const IS_CONTROLLER = `memory IS NULL AND step <> 'encode'`;
 
