@@ -77,12 +77,8 @@ export const MAX_OPENINGS = 16;
 const STAMPS_AT_ONCE = 64;
 
 /** Creates a poller, which opens no file before its first call. The caller must close it. */
-export function createLedgerPoller({
-  leaseMs,
-  clock,
-  stamps = STAMPS_OF_FILES,
-  ...options
-}: LedgerPollerOptions): LedgerPoller {
+export function createLedgerPoller(options: LedgerPollerOptions): LedgerPoller {
+  const { leaseMs, clock, stamps = STAMPS_OF_FILES } = options;
   const { stores, storeOf } = createStores(options);
   const seen = new Map<string, FileStatus>();
   const forget = (path: string) => {

@@ -52,15 +52,8 @@ export interface ReaderPool {
  * Creates a pool without threads. A thread that ends is replaced once there is a read for it, after a pause if it had
  * answered nothing.
  */
-export function createReaderPool({
-  threads,
-  hungAfterMs,
-  data,
-  services,
-  onFree,
-  onDone,
-  onLost,
-}: ReaderPoolOptions): ReaderPool {
+export function createReaderPool(options: ReaderPoolOptions): ReaderPool {
+  const { threads, hungAfterMs, data, services, onFree, onDone, onLost } = options;
   const links = new Set<ThreadLink>();
   const pause = createPause(onFree);
   let isClosed = false;
