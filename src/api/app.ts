@@ -1,7 +1,7 @@
 import cors from 'cors';
 import express, { type Express, type Request, type RequestHandler, type Response } from 'express';
 import { EngineError, isBound } from '../engine/index.ts';
-import { createDoorkeeper, type Doorkeeper, isReading } from './doorkeeper.ts';
+import { createAccessControl, type AccessControl, isReading } from './access-control.ts';
 import { watchAdmission } from './watch-admission.ts';
 import { answerErrors } from './http-errors.ts';
 import { recordRequests } from './middleware/record-requests.ts';
@@ -38,9 +38,9 @@ export function createApp(api: ApiContext): Express {
   app.use(refuseForeignPagesWhileOpen(api.engine));
   if (config.corsOrigins.length > 0) app.use(allowOrigins(config.corsOrigins));
   app.use(challengeForMcp(api.engine.config));
-  const door = createDoorkeeper(api.engine);
-  app.use(QUEUE_BOARD_PATH, serveQueueBoard(api, door));
-  for (const route of ROUTES) app[route.method](route.path, serve(route, api, door));
+  const accessControl = createAccessControl(api.engine);
+  app.use(QUEUE_BOARD_PATH, serveQueueBoard(api, accessControl));
+  for (const route of ROUTES) app[route.method](route.path, serve(route, api, accessControl));
   app.use(refuseOtherMethods);
   app.use(() => {
     throw new EngineError('not_found', 'no such path');
@@ -53,17 +53,17 @@ export function createApp(api: ApiContext): Express {
  * Turns a route into a handler, which admits the caller, finds the tenant, takes rate-limit tokens, and calls the
  * route. If the handler rejects, Express passes the error to `answerErrors`.
  */
-function serve(route: Route, api: ApiContext, door: Doorkeeper): RequestHandler {
+function serve(route: Route, api: ApiContext, accessControl: AccessControl): RequestHandler {
   const handle = async (request: Request, response: Response) => {
     localsOf(response).route = route.path;
     const admit: Call['admit'] = (access, key) =>
-      door.admit(request, access, key === undefined ? undefined : () => key);
+      accessControl.admit(request, access, key === undefined ? undefined : () => key);
     if (route.access === 'anyone') return route.handle({ api, request, response, admit });
     const principal = await admit(route.access);
     if (isBound(principal) && route.forBoundKeys !== true)
       throw new EngineError('forbidden', 'this key is bound to a user or tags, and this route is about more than them');
     const tenant = await tenantOf(api.engine, principal);
-    watchAdmission(response, () => door.isStillAdmitted(principal));
+    watchAdmission(response, () => accessControl.isStillAdmitted(principal));
     const call = { api, request, response, admit, principal, tenant };
     takeForRequest(call, route);
     if (api.engine.config.OM_AUDIT === 'all' && isReading(route.access) && route.recordsItsReads !== true)

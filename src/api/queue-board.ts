@@ -1,7 +1,7 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import { openQueuesToShow } from '../engine/adapters/index.ts';
 import { DEFAULT_TENANT, type Engine, EngineError } from '../engine/index.ts';
-import type { Doorkeeper } from './doorkeeper.ts';
+import type { AccessControl } from './access-control.ts';
 import { pageHeaders } from './page-headers.ts';
 import { localsOf } from './reply.ts';
 import type { ApiContext } from './route.ts';
@@ -15,7 +15,7 @@ export const QUEUE_BOARD_PATH = '/admin/queues';
  * the board would have no effect. Only GET requests are answered, and none changes anything, so another site's page
  * gains nothing by making a browser send one.
  */
-export function serveQueueBoard({ engine, stop }: ApiContext, door: Doorkeeper): RequestHandler {
+export function serveQueueBoard({ engine, stop }: ApiContext, accessControl: AccessControl): RequestHandler {
   let opening: Promise<Board> | undefined;
   const close = () => void opening?.then((board) => board.close()).catch(() => {});
   stop.addEventListener('abort', close, { once: true });
@@ -42,7 +42,7 @@ export function serveQueueBoard({ engine, stop }: ApiContext, door: Doorkeeper):
   return async (request: Request, response: Response, next: NextFunction): Promise<void> => {
     if (request.method !== 'GET' && request.method !== 'HEAD') return next();
     localsOf(response).route = QUEUE_BOARD_PATH;
-    await requireOperator(request, response, door);
+    await requireOperator(request, response, accessControl);
     if (engine.queuesAt === null) {
       throw new EngineError(
         'not_found',
@@ -119,11 +119,15 @@ const BASIC = /^basic +([A-Za-z0-9+/]{1,2048}={0,2}) *$/i;
  * other path accepts a key this way, because a browser repeats it in later requests by itself.
  * @throws EngineError `unauthenticated`, `forbidden`
  */
-async function requireOperator(request: Request, response: Response, door: Doorkeeper): Promise<void> {
+async function requireOperator(request: Request, response: Response, accessControl: AccessControl): Promise<void> {
   response.setHeader('www-authenticate', 'Basic realm="Cairn queues: the key is the password", charset="UTF-8"');
   const { authorization = [] } = request.headersDistinct;
   const basic = authorization.length === 1 ? BASIC.exec(authorization[0]!)?.[1] : undefined;
-  const { tenantId } = await door.admit(request, 'admin', basic === undefined ? undefined : () => passwordOf(basic));
+  const { tenantId } = await accessControl.admit(
+    request,
+    'admin',
+    basic === undefined ? undefined : () => passwordOf(basic),
+  );
   response.removeHeader('www-authenticate');
   if (tenantId !== DEFAULT_TENANT) {
     throw new EngineError(

@@ -68,8 +68,8 @@ export interface Call {
   readonly request: Request;
   readonly response: Response;
   /**
-   * Identifies the caller, as `Doorkeeper.admit` does, and throws if it is not admitted. Handlers of routes that anyone
-   * may call use it to decide how much to show.
+   * Identifies the caller, as `AccessControl.admit` does, and throws if it is not admitted. Handlers of routes that
+   * anyone may call use it to decide how much to show.
    * @param key a key that the request carries elsewhere than in its headers
    */
   readonly admit: (access: Exclude<Access, 'anyone'>, key?: string) => Promise<Holder>;

@@ -142,12 +142,13 @@ export interface Tenant
   recordAction(action: string, detail: AuditDetail): Promise<void>;
 
   /**
-   * Stores memories, their words and their jobs in one transaction, and resolves once it is on disk. The memories are
-   * found by their words from then on; a worker adds vectors and links later. An item whose `externalId` belongs to
-   * another text is rejected in its outcome, and the other items are stored. Stating a memory that is already there
-   * reinforces it and is answered as `duplicate`; an archived memory then becomes active again.
-   * @throws EngineError `unprocessable` if the Idempotency-Key was used with another body; `conflict` if a memory that
-   *   it made was deleted; `unavailable` with `retryAfterMs` if more than `OM_MAX_BACKLOG` jobs would wait
+   * Stores memories with their words and jobs, and resolves once they are on disk. They are then found by their words;
+   * a worker adds vectors and links later. The reply has one outcome for each item, in order: stored, `duplicate` for a
+   * memory that is there already and is reinforced, or rejected alone, without effect on other items. Items may take
+   * several transactions, except with `allOrNothing`, an Idempotency-Key or derived items.
+   * @throws EngineError, and stores nothing: `unavailable` with `retryAfterMs` over `OM_MAX_BACKLOG`; `storage_full`
+   *   over the quota or on a full disk; `unprocessable` for an Idempotency-Key of another body, `conflict` if a memory
+   *   that it made was deleted; with `allOrNothing` the error of the first rejected item
    */
   addMemories(items: readonly AddItem[], options?: AddOptions): Promise<AddReply>;
   /**

@@ -9,7 +9,7 @@ export { createDispatcher } from './dispatch/dispatcher.ts';
 export type { DispatchLedger } from './dispatch/dispatch-ports.ts';
 export { createTenantFinder, ledgerOverStores, queuePrefix } from './dispatch/ledgers.ts';
 export { lookIntoPlaces } from './dispatch/look-into-places.ts';
-export { createLookout } from './dispatch/lookout.ts';
+export { createLedgerPoller } from './dispatch/ledger-poller.ts';
 export { failpoint } from './failpoint.ts';
 export { openTenant } from './tenant-file/open-tenant.ts';
 export { createTenantPool } from './tenant-file/tenant-pool.ts';

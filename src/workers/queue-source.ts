@@ -4,7 +4,7 @@ import { type BullmqOptions, connectRedis, openStepQueues } from '../engine/adap
 import {
   type DispatchLedger,
   createDispatcher,
-  createLookout,
+  createLedgerPoller,
   createTenantFinder,
   createTenantPool,
   failpoint,
@@ -132,8 +132,8 @@ function openLedger(
   { control, pool }: { readonly control: ControlDatabase; readonly pool: TenantPool },
 ): DispatchLedger {
   const { embedsHere, OM_LEASE_MS: leaseMs, OM_OPEN_TENANTS: openMost } = config;
-  const lookout = createLookout({ openMost, leaseMs, clock: systemClock, ...lookIntoPlaces(config) });
-  return ledgerOverStores({ control, lookout, pool, clock: systemClock, embedsHere, leaseMs });
+  const poller = createLedgerPoller({ openMost, leaseMs, clock: systemClock, ...lookIntoPlaces(config) });
+  return ledgerOverStores({ control, poller, pool, clock: systemClock, embedsHere, leaseMs });
 }
 
 async function openDispatcher(

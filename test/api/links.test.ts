@@ -181,9 +181,9 @@ describe('POST /memory/add with supersedes', () => {
     const won = contents[replies.findIndex(({ status }) => status === 202)]!;
     const again = await post('/memory/add', { content: won, user_id: 'sue', supersedes: old });
     expect([again.status, again.body['deduplicated']]).toEqual([200, true]);
-    const [other, heir] = [await add({ user_id: 'sue' }), 'It is known.'];
-    await add({ content: heir, user_id: 'sue' });
-    expect((await post('/memory/add', { content: heir, user_id: 'sue', supersedes: other })).status).toBe(200);
+    const [other, successor] = [await add({ user_id: 'sue' }), 'It is known.'];
+    await add({ content: successor, user_id: 'sue' });
+    expect((await post('/memory/add', { content: successor, user_id: 'sue', supersedes: other })).status).toBe(200);
     expect(await statusOf(other)).toBe('superseded');
   });
 

@@ -38,7 +38,7 @@ function openField() {
   return { clock, control, newTaker, taken, write };
 }
 
-function owe(store: Store, step: 'encode' | 'link', count: number, now: number): void {
+function enqueue(store: Store, step: 'encode' | 'link', count: number, now: number): void {
   for (let n = 0; n < count; n++) insertJob(store, { id: randomUUID(), memory: n + 1, step, bulk: n % 2 === 1, now });
 }
 
@@ -50,8 +50,8 @@ test('what all files hold is added up, whatever pages it is read in', async () =
   const { clock, control, newTaker, write } = openField();
   control.createTenant('other');
   write('default', (store) => {
-    owe(store, 'encode', 4_001, START - 9_000);
-    owe(store, 'link', 1, START - 5_000);
+    enqueue(store, 'encode', 4_001, START - 9_000);
+    enqueue(store, 'link', 1, START - 5_000);
     const claim = { owner: 'worker', leaseMs: 60_000, now: START };
     const [active, failing, ...dying] = claimJobs(store, { ...claim, step: 'encode', limit: 2_403 });
     const failure = { code: 'invalid', message: 'no' };
@@ -60,7 +60,7 @@ test('what all files hold is added up, whatever pages it is read in', async () =
     finishJob(store, dying[0]!, START);
     expect(active).toBeDefined();
   });
-  write('other', (store) => owe(store, 'encode', 2, START - 20_000));
+  write('other', (store) => enqueue(store, 'encode', 2, START - 20_000));
   const census = await newTaker().read();
   expect(jobsOf(census!)).toEqual({
     'encode queued': 4_001 - 2_403 + 2,
@@ -124,7 +124,7 @@ test('a schedule last ran where that is longest ago, and other facts of a file a
 test('a file that is damaged is counted as such and spares the others; one that nobody made yet is empty', async () => {
   const { control, newTaker, write } = openField();
   for (const id of ['damaged', 'unmade']) control.createTenant(id);
-  write('default', (store) => owe(store, 'link', 3, START));
+  write('default', (store) => enqueue(store, 'link', 3, START));
   fs.rmSync(control.findTenantPath('unmade')!, { force: true });
   const damaged = control.findTenantPath('damaged')!;
   fs.mkdirSync(path.dirname(damaged), { recursive: true });
@@ -137,7 +137,7 @@ test('a file that is damaged is counted as such and spares the others; one that 
 test('what a tenant had goes with it, and all who ask at once get one census', async () => {
   const { control, newTaker, write, taken } = openField();
   control.createTenant('other');
-  write('other', (store) => owe(store, 'link', 3, START));
+  write('other', (store) => enqueue(store, 'link', 3, START));
   const taker = newTaker();
   const [one, same] = await Promise.all([taker.read(), taker.read()]);
   expect(one).toBe(same);
@@ -154,12 +154,12 @@ test('what a tenant had goes with it, and all who ask at once get one census', a
 
 test('a file is counted again once it has changed', async () => {
   const { control, newTaker, write } = openField();
-  write('default', (store) => owe(store, 'link', 1, START));
+  write('default', (store) => enqueue(store, 'link', 1, START));
   const file = control.findTenantPath('default')!;
   const anHourAgo = Date.now() / 1_000 - 3_600;
   for (const name of [file, `${file}-wal`]) if (fs.existsSync(name)) fs.utimesSync(name, anHourAgo, anHourAgo);
   const taker = newTaker();
   expect(jobsOf((await taker.read())!)).toEqual({ 'link queued': 1 });
-  write('default', (store) => owe(store, 'link', 1, START + 1));
+  write('default', (store) => enqueue(store, 'link', 1, START + 1));
   await expect.poll(async () => jobsOf((await taker.read())!)).toEqual({ 'link queued': 2 });
 });

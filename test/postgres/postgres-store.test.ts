@@ -241,14 +241,14 @@ describe.skipIf(server === undefined)('a store in PostgreSQL', () => {
     try {
       const store = open('slow', impatient);
       store.write(() => putInfo(store, 'k', 'kept'));
-      impatient.waitFor({ connectMs: 1_000, statementMs: 100 });
+      impatient.setTimeouts({ connectMs: 1_000, statementMs: 100 });
       expect(() =>
         store.write(() => {
           putInfo(store, 'k', 'gone');
           impatient.query('SELECT pg_sleep(600)');
         }),
       ).toThrow(expect.objectContaining({ code: 'unavailable' }) as Error);
-      impatient.waitFor({ connectMs: 60_000, statementMs: 60_000 });
+      impatient.setTimeouts({ connectMs: 60_000, statementMs: 60_000 });
       expect(findInfo(store, 'k')).toBe('kept');
       // What the statement holds is free when its server process has ended.
       connection.query(`SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE query ~ 'pg_sleep.600'

@@ -1,4 +1,4 @@
-/** Statements that share round trips with PostgreSQL: what waits, what is asked ahead, and what happens to errors. */
+/** Statements that share round trips with PostgreSQL: what waits, what is prefetched, and what happens to errors. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readConfig } from '../../src/engine/config.ts';
 import { LateError } from '../../src/engine/store/late-error.ts';
@@ -89,8 +89,8 @@ describe.skipIf(server === undefined)('round trips to PostgreSQL', () => {
         }),
       );
     const atCommit = failing(() => {});
-    const atQuestion = failing(() => void findInfo(store, 'other'));
-    for (const error of [atCommit, atQuestion]) {
+    const atQuery = failing(() => void findInfo(store, 'other'));
+    for (const error of [atCommit, atQuery]) {
       expect(error).toBeInstanceOf(LateError);
       expect(postgresError(error)).toMatchObject({ code: UNIQUE_VIOLATION, isLost: false });
     }
@@ -149,7 +149,7 @@ describe.skipIf(server === undefined)('round trips to PostgreSQL', () => {
     expect(store.prepare('SELECT content FROM memories').pluck().all()).toEqual(['First.']);
   });
 
-  test('what is asked ahead shares a round trip, and is asked again once it may have changed', () => {
+  test('what is prefetched shares a round trip, and is asked again once it may have changed', () => {
     const store = open('ahead');
     store.write(() => ensureUser(store, 'ana'));
     const find = (userId: string) => store.prepare(SELECT_USER).pluck().get(userId);
@@ -164,28 +164,30 @@ describe.skipIf(server === undefined)('round trips to PostgreSQL', () => {
     });
   });
 
-  test('what readings ask first in a rehearsal shares a round trip with the next question', () => {
-    const store = open('rehearsed');
+  test('what readings ask first in speculative reads shares a round trip with the next query', () => {
+    const store = open('speculative');
     store.write(() => putInfo(store, 'a', 'b'));
     const follow = (key: string) => findInfo(store, findInfo(store, key) ?? 'nothing');
     const trips = tripsOf(() =>
       store.read(() => {
         let ends = 0;
-        const rehearse = () =>
-          store.ahead!.rehearse(
+        const readEach = () =>
+          store.ahead!.readSpeculatively(
             () => (follow('a'), (ends += 1)),
             () => follow('c'),
           );
-        rehearse();
+        readEach();
         expect(findInfo(store, 'd')).toBeUndefined();
-        rehearse();
+        readEach();
         expect([follow('a'), follow('c'), ends]).toEqual([undefined, undefined, 0]);
-        rehearse();
+        readEach();
         expect(ends).toBe(1);
       }),
     );
     expect(trips).toBe(2);
-    expect(() => store.read(() => store.ahead!.rehearse(() => expect.fail('of its own')))).toThrow('of its own');
+    expect(() => store.read(() => store.ahead!.readSpeculatively(() => expect.fail('of its own')))).toThrow(
+      'of its own',
+    );
   });
 
   test('transactions of other tenants on one connection take no more round trips, and see their own rows', () => {
@@ -197,8 +199,8 @@ describe.skipIf(server === undefined)('round trips to PostgreSQL', () => {
     expect(tripsOf(() => expect(own()).toEqual(stores.map(({ path }) => path)))).toBe(2);
   });
 
-  test('questions that every read asks go with the first of them, with answers of its own snapshot', () => {
-    const store = open('foretold');
+  test('queries that every read makes go with the first of them, with answers of its own snapshot', () => {
+    const store = open('predicted');
     const keys = ['a', 'b', 'c'];
     const read = () => store.read(() => keys.map((key) => findInfo(store, key)));
     store.write(() => putInfo(store, 'b', 'old'));

@@ -58,8 +58,8 @@ describe.skipIf(server === undefined)('statements to PostgreSQL', () => {
     server?.stop();
   });
 
-  test('questions with other values are one statement, with the answers and the order of each', () => {
-    const store = open('questions');
+  test('queries with other values are one statement, with the answers and the order of each', () => {
+    const store = open('queries');
     store.write(() => ['a', 'b', 'c', 'd'].forEach((key) => put(store, `k${key}`)));
     const asked = [
       ['ka', 2],
@@ -85,7 +85,7 @@ describe.skipIf(server === undefined)('statements to PostgreSQL', () => {
           ),
         ).toEqual(alone);
       });
-      // The beginning of the snapshot, the number of writes, and one question.
+      // The beginning of the snapshot, the number of writes, and one query.
       expect(statements).toBe(3);
     });
     expect(alone).toEqual([['kd', 'kc'], ['kd', 'kc', 'kb'], [], ['kd']]);

@@ -5,7 +5,7 @@
 import { toNodeHandler } from '@modelcontextprotocol/node';
 import { type CallToolResult, createMcpHandler, McpServer, type ServerContext } from '@modelcontextprotocol/server';
 import type { Response } from 'express';
-import { mayDo } from '../doorkeeper.ts';
+import { mayDo } from '../access-control.ts';
 import { takeTokens } from '../take-tokens.ts';
 import { sendJson } from '../reply.ts';
 import type { TenantCall } from '../route.ts';

@@ -1,4 +1,4 @@
-import { mayDo } from '../doorkeeper.ts';
+import { mayDo } from '../access-control.ts';
 import type { TenantCall } from '../route.ts';
 import type { Extra } from './extras.ts';
 import type { Tool } from './tool.ts';

@@ -7,7 +7,7 @@ import {
   type NewMemory,
   type Tenant,
 } from '../../engine/index.ts';
-import { mayDo } from '../doorkeeper.ts';
+import { mayDo } from '../access-control.ts';
 import { route, type Route, type TenantCall } from '../route.ts';
 import {
   lgmConfig,

@@ -20,17 +20,17 @@ export const unit = z.number().min(0).max(1);
 export const count = z.int().min(0);
 const sectorOf = z.enum(SECTORS);
 
-/** Schema of a write receipt, a text by which a query waits for the jobs that a write left; null if it left none. */
+/** Schema of a write receipt, a text by which a query waits (`TOKEN_WAIT_MS`) for the jobs that a write left. */
 export const token = z
   .string()
   .nullable()
-  .describe('Write receipt: a query that sends it waits for these writes. null if nothing is left to do.')
+  .describe(
+    'Write receipt: a query that sends it waits, at most 2 s, for the background work of this write, such as sectors ' +
+      'and vectors. A memory is found by its words without it. null if no work is left.',
+  )
   .meta({ examples: ['e12327b4.1.1'] });
 
-/**
- * Schema of the error of an item, document or job that failed. `code` is an error code of the API or of documents, or
- * `crash`.
- */
+/** Schema of the error of a failed item, document or job. `code` is one of the API or of documents, or `crash`. */
 export const failure = z
   .strictObject({ code: z.string(), message: z.string() })
   .meta({ id: 'Failure', examples: [{ code: 'invalid', message: 'content: must not be empty' }] });

@@ -1,6 +1,6 @@
 /** Translates recalls between the engine's names and the field names of the API. */
 import type {
-  KeptCandidate,
+  LoggedCandidate,
   MemoryFilter,
   RecallFeedback,
   RecallPage,
@@ -60,7 +60,7 @@ export function recallPageItem({ items, next }: RecallPage): RecallListReply {
 
 export const feedbackItem = ({ memoryId, verdict, at }: RecallFeedback) => ({ memory_id: memoryId, verdict, at });
 
-function candidateItem(kept: KeptCandidate): RecalledItem {
+function candidateItem(kept: LoggedCandidate): RecalledItem {
   const { hit } = kept;
   return {
     id: kept.id,

@@ -11,7 +11,7 @@ export type AcceptedDocument = {
   readonly state: 'queued' | 'processing' | 'ready' | 'empty' | 'failed' | 'cancelled';
   /** `replaced`: a known document is read again; `unchanged`: nothing needs to be done. */
   readonly outcome: 'accepted' | 'replaced' | 'unchanged';
-  /** Write receipt: a query that sends it waits for these writes. null if nothing is left to do. */
+  /** Write receipt: a query that sends it waits, at most 2 s, for the background work of this write, such as sectors and vectors. A memory is found by its words without it. null if no work is left. */
   readonly token: string | null;
 };
 export type AcceptedItem = {
@@ -212,7 +212,7 @@ export type AcceptedMemory = {
   readonly id: string;
   readonly job_id: string;
   readonly state: 'queued';
-  /** Write receipt: a query that sends it waits for these writes. null if nothing is left to do. */
+  /** Write receipt: a query that sends it waits, at most 2 s, for the background work of this write, such as sectors and vectors. A memory is found by its words without it. null if no work is left. */
   readonly token: string | null;
   /** Number of values that a marker such as `[REDACTED:iban]` replaced, by kind. */
   readonly redacted?: Partial<
@@ -458,7 +458,7 @@ export type BatchReply = {
   /** Items that were stored, duplicates included. */
   readonly accepted: number;
   readonly rejected: number;
-  /** Write receipt: a query that sends it waits for these writes. null if nothing is left to do. */
+  /** Write receipt: a query that sends it waits, at most 2 s, for the background work of this write, such as sectors and vectors. A memory is found by its words without it. null if no work is left. */
   readonly token: string | null;
   /** The receipt of the batch, with `receipt=true`: `GET /receipts/{id}`. */
   readonly receipt_id?: string;
@@ -469,7 +469,7 @@ export type BatchSummary = {
   /** Items that were stored, duplicates included. */
   readonly accepted: number;
   readonly rejected: number;
-  /** Write receipt: a query that sends it waits for these writes. null if nothing is left to do. */
+  /** Write receipt: a query that sends it waits, at most 2 s, for the background work of this write, such as sectors and vectors. A memory is found by its words without it. null if no work is left. */
   readonly token: string | null;
   /** The receipt of the batch, with `receipt=true`: `GET /receipts/{id}`. */
   readonly receipt_id?: string;
@@ -1722,7 +1722,7 @@ export type IngestedDocument = {
   readonly document_id: string;
   /** `replaced`: a known document is read again; `unchanged`: nothing needs to be done. */
   readonly outcome: 'accepted' | 'replaced' | 'unchanged';
-  /** Write receipt: a query that sends it waits for these writes. null if nothing is left to do. */
+  /** Write receipt: a query that sends it waits, at most 2 s, for the background work of this write, such as sectors and vectors. A memory is found by its words without it. null if no work is left. */
   readonly token: string | null;
   readonly child_count: number;
   readonly total_tokens: number;
@@ -4707,7 +4707,7 @@ export type IngestDocumentsReply = {
   readonly results: readonly (DocumentOutcome | ItemError)[];
   readonly accepted: number;
   readonly rejected: number;
-  /** Write receipt: a query that sends it waits for these writes. null if nothing is left to do. */
+  /** Write receipt: a query that sends it waits, at most 2 s, for the background work of this write, such as sectors and vectors. A memory is found by its words without it. null if no work is left. */
   readonly token: string | null;
 };
 export type ListDocumentsReply = {
@@ -4900,7 +4900,7 @@ export type ReflectReply =
   | {
       readonly job_id: string;
       readonly state: 'queued';
-      /** Write receipt: a query that sends it waits for these writes. null if nothing is left to do. */
+      /** Write receipt: a query that sends it waits, at most 2 s, for the background work of this write, such as sectors and vectors. A memory is found by its words without it. null if no work is left. */
       readonly token: string | null;
     };
 export type PageMemoriesReply = {
@@ -5430,7 +5430,7 @@ export type ConsolidateReply =
   | {
       readonly job_id: string;
       readonly state: 'queued';
-      /** Write receipt: a query that sends it waits for these writes. null if nothing is left to do. */
+      /** Write receipt: a query that sends it waits, at most 2 s, for the background work of this write, such as sectors and vectors. A memory is found by its words without it. null if no work is left. */
       readonly token: string | null;
     };
 export type ListConsolidationsReply = {

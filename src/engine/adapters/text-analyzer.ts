@@ -3,7 +3,7 @@ import type { Config } from '../config.ts';
 import { EngineError } from '../errors.ts';
 import type { Clock, TextAnalyzer } from '../ports.ts';
 import type { SensitiveKind, SensitiveSpan } from '../types.ts';
-import { FairPlaces } from './fair-places.ts';
+import { FairSemaphore } from './fair-semaphore.ts';
 
 /** Greatest number of UTF-16 code units of one request; a longer text is sent in several requests. */
 const PIECE = 32_000;
@@ -55,12 +55,12 @@ export function createTextAnalyzer(config: Config, clock: Clock): ((tenantId: st
   const { OM_PII_URL: base, OM_PII_TIMEOUT_MS: timeoutMs, OM_PII_FAIL: onFailure } = config;
   if (base === undefined) return null;
   const url = `${base.replace(/\/+$/, '')}/analyze`;
-  const places = new FairPlaces(MAX_REQUESTS);
+  const semaphore = new FairSemaphore(MAX_REQUESTS);
   /** For each tenant, by id, the time until which the analyzer is not called after a failure, Unix ms. */
   const rests = new Map<string, number>();
 
   async function ask(tenantId: string, text: string): Promise<SensitiveSpan[]> {
-    await places.enter(tenantId);
+    await semaphore.acquire(tenantId);
     try {
       const body = { text, language: config.OM_PII_LANGUAGE, score_threshold: config.OM_PII_MIN_SCORE };
       const response = await fetch(url, {
@@ -73,7 +73,7 @@ export function createTextAnalyzer(config: Config, clock: Clock): ((tenantId: st
       if (!response.ok) throw new Error(`status ${response.status}`);
       return spansOf(text, replySchema.parse(JSON.parse(await boundedText(response))));
     } finally {
-      places.leave(tenantId);
+      semaphore.release(tenantId);
     }
   }
 

@@ -11,7 +11,7 @@ import { bulkDueUntil, claimJobs, claimSuspects, claimThese } from '../store/job
 import { holdsLease } from '../store/job-leases.ts';
 import { traced } from '../tracing.ts';
 import { reembedMemories } from '../upkeep/reembed-memories.ts';
-import { directReembed, type TriesModels } from '../upkeep/reembed.ts';
+import { controlReembed, type TriesModels } from '../upkeep/reembed.ts';
 import type { Batch, BatchContext, BatchResult } from './batch-context.ts';
 import { runNamedDocuments } from './run-document.ts';
 import { settleBatchFailure, settleEncodeFailures } from './settle-failures.ts';
@@ -195,15 +195,15 @@ async function encodeClaims(
  */
 async function linkBatch(batch: Batch, claims: readonly Claim[]): Promise<number | null> {
   const links = claims.filter(({ kind }) => kind !== 'reembed');
-  const directors = claims.filter(({ kind }) => kind === 'reembed');
+  const controllers = claims.filter(({ kind }) => kind === 'reembed');
   const linkPauseMs = await timed(batch, links, 'link', async () => {
     // There is nothing to link by if vectors were switched off meanwhile, or while no live model can be asked.
     const finished = liveSources(batch).size === 0 ? finishUnlinked(batch, links) : await linkMemories(batch, links);
     batch.metrics.finishedJobs.inc({ state: 'done' }, finished);
   });
-  const reembedPauseMs = await timed(batch, directors, 'reembed', async () => {
+  const reembedPauseMs = await timed(batch, controllers, 'reembed', async () => {
     const tries: TriesModels = (models, begun) => tryModels(batch, models, begun);
-    for (const director of directors) await directReembed(batch, director, tries);
+    for (const controller of controllers) await controlReembed(batch, controller, tries);
   });
   return longerPause(linkPauseMs, reembedPauseMs);
 }

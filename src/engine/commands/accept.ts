@@ -1,6 +1,6 @@
 import { decayLambdaOf, initialSalience, RECALL_SALIENCE_BOOST, sectorsFromBits } from '../dynamics.ts';
 import { assert, EngineError, type ErrorCode, isEngineError } from '../errors.ts';
-import { askBeforeAccept } from '../store/ask-ahead.ts';
+import { prefetchForAccept } from '../store/prefetch.ts';
 import { insertDynamics, reinforceMemory } from '../store/dynamics.ts';
 import { findStoredReply, putStoredReply, MAX_REPLY_MEMORIES } from '../store/idempotency.ts';
 import { countWaiting } from '../store/job-views.ts';
@@ -58,16 +58,16 @@ export function addMemories(context: WriteContext, { items, options, quota = nul
 
   const accepted: Accepted[] = [];
   const outcomes: AddOutcome[] = [];
-  const owed: OwedWords = { memoryNos: new Set(), bytes: 0 };
+  const toReindex: ReindexQueue = { memoryNos: new Set(), bytes: 0 };
   let taken = 0;
   for (const item of items) {
-    const isTaken = owed.bytes < MAX_OWED_BYTES;
-    const outcome = isTaken ? acceptItem(context, { item, options, before: outcomes, accepted, owed }) : NOT_TAKEN;
+    const isTaken = toReindex.bytes < MAX_REINDEXED_BYTES;
+    const outcome = isTaken ? acceptItem(context, { item, options, before: outcomes, accepted, toReindex }) : NOT_TAKEN;
     if (isTaken) taken += 1;
     if (options.allOrNothing === true && isRejected(outcome)) throw refusalOf(outcome);
     outcomes.push(outcome);
   }
-  reindexText(store, [...owed.memoryNos]);
+  reindexText(store, [...toReindex.memoryNos]);
   const [first, last] = [accepted[0], accepted.at(-1)];
   const reply: AddReply = {
     outcomes,
@@ -87,23 +87,26 @@ export function addMemories(context: WriteContext, { items, options, quota = nul
  * Reads ahead, in one round trip, what a group of add requests will need for their items, if the store can do so
  * (PostgreSQL); else does nothing. Call it inside the write transaction.
  */
-export function askBeforeAdds({ store, now }: Pick<WriteContext, 'store' | 'now'>, inputs: readonly AddInput[]): void {
+export function prefetchForAdds(
+  { store, now }: Pick<WriteContext, 'store' | 'now'>,
+  inputs: readonly AddInput[],
+): void {
   if (store.ahead === null) return;
   const memories = inputs.flatMap(({ items }) => items.filter((item): item is NewMemory => !isRejected(item)));
-  askBeforeAccept(store, memories, now);
+  prefetchForAccept(store, memories, now);
 }
 
 /**
  * Memories whose words have to be written anew, since memories came before them in their session, and the bytes of
  * their texts. Many new memories may come before the same two, whose words are then written once.
  */
-export interface OwedWords {
+export interface ReindexQueue {
   readonly memoryNos: Set<number>;
   bytes: number;
 }
 
 /** Size of texts (bytes) from which an add that has to index them anew takes no further item. */
-const MAX_OWED_BYTES = 1024 * 1024;
+const MAX_REINDEXED_BYTES = 1024 * 1024;
 
 /** The outcome of an item that an add did not take. */
 const NOT_TAKEN = rejected(
@@ -111,11 +114,11 @@ const NOT_TAKEN = rejected(
 );
 
 /** Adds memories to those whose words have to be written anew. */
-export function owe(store: Store, owed: OwedWords, memoryNos: readonly number[]): void {
-  const added = memoryNos.filter((memoryNo) => !owed.memoryNos.has(memoryNo));
+export function enqueueReindex(store: Store, toReindex: ReindexQueue, memoryNos: readonly number[]): void {
+  const added = memoryNos.filter((memoryNo) => !toReindex.memoryNos.has(memoryNo));
   if (added.length === 0) return;
-  for (const memoryNo of added) owed.memoryNos.add(memoryNo);
-  for (const bytes of contentBytes(store, added).values()) owed.bytes += bytes;
+  for (const memoryNo of added) toReindex.memoryNos.add(memoryNo);
+  for (const bytes of contentBytes(store, added).values()) toReindex.bytes += bytes;
 }
 
 /** Error codes that reject only one item of an add. They are thrown before anything is written for the item. */
@@ -132,7 +135,7 @@ interface Accepted {
  * Stores one item of an add request. An error that rejects only this item becomes its outcome; other errors are thrown.
  * @param asked.before outcomes of the items before it
  * @param asked.accepted memories that this add stored; a new one is appended
- * @param asked.owed memories that the caller indexes anew; those that follow the new one are added
+ * @param asked.toReindex memories that the caller indexes anew; those that follow the new one are added
  */
 function acceptItem(
   context: WriteContext,
@@ -141,16 +144,16 @@ function acceptItem(
     readonly options: AddOptions;
     readonly before: readonly AddOutcome[];
     readonly accepted: Accepted[];
-    readonly owed: OwedWords;
+    readonly toReindex: ReindexQueue;
   },
 ): AddOutcome {
-  const { item, options, before, accepted, owed } = asked;
+  const { item, options, before, accepted, toReindex } = asked;
   if (isRejected(item)) return item;
   const { screened } = item;
   const report = screened === undefined ? {} : { screened };
   try {
     const sources = getSources(context, sourcesOf(options, before));
-    const result = acceptMemory(context, item, { ...options, owed });
+    const result = acceptMemory(context, item, { ...options, toReindex });
     if (!('memoryNo' in result)) return { ...result, ...report };
     deriveFrom(context, result.memoryNo, sources);
     accepted.push(result);
@@ -186,7 +189,7 @@ type Duplicate = Extract<AddOutcome, { kind: 'duplicate' }>;
 function acceptMemory(
   context: WriteContext,
   memory: NewMemory,
-  { bulk = false, withinTags = [], owed }: AddOptions & { readonly owed: OwedWords },
+  { bulk = false, withinTags = [], toReindex }: AddOptions & { readonly toReindex: ReindexQueue },
 ): Accepted | Duplicate {
   const { store, now } = context;
   const older = memory.supersedes === undefined ? undefined : getReplaced(context, memory.supersedes, memory.userId);
@@ -201,7 +204,7 @@ function acceptMemory(
   }
 
   if (older !== undefined) refuseSecondSuccessor(context, older, 'supersedes');
-  const stored = storeMemory(context, { memory, userNo, hash, bulk, owed });
+  const stored = storeMemory(context, { memory, userNo, hash, bulk, toReindex });
   if (older !== undefined) supersede(context, older, stored.memoryNo);
   return stored;
 }
@@ -223,7 +226,7 @@ interface StoredAnew {
   /** Kind of the memory's job: `import` for a memory whose links come with it; `memory` by default. */
   readonly kind?: 'memory' | 'import';
   /** Gets the memories whose words the caller then writes anew; left out if that is to be done at once. */
-  readonly owed?: OwedWords;
+  readonly toReindex?: ReindexQueue;
 }
 
 /**
@@ -232,7 +235,7 @@ interface StoredAnew {
  */
 export function storeMemory(
   context: WriteContext,
-  { memory, userNo, hash, bulk, value = null, kind = 'memory', owed }: StoredAnew,
+  { memory, userNo, hash, bulk, value = null, kind = 'memory', toReindex }: StoredAnew,
 ): Accepted {
   const { store, now } = context;
   const id = context.newId();
@@ -262,8 +265,8 @@ export function storeMemory(
     files: memory.files,
     context: before,
   });
-  if (owed === undefined) reindexText(store, successors);
-  else owe(store, owed, successors);
+  if (toReindex === undefined) reindexText(store, successors);
+  else enqueueReindex(store, toReindex, successors);
   const jobId = context.newId();
   const jobNo = insertJob(store, {
     id: jobId,

@@ -38,14 +38,14 @@ export function requestConsolidation(
       `again: the run ${unfinished.id} has not ended, and leaves out what was undone; wait for it, or undo it first`,
     );
   }
-  const { id, jobNo } = unfinished ?? oweConsolidation(context, { userNo, again });
+  const { id, jobNo } = unfinished ?? enqueueConsolidation(context, { userNo, again });
   return { jobId: id, token: encodeReceipt({ storeId: ensureStoreId(store), first: jobNo, last: jobNo }) };
 }
 
 /**
  * Adds a ledger job that consolidates memories, even if an unfinished one exists. Call it inside a write transaction.
  */
-export function oweConsolidation(
+export function enqueueConsolidation(
   { store, newId, now, trace }: Pick<WriteContext, 'store' | 'newId' | 'now' | 'trace'>,
   scope: { readonly userNo: number | null; readonly again: boolean },
 ): { readonly id: string; readonly jobNo: number } {

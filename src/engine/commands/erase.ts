@@ -41,10 +41,10 @@ import type { Store } from '../store/open-store.ts';
 import { deleteVectors } from '../store/vectors.ts';
 import { mayBeFitted } from '../text/latent-space.ts';
 import type { DeleteReceipt, ErasureFilter } from '../types.ts';
-import { oweStep } from './owe-step.ts';
+import { enqueueStep } from './enqueue-step.ts';
 import { DEFAULT_WEIGHTS } from './relate.ts';
 import { settleStatus, startOf } from './settle-status.ts';
-import { thinMemories } from './thin.ts';
+import { deleteDependentRowsSlice } from './delete-dependent-rows.ts';
 import type { WriteContext } from './write-context.ts';
 
 /**
@@ -251,8 +251,8 @@ export function eraseInSlices(
   const { memoryNos: resting, isCut } = readReflectionsOn(context.store, memoryNos, MAX_RESTING);
   // The last ones rest on those before them.
   const first = isCut || resting.length > ERASE_SLICE ? resting.slice(-ERASE_SLICE) : undefined;
-  const thinned = thinMemories(context, first ?? [...memoryNos, ...resting]);
-  if (thinned !== undefined) return { receipt: { ...EMPTY_RECEIPT, ...thinned }, isDone: false };
+  const deleted = deleteDependentRowsSlice(context, first ?? [...memoryNos, ...resting]);
+  if (deleted !== undefined) return { receipt: { ...EMPTY_RECEIPT, ...deleted }, isDone: false };
   const part = first ?? withinFollowers(context.store, memoryNos);
   const isDone = first === undefined && part.length === memoryNos.length;
   if (isDone) beforeLast();
@@ -327,12 +327,12 @@ export function eraseMemories(context: WriteContext, named: readonly number[]): 
     store,
     [...needContext].filter((memoryNo) => !erased.has(memoryNo)),
   );
-  for (const memoryNo of needLink) if (!erased.has(memoryNo)) oweStep(context, memoryNo, 'link');
-  for (const { memory, heir } of released) {
-    if (heir !== null) {
-      putStatedEdge(store, { src: heir, dst: memory, type: 'supersedes' }, DEFAULT_WEIGHTS.supersedes, now);
+  for (const memoryNo of needLink) if (!erased.has(memoryNo)) enqueueStep(context, memoryNo, 'link');
+  for (const { memory, successor } of released) {
+    if (successor !== null) {
+      putStatedEdge(store, { src: successor, dst: memory, type: 'supersedes' }, DEFAULT_WEIGHTS.supersedes, now);
     }
-    const [newer] = heir === null ? [] : readMemoryRows(store, [heir]);
+    const [newer] = successor === null ? [] : readMemoryRows(store, [successor]);
     if (!erased.has(memory)) settleStatus(context, memory, newer && { endsAt: startOf(newer) });
   }
   const freed = [...new Set(released.map(({ memory }) => memory))].filter(

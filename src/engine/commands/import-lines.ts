@@ -16,7 +16,7 @@ import { appendItems, insertLog, type LogRow } from '../store/session-logs.ts';
 import { ensureWriter } from '../store/writers.ts';
 import { putText, reindexText } from '../store/word-index/memory-text.ts';
 import type { ImportOutcome, PortableLine, PortableLink, PortableLogItem, PortableMemory } from '../types.ts';
-import { owe, type OwedWords, refuseOverBacklog } from './accept.ts';
+import { enqueueReindex, type ReindexQueue, refuseOverBacklog } from './accept.ts';
 import { storeVectors } from './import-vectors.ts';
 import { judgeLine, type NewLine, type ResolvedLink } from './judge-import.ts';
 import { refuseOverQuota, type Quota } from './quota.ts';
@@ -41,26 +41,26 @@ export function importLines(
   const memories = lines.filter(({ type }) => type === 'memory').length;
   if (memories > 0) refuseOverBacklog(context, memories);
   if (memories > 0 || lines.some(({ type }) => type === 'session_item')) refuseOverQuota(context, quota, memories);
-  const owed: OwedWords = { memoryNos: new Set(), bytes: 0 };
+  const toReindex: ReindexQueue = { memoryNos: new Set(), bytes: 0 };
   const outcomes: ImportOutcome[] = [];
   for (const line of lines) {
-    if (owed.bytes >= MAX_INDEXED_BYTES) break;
+    if (toReindex.bytes >= MAX_INDEXED_BYTES) break;
     const judged = judgeLine(context.store, line, context.now);
-    if (judged.kind === 'new') storeLine(context, judged, owed);
+    if (judged.kind === 'new') storeLine(context, judged, toReindex);
     outcomes.push(judged.kind === 'new' ? { kind: 'stored' } : judged);
   }
   // One at a time: they may be long.
-  for (const memoryNo of owed.memoryNos) reindexText(context.store, [memoryNo]);
+  for (const memoryNo of toReindex.memoryNos) reindexText(context.store, [memoryNo]);
   return outcomes;
 }
 
 /** Size of texts (bytes) after which one commit of an import begins no further line. */
 const MAX_INDEXED_BYTES = 1024 * 1024;
 
-/** @param owed memories whose words the caller writes anew; those that follow a new memory are added */
-function storeLine(context: WriteContext, judged: NewLine, owed: OwedWords): void {
+/** @param toReindex memories whose words the caller writes anew; those that follow a new memory are added */
+function storeLine(context: WriteContext, judged: NewLine, toReindex: ReindexQueue): void {
   const { store } = context;
-  if ('hash' in judged) return storeMemory(context, judged, owed);
+  if ('hash' in judged) return storeMemory(context, judged, toReindex);
   if ('memoryNo' in judged) return insertExactRevision(store, judged.memoryNo, judged.line);
   if ('link' in judged) return storeLink(context, judged.line, judged.link);
   if ('log' in judged) return storeLogItem(context, judged.line, judged.log);
@@ -70,7 +70,7 @@ function storeLine(context: WriteContext, judged: NewLine, owed: OwedWords): voi
 function storeMemory(
   context: WriteContext,
   { line, hash, document, vectors }: Extract<NewLine, { readonly hash: Buffer }>,
-  owed: OwedWords,
+  toReindex: ReindexQueue,
 ): void {
   const { store, config, now } = context;
   const userNo = ensureUser(store, line.user_id);
@@ -90,8 +90,8 @@ function storeMemory(
     insertExactPlace(store, document.liveNo!, memoryNo, line.document!);
     showComplete(store, document.documentNo);
   }
-  owe(store, owed, indexWords(context, line, { memoryNo, userNo, isChunk: document !== null }));
-  owed.bytes += Buffer.byteLength(line.content);
+  enqueueReindex(store, toReindex, indexWords(context, line, { memoryNo, userNo, isChunk: document !== null }));
+  toReindex.bytes += Buffer.byteLength(line.content);
   storeVectors(context, { memory: memoryNo, userNo }, vectors);
   if (isBlank) return;
   insertJob(store, {

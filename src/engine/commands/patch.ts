@@ -32,7 +32,7 @@ import {
 } from '../types.ts';
 import { dissolveGatheredOf } from './consolidations.ts';
 import { eraseVectors } from './erase.ts';
-import { oweStep } from './owe-step.ts';
+import { enqueueStep } from './enqueue-step.ts';
 import { type Quota, refuseOverQuota } from './quota.ts';
 import { settleStatus, startOf } from './settle-status.ts';
 import type { WriteContext } from './write-context.ts';
@@ -142,7 +142,7 @@ export function changeMemory(
   const namesChanged = meaningChanged || columns.entities !== undefined;
   const forcedSector = columns.metadata !== undefined && sectorOf(columns.metadata) !== sectorOf(before.metadata);
   if (namesChanged) eraseEntities(store, [before.memoryNo]);
-  if (namesChanged || forcedSector) oweStep(context, before.memoryNo, 'encode');
+  if (namesChanged || forcedSector) enqueueStep(context, before.memoryNo, 'encode');
 }
 
 /**

@@ -6,14 +6,14 @@ import {
   countUpTo,
   deleteReembed,
   deleteRefusals,
-  findDirector,
+  findReembedController,
   findReembed,
-  insertDirector,
+  insertReembedController,
   isUnderWay,
   listRefusedAdds,
   putReembed,
   putTending,
-  withdrawDirector,
+  withdrawReembedController,
   withdrawMemories,
   type ReembedRecord,
 } from '../store/reembed.ts';
@@ -55,7 +55,7 @@ export function startReembed(
     takeBack(store, earlier); // Else the job that directs it would overwrite the record with what it read earlier.
   }
   const current = findReembed(store);
-  const hasFailed = current?.phase === 'embed' && findDirector(store)?.state === 'dead';
+  const hasFailed = current?.phase === 'embed' && findReembedController(store)?.state === 'dead';
   const isBeginning = current === undefined || (hasFailed && !withoutRefused && !force);
   if (isBeginning) {
     deleteRefusals(store);
@@ -70,8 +70,8 @@ export function startReembed(
     ...(force ? { unguarded: true } : {}),
     since: { at: now, done: countUpTo(store, record.cursor) },
   });
-  withdrawDirector(store);
-  insertDirector(store, { id: newId(), now });
+  withdrawReembedController(store);
+  insertReembedController(store, { id: newId(), now });
   putTending(store, { target, at: now });
 }
 
@@ -106,7 +106,7 @@ export function cancelReembed({ store }: Pick<WriteContext, 'store'>): void {
  * wait to be embedded again.
  */
 function takeBack(store: Store, record: ReembedRecord): void {
-  withdrawDirector(store);
+  withdrawReembedController(store);
   takeBackMemories(store, record);
 }
 

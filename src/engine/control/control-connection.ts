@@ -9,7 +9,7 @@ import {
   openBlockingConnection,
   postgresError,
   type BlockingConnection,
-  type Patience,
+  type Timeouts,
   type WatchedNumber,
 } from '../store/postgres/blocking-connection.ts';
 import type { Catalog } from '../store/postgres/catalog.ts';
@@ -23,7 +23,7 @@ const MIGRATIONS = path.join(import.meta.dirname, 'postgres-migrations');
  * Timeouts of this connection. They are shorter than those of a tenant's connection, because the thread that serves
  * requests waits for it.
  */
-const PATIENCE: Patience = { connectMs: 5_000, statementMs: 15_000 };
+const TIMEOUTS: Timeouts = { connectMs: 5_000, statementMs: 15_000 };
 /** Number of the advisory lock that shows that services use the database: "Carm" in ASCII. */
 const SERVICE_LOCK = 0x4361726d;
 /**
@@ -192,7 +192,7 @@ function renew(shared: Shared): void {
   const now = performance.now();
   if (!shared.connection.isClosed || now < shared.renewFrom) return;
   shared.connection = openBlockingConnection(shared.database);
-  shared.connection.waitFor(PATIENCE);
+  shared.connection.setTimeouts(TIMEOUTS);
   Object.assign(shared, { watched: undefined, setIn: null, renewFrom: now + RENEW_MS });
 }
 
@@ -246,7 +246,7 @@ function connect(database: string): Shared {
   const connection = openBlockingConnection(database);
   try {
     const { catalog, searchPath } = prepareSchemas(connection);
-    connection.waitFor(PATIENCE);
+    connection.setTimeouts(TIMEOUTS);
     const state = { watched: undefined, setIn: null, isInTransaction: false, renewFrom: 0, watchFrom: 0, users: 0 };
     return { database, connection, catalog, searchPath, ...state };
   } catch (error) {

@@ -1,6 +1,6 @@
 import type { StepPayload } from '../job-payloads.ts';
 import type { QueuedStep } from '../jobs.ts';
-import type { Handout, LedgerSight, TooFew, WantedHandout } from '../store/dispatch.ts';
+import type { DispatchBatch, LedgerStatus, TooFew, WantedBatch } from '../store/dispatch.ts';
 import type { Recovery } from '../store/job-leases.ts';
 
 /** The queues as a dispatcher uses them. Every call may fail or be slow; the implementation bounds its time. */
@@ -39,7 +39,7 @@ export interface WaitingJobs {
 
 /** A job of a queue, which names rows of one tenant's ledger. */
 export interface QueuedJob {
-  /** Name of the job (`Handout.name`), by which the queue recognises a job that is added twice. */
+  /** Name of the job (`DispatchBatch.name`), by which the queue recognises a job that is added twice. */
   readonly name: string;
   /** Whether the rows belong to bulk adds; workers pick up interactive jobs before them. */
   readonly bulk: boolean;
@@ -64,7 +64,7 @@ export interface DispatchLedger {
    * Marks some due ledger rows (jobs) as handed out and returns them, for one job of a queue. Undefined if there are no
    * such rows; `too_few` if they do not fill a job and `partial` is false.
    */
-  take(tenant: string, options: WantedHandout): Promise<Handout | TooFew | undefined>;
+  take(tenant: string, options: WantedBatch): Promise<DispatchBatch | TooFew | undefined>;
   /** Removes the marks of ledger rows that a queue did not accept, so that they can be handed out again at once. */
   giveBack(tenant: string, jobNos: readonly number[]): Promise<void>;
   /**
@@ -86,7 +86,7 @@ interface LedgerLook {
    * What was seen in each ledger (table of jobs) that was read. Ledgers that had no work when they were last read and
    * have not changed since are left out.
    */
-  readonly sights: readonly (LedgerSight & { readonly tenant: string })[];
+  readonly statuses: readonly (LedgerStatus & { readonly tenant: string })[];
   readonly failures: readonly { readonly tenant: string; readonly error: unknown }[];
   /** False if files that changed are left for the next call, which should come soon. */
   readonly isComplete: boolean;

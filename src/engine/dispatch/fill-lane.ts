@@ -1,7 +1,7 @@
 import { serialiseError } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
 import type { QueuedStep } from '../jobs.ts';
-import type { Handout } from '../store/dispatch.ts';
+import type { DispatchBatch } from '../store/dispatch.ts';
 import { messageAttributes, type Span, type Tracing } from '../tracing.ts';
 import type { DispatchParts } from './dispatch-parts.ts';
 import type { QueuedJob } from './dispatch-ports.ts';
@@ -42,15 +42,15 @@ export async function fillLane(lane: Lane, options: DispatchParts): Promise<Left
   for (const tenant of tenantsInTurn(lane)) {
     if (jobs.length >= room || signal.aborted) break;
     const partial = !servedAt.has(tenant) || ahead(lane, waiting) < GATHER_FROM_JOBS;
-    const handout = await guard.attempt(tenant, () => ledger.take(tenant, { step, bulk, partial }));
-    if (handout === undefined) {
+    const batch = await guard.attempt(tenant, () => ledger.take(tenant, { step, bulk, partial }));
+    if (batch === undefined) {
       tenants.delete(tenant);
-    } else if (handout === 'too_few') {
+    } else if (batch === 'too_few') {
       gathers = true;
     } else {
       lane.servedLast = tenant;
       servedAt.set(tenant, now);
-      jobs.push(jobOf(tenant, handout));
+      jobs.push(jobOf(tenant, batch));
     }
   }
   await addJobs(step, jobs, options);
@@ -58,7 +58,7 @@ export async function fillLane(lane: Lane, options: DispatchParts): Promise<Left
   return gathers || tenants.size > 0 ? 'waiting' : 'nothing';
 }
 
-function jobOf(tenant: string, { name, bulk, alone, jobNos, traces }: Handout): QueuedJob {
+function jobOf(tenant: string, { name, bulk, alone, jobNos, traces }: DispatchBatch): QueuedJob {
   return { name, bulk, payload: { tenant, jobNos: [...jobNos], alone }, traces };
 }
 

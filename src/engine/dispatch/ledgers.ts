@@ -1,25 +1,25 @@
 import { DEFAULT_TENANT, type ControlDatabase } from '../control/control-database.ts';
 import type { Clock } from '../ports.ts';
 import {
-  forgetHandouts,
-  hasHandouts,
-  peekHandout,
-  returnHandout,
-  takeHandout,
-  type Handout,
+  forgetDispatchMarks,
+  hasDispatchMarks,
+  peekDispatchBatch,
+  returnDispatchBatch,
+  takeDispatchBatch,
+  type DispatchBatch,
   type TooFew,
-  type WantedHandout,
+  type WantedBatch,
 } from '../store/dispatch.ts';
 import { recoverLeases, type Recovery } from '../store/job-leases.ts';
 import type { Store } from '../store/open-store.ts';
 import type { TenantPool } from '../tenant-file/tenant-pool.ts';
 import type { Writer } from '../writer/writer.ts';
 import type { DispatchLedger } from './dispatch-ports.ts';
-import type { Lookout } from './lookout.ts';
+import type { LedgerPoller } from './ledger-poller.ts';
 
 interface LedgerOptions {
   readonly control: ControlDatabase;
-  readonly lookout: Lookout;
+  readonly poller: LedgerPoller;
   readonly clock: Clock;
   /** Whether vectors are computed on this machine or not at all: `Config.embedsHere`. */
   readonly embedsHere: boolean;
@@ -30,7 +30,7 @@ interface LedgerOptions {
  * file in place of its id.
  */
 interface LedgerWriter {
-  take(path: string, options: WantedHandout): Promise<Handout | TooFew | undefined>;
+  take(path: string, options: WantedBatch): Promise<DispatchBatch | TooFew | undefined>;
   giveBack(path: string, jobNos: readonly number[]): Promise<void>;
   forget(path: string): Promise<number>;
   recover(path: string): Promise<Recovery>;
@@ -38,14 +38,14 @@ interface LedgerWriter {
 
 /**
  * Makes the access to the tenants' ledgers (tables of jobs) for a dispatcher in a process that serves the API. It reads
- * on the lookout's connections; the writer thread makes its changes, which mark rows as handed out to a queue or remove
+ * on the poller's connections; the writer thread makes its changes, which mark rows as handed out to a queue or remove
  * such marks.
  */
 export function ledgerOverWriter({ writer, ...options }: LedgerOptions & { readonly writer: Writer }): DispatchLedger {
   return createLedger(options, {
-    take: async (path, handout) => (await writer.write(path, 'takeHandout', handout)) ?? undefined,
-    giveBack: (path, jobNos) => writer.write(path, 'returnHandout', { jobNos }),
-    forget: (path) => writer.write(path, 'forgetHandouts', {}),
+    take: async (path, batch) => (await writer.write(path, 'takeDispatchBatch', batch)) ?? undefined,
+    giveBack: (path, jobNos) => writer.write(path, 'returnDispatchBatch', { jobNos }),
+    forget: (path) => writer.write(path, 'forgetDispatchMarks', {}),
     recover: (path) => writer.write(path, 'recoverLeases', {}),
   });
 }
@@ -67,9 +67,9 @@ export function ledgerOverStores({
   const { embedsHere } = options;
   const now = () => options.clock.now();
   return createLedger(options, {
-    take: async (path, handout) => write(path, (store) => takeHandout(store, { ...handout, embedsHere, now: now() })),
-    giveBack: async (path, jobNos) => write(path, (store) => returnHandout(store, jobNos)),
-    forget: async (path) => write(path, forgetHandouts),
+    take: async (path, batch) => write(path, (store) => takeDispatchBatch(store, { ...batch, embedsHere, now: now() })),
+    giveBack: async (path, jobNos) => write(path, (store) => returnDispatchBatch(store, jobNos)),
+    forget: async (path) => write(path, forgetDispatchMarks),
     recover: async (path) => write(path, (store) => recoverLeases(store, { now: now(), leaseMs, everyOwner: false })),
   });
 }
@@ -79,7 +79,7 @@ export function ledgerOverStores({
  * since finding no rows then needs no write lock. For a tenant that was erased, each call finds no rows and does
  * nothing.
  */
-function createLedger({ control, lookout, clock, embedsHere }: LedgerOptions, writer: LedgerWriter): DispatchLedger {
+function createLedger({ control, poller, clock, embedsHere }: LedgerOptions, writer: LedgerWriter): DispatchLedger {
   const pathOf = (tenant: string) => control.findTenantPath(tenant);
   const listPaths = () =>
     new Map(
@@ -91,23 +91,23 @@ function createLedger({ control, lookout, clock, embedsHere }: LedgerOptions, wr
   return {
     async look() {
       const tenants = listPaths();
-      const { sights, failures, isComplete } = await lookout.look([...tenants.keys()]);
+      const { statuses, failures, isComplete } = await poller.look([...tenants.keys()]);
       return {
-        sights: sights.map(({ path, ...sight }) => ({ tenant: tenants.get(path)!, ...sight })),
+        statuses: statuses.map(({ path, ...status }) => ({ tenant: tenants.get(path)!, ...status })),
         failures: failures.map(({ path, error }) => ({ tenant: tenants.get(path)!, error })),
         isComplete,
       };
     },
     async listUnfinished() {
       const tenants = listPaths();
-      const paths = await lookout.listUnfinished([...tenants.keys()]);
+      const paths = await poller.listUnfinished([...tenants.keys()]);
       return paths.map((path) => tenants.get(path)!);
     },
     async take(tenant, options) {
       const path = pathOf(tenant);
       if (path === undefined) return undefined;
-      const seen = lookout.read(path, (store) =>
-        store.read(() => peekHandout(store, { ...options, embedsHere, now: clock.now() })),
+      const seen = poller.read(path, (store) =>
+        store.read(() => peekDispatchBatch(store, { ...options, embedsHere, now: clock.now() })),
       );
       return seen === undefined || seen === 'too_few' ? seen : writer.take(path, options);
     },
@@ -117,13 +117,13 @@ function createLedger({ control, lookout, clock, embedsHere }: LedgerOptions, wr
     },
     async forget(tenant) {
       const path = pathOf(tenant);
-      return path !== undefined && lookout.read(path, hasHandouts) ? writer.forget(path) : 0;
+      return path !== undefined && poller.read(path, hasDispatchMarks) ? writer.forget(path) : 0;
     },
     async recover(tenant) {
       const path = pathOf(tenant);
       return path === undefined ? { requeued: 0, dead: 0 } : writer.recover(path);
     },
-    close: () => lookout.close(),
+    close: () => poller.close(),
   };
 }
 

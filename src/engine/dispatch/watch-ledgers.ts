@@ -45,9 +45,9 @@ export function createLedgerWatch(parts: DispatchParts): LedgerWatch {
     if (leads) await queues.lead();
     if (await queues.haveForgotten()) await handOutAgain();
     await warnIfNobodyMaintains();
-    const { sights, failures, isComplete } = await ledger.look();
+    const { statuses, failures, isComplete } = await ledger.look();
     for (const { tenant, error } of failures) guard.setAside(tenant, error);
-    for (const { tenant, steps, hasLapsed } of sights) {
+    for (const { tenant, steps, hasLapsed } of statuses) {
       for (const lane of lanes) if (steps.includes(lane.step)) lane.tenants.add(tenant);
       if (hasLapsed) await guard.attempt(tenant, () => recover(tenant));
     }

@@ -4,7 +4,7 @@ import type { ControlDatabase } from '../control/control-database.ts';
 import { createDispatcher } from '../dispatch/dispatcher.ts';
 import { createTenantFinder, ledgerOverWriter } from '../dispatch/ledgers.ts';
 import { lookIntoPlaces } from '../dispatch/look-into-places.ts';
-import { createLookout } from '../dispatch/lookout.ts';
+import { createLedgerPoller } from '../dispatch/ledger-poller.ts';
 import type { Engine } from '../engine.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Clock, JobDispatcher, Logger } from '../ports.ts';
@@ -40,7 +40,7 @@ export async function openDispatcher({
   return createDispatcher({
     ledger: ledgerOverWriter({
       control,
-      lookout: createLookout({
+      poller: createLedgerPoller({
         openMost: config.OM_OPEN_TENANTS,
         leaseMs: config.OM_LEASE_MS,
         clock,

@@ -1,5 +1,5 @@
+import { FairSchedule, type Member } from './fair-schedule.ts';
 import { noteCost, type ReadCost } from './read-costs.ts';
-import { type Member, Turns } from './turns.ts';
 
 /** The data of a waiting read (a command that reads a tenant's file) by which the queue orders it. */
 export interface QueuedRead {
@@ -19,7 +19,7 @@ interface Key<Read> extends Member {
 }
 
 interface Tenant<Read> extends Member {
-  readonly keys: Turns<Key<Read>>;
+  readonly keys: FairSchedule<Key<Read>>;
 }
 
 /**
@@ -28,7 +28,7 @@ interface Tenant<Read> extends Member {
  * much time.
  */
 export class FairQueue<Read extends QueuedRead> {
-  readonly #tenants = new Turns<Tenant<Read>>();
+  readonly #tenants = new FairSchedule<Tenant<Read>>();
   /** The reads that run on threads, each with the time that it was expected to take (ms). */
   readonly #taken = new Map<Read, number>();
   #size = 0;
@@ -107,7 +107,7 @@ export class FairQueue<Read extends QueuedRead> {
   }
 
   #put(read: Read, where: 'push' | 'unshift'): void {
-    const tenant = this.#tenants.enter(read.path, (member) => ({ ...member, keys: new Turns() }));
+    const tenant = this.#tenants.enter(read.path, (member) => ({ ...member, keys: new FairSchedule() }));
     const { lists } = tenant.keys.enter(read.key, (member) => ({ ...member, lists: new Map() }));
     const list = lists.get(read.name);
     if (list === undefined) lists.set(read.name, [read]);

@@ -1,7 +1,7 @@
 import { EngineError, isEngineError } from '../errors.ts';
 import type { RecallToKeep } from '../store/recalls.ts';
 import { compareAnswers, rescore } from '../retrieve/replay.ts';
-import { decodeCandidate } from '../store/kept-candidates.ts';
+import { decodeCandidate } from '../store/logged-candidates.ts';
 import { getMemoryRow } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
 import { readProvenance } from '../store/provenance.ts';
@@ -10,8 +10,8 @@ import { readMemoriesInVersion } from '../store/revisions.ts';
 import type {
   Hit,
   HitExplanation,
-  KeptCandidate,
-  KeptRecall,
+  LoggedCandidate,
+  LoggedRecall,
   Memory,
   QueryResult,
   RecallHead,
@@ -129,7 +129,7 @@ export function within<Record extends RecallRecord>(recall: Record, only: readon
 export function compareWithNow(recall: RecallRecord, result: QueryResult, kept: RecallToKeep | null): Replay {
   if (kept === null) throw new EngineError('not_found', 'no recalls are kept: OM_RECALL_DAYS is 0');
   const candidates = kept.candidates.map(({ data, ...memory }) => decodeCandidate(data, memory));
-  const now: KeptRecall = { ...(JSON.parse(kept.head) as RecallHead), candidates };
+  const now: LoggedRecall = { ...(JSON.parse(kept.head) as RecallHead), candidates };
   const before = { recall, ...rescore(recall, {}) };
   const after = {
     recall: now,
@@ -156,7 +156,7 @@ export function compareWithNow(recall: RecallRecord, result: QueryResult, kept: 
  * Makes the hits of a logged recall, with the texts that the memories had at its time, and the salience and counts that
  * were stored with it.
  */
-function hitsOf(store: Store, recall: KeptRecall, kept: readonly KeptCandidate[]): Hit[] {
+function hitsOf(store: Store, recall: LoggedRecall, kept: readonly LoggedCandidate[]): Hit[] {
   const versions = kept.map(({ memoryNo, hit }): [number, number] => [
     memoryNo,
     hit?.version ?? Number.MAX_SAFE_INTEGER,
@@ -182,7 +182,7 @@ function hitsOf(store: Store, recall: KeptRecall, kept: readonly KeptCandidate[]
 }
 
 /** Makes the explanation of a hit from its stored candidate. Its `terms` are empty, since they are not stored. */
-function explanationOf(recall: KeptRecall, candidate: KeptCandidate): HitExplanation {
+function explanationOf(recall: LoggedRecall, candidate: LoggedCandidate): HitExplanation {
   const { lexical, dense, fused, arrival, features, adjustments, rerank } = candidate;
   return {
     lexical,
@@ -200,7 +200,7 @@ function explanationOf(recall: KeptRecall, candidate: KeptCandidate): HitExplana
 }
 
 /** Lists, by their names in the HTTP API, the parts of the answer that the recall log does not store. */
-function notKeptOf({ request, questionKept }: KeptRecall, hits: readonly KeptCandidate[]): string[] {
+function notKeptOf({ request, questionKept }: LoggedRecall, hits: readonly LoggedCandidate[]): string[] {
   const { expand = [], format = 'json', includeEpisodes, explain } = request;
   return [
     ...(questionKept === 'whole' ? [] : ['query']),

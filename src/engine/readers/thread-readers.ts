@@ -1,5 +1,5 @@
 import { EngineError } from '../errors.ts';
-import { createCrew } from './crew.ts';
+import { createReaderPool } from './reader-pool.ts';
 import { FairQueue } from './fair-queue.ts';
 import type { ReaderThreadData } from './messages.ts';
 import type { Read, ThreadServices } from './read.ts';
@@ -41,7 +41,7 @@ export function createThreadReaders(options: ThreadReadersOptions): Readers {
   const data = { config, identity, languageModel };
   const places = createThreadPlaces(threads);
   const waiting = new FairQueue<Read>();
-  const crew = createCrew({
+  const pool = createReaderPool({
     ...{ threads, hungAfterMs, data, services },
     onFree: handOut,
     onDone: (read, ms) => waiting.end(read, ms),
@@ -52,9 +52,9 @@ export function createThreadReaders(options: ThreadReadersOptions): Readers {
 
   function handOut(): void {
     while (waiting.size > 0 && !isClosed) {
-      const idle = crew.idle();
-      const link = idle ?? crew.soonIdle(places.endsSoon);
-      const working = crew.working();
+      const idle = pool.idle();
+      const link = idle ?? pool.soonIdle(places.endsSoon);
+      const working = pool.working();
       const mayRun = idle === undefined ? places.isQuick : (read: Read) => places.hasRoom(read, working);
       const read = link && waiting.take(mayRun);
       if (read === undefined) return;
@@ -82,14 +82,14 @@ export function createThreadReaders(options: ThreadReadersOptions): Readers {
       handOut();
     },
     leave(read) {
-      if (!crew.cancel(read)) waiting.remove(read);
+      if (!pool.cancel(read)) waiting.remove(read);
       handOut();
     },
     activeSpan: () => services.tracing?.active(),
     async close() {
       isClosed = true;
       for (const { reject } of waiting.clear()) reject(closed());
-      await crew.close();
+      await pool.close();
     },
   });
 }

@@ -48,7 +48,7 @@ export function expand(store: Store, hits: readonly Activated[], options: Expand
   // A memory that has an activation is a direct hit or was reached before, so it has passed the filter.
   const allowed: Allowed = { ...options, known: spreading.activations };
   for (let hop = 1; hop <= options.maxHops && spreading.front.length > 0; hop += 1) {
-    if (hop < options.maxHops) askOfNextHop(store, spreading, allowed, options.decayPerHop);
+    if (hop < options.maxHops) prefetchForNextHop(store, spreading, allowed, options.decayPerHop);
     spread(spreading, stepsFromFront(store, spreading, allowed), options.decayPerHop);
   }
   return spreading.arrivals;
@@ -65,9 +65,9 @@ function stepsFromFront(store: Store, { front }: Spreading, allowed: Allowed): S
  * pass. Nothing happens if the memories that pass are listed already (`allowed.passing`), since no filter is applied
  * then.
  */
-function askOfNextHop(store: Store, spreading: Spreading, allowed: Allowed, decayPerHop: number): void {
+function prefetchForNextHop(store: Store, spreading: Spreading, allowed: Allowed, decayPerHop: number): void {
   if (allowed.passing !== undefined) return;
-  store.ahead?.rehearse(() => {
+  store.ahead?.readSpeculatively(() => {
     const { activations, arrivals, front } = spreading;
     const guess: Spreading = { activations: new Map(activations), arrivals: new Map(arrivals), front };
     const all: Allowed = { ...allowed, passing: { has: () => true } };

@@ -1,5 +1,5 @@
 import type {
-  KeptCandidate,
+  LoggedCandidate,
   Memory,
   MemoryQuery,
   Outcome,
@@ -7,7 +7,7 @@ import type {
   RecallHead,
   RetrievalOptions,
 } from '../types.ts';
-import { encodeCandidate } from '../store/kept-candidates.ts';
+import { encodeCandidate } from '../store/logged-candidates.ts';
 import type { RecallToKeep } from '../store/recalls.ts';
 import { VERSION } from '../version.ts';
 import type { Arrival, Candidate } from './candidate.ts';
@@ -103,8 +103,8 @@ function outcomeOf({ packing, floored }: Recall, memoryNo: number): Outcome {
 function keptCandidate(
   { evidence }: Recall,
   { row, fit, lexical, dense, fused, arrival, features, adjustments, rerank, rawScore, score }: Candidate,
-  fate: Pick<KeptCandidate, 'outcome' | 'hit'>,
-): KeptCandidate {
+  fate: Pick<LoggedCandidate, 'outcome' | 'hit'>,
+): LoggedCandidate {
   return {
     memoryNo: row.memoryNo,
     id: row.id,
@@ -127,14 +127,14 @@ function keptCandidate(
 function keptArrival(
   { via, entity, weight, hops, activation }: Arrival,
   from: string | null,
-): NonNullable<KeptCandidate['arrival']> {
+): NonNullable<LoggedCandidate['arrival']> {
   return { from, via, ...(entity === undefined ? {} : { entity }), weight, hops, activation };
 }
 
 function keptHit(
   { path, supersedes, similar }: QueryResult['hits'][number],
   memory: Memory,
-): NonNullable<KeptCandidate['hit']> {
+): NonNullable<LoggedCandidate['hit']> {
   const { state, status, primarySector, sectors, sectorConfidence } = memory;
   const { salience, strength, decayLambda, accessCount, lastSeenAt } = memory;
   return {

@@ -6,7 +6,7 @@
 import { createRandom } from '../random.ts';
 import type {
   FeedbackMeasure,
-  KeptCandidate,
+  LoggedCandidate,
   LearnedOptions,
   LearnedReport,
   Profile,
@@ -133,8 +133,8 @@ export function learnWeights(
 /** A recall with its candidates that have feedback: those that were used, and those that were useless or wrong. */
 interface Judged {
   readonly recall: RecallRecord;
-  readonly used: readonly KeptCandidate[];
-  readonly bad: readonly KeptCandidate[];
+  readonly used: readonly LoggedCandidate[];
+  readonly bad: readonly LoggedCandidate[];
 }
 
 function judge(recall: RecallRecord): Judged {
@@ -235,7 +235,7 @@ function costOf(past: Shares, profile: Profile, { weights, vectorWeight }: Point
 function pairsOf({ used, bad }: Judged, profile: Profile, weights: Weights): number[] {
   // The profile `fusion` measures by the best fused score, which would make each difference too small to be clear.
   const formula = { profile, weights, bestFused: 1 };
-  const scoresOf = (list: readonly KeptCandidate[]) => list.map((candidate) => rawScoreBy(candidate, formula));
+  const scoresOf = (list: readonly LoggedCandidate[]) => list.map((candidate) => rawScoreBy(candidate, formula));
   const worse = scoresOf(bad);
   return scoresOf(used).flatMap((score) => worse.map((other) => score - other));
 }

@@ -71,7 +71,7 @@ export function pack(store: Store, ranked: readonly Candidate[], query: Complete
   const { k } = query;
   const packed: Packed[] = [];
   const cut = new Map<number, Outcome>();
-  askOfFirst(store, ranked, query, read);
+  prefetchForFirst(store, ranked, query, read);
   const quotas = quotasOf(store, ranked, query);
   const budget = budgetOf(query);
   const roots = createRoots();
@@ -142,9 +142,14 @@ export function pack(store: Store, ranked: readonly Candidate[], query: Complete
  * Prefetches, for a database behind a network, the memories and documents of the first `k` candidates, which are the
  * hits as a rule. They come in the round trip of the first SQL statement of `pack`.
  */
-function askOfFirst(store: Store, ranked: readonly Candidate[], { k, perDocument }: CompleteQuery, read: ReadMemories) {
+function prefetchForFirst(
+  store: Store,
+  ranked: readonly Candidate[],
+  { k, perDocument }: CompleteQuery,
+  read: ReadMemories,
+) {
   const first = ranked.slice(0, k).map(({ row }) => row.memoryNo);
-  store.ahead?.rehearse(
+  store.ahead?.readSpeculatively(
     () => (k > MANY_HITS ? withinBytes(store, first, MAX_HIT_BYTES) : read(first)),
     () => perDocument > 0 && readProvenance(store, first),
   );

@@ -1,8 +1,8 @@
 import { EngineError } from '../errors.ts';
 import type {
   ChangedHit,
-  KeptCandidate,
-  KeptRecall,
+  LoggedCandidate,
+  LoggedRecall,
   MemoryQuery,
   MovedHit,
   Outcome,
@@ -30,7 +30,7 @@ const LEAST_TOLD = 0.001;
 
 /** The result of scoring a stored recall again: its hits, best first, and the formula by which they were scored. */
 export interface Rescored {
-  readonly hits: readonly KeptCandidate[];
+  readonly hits: readonly LoggedCandidate[];
   readonly formula: Formula;
 }
 
@@ -42,7 +42,7 @@ export interface Rescored {
  * @throws EngineError `invalid` for a change of a field other than `profile`, `weights`, `minScore`, `relativeFloor`
  *   and `k`, or for a weight that the profile does not use
  */
-export function rescore(recall: KeptRecall, changes: ReplayOptions['changes']): Rescored {
+export function rescore(recall: LoggedRecall, changes: ReplayOptions['changes']): Rescored {
   const changed = Object.keys(changes).filter((name) => changes[name as keyof MemoryQuery] !== undefined);
   const foreign = changed.filter((name) => !(CHANGEABLE as readonly string[]).includes(name));
   if (foreign.length > 0) {
@@ -77,7 +77,10 @@ export function rescore(recall: KeptRecall, changes: ReplayOptions['changes']): 
   return { hits: kept.slice(0, changes.k ?? options.k).map(({ row }) => row), formula };
 }
 
-function formulaOf({ scoring }: KeptRecall, { profile = scoring.profile, weights }: ReplayOptions['changes']): Formula {
+function formulaOf(
+  { scoring }: LoggedRecall,
+  { profile = scoring.profile, weights }: ReplayOptions['changes'],
+): Formula {
   completeQuery({ query: '', k: 1, filter: {}, profile, weights }, []);
   const given = profile === scoring.profile ? { ...scoring.weights, ...weights } : weights;
   return { profile, weights: weightsOf(profile, given), bestFused: scoring.bestFused };
@@ -85,10 +88,10 @@ function formulaOf({ scoring }: KeptRecall, { profile = scoring.profile, weights
 
 /** Computes raw and calibrated scores of stored candidates from their features, as the stages of a query do. */
 function scoredBy(
-  { confidence, scope }: KeptRecall,
-  candidates: readonly KeptCandidate[],
+  { confidence, scope }: LoggedRecall,
+  candidates: readonly LoggedCandidate[],
   formula: Formula,
-): KeptCandidate[] {
+): LoggedCandidate[] {
   const held = candidates.filter(({ held: share }) => share !== null);
   const evidence = {
     heldBy: new Map(held.map(({ memoryNo, held: share }) => [memoryNo, share!])),
@@ -110,13 +113,13 @@ function scoredBy(
  * Computes the raw score of a stored candidate: the formula over its features, times the factors that the candidate had
  * in its recall.
  */
-export function rawScoreBy({ features, adjustments }: KeptCandidate, formula: Formula): number {
+export function rawScoreBy({ features, adjustments }: LoggedCandidate, formula: Formula): number {
   return adjustments.reduce((score, { factor }) => score * factor, rawScoreOf(features, formula));
 }
 
 /** One of two answers that are compared: its hits, and the stored recall that they belong to. */
 export interface Compared extends Rescored {
-  readonly recall: KeptRecall;
+  readonly recall: LoggedRecall;
   /** `memoryNo` of each superseded memory that matched and was replaced by its successor; empty if left out. */
   readonly supersededNos?: readonly number[];
 }
@@ -168,8 +171,8 @@ export function compareAnswers(
  * is `others`: the difference comes from other hits.
  */
 function causesOf(
-  before: readonly [Compared, KeptCandidate],
-  after: readonly [Compared, KeptCandidate],
+  before: readonly [Compared, LoggedCandidate],
+  after: readonly [Compared, LoggedCandidate],
 ): RecallCause[] {
   const [one, other] = [factsOf(...before), factsOf(...after)];
   const causes = [...new Set([...one.keys(), ...other.keys()])].flatMap((what): RecallCause[] => {
@@ -181,7 +184,7 @@ function causesOf(
 }
 
 /** Returns the named values from which the score of a hit is computed, such as weights and features. */
-function factsOf({ formula, recall }: Compared, candidate: KeptCandidate): Map<string, number | string | null> {
+function factsOf({ formula, recall }: Compared, candidate: LoggedCandidate): Map<string, number | string | null> {
   const { features, adjustments, hit } = candidate;
   const isRead = (name: string) =>
     name in formula.weights ||

@@ -10,7 +10,7 @@ import { askToLoadWords, loadWords } from '../store/word-index/open-word-search.
 import { isEnglish, wordFormsOf } from '../text/query-language.ts';
 import type { QueryText } from '../text/query-text.ts';
 import type { MemoryQuery, QueryResult } from '../types.ts';
-import { askBeforePlan, readTextsAhead } from './ask-ahead.ts';
+import { prefetchForPlan, prefetchTexts } from './prefetch.ts';
 import { calibrate, type Circumstances, confidenceOf } from './calibrate.ts';
 import type { Candidate } from './candidate.ts';
 import { cutToAnswer, reportCut } from './cut.ts';
@@ -178,7 +178,7 @@ function rankCandidates(running: RunningQuery): RankedCandidates {
   const { context, query, vectors, vectorWeight, trace, now } = running;
   const { store } = context;
   const plan = trace.run('plan', 0, () => {
-    askBeforePlan(store, query);
+    prefetchForPlan(store, query);
     const value = planQuery(store, query, now);
     return { value, out: value.terms.length, note: describePlan(value) };
   });
@@ -190,7 +190,7 @@ function rankCandidates(running: RunningQuery): RankedCandidates {
     return { value, out: value.length, note: `vector weight ${vectorWeight}` };
   });
   const arrivals = trace.run('expand', fused.length, () => {
-    store.ahead?.rehearse(() => questionsBefore(store, { plan, fused }));
+    store.ahead?.readSpeculatively(() => questionsBefore(store, { plan, fused }));
     const value = expandFused(store, fused, plan, query);
     return { value, out: value.size };
   });
@@ -214,7 +214,7 @@ function rankCandidates(running: RunningQuery): RankedCandidates {
       now,
       score: (row, findings) => scoreCandidate(row, findings, scoring),
     };
-    readTextsAhead(store, plan, scored, () => resolve(store, scored, options));
+    prefetchTexts(store, plan, scored, () => resolve(store, scored, options));
     const value = resolve(store, scored, options);
     return { value, out: value.resolved.length };
   });
@@ -271,7 +271,7 @@ function reorder(
   return applyTopic(byDates, {
     texts: plan.texts,
     raritiesOf(words) {
-      store.ahead?.rehearse(() => readLatentSpace(store));
+      store.ahead?.readSpeculatively(() => readLatentSpace(store));
       return raritiesOf(store, words);
     },
     ...(isEnglish(plan.query.asked) ? { question: askedText(plan, asked) } : {}),

@@ -1,4 +1,4 @@
-import type { KeptCandidate, RecallRecord } from '../types.ts';
+import type { LoggedCandidate, RecallRecord } from '../types.ts';
 import type { Fit } from './candidate.ts';
 import { rankShare } from './fuse.ts';
 import { relevance } from './score.ts';
@@ -20,10 +20,10 @@ export function isFused({ scoring }: Pick<RecallRecord, 'scoring'>): boolean {
 export function withVectorWeight(recall: RecallRecord, vectorWeight: number): RecallRecord {
   const { scoring, candidates, options } = recall;
   if (!isFused(recall) || vectorWeight === scoring.vectorWeight || candidates.length === 0) return recall;
-  const relevanceAt = ({ fit }: KeptCandidate, weight: number) => relevance(fit as unknown as Fit, weight);
-  const fusedAt = (candidate: KeptCandidate, weight: number) => fusedBy(candidate, scoring.vectorWeight, weight);
+  const relevanceAt = ({ fit }: LoggedCandidate, weight: number) => relevance(fit as unknown as Fit, weight);
+  const fusedAt = (candidate: LoggedCandidate, weight: number) => fusedBy(candidate, scoring.vectorWeight, weight);
   /** Returns the factor by which the best value among the stored candidates changes with the new weight. */
-  const changeOf = (valueAt: (candidate: KeptCandidate, weight: number) => number) => {
+  const changeOf = (valueAt: (candidate: LoggedCandidate, weight: number) => number) => {
     const [before, after] = [scoring.vectorWeight, vectorWeight].map((weight) =>
       Math.max(Number.MIN_VALUE, ...candidates.map((candidate) => valueAt(candidate, weight))),
     ) as [number, number];
@@ -49,7 +49,7 @@ export function withVectorWeight(recall: RecallRecord, vectorWeight: number): Re
  * @param from the weight of vectors in the recall
  * @param to the new weight of vectors
  */
-function fusedBy({ fused, dense }: KeptCandidate, from: number, to: number): number {
+function fusedBy({ fused, dense }: LoggedCandidate, from: number, to: number): number {
   if (fused === null) return 0;
   const near = dense === null ? 0 : rankShare(dense.rank);
   return ((fused.score - from * near) * (1 - to)) / (1 - from) + to * near;

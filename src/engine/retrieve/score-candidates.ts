@@ -25,7 +25,7 @@ export function scoreCandidates(
   results: SearchResults,
 ): { scored: Candidate[]; scoring: Scoring } {
   const questions = questionsBefore(store, results);
-  store.ahead?.rehearse(() => results.plan.rows.read(memoryNosOf(results)));
+  store.ahead?.readSpeculatively(() => results.plan.rows.read(memoryNosOf(results)));
   const findings = joinParts(gatherFindings(store, vectors, { ...results, questions }), results.parts, {
     vectorWeight,
     questions,

@@ -1,4 +1,4 @@
-import { askOfLists, askOfVectors, onceAsked } from './ask-ahead.ts';
+import { onceAsked, prefetchForLists, prefetchForVectors } from './prefetch.ts';
 import { joinModels, searchVectors, type VectorSearch } from './dense.ts';
 import { type LexicalResult, searchText, type TextSearchOptions } from './lexical.ts';
 import { type Lists, mergeLists, planForRoom } from './make-room.ts';
@@ -49,7 +49,7 @@ export function searchParts(
  */
 export function searchLists(running: RunningQuery, plan: QueryPlan): Lists {
   const lists = searchOnce(running, plan);
-  askOfLists(running, plan, lists);
+  prefetchForLists(running, plan, lists);
   const planOfRoom = planForRoom(running.context.store, plan, lists);
   return planOfRoom === undefined ? lists : mergeLists(lists, searchOnce(running, planOfRoom, ', live'));
 }
@@ -75,7 +75,7 @@ function searchOnce(
     const index = spaces.find(({ modelNo }) => modelNo === vector.modelNo)?.space.index ?? null;
     return { plan, query: vector, index: index && onceAsked(store, index), limit };
   });
-  askOfVectors(store, searches);
+  prefetchForVectors(store, searches);
   const lexical = trace.run(`lexical${among}`, plan.terms.length, () => {
     const value: LexicalResult =
       vectorWeight < 1 ? searchText(store, plan, textSearchOf(query)) : { hits: [], note: 'off' };

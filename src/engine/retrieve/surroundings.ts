@@ -37,7 +37,7 @@ export interface Surroundings {
 export function surroundingsOf(store: Store, recall: Recall, read: Read): Surroundings {
   const { query, packing } = recall;
   const wantsEpisodes = query.includeEpisodes ?? query.format === 'prompt';
-  if (wantsEpisodes) store.ahead?.rehearse(() => episodesOf(store, packing.packed, recall, read));
+  if (wantsEpisodes) store.ahead?.readSpeculatively(() => episodesOf(store, packing.packed, recall, read));
   const around = placed(store, packing, aroundOf(store, recall, read));
   if (!wantsEpisodes) return { around };
   return { around, episodes: episodesOf(store, packing.packed, recall, read) };
@@ -61,7 +61,7 @@ function aroundOf(store: Store, { packing, plan, query }: Recall, read: Read): S
   const wants = (expansion: 'neighbours' | 'document') =>
     memoryNos.length > 0 && query.expand?.includes(expansion) === true;
   const readSources = () => (wants('document') ? sourcesOf(store, memoryNos, { visible, most: SOURCES }) : null);
-  store.ahead?.rehearse(readSources);
+  store.ahead?.readSpeculatively(readSources);
   const neighbours = wants('neighbours') ? neighboursOf(store, memoryNos, { visible, each: NEIGHBOURS }) : null;
   const sources = readSources();
   if (neighbours === null && sources === null) return memoryNos.map(() => ({}));
@@ -97,7 +97,7 @@ function readWithin(
 ): { readonly hits: number; readonly byMemoryNo: ReadonlyMap<number, Memory> } {
   const all = [...new Set(places.flat())];
   // As a rule the texts of all are small enough.
-  store.ahead?.rehearse(() => textWeights(store, all));
+  store.ahead?.readSpeculatively(() => textWeights(store, all));
   const within = withinBytes(store, all, MAX_BYTES);
   const weights = textWeights(store, within);
   const known = new Set(within);

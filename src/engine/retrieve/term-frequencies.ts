@@ -44,9 +44,9 @@ const countedByStore = new WeakMap<Store, CountedState>();
  * Prefetches, for a database behind a network, what `memoryCount` reads if memories were added. It comes in the round
  * trip that tells whether anything was written.
  */
-export function askForMemoryCount(store: Store): void {
+export function prefetchMemoryCount(store: Store): void {
   const upTo = countedByStore.get(store)?.upTo ?? 0;
-  store.ahead?.rehearse(
+  store.ahead?.readSpeculatively(
     () => lastMemory(store),
     () => upTo > 0 && countMemoriesAfter(store, upTo),
   );

@@ -31,7 +31,7 @@ const CANDIDATES_TO_COMPARE = 32;
  * nothing about what people stated. Call it when the memory has just got its vectors, inside the same write
  * transaction.
  */
-export function oweContradictionCheck(
+export function enqueueContradictionCheck(
   { config, clock, newId }: Pick<StepContext, 'config' | 'clock' | 'newId'>,
   store: Store,
   { memoryNo: memory, documentNo: document, isBulk, trace }: Claim,

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { storeMemory } from '../commands/accept.ts';
-import { dissolveGathered, oweConsolidation } from '../commands/consolidations.ts';
+import { dissolveGathered, enqueueConsolidation } from '../commands/consolidations.ts';
 import { DEFAULT_WEIGHTS } from '../commands/relate.ts';
 import type { WriteContext } from '../commands/write-context.ts';
 import { isEngineError } from '../errors.ts';
@@ -44,7 +44,7 @@ const DISSOLVED_AT_ONCE = 50;
  * Runs the schedule of consolidation: adds a run over all users to the ledger, if memories were added since the last
  * run and no such run is unfinished.
  */
-export function oweScheduledConsolidation(
+export function enqueueScheduledConsolidation(
   { open, clock }: Pick<StepContext, 'open' | 'clock'>,
   newId: () => string,
 ): void {
@@ -52,7 +52,7 @@ export function oweScheduledConsolidation(
   if (!isRunWanted(store)) return;
   store.write(() => {
     if (findUnfinishedRun(store, null) !== undefined) return;
-    oweConsolidation({ store, newId, now: clock.now() }, { userNo: null, again: false });
+    enqueueConsolidation({ store, newId, now: clock.now() }, { userNo: null, again: false });
   });
 }
 

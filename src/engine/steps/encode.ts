@@ -1,4 +1,4 @@
-import { oweStep } from '../commands/owe-step.ts';
+import { enqueueStep } from '../commands/enqueue-step.ts';
 import { decayLambdaOf, initialSalience } from '../dynamics.ts';
 import type { EntityGraph } from '../entities/extract.ts';
 import { EngineError } from '../errors.ts';
@@ -6,7 +6,7 @@ import { failpoint } from '../failpoint.ts';
 import { embedTexts, type EmbeddedTexts } from '../providers/embed-texts.ts';
 import { classify, type SectorClassifier } from '../sectors/classify.ts';
 import type { SectorCorrection } from '../sectors/learned-model.ts';
-import { askBeforeEncode } from '../store/ask-ahead.ts';
+import { prefetchForEncode } from '../store/prefetch.ts';
 import { readSectorCorrection } from '../store/sector-corrections.ts';
 import { putSectors, setState, type Classified } from '../store/dynamics.ts';
 import { listWaypointSources } from '../store/edges.ts';
@@ -30,7 +30,7 @@ import {
 import { type OpenTenant, spaceOf } from '../tenant-file/open-tenant.ts';
 import { windowsOf } from '../text/windows.ts';
 import { SECTORS, type Sector } from '../types.ts';
-import { oweContradictionCheck } from './check-contradictions.ts';
+import { enqueueContradictionCheck } from './check-contradictions.ts';
 import { commitInSlices, isAlone } from './commit-in-slices.ts';
 import { createYielder } from './create-yielder.ts';
 import { extractEntities } from './extract-entities.ts';
@@ -152,16 +152,16 @@ async function encodeGroup(
         advanced.push(advanceJob(current, draft.claim, 'link', context.clock.now()));
       }
     },
-    { begin: askAhead },
+    { begin: prefetch },
   );
   await failpoint('after-encode-commit');
   observeReady(context, 'encoded', advanced);
   return { advanced, finished, failures };
 }
 
-function askAhead(store: Store, drafts: readonly Draft[]): void {
+function prefetch(store: Store, drafts: readonly Draft[]): void {
   if (store.ahead === null) return;
-  askBeforeEncode(
+  prefetchForEncode(
     store,
     drafts.map(({ claim }) => claim),
   );
@@ -266,11 +266,11 @@ async function embedDraft(
   const all = [sectors.primary, ...sectors.additional];
   const { store } = context.open();
   // An import may have brought vectors.
-  const isOwed = (model: StoredModel) =>
+  const needsVector = (model: StoredModel) =>
     claim.kind !== 'import' || findWholeVector(store, model, claim.memoryNo) === undefined;
-  const configured = distinctModels(configuredModels, all).filter(isOwed);
+  const configured = distinctModels(configuredModels, all).filter(needsVector);
   const isNew = ({ modelNo }: StoredModel) => !configured.some((model) => model.modelNo === modelNo);
-  const old = liveModels === null ? [] : distinctModels(liveModels, all).filter(isNew).filter(isOwed);
+  const old = liveModels === null ? [] : distinctModels(liveModels, all).filter(isNew).filter(needsVector);
   const embedded = await allOrOneByOne(context, [
     ...configured.map((model) => () => embedBy(context, model, windows, signal)),
     ...old.map((model) => async () => {
@@ -333,9 +333,10 @@ function writeEncoded(context: StepContext, store: Store, { claim, userNo, secto
   for (const { space, texts } of embedded) writeVectors(context, { memory: memoryNo, userNo, isNew, space, texts });
   // An import brings vectors and links together, so there is nothing to compare.
   if (claim.kind === 'import') return;
-  oweContradictionCheck(context, store, claim);
+  enqueueContradictionCheck(context, store, claim);
   // The similarity of a waypoint that leads to this memory was measured by the vectors that were replaced.
-  for (const src of listWaypointSources(store, memoryNo)) oweStep({ store, now, newId: context.newId }, src, 'link');
+  for (const src of listWaypointSources(store, memoryNo))
+    enqueueStep({ store, now, newId: context.newId }, src, 'link');
 }
 
 /** Erases the vectors of a replaced text by models that its new sectors do not use. */

@@ -1,7 +1,7 @@
 import { assert } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
 import type { VectorIndex } from '../ports.ts';
-import { askBeforeLink, askBeforeProposals, askWhetherReady } from '../store/ask-ahead.ts';
+import { prefetchForLink, prefetchForProposals, prefetchReadyStates } from '../store/prefetch.ts';
 import { createGatheredTest } from '../store/consolidations.ts';
 import { findPrimarySector, isReady, listPrimarySectors, setState } from '../store/dynamics.ts';
 import { deleteWaypoint, findWaypoint, putWaypoint } from '../store/edges.ts';
@@ -120,7 +120,7 @@ export async function linkMemories(context: StepContext, claims: readonly Claim[
         finishJob(store, claim, now);
         linked.push(claim);
       },
-      { begin: askAhead },
+      { begin: prefetch },
     );
     waiting = [...outdated, ...waiting.slice(group.length)];
   }
@@ -128,10 +128,10 @@ export async function linkMemories(context: StepContext, claims: readonly Claim[
   return linked.length;
 }
 
-function askAhead(store: Store, linked: readonly Linked[]): void {
+function prefetch(store: Store, linked: readonly Linked[]): void {
   if (store.ahead === null) return;
   const claims = linked.map(({ claim }) => claim);
-  askBeforeLink(
+  prefetchForLink(
     store,
     claims,
     linked.map(({ nearest }) => nearest?.memory),
@@ -156,7 +156,7 @@ async function findNeighbours(context: StepContext, claims: readonly Claim[]): P
       const near = findNearest({ store, indexes, liveModels }, searched, isCandidate);
       const isProposing = config.OM_CONTRADICTIONS === 'forms';
       if (isProposing) {
-        askBeforeProposals(
+        prefetchForProposals(
           store,
           near.flatMap(({ memory, compared }) => (compared.length > 0 ? [memory] : [])),
         );
@@ -283,7 +283,7 @@ function nearestIn(
 
 function askCandidates(store: Store, vectors: ReadonlyMap<number, EncodedVector>): void {
   if (store.ahead === null) return;
-  askWhetherReady(
+  prefetchReadyStates(
     store,
     [...vectors.values()].map(({ memory }) => memory),
   );

@@ -1,6 +1,6 @@
 import { addMemories } from '../commands/accept.ts';
 import { DEFAULT_WEIGHTS } from '../commands/relate.ts';
-import { oweReflection } from '../commands/request-reflection.ts';
+import { enqueueReflection } from '../commands/request-reflection.ts';
 import type { WriteContext } from '../commands/write-context.ts';
 import { EngineError, isEngineError } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
@@ -13,7 +13,7 @@ import { findMemoryNos, readMemoryRows, type MemoryRow } from '../store/memories
 import { lastMemory } from '../store/memory-counts.ts';
 import type { Store } from '../store/open-store.ts';
 import {
-  findOwedReflection,
+  findUnfinishedReflection,
   findReflection,
   finishReflection,
   hasReflectionOnAll,
@@ -53,20 +53,20 @@ const USERS_AT_ONCE = 50;
  * and no unfinished reflection, and ends after about 1,000 jobs.
  * @param yieldTurn lets others write between two pages of users
  */
-export async function oweReflections(
+export async function enqueueReflections(
   { open, config, clock }: Pick<StepContext, 'open' | 'config' | 'clock'>,
   { newId, yieldTurn }: { readonly newId: () => string; readonly yieldTurn: () => Promise<void> },
 ): Promise<void> {
   const page = { limit: USERS_AT_ONCE, atLeast: config.OM_REFLECTION_MIN_MEMORIES };
-  for (let after = -1, owed = 0; owed < MAX_USERS;) {
+  for (let after = -1, queued = 0; queued < MAX_USERS;) {
     const { store } = open();
     const { due, last } = listUnreflected(store, { ...page, after });
     if (last === undefined) return;
     const scopes = due.map((userNo) => ({ userNo, sessionId: null }));
     store.write(() => {
-      for (const scope of scopes.filter((scope) => findOwedReflection(store, scope) === undefined)) {
-        oweReflection({ store, newId, now: clock.now() }, scope, { bulk: true });
-        owed += 1;
+      for (const scope of scopes.filter((scope) => findUnfinishedReflection(store, scope) === undefined)) {
+        enqueueReflection({ store, newId, now: clock.now() }, scope, { bulk: true });
+        queued += 1;
       }
     });
     after = last;

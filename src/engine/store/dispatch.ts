@@ -20,12 +20,12 @@ const DISPATCH_LAPSE_MS = 15_000;
  * Returns the greatest number of jobs that one job of a queue may carry to a worker: 1 for `ingest`, since a document
  * may take minutes; 8 for `reason`, since a language model is slow; 64 for other steps.
  */
-function maxHandout(step: QueuedStep): number {
+function maxBatchSize(step: QueuedStep): number {
   return step === 'ingest' ? 1 : step === 'reason' ? MAX_QUESTIONS : MAX_JOB_IDS;
 }
 
 /** Jobs of the table `jobs` that one job of a queue carries to a worker. */
-export interface Handout {
+export interface DispatchBatch {
   /** Numbers (`jobNo`) of the jobs, all of one step, in the order of their due times. */
   readonly jobNos: readonly number[];
   /**
@@ -52,25 +52,25 @@ interface DueRow {
 }
 
 /** Which jobs are to be handed to a queue: the step, and whether bulk or interactive jobs. */
-export interface WantedHandout {
+export interface WantedBatch {
   readonly step: QueuedStep;
   /** Whether jobs of bulk adds are wanted; if false, interactive ones. */
   readonly bulk: boolean;
   /**
-   * Whether a handout may have fewer jobs than its limit. If not, jobs collect while earlier ones wait in the queue,
-   * since few full handouts cost much less than many small ones. A group of suspects is always handed out.
+   * Whether a batch may have fewer jobs than its limit. If not, jobs collect while earlier ones wait in the queue,
+   * since few full batches cost much less than many small ones. A group of suspects is always handed out.
    */
   readonly partial: boolean;
 }
 
 /** Which jobs are to be handed to a queue, with the time and the settings on which that depends. */
-export interface HandoutOptions extends WantedHandout {
+export interface DispatchBatchOptions extends WantedBatch {
   /** Whether vectors are computed on this machine. If so, bulk jobs that embed wait while documents are read. */
   readonly embedsHere: boolean;
   readonly now: number;
 }
 
-/** Result of `takeHandout` if fewer jobs are due than one handout may carry, and `partial` is false. */
+/** Result of `takeDispatchBatch` if fewer jobs are due than one batch may carry, and `partial` is false. */
 export type TooFew = 'too_few';
 
 /**
@@ -81,29 +81,29 @@ const IS_UNMARKED = `(dispatched_until <= :now OR dispatched_until > :now + ${2 
 
 /**
  * Marks due jobs that have no valid mark, and returns them. If there are due suspects, it returns a group of them;
- * otherwise the jobs that have been due longest, at most a full handout of the step. Call inside a write.
- * @returns undefined if no such job is due; 'too_few', without marking any, if there are fewer than a full handout and
+ * otherwise the jobs that have been due longest, at most a full batch of the step. Call inside a write.
+ * @returns undefined if no such job is due; 'too_few', without marking any, if there are fewer than a full batch and
  *   `partial` is false
  */
-export function takeHandout(store: Store, options: HandoutOptions): Handout | TooFew | undefined {
-  const handout = peekHandout(store, options);
-  if (handout === undefined || handout === 'too_few') return handout;
+export function takeDispatchBatch(store: Store, options: DispatchBatchOptions): DispatchBatch | TooFew | undefined {
+  const batch = peekDispatchBatch(store, options);
+  if (batch === undefined || batch === 'too_few') return batch;
   store
     .prepare(
       `UPDATE jobs SET dispatches = dispatches + 1, dispatched_until = ?
        WHERE seq IN (SELECT value FROM json_each(?))`,
     )
-    .run(options.now + DISPATCH_LAPSE_MS, JSON.stringify(handout.jobNos));
-  return handout;
+    .run(options.now + DISPATCH_LAPSE_MS, JSON.stringify(batch.jobNos));
+  return batch;
 }
 
-/** Returns what `takeHandout` would return, without marking jobs. It only reads, so it takes no write lock. */
-export function peekHandout(store: Store, options: HandoutOptions): Handout | TooFew | undefined {
+/** Returns what `takeDispatchBatch` would return, without marking jobs. It only reads, so it takes no write lock. */
+export function peekDispatchBatch(store: Store, options: DispatchBatchOptions): DispatchBatch | TooFew | undefined {
   const { step, bulk, partial, now } = options;
   const priority = bulk ? 1 : 0;
   const together = largestUnmarkedGroup(store, { step, priority, now });
   const alone = together > 0;
-  const limit = alone ? Math.min(together, maxHandout(step)) : maxHandout(step);
+  const limit = alone ? Math.min(together, maxBatchSize(step)) : maxBatchSize(step);
   const dueUntil = step === 'encode' && bulk && !alone ? bulkDueUntil(store, options) : ALL_BULK;
   const rows = listUnmarked(store, { step, suspect: together, priority, dueUntil, limit, now });
   const first = rows[0];
@@ -140,7 +140,7 @@ function listUnmarked(
 }
 
 /** State of a file's jobs at one moment, as a dispatcher needs it. */
-export interface LedgerSight {
+export interface LedgerStatus {
   /** Steps that have a due job which is not with a queue already (has no valid mark). */
   readonly steps: readonly QueuedStep[];
   /** Whether the lease of a claimed job has expired, because its worker stopped renewing it. */
@@ -153,7 +153,7 @@ export interface LedgerSight {
 }
 
 /** Reads the state of the jobs for a dispatcher, on one snapshot. */
-export function sightLedger(store: Store, times: LeaseTimes): LedgerSight {
+export function readLedgerStatus(store: Store, times: LeaseTimes): LedgerStatus {
   return store.read(() => {
     const hasQueued = store
       .prepare(
@@ -185,14 +185,14 @@ function hasUnmarked(store: Store, step: QueuedStep, now: number): boolean {
  * Removes the marks of jobs that a queue did not accept, so that they may be handed out again at once. Call inside a
  * write.
  */
-export function returnHandout(store: Store, jobNos: readonly number[]): void {
+export function returnDispatchBatch(store: Store, jobNos: readonly number[]): void {
   store
     .prepare('UPDATE jobs SET dispatched_until = 0 WHERE seq IN (SELECT value FROM json_each(?))')
     .run(JSON.stringify(jobNos));
 }
 
 /** Tells whether a waiting job has a mark, even one that has ended. */
-export function hasHandouts(store: Store): boolean {
+export function hasDispatchMarks(store: Store): boolean {
   return (
     store
       .prepare(
@@ -207,7 +207,7 @@ export function hasHandouts(store: Store): boolean {
  * Removes the marks of all waiting jobs, after the queues have lost their jobs. Call inside a write.
  * @returns the number of jobs that had a mark, even one that had ended
  */
-export function forgetHandouts(store: Store): number {
+export function forgetDispatchMarks(store: Store): number {
   return store
     .prepare(
       `UPDATE jobs SET dispatched_until = 0 WHERE seq IN (

@@ -302,7 +302,7 @@ export interface Released {
    * Number of the memory that supersedes `memory` after the erasure: the next later one in its chain that is not
    * erased. Null if there is none, and for a contradiction.
    */
-  readonly heir: number | null;
+  readonly successor: number | null;
 }
 
 /**
@@ -315,15 +315,15 @@ export function listReleased(store: Store, erased: readonly number[]): Released[
   return store
     .prepare(
       `WITH RECURSIVE erased (seq) AS MATERIALIZED (SELECT value FROM json_each(?)),
-       heirs (memory, heir) AS (
+       successors (memory, successor) AS (
          SELECT e.dst, e.src FROM erased CROSS JOIN edges e ON e.src = erased.seq AND e.type = 'supersedes'
          WHERE e.dst NOT IN (SELECT seq FROM erased)
          UNION
-         SELECT heirs.memory, e.src FROM heirs CROSS JOIN edges e ON e.dst = heirs.heir AND e.type = 'supersedes'
-         WHERE heirs.heir IN (SELECT seq FROM erased)
+         SELECT s.memory, e.src FROM successors s CROSS JOIN edges e ON e.dst = s.successor AND e.type = 'supersedes'
+         WHERE s.successor IN (SELECT seq FROM erased)
        )
-       SELECT memory, max(CASE WHEN heir IN (SELECT seq FROM erased) THEN NULL ELSE heir END) AS heir
-       FROM heirs GROUP BY memory
+       SELECT memory, max(CASE WHEN successor IN (SELECT seq FROM erased) THEN NULL ELSE successor END) AS successor
+       FROM successors GROUP BY memory
        UNION ALL
        SELECT CASE e.winner WHEN e.src THEN e.dst ELSE e.src END, NULL
        FROM json_each(?) AS w CROSS JOIN edges e ON (e.src = w.value OR e.dst = w.value)

@@ -42,11 +42,11 @@ export interface HeldJob {
 export interface Claim extends HeldJob {
   /**
    * Kind of the job. `memory` embeds and links a memory. `import` only embeds a memory whose links were imported.
-   * `reembed` embeds a memory by another model. A `reembed` job without a memory, at the step `link`, is the director:
+   * `reembed` embeds a memory by another model. A `reembed` job without a memory, at the step `link`, is a controller:
    * the job that controls a change of the model.
    */
   readonly kind: 'memory' | 'reembed' | 'import';
-  /** Number of the memory; null, in spite of its type, for the director of a change of the model. */
+  /** Number of the memory; null, in spite of its type, for the controller of a change of the model. */
   readonly memoryNo: number;
   /** Number of the document that the memory is a part of; null if it is no part of one. */
   readonly documentNo: number | null;

@@ -34,7 +34,7 @@ export interface Foresight {
    * These queries are sent along with the next query of the transaction, so that the readings find the answers when
    * they run again. What a reading returns here is dropped. It must not spend work (`spendWork`).
    */
-  rehearse(...readings: readonly (() => unknown)[]): void;
+  readSpeculatively(...readings: readonly (() => unknown)[]): void;
 }
 
 /**

@@ -11,7 +11,7 @@ import type {
   RecallHead,
   RecallRecord,
 } from '../types.ts';
-import { decodeCandidate } from './kept-candidates.ts';
+import { decodeCandidate } from './logged-candidates.ts';
 import type { Store } from './open-store.ts';
 import { parseStored } from './stored-json.ts';
 

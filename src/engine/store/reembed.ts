@@ -1,7 +1,7 @@
 /**
- * A change of the embedding model, as a tenant's file records it: its progress; one job, the director, which controls
+ * A change of the embedding model, as a tenant's file records it: its progress; one job, the controller, which controls
  * it and has no memory; and jobs for some of the memories that the new model has yet to embed. The change is in
- * progress until the director has ended.
+ * progress until the controller has ended.
  *
  *   embed ──all have vectors of the new model──► link ──all waypoints are measured anew──► drop ──► done
  *              (the new model goes live)                 (the old model's vectors are deleted)
@@ -75,10 +75,10 @@ export interface Tending {
 const RECORD = 'reembed';
 const TENDING = 'reembed_tended';
 /**
- * SQL condition that a `reembed` job is a director, which controls a change of the model. A job whose memory was erased
- * has no memory either, but has the step `encode`.
+ * SQL condition that a `reembed` job is a controller, which controls a change of the model. A job whose memory was
+ * erased has no memory either, but has the step `encode`.
  */
-const IS_DIRECTOR = `memory IS NULL AND step <> 'encode'`;
+const IS_CONTROLLER = `memory IS NULL AND step <> 'encode'`;
 
 /** Reads the recorded progress of the latest change of the model; undefined if there is no record. */
 export function findReembed(store: Store): ReembedRecord | undefined {
@@ -116,7 +116,7 @@ export function relinkedUpTo(store: Store): number {
 }
 
 /** The job that controls a change of the embedding model. */
-export interface Director {
+export interface ReembedController {
   readonly id: string;
   /** State of the job, one of JOB_STATES. */
   readonly state: string;
@@ -124,24 +124,27 @@ export interface Director {
   readonly error: string | null;
 }
 
-/** Finds the director (job that controls a change) that was added last, even an ended one; undefined without one. */
-export function findDirector(store: Store): Director | undefined {
+/** Finds the controller (job that controls a change) that was added last, even an ended one; undefined without one. */
+export function findReembedController(store: Store): ReembedController | undefined {
   return store
-    .prepare(`SELECT id, state, error FROM jobs WHERE kind = 'reembed' AND ${IS_DIRECTOR} ORDER BY seq DESC LIMIT 1`)
-    .get() as Director | undefined;
+    .prepare(`SELECT id, state, error FROM jobs WHERE kind = 'reembed' AND ${IS_CONTROLLER} ORDER BY seq DESC LIMIT 1`)
+    .get() as ReembedController | undefined;
 }
 
-/** Tells whether a change of the embedding model is in progress in this file: its director is unfinished. */
+/** Tells whether a change of the embedding model is in progress in this file: its controller is unfinished. */
 export function isUnderWay(store: Store): boolean {
   return (
     store
-      .prepare(`SELECT 1 FROM jobs WHERE kind = 'reembed' AND ${IS_DIRECTOR} AND state IN ${UNFINISHED} LIMIT 1`)
+      .prepare(`SELECT 1 FROM jobs WHERE kind = 'reembed' AND ${IS_CONTROLLER} AND state IN ${UNFINISHED} LIMIT 1`)
       .get() !== undefined
   );
 }
 
-/** Adds a director, which controls a change of the model: a bulk job at the step `link`, run by any worker. */
-export function insertDirector(store: Store, { id, now }: { readonly id: string; readonly now: number }): void {
+/** Adds a controller, which controls a change of the model: a bulk job at the step `link`, run by any worker. */
+export function insertReembedController(
+  store: Store,
+  { id, now }: { readonly id: string; readonly now: number },
+): void {
   insert(store, { id, memory: null, step: 'link', now });
 }
 
@@ -168,10 +171,10 @@ function insert(
     .run(id, memory, step, now, now, now);
 }
 
-/** Deletes all unfinished and dead directors (jobs that control a change of the model). Call inside a write. */
-export function withdrawDirector(store: Store): void {
+/** Deletes all unfinished and dead controllers (jobs that control a change of the model). Call inside a write. */
+export function withdrawReembedController(store: Store): void {
   store
-    .prepare(`DELETE FROM jobs WHERE kind = 'reembed' AND ${IS_DIRECTOR} AND state NOT IN ('done', 'cancelled')`)
+    .prepare(`DELETE FROM jobs WHERE kind = 'reembed' AND ${IS_CONTROLLER} AND state NOT IN ('done', 'cancelled')`)
     .run();
 }
 
@@ -183,7 +186,7 @@ export function withdrawMemories(store: Store): number | undefined {
   const rows = store
     .prepare(
       `DELETE FROM jobs
-       WHERE kind = 'reembed' AND NOT (${IS_DIRECTOR}) AND state IN ${UNFINISHED} RETURNING memory`,
+       WHERE kind = 'reembed' AND NOT (${IS_CONTROLLER}) AND state IN ${UNFINISHED} RETURNING memory`,
     )
     .all() as { memory: number | null }[];
   const memories = rows.flatMap(({ memory }) => (memory === null ? [] : [memory]));
@@ -198,7 +201,7 @@ export function deleteRefusals(store: Store): void {
   store
     .prepare(
       `DELETE FROM jobs
-       WHERE kind = 'reembed' AND NOT (${IS_DIRECTOR}) AND state = 'dead' AND error_code <> '${CRASH}'`,
+       WHERE kind = 'reembed' AND NOT (${IS_CONTROLLER}) AND state = 'dead' AND error_code <> '${CRASH}'`,
     )
     .run();
 }
@@ -221,10 +224,10 @@ export function listRefusedAdds(store: Store): string[] {
 }
 
 /**
- * Queues the director again after a slice of its work, due at `runAt` (Unix ms), and resets its crashes and failed
- * attempts. If the claim no longer holds the director, nothing changes.
+ * Queues the controller again after a slice of its work, due at `runAt` (Unix ms), and resets its crashes and failed
+ * attempts. If the claim no longer holds the controller, nothing changes.
  */
-export function yieldDirector(store: Store, held: HeldJob, runAt: number, now: number): void {
+export function yieldReembedController(store: Store, held: HeldJob, runAt: number, now: number): void {
   store
     .prepare(
       `UPDATE jobs SET state = 'queued', suspect = 0, crashes = 0, attempts = 0, run_at = ?, lease_owner = NULL,
@@ -268,7 +271,7 @@ export function countGivenUp(store: Store): { readonly givenUp: number; readonly
 }
 
 /** A slice of the memories that a model has yet to embed and that have no job for it. */
-export interface OwedMemories {
+export interface UnembeddedMemories {
   /** Numbers of the memories, ascending. */
   readonly memoryNos: readonly number[];
   /** Number of the last memory that was examined, to pass as `after` next time; Infinity if no memory is left. */
@@ -302,7 +305,7 @@ function lacksVectors(models: ModelNumbers): { readonly sql: string; readonly pa
  * @param within number of memories to examine, at least 1
  * @param limit greatest number of memories listed
  */
-export function listOwed(
+export function listUnembedded(
   store: Store,
   {
     models,
@@ -315,7 +318,7 @@ export function listOwed(
     readonly within: number;
     readonly limit: number;
   },
-): OwedMemories {
+): UnembeddedMemories {
   const { sql, parameters } = lacksVectors(models);
   const looked = store
     .prepare('SELECT seq FROM memory_dynamics WHERE seq > ? ORDER BY seq LIMIT 1 OFFSET ?')

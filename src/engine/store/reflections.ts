@@ -20,7 +20,7 @@ export function insertReflection(store: Store, jobNo: number, { userNo, sessionI
 }
 
 /** Finds the unfinished job that will make a reflection on exactly these memories; undefined if there is none. */
-export function findOwedReflection(
+export function findUnfinishedReflection(
   store: Store,
   { userNo, sessionId }: ReflectionScope,
 ): { readonly id: string; readonly jobNo: number } | undefined {

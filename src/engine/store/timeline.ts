@@ -106,7 +106,7 @@ export function neighboursOf(
   memoryNos: readonly number[],
   { visible, each }: { readonly visible: CompiledFilter; readonly each: number },
 ): Map<number, Neighbours> {
-  store.ahead?.rehearse(() => chunksAround(store, memoryNos, each));
+  store.ahead?.readSpeculatively(() => chunksAround(store, memoryNos, each));
   // All of them together look at no more memories than a single timeline does.
   const lookedAt = Math.max(LOOKED_AT_EACH, Math.floor(MAX_LOOKED_AT / Math.max(1, memoryNos.length)));
   const beside = (comparison: string, order: string) => `(

@@ -17,9 +17,9 @@ export function consolidationMethods(tenant: Tenant, { tags, bounds, ownerOf, on
   };
   return {
     async consolidate(scope) {
-      const owed = await tenant.consolidate(owned(scope));
-      ownJobs.add(owed.jobId);
-      return owed;
+      const queued = await tenant.consolidate(owned(scope));
+      ownJobs.add(queued.jobId);
+      return queued;
     },
     proposeConsolidations: async (scope, limit) => tenant.proposeConsolidations(owned(scope), limit),
     async listConsolidations(page) {

@@ -323,9 +323,9 @@ function reflectionMethods(tenant: Tenant, { tags, ownerOf, ownJobs }: Reach) {
     async reflect(scope) {
       // A reflection reads memories of its user whatever their tags.
       if (tags.length > 0) throw refusal();
-      const owed = await tenant.reflect({ ...scope, userId: ownerOf(scope.userId) });
-      ownJobs.add(owed.jobId);
-      return owed;
+      const queued = await tenant.reflect({ ...scope, userId: ownerOf(scope.userId) });
+      ownJobs.add(queued.jobId);
+      return queued;
     },
     async listReflections(named, limit) {
       if (tags.length > 0) throw refusal();

@@ -13,9 +13,9 @@ export function createConsolidationMethods(options: TenantOptions): Pick<Tenant,
   const { path, readers, writer, dispatcher } = options;
   return {
     async consolidate(scope) {
-      const owed = await writer.write(path, 'requestConsolidation', scope);
+      const queued = await writer.write(path, 'requestConsolidation', scope);
       dispatcher.dispatch(path, 'reason');
-      return owed;
+      return queued;
     },
     proposeConsolidations: (scope, limit) => readers.read(path, 'proposeConsolidations', { scope, limit }),
     listConsolidations: (page) => readers.read(path, 'listConsolidations', page),

@@ -18,9 +18,9 @@ export function createReflectionMethods(options: TenantOptions): ReflectionMetho
       if (config.OM_LLM_MODEL === undefined) {
         throw new EngineError('invalid', 'there is no language model to reflect by: set OM_LLM_MODEL');
       }
-      const owed = await writer.write(path, 'requestReflection', scope);
+      const queued = await writer.write(path, 'requestReflection', scope);
       dispatcher.dispatch(path, 'reason');
-      return owed;
+      return queued;
     },
     async listReflections(userId, limit) {
       const userNo = findUserNo(store(), userId);

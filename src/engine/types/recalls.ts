@@ -27,7 +27,7 @@ export interface RecallFeedback {
 /**
  * The values of a hit that can change without a new version of the memory, as they were when the query was answered.
  */
-export type KeptState = Pick<
+export type LoggedState = Pick<
   Memory,
   | 'state'
   | 'status'
@@ -45,7 +45,7 @@ export type KeptState = Pick<
  * What the stages of a query measured about one candidate, as the recall log (log of answered queries) stores it. It
  * holds no text of the memory.
  */
-export interface KeptCandidate {
+export interface LoggedCandidate {
   readonly memoryNo: number;
   readonly id: string;
   /** `returned` for a hit; for any other candidate, why it was left out. */
@@ -75,7 +75,7 @@ export interface KeptCandidate {
   /** Values that only a hit of the answer has; absent from candidates that were left out. */
   readonly hit?: Pick<Hit, 'path' | 'supersedes' | 'similar'> & {
     readonly version: number;
-    readonly state: KeptState;
+    readonly state: LoggedState;
   };
 }
 
@@ -139,13 +139,13 @@ export interface RecallHead {
 }
 
 /** A recall (answered query) as the recall log stores it. Candidates that were erased since then are missing. */
-export interface KeptRecall extends RecallHead {
+export interface LoggedRecall extends RecallHead {
   /** The hits, best first, and then the best three candidates that were not returned. */
-  readonly candidates: readonly KeptCandidate[];
+  readonly candidates: readonly LoggedCandidate[];
 }
 
 /** A recall (answered query) as a caller looks it up, with the feedback on it. */
-export interface RecallRecord extends KeptRecall {
+export interface RecallRecord extends LoggedRecall {
   /** Ids of hits that were erased since, or that the caller may not see any more. */
   readonly missing: readonly string[];
   readonly feedback: readonly RecallFeedback[];

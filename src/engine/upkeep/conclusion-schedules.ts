@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from 'uuid';
 import type { Config } from '../config.ts';
-import { oweScheduledConsolidation } from '../steps/consolidate.ts';
-import { oweReflections } from '../steps/reflect.ts';
+import { enqueueScheduledConsolidation } from '../steps/consolidate.ts';
+import { enqueueReflections } from '../steps/reflect.ts';
 import type { StepContext } from '../steps/step-context.ts';
 
 type OwingContext = Pick<StepContext, 'open' | 'config' | 'clock'>;
@@ -23,7 +23,7 @@ export function conclusionSchedules<Context extends OwingContext>(
           {
             name: 'reflect',
             ...ofMinutes(config.OM_REFLECTION_INTERVAL_MINUTES),
-            run: (context: Context) => oweReflections(context, { newId, yieldTurn: () => yieldTurn(context) }),
+            run: (context: Context) => enqueueReflections(context, { newId, yieldTurn: () => yieldTurn(context) }),
           },
         ]
       : []),
@@ -32,7 +32,7 @@ export function conclusionSchedules<Context extends OwingContext>(
           {
             name: 'consolidate',
             ...ofMinutes(config.OM_CONSOLIDATION_INTERVAL_MINUTES),
-            run: async (context: Context) => oweScheduledConsolidation(context, newId),
+            run: async (context: Context) => enqueueScheduledConsolidation(context, newId),
           },
         ]
       : []),

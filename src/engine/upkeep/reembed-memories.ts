@@ -1,4 +1,4 @@
-import { oweStep } from '../commands/owe-step.ts';
+import { enqueueStep } from '../commands/enqueue-step.ts';
 import { sectorsFromBits } from '../dynamics.ts';
 import { EngineError } from '../errors.ts';
 import { commitInSlices } from '../steps/commit-in-slices.ts';
@@ -93,5 +93,5 @@ function addVectors(context: StepContext, store: Store, row: MemoryRow, embedded
   writeVectors(context, { memory: row.memoryNo, userNo: row.user_no, ...embedded });
   const { liveModels } = context.open();
   if (liveModels === null || linkModel({ store, liveModels }, row.memoryNo).modelNo !== embedded.space.modelNo) return;
-  oweStep({ store, now: context.clock.now(), newId: context.newId }, row.memoryNo, 'link');
+  enqueueStep({ store, now: context.clock.now(), newId: context.newId }, row.memoryNo, 'link');
 }

@@ -7,7 +7,7 @@ import {
   countLacking,
   countReembedJobs,
   countUpTo,
-  findDirector,
+  findReembedController,
   findReembed,
   type ReembedRecord,
 } from '../store/reembed.ts';
@@ -40,8 +40,8 @@ export function describeReembed(
 ): ReembedStatus {
   const record = findReembed(store);
   if (record === undefined) return describeRest(store, { live, configured, configuredModels });
-  const director = findDirector(store);
-  const state = stateOf(director?.state);
+  const controller = findReembedController(store);
+  const state = stateOf(controller?.state);
   const { done, total, failed } = progressOf(store, record);
   const elapsedMs = now - record.since.at;
   const rate = state === 'running' && elapsedMs > 0 ? Math.max(0, done - record.since.done) / elapsedMs : 0;
@@ -57,7 +57,7 @@ export function describeReembed(
     ratePerSecond: rate > 0 ? rate * 1_000 : null,
     remainingMs: rate > 0 && record.phase !== 'drop' ? Math.round((total - done) / rate) : null,
     estimate: embeds ? estimate(store, total - done - failed) : null,
-    error: state === 'failed' ? (director?.error ?? null) : null,
+    error: state === 'failed' ? (controller?.error ?? null) : null,
   };
 }
 
@@ -89,9 +89,9 @@ function describeRest(
   };
 }
 
-function stateOf(director: string | undefined): ReembedStatus['state'] {
-  if (director === 'dead') return 'failed';
-  return director !== undefined && isUnfinished(director) ? 'running' : 'paused';
+function stateOf(controller: string | undefined): ReembedStatus['state'] {
+  if (controller === 'dead') return 'failed';
+  return controller !== undefined && isUnfinished(controller) ? 'running' : 'paused';
 }
 
 function progressOf(store: Store, record: ReembedRecord) {

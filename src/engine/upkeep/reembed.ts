@@ -36,10 +36,10 @@ import {
   deleteReembed,
   findReembed,
   insertReembedJob,
-  listOwed,
+  listUnembedded,
   listSurplus,
   putReembed,
-  yieldDirector,
+  yieldReembedController,
   type ReembedRecord,
   type ReembedTrial,
 } from '../store/reembed.ts';
@@ -76,7 +76,7 @@ export const NOT_MINE_MS = 5_000;
  */
 const REFUSED_ONE_OF = 100;
 
-type DirectorContext = StepContext & { readonly logger: Logger };
+type ControllerContext = StepContext & { readonly logger: Logger };
 
 /**
  * Result of one step of trying new models on the guarded evaluation sets: `holds` if the models lower the scores of no
@@ -104,13 +104,13 @@ type Next = { readonly inMs: number } | 'finished';
  * @throws EngineError `invalid` if the new model refused too many memories, or lowers the scores of a guarded
  *   evaluation set; the caller then gives the job up
  */
-export async function directReembed(context: DirectorContext, claim: HeldJob, tries: TriesModels): Promise<void> {
+export async function controlReembed(context: ControllerContext, claim: HeldJob, tries: TriesModels): Promise<void> {
   const next = await runSlice(context, claim, tries);
   const { store } = context.open();
   const now = context.clock.now();
   store.write(() => {
     if (!holdsLease(store, claim)) return;
-    if (next !== 'finished') return yieldDirector(store, claim, now + next.inMs, now);
+    if (next !== 'finished') return yieldReembedController(store, claim, now + next.inMs, now);
     if (findReembed(store) !== undefined) appendEvent(store, 'reembed.finished');
     deleteReembed(store);
     finishJob(store, claim, now);
@@ -118,7 +118,7 @@ export async function directReembed(context: DirectorContext, claim: HeldJob, tr
   if (next === 'finished') context.logger.info({}, 'reembed_finished');
 }
 
-async function runSlice(context: DirectorContext, claim: HeldJob, tries: TriesModels): Promise<Next> {
+async function runSlice(context: ControllerContext, claim: HeldJob, tries: TriesModels): Promise<Next> {
   const { store, live, configuredModels } = context.open();
   const record = findReembed(store);
   if (record === undefined) return 'finished';
@@ -129,7 +129,7 @@ async function runSlice(context: DirectorContext, claim: HeldJob, tries: TriesMo
         return { inMs: NOT_MINE_MS };
       }
       noteTending(store, record.target, context.clock.now());
-      return oweMemories(context, claim, { record, models: configuredModels, tries });
+      return enqueueMemories(context, claim, { record, models: configuredModels, tries });
     case 'link':
       return relinkMemories(context, claim);
     case 'drop':
@@ -143,8 +143,8 @@ async function runSlice(context: DirectorContext, claim: HeldJob, tries: TriesMo
  * @param change.models the configured models, which are the target of the change
  * @throws EngineError `invalid` if the model refused more than 1 memory in 100, or lowers a guarded set
  */
-async function oweMemories(
-  context: DirectorContext,
+async function enqueueMemories(
+  context: ControllerContext,
   claim: HeldJob,
   {
     record,
@@ -158,7 +158,7 @@ async function oweMemories(
   if (waiting > WINDOW_JOBS / 2) return { inMs: LOOK_AGAIN_MS };
   const { cursor } = record;
   const { memoryNos, upTo } = store.read(() =>
-    listOwed(store, { models, after: cursor, within: LOOKED_AT, limit: WINDOW_JOBS - waiting }),
+    listUnembedded(store, { models, after: cursor, within: LOOKED_AT, limit: WINDOW_JOBS - waiting }),
   );
   await commitInSlices(
     () => context.open().store,
@@ -193,7 +193,7 @@ async function oweMemories(
  * gaps were filled, no trial is needed and the result is `holds`.
  */
 async function tryLive(
-  { open, clock }: DirectorContext,
+  { open, clock }: ControllerContext,
   {
     record,
     models,
@@ -217,7 +217,7 @@ async function tryLive(
  * nothing is checked.
  * @throws EngineError `invalid` if it refused more than 1 memory in 100, and more than a single one
  */
-function stopIfRefused(context: DirectorContext, claim: HeldJob, record: ReembedRecord): void {
+function stopIfRefused(context: ControllerContext, claim: HeldJob, record: ReembedRecord): void {
   const { store, liveModels } = context.open();
   if (record.withoutRefused || (liveModels !== null && areSameModels(numbersOf(liveModels), record.target))) return;
   const { refused } = countGivenUp(store);
@@ -239,7 +239,7 @@ function stopIfRefused(context: DirectorContext, claim: HeldJob, record: Reembed
  * Makes the new model live in one commit, after which queries and links use it, and begins the phase `link`. If the
  * model was live already, only gaps were filled, and the phase `drop` begins.
  */
-function goLive(context: DirectorContext, claim: HeldJob, record: ReembedRecord, models: SectorModels): void {
+function goLive(context: ControllerContext, claim: HeldJob, record: ReembedRecord, models: SectorModels): void {
   const { store, liveModels } = context.open();
   const now = context.clock.now();
   const common = { ...record, trial: undefined, cursor: 0, wentLiveAt: now, since: { at: now, done: 0 } };
@@ -259,7 +259,7 @@ function goLive(context: DirectorContext, claim: HeldJob, record: ReembedRecord,
  * Does a slice of the phase `link`: links memories as if they had been added one after the other, each to a memory that
  * was added before it. A new link job of a memory waits until this phase has reached the memory.
  */
-async function relinkMemories(context: DirectorContext, claim: HeldJob): Promise<Next> {
+async function relinkMemories(context: ControllerContext, claim: HeldJob): Promise<Next> {
   const deadline = performance.now() + SLICE_MS;
   while (performance.now() < deadline) {
     if ((await relinkNext(context, claim)) === 'finished') return { inMs: 0 };
@@ -268,7 +268,7 @@ async function relinkMemories(context: DirectorContext, claim: HeldJob): Promise
   return { inMs: 0 };
 }
 
-async function relinkNext(context: DirectorContext, claim: HeldJob): Promise<'more' | 'finished'> {
+async function relinkNext(context: ControllerContext, claim: HeldJob): Promise<'more' | 'finished'> {
   await loadIndexes(context.open);
   settleLinkBases(context);
   const { store, liveModels, indexes } = context.open();
@@ -321,7 +321,7 @@ function areThere(store: Store, { vectorNos }: Neighbour): boolean {
  * Does a slice of the phase `drop`: deletes vectors of models that are neither live nor configured, after queries that
  * began with the old model have ended.
  */
-async function dropOthers(context: DirectorContext, claim: HeldJob, begun: ReembedRecord): Promise<Next> {
+async function dropOthers(context: ControllerContext, claim: HeldJob, begun: ReembedRecord): Promise<Next> {
   const { config, clock } = context;
   const patience = config.OM_QUERY_EMBED_TIMEOUT_MS + config.OM_LLM_RERANK_TIMEOUT_MS;
   const leftMs = (begun.wentLiveAt ?? 0) + patience - clock.now();
@@ -354,7 +354,7 @@ async function dropOthers(context: DirectorContext, claim: HeldJob, begun: Reemb
  * @returns `more` to be called again; `finished` if all were checked, the lease is lost, one model embeds all sectors,
  *   or the settings name other models than the live ones
  */
-function dropSurplus(context: DirectorContext, claim: HeldJob, record: ReembedRecord): 'more' | 'finished' {
+function dropSurplus(context: ControllerContext, claim: HeldJob, record: ReembedRecord): 'more' | 'finished' {
   const { store, liveModels, configuredModels, indexes } = context.open();
   const isSettled = liveModels !== null && configuredModels !== null;
   if (!isSettled || liveModels.length === 1 || !areSameModels(numbersOf(liveModels), numbersOf(configuredModels))) {
@@ -373,7 +373,7 @@ function dropSurplus(context: DirectorContext, claim: HeldJob, record: ReembedRe
   });
 }
 
-function putRecord(context: DirectorContext, claim: HeldJob, record: ReembedRecord): void {
+function putRecord(context: ControllerContext, claim: HeldJob, record: ReembedRecord): void {
   const { store } = context.open();
   store.write(() => {
     if (holdsLease(store, claim)) putReembed(store, record);

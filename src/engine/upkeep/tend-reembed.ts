@@ -7,7 +7,7 @@ import type { Config } from '../config.ts';
 import type { Clock } from '../ports.ts';
 import { areSameModels, numbersOf, type SectorModelNumbers } from '../store/live-model.ts';
 import type { Store } from '../store/open-store.ts';
-import { findReembed, findTending, listOwed, putTending } from '../store/reembed.ts';
+import { findReembed, findTending, listUnembedded, putTending } from '../store/reembed.ts';
 import type { OpenTenant } from '../tenant-file/open-tenant.ts';
 
 /** Greatest number of memories that one read examines for missing vectors. */
@@ -94,7 +94,7 @@ async function findsGap({ open, signal, onPause }: TendContext): Promise<boolean
   for (let after = 0; after !== Infinity;) {
     const { store, configuredModels: models } = open();
     if (models === null) return false;
-    const { memoryNos, upTo } = store.read(() => listOwed(store, { models, after, within: LOOKED_AT, limit: 1 }));
+    const { memoryNos, upTo } = store.read(() => listUnembedded(store, { models, after, within: LOOKED_AT, limit: 1 }));
     if (memoryNos.length > 0) return true;
     after = upTo;
     await pause(BREATH_MS, undefined, { signal });

@@ -43,7 +43,7 @@ import {
 import { noteBatch } from '../commands/batch-receipts.ts';
 import { undoChanges, undoLinks } from '../commands/undo-writer.ts';
 import type { WriteContext } from '../commands/write-context.ts';
-import { forgetHandouts, returnHandout, takeHandout, type WantedHandout } from '../store/dispatch.ts';
+import { forgetDispatchMarks, returnDispatchBatch, takeDispatchBatch, type WantedBatch } from '../store/dispatch.ts';
 import { appendEmbedLog, type EmbedLogEntry } from '../store/embeddings.ts';
 import { recoverLeases } from '../store/job-leases.ts';
 import { retryJob } from '../store/job-control.ts';
@@ -103,11 +103,11 @@ export const WRITE_COMMANDS = {
    * Writes nothing itself. Its input becomes an audit record, for actions such as reads that do not change this file.
    */
   recordAction: (_context: WriteContext, _record: Pick<NewAuditRecord, 'action' | 'detail'>): void => {},
-  takeHandout: ({ store, config, now }: WriteContext, options: WantedHandout) =>
-    takeHandout(store, { ...options, embedsHere: config.embedsHere, now }),
-  returnHandout: ({ store }: WriteContext, { jobNos }: { readonly jobNos: readonly number[] }) =>
-    returnHandout(store, jobNos),
-  forgetHandouts: ({ store }: WriteContext, _: Record<never, never>) => forgetHandouts(store),
+  takeDispatchBatch: ({ store, config, now }: WriteContext, options: WantedBatch) =>
+    takeDispatchBatch(store, { ...options, embedsHere: config.embedsHere, now }),
+  returnDispatchBatch: ({ store }: WriteContext, { jobNos }: { readonly jobNos: readonly number[] }) =>
+    returnDispatchBatch(store, jobNos),
+  forgetDispatchMarks: ({ store }: WriteContext, _: Record<never, never>) => forgetDispatchMarks(store),
   recoverLeases: ({ store, config, now }: WriteContext, _: Record<never, never>) =>
     recoverLeases(store, { now, leaseMs: config.OM_LEASE_MS, everyOwner: false }),
   retryJob: ({ store, now }: WriteContext, { id }: { readonly id: string }) => retryJob(store, id, now),

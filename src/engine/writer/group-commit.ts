@@ -1,4 +1,4 @@
-import { askBeforeAdds, type AddInput } from '../commands/accept.ts';
+import { prefetchForAdds, type AddInput } from '../commands/accept.ts';
 import type { WriteContext } from '../commands/write-context.ts';
 import { LateError } from '../store/late-error.ts';
 import { storageError } from '../store/storage-errors.ts';
@@ -49,7 +49,7 @@ export function commitGroup(
   const atMost = backlog.atMost;
   try {
     return store.write(() => {
-      askAhead(context, requests);
+      prefetch(context, requests);
       return withTrail(context, (trail) => runUntil(isOver, requests, (request) => attempt(context, request, trail)));
     });
   } catch (error) {
@@ -75,10 +75,10 @@ function runUntil(
   return results;
 }
 
-function askAhead(context: GroupContext, requests: readonly WriteRequest[]): void {
+function prefetch(context: GroupContext, requests: readonly WriteRequest[]): void {
   if (context.store.ahead === null) return;
   const adds = requests.filter(({ name }) => name === 'addMemories');
-  askBeforeAdds(
+  prefetchForAdds(
     context,
     adds.map(({ input }) => input as AddInput),
   );

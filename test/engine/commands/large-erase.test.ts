@@ -67,17 +67,17 @@ test('what a memory superseded is settled before it goes, in bounded commits', a
     fixture,
     Array.from({ length: 210 }, (_, place) => `the door is painted in colour ${place}`),
   );
-  const [hub = '', heir = ''] = await add(fixture, ['the door is red', 'the door is blue']);
+  const [hub = '', successor = ''] = await add(fixture, ['the door is red', 'the door is blue']);
   for (const oldId of olds) await fixture.tenant.supersedeMemory({ oldId, newId: hub });
   await expect(fixture.tenant.patchMemory(hub, { validFrom: 1_000 })).rejects.toMatchObject({ code: 'conflict' });
-  await fixture.tenant.supersedeMemory({ oldId: hub, newId: heir });
+  await fixture.tenant.supersedeMemory({ oldId: hub, newId: successor });
   expect(deleteOnce(fixture, hub)).toMatchObject({ isDone: false, receipt: { memories: 0, edges: 101 } });
   expect((await fixture.tenant.deleteMemory(hub)).memories).toBe(1);
   const successors = 'SELECT count(*) FROM edges WHERE type = ? AND src = (SELECT seq FROM memories WHERE id = ?)';
-  expect(fixture.get(successors, 'supersedes', heir)).toBe(210);
+  expect(fixture.get(successors, 'supersedes', successor)).toBe(210);
   expect(fixture.get('SELECT count(DISTINCT chain_no) FROM memory_dynamics')).toBe(1);
-  // Without an heir they hold again.
-  await fixture.tenant.deleteMemory(heir);
+  // Without a successor they hold again.
+  await fixture.tenant.deleteMemory(successor);
   expect(fixture.get(`SELECT count(*) FROM memory_dynamics WHERE status = 'active'`)).toBe(210);
   expect(fixture.get('SELECT count(*) FROM chains')).toBe(0);
 });

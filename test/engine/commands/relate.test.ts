@@ -286,7 +286,7 @@ describe('the end that a supersession gives', () => {
     return ids;
   };
 
-  test('moves to where the heir begins when the middle of the chain is erased', async () => {
+  test('moves to where the successor begins when the middle of the chain is erased', async () => {
     await using fixture = await openTestEngine();
     const { tenant } = fixture;
     const [a, b, c] = await chainOfThree(fixture);

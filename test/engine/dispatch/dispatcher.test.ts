@@ -11,7 +11,7 @@ import type { DispatchLedger } from '../../../src/engine/dispatch/dispatch-ports
 import { createDispatcher } from '../../../src/engine/dispatch/dispatcher.ts';
 import { BULK_WINDOW_JOBS, DOCUMENT_WINDOW_JOBS, INTERACTIVE_WINDOW_JOBS } from '../../../src/engine/dispatch/lanes.ts';
 import { createTenantFinder, ledgerOverStores, ledgerOverWriter } from '../../../src/engine/dispatch/ledgers.ts';
-import { createLookout } from '../../../src/engine/dispatch/lookout.ts';
+import { createLedgerPoller } from '../../../src/engine/dispatch/ledger-poller.ts';
 import type { Engine } from '../../../src/engine/engine.ts';
 import type { StepPayload } from '../../../src/engine/job-payloads.ts';
 import { MAX_JOB_IDS, type QueuedStep } from '../../../src/engine/jobs.ts';
@@ -64,7 +64,7 @@ const LEDGERS: readonly (readonly [string, (config: Config, pool: TenantPool) =>
     (config, pool) =>
       ledgerOverStores({
         control: controlOf(config),
-        lookout: lookoutOf(config),
+        poller: pollerOf(config),
         pool,
         clock: systemClock,
         embedsHere: config.embedsHere,
@@ -82,15 +82,15 @@ function overWriter(config: Config): DispatchLedger {
   const { embedsHere } = config;
   return ledgerOverWriter({
     control: controlOf(config),
-    lookout: lookoutOf(config),
+    poller: pollerOf(config),
     clock: systemClock,
     embedsHere,
     writer,
   });
 }
 
-function lookoutOf(config: Config) {
-  return createLookout({ openMost: config.OM_OPEN_TENANTS, leaseMs: config.OM_LEASE_MS, clock: systemClock });
+function pollerOf(config: Config) {
+  return createLedgerPoller({ openMost: config.OM_OPEN_TENANTS, leaseMs: config.OM_LEASE_MS, clock: systemClock });
 }
 
 function controlOf(config: Config) {
@@ -355,8 +355,8 @@ describe.skipIf(inject('redisUrl') === null)('the dispatcher', () => {
     for (const tenant of ['zoe', 'import-3']) await yard.add(1, { tenant });
     await yard.dispatcher();
     await eventually(async () => expect((await yard.waiting()).length).toBe(12));
-    const byHandout = (await yard.waiting()).toSorted((one, other) => one.addedAt - other.addedAt);
-    expect(byHandout.slice(0, 2).map(({ bulk }) => bulk)).toEqual([false, false]);
+    const byBatch = (await yard.waiting()).toSorted((one, other) => one.addedAt - other.addedAt);
+    expect(byBatch.slice(0, 2).map(({ bulk }) => bulk)).toEqual([false, false]);
   });
 
   test('a Redis that no worker of the schedules has spoken to for long is said once', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { FairQueue, type QueuedRead } from '../../../src/engine/readers/fair-queue.ts';
 import { ReadCosts } from '../../../src/engine/readers/read-costs.ts';
-import { type Member, Turns } from '../../../src/engine/readers/turns.ts';
+import { FairSchedule, type Member } from '../../../src/engine/readers/fair-schedule.ts';
 
 const all = () => true;
 const label = ({ path, key, id }: QueuedRead) => `${path}${key === '' ? '' : `/${key}`} ${id}`;
@@ -152,36 +152,36 @@ test('who waits for something that may not run yet gives newcomers no lead over 
 });
 
 describe('members without reads', () => {
-  /** Turns in which one member has a read in hand all the time, and a way for others to have one read each. */
-  function startTurns() {
-    const turns = new Turns<Member>();
-    const enter = (name: string) => turns.enter(name, (member) => member);
+  /** A schedule in which one member has a read in hand all the time, and a way for others to have one read each. */
+  function startSchedule() {
+    const schedule = new FairSchedule<Member>();
+    const enter = (name: string) => schedule.enter(name, (member) => member);
     const have = (name: string, ms: number) => {
       const member = enter(name);
-      turns.begin(member, 0);
-      turns.end(member, { expectedMs: 0, ms });
+      schedule.begin(member, 0);
+      schedule.end(member, { expectedMs: 0, ms });
     };
     const held = enter('held');
-    turns.begin(held, 0);
-    return { turns, held, enter, have, next: () => turns.next(({ name }) => name)?.found };
+    schedule.begin(held, 0);
+    return { schedule, held, enter, have, next: () => schedule.next(({ name }) => name)?.found };
   }
 
   test('are not looked at when others have their turns', () => {
-    const { turns, held, have } = startTurns();
+    const { schedule, held, have } = startSchedule();
     for (let no = 0; no < 3_000; no += 1) have(`member ${no}`, 1);
-    expect([...turns.members.values()]).toEqual([held]);
+    expect([...schedule.members.values()]).toEqual([held]);
   });
 
   test('go on where they stopped', () => {
-    const { turns, enter, have, next } = startTurns();
+    const { schedule, enter, have, next } = startSchedule();
     have('slow', 50_000);
-    turns.leave(enter('slow'));
+    schedule.leave(enter('slow'));
     for (const name of ['slow', 'other']) enter(name);
     expect(next()).toBe('other');
   });
 
   test('are forgotten after a thousand others', () => {
-    const { enter, have, next } = startTurns();
+    const { enter, have, next } = startSchedule();
     have('slow', 50_000);
     for (let no = 0; no < 1_000; no += 1) have(`member ${no}`, 1);
     for (const name of ['slow', 'other']) enter(name);
@@ -189,10 +189,10 @@ describe('members without reads', () => {
   });
 
   test('owe nothing once nobody has a read', () => {
-    const { turns, held, enter, have, next } = startTurns();
+    const { schedule, held, enter, have, next } = startSchedule();
     have('slow', 50_000);
-    turns.end(held, { expectedMs: 0, ms: 1 });
-    expect(turns.members.size).toBe(0);
+    schedule.end(held, { expectedMs: 0, ms: 1 });
+    expect(schedule.members.size).toBe(0);
     for (const name of ['slow', 'other']) enter(name);
     expect(next()).toBe('slow');
   });

@@ -2,11 +2,11 @@ import { describe, expect, test } from 'vitest';
 import { createRandom } from '../../../src/engine/random.ts';
 import { learnWeights, MIN_JUDGED_RECALLS } from '../../../src/engine/retrieve/learn-weights.ts';
 import { rawScoreOf, relevance, weightsOf } from '../../../src/engine/retrieve/score.ts';
-import type { FeedbackVerdict, KeptCandidate, Profile, RecallRecord, Weights } from '../../../src/engine/types.ts';
+import type { FeedbackVerdict, LoggedCandidate, Profile, RecallRecord, Weights } from '../../../src/engine/types.ts';
 
 const PRESENT = { weights: weightsOf('composite'), vectorWeight: null, minScore: 0 };
 
-type Verdict = (candidate: KeptCandidate, random: () => number) => FeedbackVerdict;
+type Verdict = (candidate: LoggedCandidate, random: () => number) => FeedbackVerdict;
 
 /** Recalls of ten matches with random features, on which somebody gave feedback. */
 function judged(count: number, verdictOf: Verdict, seed = 1): RecallRecord[] {
@@ -32,7 +32,7 @@ function judged(count: number, verdictOf: Verdict, seed = 1): RecallRecord[] {
   });
 }
 
-function candidateOf(memoryNo: number, random: () => number): KeptCandidate {
+function candidateOf(memoryNo: number, random: () => number): LoggedCandidate {
   const features = {
     similarity: 0.6 + 0.4 * random(),
     activation: random(),
@@ -45,7 +45,7 @@ function candidateOf(memoryNo: number, random: () => number): KeptCandidate {
   };
   const rawScore = rawScoreOf(features, { profile: 'composite', weights: PRESENT.weights, bestFused: 1 });
   const kept = { memoryNo, id: `memory ${memoryNo}`, outcome: 'returned', score: rawScore, rawScore, features };
-  return { ...kept, adjustments: [], rerank: null, held: 0.5, isStrange: false, fit: {} } as unknown as KeptCandidate;
+  return { ...kept, adjustments: [], rerank: null, held: 0.5, isStrange: false, fit: {} } as unknown as LoggedCandidate;
 }
 
 /** Says `used` of a match whose score by the true weights is above a threshold. */
@@ -150,7 +150,7 @@ function fused(count: number, verdictOf: Verdict, profile: Profile, weights: Wei
       0.5 / (60 + rankOf('coverage', coverage)) + 0.5 / (60 + rankOf('cosine', cosine));
     const bestRelevance = Math.max(...fits.map((fit) => relevance(fit, 0.5)));
     const bestFused = Math.max(...fits.map(scoreOf));
-    const candidates = recall.candidates.map((candidate, place): KeptCandidate => {
+    const candidates = recall.candidates.map((candidate, place): LoggedCandidate => {
       const fit = fits[place]!;
       const features = {
         ...candidate.features,

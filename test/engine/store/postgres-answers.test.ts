@@ -27,18 +27,18 @@ const JOB = 'SELECT state FROM jobs WHERE seq = ?';
 const HEAVY = 'SELECT src FROM edges e WHERE e.src = ? AND (weight > ? OR dst = 1)';
 const JOINED = 'SELECT u.user_no FROM users u JOIN edges e ON e.src = u.user_no WHERE u.user_id = ?';
 
-/** Tells whether the answer to a question is still there after a statement. */
-function outlives(question: Asked, write: Asked): boolean {
+/** Tells whether the answer to a query is still there after a statement. */
+function outlives(query: Asked, write: Asked): boolean {
   const answers = createAnswers(catalog);
   answers.begin(true);
-  answers.keep(question, { columns: [], rows: [], changes: 0, command: 'SELECT' });
-  expect(answers.find(question)).toBeDefined();
+  answers.keep(query, { columns: [], rows: [], changes: 0, command: 'SELECT' });
+  expect(answers.find(query)).toBeDefined();
   answers.write(write);
-  return answers.find(question) !== undefined;
+  return answers.find(query) !== undefined;
 }
 
 describe('an answer is kept', () => {
-  test.each<[why: string, question: Asked, write: Asked]>([
+  test.each<[why: string, query: Asked, write: Asked]>([
     ['another table', asked(USER, 'ana'), asked('UPDATE jobs SET state = ? WHERE seq = ?', 'done', 1)],
     ['another row inserted', asked(USER, 'ana'), asked('INSERT INTO users (user_no, user_id) VALUES (?, ?)', 2, 'bob')],
     [
@@ -51,11 +51,11 @@ describe('an answer is kept', () => {
     ['a new number', asked(JOB, 7), asked('INSERT INTO jobs (state) VALUES (?)', 'queued')],
     ['rows deleted that nothing depends on', asked(LINK, 1, 2), asked('DELETE FROM edges WHERE src = ?', 2)],
     ['an alternative within parentheses', asked(HEAVY, 1, 0.5), asked('DELETE FROM edges WHERE src = ?', 2)],
-  ])('%s', (_, question, write) => expect(outlives(question, write)).toBe(true));
+  ])('%s', (_, query, write) => expect(outlives(query, write)).toBe(true));
 });
 
 describe('an answer is dropped', () => {
-  test.each<[why: string, question: Asked, write: Asked]>([
+  test.each<[why: string, query: Asked, write: Asked]>([
     ['the row inserted', asked(USER, 'ana'), asked('INSERT INTO users (user_no, user_id) VALUES (?, ?)', 1, 'ana')],
     ['the row changed', asked(LINK, 1, 2), asked('UPDATE edges SET weight = 0 WHERE src = ?', 1)],
     ['a row that may become the one', asked(LINK, 1, 2), asked('UPDATE edges SET dst = ? WHERE dst = ?', 2, 3)],
@@ -74,7 +74,7 @@ describe('an answer is dropped', () => {
     ],
     ['a joined table', asked(JOINED, 'ana'), asked('INSERT INTO edges (src, dst) VALUES (?, ?)', 5, 6)],
     ['a savepoint undone', asked(USER, 'ana'), asked('ROLLBACK TO request')],
-  ])('%s', (_, question, write) => expect(outlives(question, write)).toBe(false));
+  ])('%s', (_, query, write) => expect(outlives(query, write)).toBe(false));
 
   test('one of which nobody can tell what it reads is not kept', () => {
     const answers = createAnswers(catalog);

@@ -71,7 +71,7 @@ test('what is added, changed and deleted meanwhile is as if it had always been s
   const { file, clock } = await embeddedBy('256');
   const changed = await open({ file, clock, dimensions: '512' });
   await changed.tenant.startReembed();
-  await changed.runBatch(16); // The director fills its window.
+  await changed.runBatch(16); // The controller fills its window.
   await changed.runBatch(16);
   const ids = changed.all<{ id: string }>('SELECT id FROM memories ORDER BY seq').map(({ id }) => id);
   // Done already, in the window, and not in it at all.
@@ -288,7 +288,7 @@ test('what one model refused is offered to the next, new memories as well', asyn
   await changed.tenant.startReembed();
   await work(changed);
   expect((await changed.tenant.getMemory(added.id)).state).toBe('failed');
-  expect((await changed.tenant.countJobs()).dead).toBe(22); // The director is one.
+  expect((await changed.tenant.countJobs()).dead).toBe(22); // The controller is one.
   await changed.close();
 
   provider.setMode('ok');

@@ -147,7 +147,7 @@ function createFollower<T>(store: Store, space: VectorSpace, { source, hold, ind
     if (comparison !== 'more') return comparison;
     const range = { after: known.vectorNo, limit: source.atOnce };
     const hasMore = at.vectorNo > known.vectorNo;
-    if (hasMore) store.ahead?.rehearse(() => source.read(store, space, range));
+    if (hasMore) store.ahead?.readSpeculatively(() => source.read(store, space, range));
     const { changed } = vectorRemovals.readAfter(store, known.removalNo);
     if (changed === 'all') {
       // If the last removal of this snapshot is not in its own log, to begin anew would fail in the same way again and

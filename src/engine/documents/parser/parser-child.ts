@@ -1,6 +1,6 @@
 /*
  * The process that reads documents, started by `adapters/parser-pool.ts`. Nothing that reads a file is loaded before
- * the process's doors are closed.
+ * the process is sandboxed.
  */
 import { serveParser } from './serve-parser.ts';
 

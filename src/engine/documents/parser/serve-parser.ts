@@ -1,7 +1,7 @@
 import v8 from 'node:v8';
 import type { ParseRequest } from '../../ports.ts';
 import { DocumentError, type DocumentErrorCode } from '../document-error.ts';
-import { closeDoors } from './close-doors.ts';
+import { sandboxProcess } from './sandbox-process.ts';
 import { MB, type ReadDocument, readFrame, REPLY_FD, type RequestHead, writeFrame } from './parser-frames.ts';
 import type { Reply } from './parser-replies.ts';
 import { startWatchdog } from './watchdog.ts';
@@ -19,7 +19,7 @@ export type DocumentReader = (
 ) => Promise<ReadDocument>;
 
 /**
- * Runs a process that reads documents: sandboxes the process (`closeDoors`), then reads one document after the other
+ * Runs a process that reads documents: sandboxes the process (`sandboxProcess`), then reads one document after another
  * from standard input until its end, and ends the process. Replies go to file descriptor 3 (`REPLY_FD`).
  * `adapters/parser-process.ts` starts the process; the last argument of its command line is the memory that it may use,
  * in MB.
@@ -32,7 +32,7 @@ export async function serveParser(read: DocumentReader, prepare?: () => Promise<
   v8.setFlagsFromString(HEAP_GROWTH);
   const watchdog = await startWatchdog({ memoryMb: Number(process.argv.at(-1)) });
   permission?.drop?.('worker');
-  closeDoors();
+  sandboxProcess();
   // pdf.js leaves promises behind that are rejected later; its caller has the error already.
   process.on('unhandledRejection', () => {});
   let documents = 0;

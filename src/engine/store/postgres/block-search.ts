@@ -113,7 +113,7 @@ export function createBlockReader({ store, query, lengths: shared }: BlockReader
   };
 }
 
-/** Asks in the round trip of the next question. @param take takes in the answer */
+/** Asks in the round trip of the next query. @param take takes in the answer */
 function askLater(
   snapshot: Snapshot,
   keys: readonly string[],
@@ -149,7 +149,7 @@ function searchSnapshot(snapshot: Snapshot): TableSearch {
     expect(texts, use) {
       askForWords(snapshot, texts.flatMap(keysOf), use);
       // Rows are ranked by their lengths, too.
-      if (use === 'rank') snapshot.store.ahead!.rehearse(() => snapshot.lengths.takeOver());
+      if (use === 'rank') snapshot.store.ahead!.readSpeculatively(() => snapshot.lengths.takeOver());
     },
     bytesOf: (text) => {
       const facts = factsOf(snapshot, keysOf(text));
@@ -190,11 +190,11 @@ function askForWords(snapshot: Snapshot, keys: readonly string[], use: 'count' |
   const asked = new Set(snapshot.asked.flatMap((one) => one.keys));
   const unknown = [...new Set(keys)].filter((key) => !facts.has(key) && !asked.has(key));
   if (unknown.length === 0) return;
-  const question =
+  const query =
     use === 'rank'
       ? { name: 'words', text: READ_WORDS, values: [unknown, READ_AT_ONCE_BYTES] }
       : { name: 'words-facts', text: FACTS, values: [unknown] };
-  askLater(snapshot, unknown, question, ({ rows }) => {
+  askLater(snapshot, unknown, query, ({ rows }) => {
     for (const key of unknown) facts.set(key, NOWHERE);
     const blocks: BlockRow[] = [];
     for (const [key, count, bytes, ...block] of rows as FactOrBlock[]) {

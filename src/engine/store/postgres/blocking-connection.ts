@@ -6,12 +6,12 @@
  */
 
 import { EngineError } from '../../errors.ts';
-import { openChannel, type ConnectionChannel, type Patience } from './connection-channel.ts';
+import { openChannel, type ConnectionChannel, type Timeouts } from './connection-channel.ts';
 import { noteSeen, type Parameter, type QueryResult, type SentStatement } from './connection-messages.ts';
 import { mergeStatements, type MergeForm } from './merge-statements.ts';
 import { databaseError, PostgresError } from './postgres-error.ts';
 
-export type { Patience } from './connection-channel.ts';
+export type { Timeouts } from './connection-channel.ts';
 export { postgresError } from './postgres-error.ts';
 
 export interface BlockingConnection {
@@ -57,7 +57,7 @@ export interface BlockingConnection {
    */
   watch(text: string): WatchedNumber;
   /** Sets the timeouts of later calls; at first they are 5 s to connect and 60 s for a statement. */
-  waitFor(patience: Patience): void;
+  setTimeouts(timeouts: Timeouts): void;
   close(): void;
 }
 
@@ -108,13 +108,13 @@ const MAX_QUEUED_SIZE = 1_000_000;
  */
 export function openBlockingConnection(url: string): BlockingConnection {
   let channel = openChannel(url);
-  let patience: Patience | undefined;
+  let timeouts: Timeouts | undefined;
   let [isWatched, isClosed, roundTrips] = [false, false, 0];
   const current = () => {
     if (!channel.isClosed || isWatched || isClosed) return channel;
     roundTrips += channel.roundTrips;
     channel = openChannel(url, channel.sessions);
-    if (patience !== undefined) channel.waitFor(patience);
+    if (timeouts !== undefined) channel.setTimeouts(timeouts);
     return channel;
   };
   const queue = createQueue(current);
@@ -122,22 +122,22 @@ export function openBlockingConnection(url: string): BlockingConnection {
     query(text, values, name) {
       if (values !== undefined) return queue.send({ text, values, name })!;
       queue.flush();
-      return told(() => current().ask(text))[0]!;
+      return withEngineErrors(() => current().ask(text))[0]!;
     },
     watch(text) {
       isWatched = true;
-      return told(() => watch(channel, text));
+      return withEngineErrors(() => watch(channel, text));
     },
-    waitFor(longest) {
-      patience = longest;
-      channel.waitFor(longest);
+    setTimeouts(next) {
+      timeouts = next;
+      channel.setTimeouts(next);
     },
     queue: queue.add,
     flush: queue.flush,
     forget: queue.forget,
     post(text) {
       queue.forget();
-      if (channel.session !== null) told(() => channel.post(text));
+      if (channel.session !== null) withEngineErrors(() => channel.post(text));
     },
     get session() {
       return channel.session;
@@ -151,7 +151,7 @@ export function openBlockingConnection(url: string): BlockingConnection {
     close() {
       isClosed = true;
       queue.forget();
-      told(() => channel.close());
+      withEngineErrors(() => channel.close());
     },
   };
 }
@@ -179,7 +179,7 @@ const SILENT_NS = BigInt(SILENT_MS) * 1_000_000n;
  * Runs `work`, and rethrows its PostgresErrors as the EngineErrors that callers get.
  * @param isLate tells whether an error belongs to a statement that was queued earlier, so that a LateError is thrown
  */
-function told<T>(work: () => T, isLate: (error: PostgresError) => boolean = () => false): T {
+function withEngineErrors<T>(work: () => T, isLate: (error: PostgresError) => boolean = () => false): T {
   try {
     return work();
   } catch (error) {
@@ -217,7 +217,7 @@ function createQueue(channel: () => ConnectionChannel): StatementQueue {
     const groups = mergeStatements(waiting);
     forget();
     const statements = groups.map(({ statement }) => statement);
-    const results = told(
+    const results = withEngineErrors(
       () => channel().ask(last === undefined ? statements : [...statements, last]),
       ({ place = groups.length }) => place < groups.length,
     );
@@ -240,8 +240,8 @@ function createQueue(channel: () => ConnectionChannel): StatementQueue {
       return {
         result() {
           if (isWaiting()) {
-            // The one whose result is wanted is sent alone, unless it is a question, which keeps its own answer.
-            if (merge?.kind !== 'question') one.merge = null;
+            // The one whose result is wanted is sent alone, unless it is a query, which keeps its own answer.
+            if (merge?.kind !== 'query') one.merge = null;
             flush();
           }
           if (one.known === null) throw new EngineError('internal', 'the result of a statement that shared its way');

@@ -9,14 +9,14 @@ import type { QueryResult, Reply, Request, ThreadData } from './connection-messa
 import { PostgresError } from './postgres-error.ts';
 
 /** Timeouts of a connection. */
-export interface Patience {
+export interface Timeouts {
   /** Longest time that connecting may take, ms. */
   readonly connectMs: number;
   /** Longest time that the statements of a request may take (ms). After it the connection is given up. */
   readonly statementMs: number;
 }
 
-const PATIENCE: Patience = { connectMs: 5_000, statementMs: 60_000 };
+const DEFAULT_TIMEOUTS: Timeouts = { connectMs: 5_000, statementMs: 60_000 };
 
 export interface ConnectionChannel {
   /** Sends statements and waits for their results. Connects if there is no session. @throws PostgresError */
@@ -26,7 +26,7 @@ export interface ConnectionChannel {
   /** Lets the other thread poll a number in the database, as `Request.watch` describes. @throws PostgresError */
   watch(text: string, watch: NonNullable<Request['watch']>): void;
   /** Sets the timeouts of later requests. */
-  waitFor(patience: Patience): void;
+  setTimeouts(timeouts: Timeouts): void;
   /** Whether the channel was closed, or given up because a request took too long. */
   readonly isClosed: boolean;
   /** Number of the session; null if there is none, or if it is known to be lost. */
@@ -52,7 +52,13 @@ export function tripTotals(): TripTotals {
 }
 
 /** State of a channel that has had no request. */
-const FRESH = { requests: 0, roundTrips: 0, session: null as number | null, isClosed: false, patience: PATIENCE };
+const FRESH = {
+  requests: 0,
+  roundTrips: 0,
+  session: null as number | null,
+  isClosed: false,
+  timeouts: DEFAULT_TIMEOUTS,
+};
 
 /**
  * Starts the thread that holds the connection. It connects at the first request.
@@ -79,14 +85,14 @@ export function openChannel(url: string, sessionsBefore = 0): ConnectionChannel 
     if (state.isClosed) throw new PostgresError({ code: 'closed', constraint: null, isLost: true });
     state.requests += 1;
     const { requests: no, session } = state;
-    port.postMessage({ ...request, no, session, timeoutMs: state.patience.connectMs } satisfies Request);
+    port.postMessage({ ...request, no, session, timeoutMs: state.timeouts.connectMs } satisfies Request);
   };
   const exchange = (request: Pick<Request, 'statements' | 'end' | 'watch'>): readonly QueryResult[] => {
     const before = Atomics.load(signal, 0);
     send(request);
     count(request.statements);
     state.roundTrips += 1;
-    const { connectMs, statementMs } = state.patience;
+    const { connectMs, statementMs } = state.timeouts;
     if (!waitForChange(signal, before, connectMs + statementMs)) {
       giveUp();
       throw new PostgresError({ code: 'ETIMEDOUT', constraint: null, isLost: true });
@@ -105,7 +111,7 @@ export function openChannel(url: string, sessionsBefore = 0): ConnectionChannel 
     ask: (statements) => exchange({ statements }),
     post: (statements) => send({ statements, isPosted: true }),
     watch: (text, watch) => void exchange({ statements: text, watch }),
-    waitFor: (patience) => void (state.patience = patience),
+    setTimeouts: (timeouts) => void (state.timeouts = timeouts),
     get isClosed() {
       return state.isClosed;
     },

@@ -18,10 +18,10 @@ import { closingPlace, nextPlace, nextText, tokensOf, type Token } from './token
 /** How statements with one text are merged into one statement. */
 export interface MergeForm {
   /**
-   * Kind of the statements: `question`, a SELECT; `insert`, an INSERT of one row; `insert unless there`, an INSERT that
+   * Kind of the statements: `query`, a SELECT; `insert`, an INSERT of one row; `insert unless there`, an INSERT that
    * does nothing if the row exists; `count`, an UPDATE that adds 1 to a column.
    */
-  readonly kind: 'question' | 'insert' | 'insert unless there' | 'count';
+  readonly kind: 'query' | 'insert' | 'insert unless there' | 'count';
   /**
    * Name and text of the merged statement. Its values are the tenant's number, if `shared` is 1, and one array for each
    * value of the single statements.
@@ -61,8 +61,8 @@ export function mergeForm(options: MergeOptions): MergeForm | null {
   if (values === undefined || values.length === 0) return null;
   const form = { shared, parents: [], isNumbered: false };
   if (/^\s*SELECT\b/.test(sql)) {
-    const merged = questionOf(values, byRow(text));
-    return { ...form, kind: 'question', table: '', text: merged, name: nameOf(merged) };
+    const merged = queryOf(values, byRow(text));
+    return { ...form, kind: 'query', table: '', text: merged, name: nameOf(merged) };
   }
   const [, counted] = COUNTS.exec(sql) ?? [];
   if (counted !== undefined) {
@@ -118,7 +118,7 @@ function byRow(text: string): string {
 const arraysOf = (values: readonly Value[]) => values.map(({ number, type }) => `$${number}::${type}[]`).join(', ');
 const columnsOf = (values: readonly Value[]) => values.map(({ number }) => `v${number}`).join(', ');
 
-function questionOf(values: readonly Value[], text: string): string {
+function queryOf(values: readonly Value[], text: string): string {
   return `SELECT asked_.place, answer_.*
     FROM unnest(${arraysOf(values)}) WITH ORDINALITY AS asked_ (${columnsOf(values)}, place)
     CROSS JOIN LATERAL (SELECT * FROM (${text}) AS one_ OFFSET 0) AS answer_`;
@@ -195,8 +195,8 @@ function groupFor<One extends Mergeable>(one: One, groups: readonly One[][]): On
 
 /** Tells whether a statement may run before `other`, which was queued earlier. */
 function mayPass(merge: MergeForm, other: MergeForm | null): boolean {
-  if (other === null || (merge.kind === 'question') !== (other.kind === 'question')) return false;
-  if (merge.kind === 'question') return true;
+  if (other === null || (merge.kind === 'query') !== (other.kind === 'query')) return false;
+  if (merge.kind === 'query') return true;
   if (merge.table !== other.table) return !merge.parents.includes(other.table);
   return merge.kind === 'insert' && other.kind === 'insert' && !merge.isNumbered && !other.isNumbered;
 }
@@ -216,7 +216,7 @@ function groupOf<One extends Mergeable>(members: readonly One[]): StatementGroup
 }
 
 const RESULTS: Readonly<Record<MergeForm['kind'], (result: QueryResult, count: number) => (QueryResult | null)[]>> = {
-  question({ columns, rows, command }, count) {
+  query({ columns, rows, command }, count) {
     const answers = Array.from({ length: count }, () => ({
       ...{ columns: columns.slice(1), command, changes: 0 },
       rows: [] as unknown[][],

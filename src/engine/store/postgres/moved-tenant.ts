@@ -53,7 +53,7 @@ export function openMovedTenants(database: string): MovedTenants {
   const connection = openBlockingConnection(database);
   try {
     migrateSchema(connection);
-    connection.waitFor({ connectMs: 5_000, statementMs: STATEMENT_MS });
+    connection.setTimeouts({ connectMs: 5_000, statementMs: STATEMENT_MS });
     const columns = readColumns(connection);
     return {
       columns,
@@ -110,7 +110,7 @@ function tenantRows(connection: BlockingConnection, name: string): RowWriter {
         columns.map((column, place) => rows.map((row) => toSent(column, row[place]!))),
       );
     },
-    // Without statistics the first questions would have poor plans. The commit that opens the tenant waits for the
+    // Without statistics the first queries would have poor plans. The commit that opens the tenant waits for the
     // disk, and so for all that was written before it.
     end() {
       const tables = [...COPIED_TABLES, ...Object.keys(NOT_COPIED)].map((table) => `"${table}"`);

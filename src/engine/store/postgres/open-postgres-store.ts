@@ -14,15 +14,15 @@ import { createBlockReader } from './block-search.ts';
 import type { BlockingConnection } from './blocking-connection.ts';
 import { READ_CATALOG, toCatalog, type Catalog, type CatalogRow } from './catalog.ts';
 import {
-  askForetold,
+  prefetchPredicted,
   createStatement,
   type Bound,
   type PostgresStatement,
   type StatementContext,
 } from './postgres-statement.ts';
-import { createForeteller, type Foreteller } from './foretell.ts';
+import { createQueryPredictor, type QueryPredictor } from './query-predictor.ts';
 import { createAnswers, type Answers } from './read-ahead.ts';
-import { createRehearsal, type Rehearsal } from './rehearsal.ts';
+import { createSpeculativeReads, type SpeculativeReads } from './speculative-reads.ts';
 import { createRowNumbers, type RowNumbers } from './row-numbers.ts';
 import { inSnapshot, inWrite, type BegunRead, type BegunWrite } from './unit-of-work.ts';
 import { createWordTable, type OwnQuery } from './word-table.ts';
@@ -116,8 +116,8 @@ interface Session {
   readonly changes: ChangeWatch;
   readonly numbers: RowNumbers;
   readonly answers: Answers;
-  readonly foreteller: Foreteller<Bound>;
-  readonly rehearsal: Rehearsal;
+  readonly predictor: QueryPredictor<Bound>;
+  readonly speculativeReads: SpeculativeReads;
 }
 
 /** Opens a tenant's store on a connection. Several stores of one thread and one role may share the connection. */
@@ -182,8 +182,8 @@ function createSession(options: PostgresStoreOptions): Session {
     changes: watchChanges(connection),
     numbers: createRowNumbers(connection, tenant),
     answers: createAnswers(catalog),
-    foreteller: createForeteller(),
-    rehearsal: createRehearsal(),
+    predictor: createQueryPredictor(),
+    speculativeReads: createSpeculativeReads(),
     begin(what) {
       if (!session.isOpen) throw new EngineError('unavailable', 'the store is closed');
       return setTenant(connection, tenant, { role, what });
@@ -216,8 +216,8 @@ function createContext(session: Session, catalog: Catalog): StatementContext {
       connection.queue({ text: LIMIT_WORK, values: [Math.round(leftMs)], name: 'limit-work' });
       session.limited = session.transactions;
     },
-    foreteller: session.foreteller,
-    rehearsal: session.rehearsal,
+    predictor: session.predictor,
+    speculativeReads: session.speculativeReads,
     get answers() {
       return session.doing === undefined ? null : session.answers;
     },
@@ -237,10 +237,10 @@ function createContext(session: Session, catalog: Catalog): StatementContext {
 
 /** Makes what runs statements of PostgreSQL's own dialect. */
 function createOwnQuery(session: Session, context: StatementContext): OwnQuery {
-  const { connection, tenant, rehearsal } = session;
+  const { connection, tenant, speculativeReads } = session;
   return {
     ask(name, text, values) {
-      if (rehearsal.isOn) rehearsal.leave();
+      if (speculativeReads.isOn) speculativeReads.leave();
       return context.query(text, [tenant, ...values], name);
     },
     askLater(name, text, values) {
@@ -250,7 +250,7 @@ function createOwnQuery(session: Session, context: StatementContext): OwnQuery {
       }
       const queued = connection.queue({ text, values: [tenant, ...values], name });
       return () => {
-        if (rehearsal.isOn && queued.isWaiting) rehearsal.leave();
+        if (speculativeReads.isOn && queued.isWaiting) speculativeReads.leave();
         return queued.result();
       };
     },
@@ -265,11 +265,11 @@ function createForesight(session: Session, prepare: (sql: string) => PostgresSta
   return {
     ask(sql, parameters) {
       const statement = prepare(sql);
-      for (const given of parameters) statement.askAhead(...given);
+      for (const given of parameters) statement.prefetch(...given);
     },
     answer: (sql, parameters, rows) => prepare(sql).answerAhead(parameters, rows),
-    rehearse(...readings) {
-      if (session.doing !== undefined) session.rehearsal.run(readings);
+    readSpeculatively(...readings) {
+      if (session.doing !== undefined) session.speculativeReads.run(readings);
     },
   };
 }
@@ -299,14 +299,14 @@ function readIn<T>(session: Session, work: () => T): T {
 function doing<T>(session: Session, what: 'write' | 'read', writesAtBegin: BegunRead, work: () => T): T {
   session.transactions += 1;
   session.answers.begin(what === 'write');
-  session.foreteller.begin();
+  session.predictor.begin();
   Object.assign(session, { doing: what, writesAtBegin });
   try {
     return work();
   } finally {
     session.doing = undefined;
     session.answers.clear();
-    session.foreteller.end();
+    session.predictor.end();
   }
 }
 
@@ -320,10 +320,10 @@ const READ_WRITES = 'SELECT writes FROM tenants WHERE tenant = $1';
  * store.
  */
 function othersVersion(session: Session, context: StatementContext): number {
-  const { connection, tenant, ownWrites, rehearsal, writesAtBegin } = session;
+  const { connection, tenant, ownWrites, speculativeReads, writesAtBegin } = session;
   if (session.doing !== undefined) {
-    if (rehearsal.isOn && !writesAtBegin.isKnown()) rehearsal.leave();
-    askForetold({ text: READ_WRITES, values: [] }, context);
+    if (speculativeReads.isOn && !writesAtBegin.isKnown()) speculativeReads.leave();
+    prefetchPredicted({ text: READ_WRITES, values: [] }, context);
     return writesAtBegin.number() - ownWrites;
   }
   session.begin('statement');

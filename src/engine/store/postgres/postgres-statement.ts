@@ -9,11 +9,11 @@ import type { Queued } from './blocking-connection.ts';
 import type { Parameter, QueryResult, SqlValue } from './connection-messages.ts';
 import { findParameters, translate, type ListForm, type ParameterForm, type ParameterPlaces } from './dialect.ts';
 import { escaped, unescaped } from './escaped-text.ts';
-import { createForeteller, type Foreteller } from './foretell.ts';
+import { createQueryPredictor, type QueryPredictor } from './query-predictor.ts';
 import { mergeForm, type MergeForm } from './merge-statements.ts';
 import { nameTenant } from './name-tenant.ts';
 import type { Answers, Asked } from './read-ahead.ts';
-import { createRehearsal, type Rehearsal } from './rehearsal.ts';
+import { createSpeculativeReads, type SpeculativeReads } from './speculative-reads.ts';
 
 export interface StatementContext {
   readonly catalog: Catalog;
@@ -32,14 +32,14 @@ export interface StatementContext {
    */
   takeNumber(table: string): number | undefined;
   /** Queues a query whose answer is read later, if at all. Call inside a transaction. */
-  ask(question: Sent): Queued;
+  ask(query: Sent): Queued;
   /**
    * Tells the server when the work of the present query ends, before a statement that `countsWork`. Outside of a
    * transaction it does nothing.
    */
   limitWork(): void;
-  readonly foreteller: Foreteller<Bound>;
-  readonly rehearsal: Rehearsal;
+  readonly predictor: QueryPredictor<Bound>;
+  readonly speculativeReads: SpeculativeReads;
   /** Cache of the query answers of the open transaction; null outside of a transaction. */
   readonly answers: Answers | null;
   /**
@@ -65,11 +65,11 @@ export function plainContext(own: Pick<StatementContext, 'catalog' | 'tenant' | 
     queue: () => undefined,
     takeNumber: () => undefined,
     ask() {
-      throw new EngineError('internal', 'nothing is asked ahead here');
+      throw new EngineError('internal', 'nothing is prefetched here');
     },
     limitWork() {},
-    foreteller: createForeteller(),
-    rehearsal: createRehearsal(),
+    predictor: createQueryPredictor(),
+    speculativeReads: createSpeculativeReads(),
     answers: null,
     settleNumbers() {},
   };
@@ -100,7 +100,7 @@ function nameOf(text: string): string {
   return name;
 }
 
-/** Greatest number of rows in the answer of a query that is recorded for prediction (`Foreteller`). */
+/** Greatest number of rows in the answer of a query that is recorded for prediction (`QueryPredictor`). */
 const FEW_ROWS = 64;
 
 /** Form of a returned row: an object by column, the value of the first column, or an array. */
@@ -119,7 +119,7 @@ export interface PostgresStatement extends Statement {
    * Prefetches the answer for these parameters in the next round trip. A later call with the same parameters gets this
    * answer. Only for queries.
    */
-  askAhead(...given: unknown[]): void;
+  prefetch(...given: unknown[]): void;
   /**
    * Stores an answer that the caller knows already in the cache, so that a later call with these parameters needs no
    * round trip.
@@ -134,7 +134,7 @@ export interface PostgresStatement extends Statement {
 export function createStatement(sql: string, context: StatementContext): PostgresStatement {
   const form = createForm(sql, context);
   const inserted = insertedTable(sql, context.catalog);
-  const isQuestion = /^\s*(?:SELECT|WITH)\b/.test(sql) && !/\b(?:INSERT|UPDATE|DELETE)\b/.test(sql);
+  const isQuery = /^\s*(?:SELECT|WITH)\b/.test(sql) && !/\b(?:INSERT|UPDATE|DELETE)\b/.test(sql);
   // Made when a write first inserts a row whose number is known before.
   let numbered: Form | undefined;
 
@@ -142,18 +142,18 @@ export function createStatement(sql: string, context: StatementContext): Postgre
     const bound = form(given);
     const { text, values, name, asked } = bound;
     const { answers } = context;
-    if (!isQuestion) {
+    if (!isQuery) {
       if (inserted !== undefined) context.settleNumbers(inserted.table);
       answers?.write(asked);
       return context.query(text, values, name);
     }
     if (answers === null) return context.query(text, values, name);
-    askForetold(bound, context);
-    if (context.rehearsal.isOn) leaveUnanswered(bound, answers, context);
+    prefetchPredicted(bound, context);
+    if (context.speculativeReads.isOn) leaveUnanswered(bound, answers, context);
     let result = answers.find(asked);
     if (result === undefined) answers.keep(asked, (result = askWithin(bound, context)));
     if (countsWork(sql)) noteWorkTime();
-    if (result.rows.length <= FEW_ROWS) context.foreteller.note(bound);
+    if (result.rows.length <= FEW_ROWS) context.predictor.note(bound);
     return result;
   };
   const run = (given: readonly unknown[]): RunResult => {
@@ -186,8 +186,8 @@ export function createStatement(sql: string, context: StatementContext): Postgre
       },
       pluck: () => inMode('values'),
       raw: () => inMode('arrays'),
-      askAhead(...given) {
-        if (context.answers !== null) askAhead(form(given), context.answers, context);
+      prefetch(...given) {
+        if (context.answers !== null) prefetch(form(given), context.answers, context);
       },
       answerAhead(given, rows) {
         const columns = Object.keys(rows[0] ?? {});
@@ -201,26 +201,26 @@ export function createStatement(sql: string, context: StatementContext): Postgre
   return inMode('rows');
 }
 
-/** Leaves the reading that is rehearsed, unless the answer to its question is there. */
-function leaveUnanswered(question: Bound, answers: Answers, context: StatementContext): void {
-  if (answers.isThere(question.asked)) return;
-  askAhead(question, answers, context);
-  context.rehearsal.leave();
+/** Leaves the reading that runs speculatively, unless the answer to its query is there. */
+function leaveUnanswered(query: Bound, answers: Answers, context: StatementContext): void {
+  if (answers.isThere(query.asked)) return;
+  prefetch(query, answers, context);
+  context.speculativeReads.leave();
 }
 
-/** Asks ahead what follows the first question of a transaction as a rule. Call it with each question. */
-export function askForetold(question: Pick<Bound, 'text' | 'values'>, context: ForetoldContext): void {
-  const { answers, foreteller } = context;
+/** Prefetches what follows the first query of a transaction as a rule. Call it with each query. */
+export function prefetchPredicted(query: Pick<Bound, 'text' | 'values'>, context: PredictionContext): void {
+  const { answers, predictor } = context;
   if (answers === null) return;
-  for (const next of foreteller.follow(question)) askAhead(next, answers, context);
+  for (const next of predictor.follow(query)) prefetch(next, answers, context);
 }
 
-type ForetoldContext = Pick<StatementContext, 'answers' | 'foreteller' | 'ask' | 'limitWork'>;
+type PredictionContext = Pick<StatementContext, 'answers' | 'predictor' | 'ask' | 'limitWork'>;
 
-function askAhead(question: Bound, answers: Answers, context: Pick<StatementContext, 'ask' | 'limitWork'>): void {
-  if (!answers.isWanted(question.asked)) return;
-  if (countsWork(question.asked.sql)) context.limitWork();
-  answers.keep(question.asked, context.ask(question));
+function prefetch(query: Bound, answers: Answers, context: Pick<StatementContext, 'ask' | 'limitWork'>): void {
+  if (!answers.isWanted(query.asked)) return;
+  if (countsWork(query.asked.sql)) context.limitWork();
+  answers.keep(query.asked, context.ask(query));
 }
 
 /** Sends a query, with the time at which the work of its request ends if it may take longer. */

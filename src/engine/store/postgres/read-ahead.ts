@@ -7,7 +7,7 @@
 import type { Queued } from './blocking-connection.ts';
 import type { Catalog } from './catalog.ts';
 import type { QueryResult, SqlValue } from './connection-messages.ts';
-import { questionForm, writeForm, type QuestionForm, type WriteForm } from './statement-effects.ts';
+import { queryForm, writeForm, type QueryForm, type WriteForm } from './statement-effects.ts';
 
 /** Greatest number of cached answers; further answers are not cached. */
 const MAX_ANSWERS = 4_096;
@@ -46,7 +46,7 @@ export interface Answers {
 
 /** The cached answers of one query text, for different values. */
 interface Family {
-  readonly form: QuestionForm;
+  readonly form: QueryForm;
   readonly answers: Map<string, { readonly asked: Asked; readonly answer: QueryResult | Queued }>;
   /**
    * Index of the answers: for a parameter's name and value the keys of the answers. It holds only those parameters by
@@ -62,23 +62,23 @@ interface Family {
 type Effect = 'all' | readonly { readonly own: string; readonly theirs: string }[];
 
 export function createAnswers(catalog: Catalog): Answers {
-  const questions = new Map<string, QuestionForm | null>();
+  const queries = new Map<string, QueryForm | null>();
   const writes = new Map<string, WriteForm | null>();
-  const effects = new WeakMap<WriteForm, Map<QuestionForm, readonly Effect[]>>();
+  const effects = new WeakMap<WriteForm, Map<QueryForm, readonly Effect[]>>();
   const families = new Map<string, Family>();
   let count = 0;
   let canWrite = false;
 
-  const questionOf = (sql: string) => formOf(questions, sql, () => questionForm(sql, catalog));
+  const queryOf = (sql: string) => formOf(queries, sql, () => queryForm(sql, catalog));
   const clear = () => {
     families.clear();
     count = 0;
   };
-  const effectsOn = (write: WriteForm, question: QuestionForm): readonly Effect[] => {
+  const effectsOn = (write: WriteForm, query: QueryForm): readonly Effect[] => {
     let known = effects.get(write);
-    if (known === undefined) effects.set(write, (known = new Map<QuestionForm, readonly Effect[]>()));
-    let found = known.get(question);
-    if (found === undefined) known.set(question, (found = effectsOf(write, question, catalog)));
+    if (known === undefined) effects.set(write, (known = new Map<QueryForm, readonly Effect[]>()));
+    let found = known.get(query);
+    if (found === undefined) known.set(query, (found = effectsOf(write, query, catalog)));
     return found;
   };
   const drop = (family: Family, key: string) => {
@@ -99,9 +99,9 @@ export function createAnswers(catalog: Catalog): Answers {
       return found !== undefined && !('result' in found && found.isWaiting);
     },
     isWanted: (asked) =>
-      count < MAX_ANSWERS && (!canWrite || questionOf(asked.sql) !== null) && answerTo(asked) === undefined,
+      count < MAX_ANSWERS && (!canWrite || queryOf(asked.sql) !== null) && answerTo(asked) === undefined,
     keep(asked, answer) {
-      const form = canWrite ? questionOf(asked.sql) : NO_READS;
+      const form = canWrite ? queryOf(asked.sql) : NO_READS;
       if (form === null || count >= MAX_ANSWERS || ('rows' in answer && answer.rows.length > MAX_ROWS)) return;
       let family = families.get(asked.sql);
       if (family === undefined) families.set(asked.sql, (family = { form, answers: new Map(), byValue: new Map() }));
@@ -135,9 +135,9 @@ function formOf<Form>(known: Map<string, Form | null>, sql: string, read: () => 
   return form;
 }
 
-const NO_READS: QuestionForm = { reads: [], words: new Set() };
+const NO_READS: QueryForm = { reads: [], words: new Set() };
 
-function effectsOf(write: WriteForm, { reads, words }: QuestionForm, catalog: Catalog): Effect[] {
+function effectsOf(write: WriteForm, { reads, words }: QueryForm, catalog: Catalog): Effect[] {
   return reads.flatMap(({ table, equal }): Effect[] => {
     if (table !== write.table) return [];
     if (write.isInsert) {

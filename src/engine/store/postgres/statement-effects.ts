@@ -18,7 +18,7 @@ interface Read {
 }
 
 /** What is known about a SELECT from its text. */
-export interface QuestionForm {
+export interface QueryForm {
   readonly reads: readonly Read[];
   /**
    * All words in the SELECT, which include the names of the columns that it reads; null if it reads all columns (`*`).
@@ -49,7 +49,7 @@ const LEAVES: ReadonlySet<string> = new Set(['edges']);
 const ENDS_WHERE: ReadonlySet<string> = new Set(['GROUP', 'ORDER', 'LIMIT', 'HAVING', 'RETURNING', 'UNION', 'WINDOW']);
 
 /** Analyses a SELECT; undefined for another statement, or one that is not understood. */
-export function questionForm(sql: string, catalog: Catalog): QuestionForm | undefined {
+export function queryForm(sql: string, catalog: Catalog): QueryForm | undefined {
   if (!sql.startsWith('SELECT') || /\b(?:UNION|EXCEPT|INTERSECT|WITH)\b/.test(sql)) return undefined;
   const tokens = tokensOf(sql);
   const parameters = parameterNames(tokens);

@@ -124,7 +124,7 @@ export function inSnapshot<T>(connection: BlockingConnection, of: OfTenant, work
   }
 }
 
-/** Lets the beginning of a transaction wait for its first question. */
+/** Lets the beginning of a transaction wait for its first query. */
 function begin(
   connection: BlockingConnection,
   statement: { readonly text: string; readonly name: string },

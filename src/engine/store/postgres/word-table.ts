@@ -27,7 +27,7 @@ import type { Parameter, QueryResult } from './connection-messages.ts';
 export interface OwnQuery {
   readonly ask: (name: string, text: string, values: readonly Parameter[]) => QueryResult;
   /**
-   * Asks in the round trip of the next question; outside of a transaction, at once.
+   * Asks in the round trip of the next query; outside of a transaction, at once.
    * @returns a function that returns the answer, to be called in the same transaction
    */
   readonly askLater: (name: string, text: string, values: readonly Parameter[]) => () => QueryResult;

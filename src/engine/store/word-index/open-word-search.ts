@@ -50,11 +50,11 @@ export async function loadWords(store: Store): Promise<void> {
 }
 
 /**
- * Prefetches the first slice of `loadWords` in the round trip of the next SQL statement (`Foresight.rehearse`); does
+ * Prefetches the first slice of `loadWords` in the round trip of the next SQL statement (`Foresight.readSpeculatively`); does
  * nothing for a SQLite file, which has no round trips.
  */
 export function askToLoadWords(store: Store): void {
-  store.ahead?.rehearse(() => loadSlice(store));
+  store.ahead?.readSpeculatively(() => loadSlice(store));
 }
 
 function loadSlice(store: Store): 'more' | 'done' {

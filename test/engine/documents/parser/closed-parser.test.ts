@@ -4,7 +4,7 @@ import path from 'node:path';
 import ts from 'typescript';
 import { afterAll, describe, expect, test } from 'vitest';
 import { createParserPool } from '../../../../src/engine/adapters/parser-pool.ts';
-import { OPEN_MODULES } from '../../../../src/engine/documents/parser/close-doors.ts';
+import { OPEN_MODULES } from '../../../../src/engine/documents/parser/sandbox-process.ts';
 import type { DocumentFormat } from '../../../../src/engine/types.ts';
 import { requestOf } from '../../../support/ask-parser.ts';
 import { packDocx } from '../../../support/make-docx.ts';
@@ -52,7 +52,7 @@ describe('the modules that read documents', () => {
   });
 });
 
-describe('a process whose doors are closed reads', () => {
+describe('a sandboxed process reads', () => {
   const pool = createParserPool({ size: 1, timeoutMs: 60_000, heapMb: 512 });
   afterAll(() => pool.close());
 

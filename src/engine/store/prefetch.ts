@@ -24,16 +24,16 @@ import { SELECT_USER } from './users.ts';
  * Greatest number of memories for which one call prefetches lookups; the lookups for further memories are made one by
  * one.
  */
-const MAX_ASKED = 256;
+const MAX_PREFETCHED = 256;
 
 /**
  * Prefetches the lookups that the accept step makes for new memories: users, duplicates, labels and the latest memories
  * of sessions. Call inside a write.
  */
-export function askBeforeAccept(store: Store, memories: readonly NewMemory[], now: number): void {
+export function prefetchForAccept(store: Store, memories: readonly NewMemory[], now: number): void {
   const { ahead } = store;
   if (ahead === null || memories.length < 2) return;
-  const asked = memories.slice(0, MAX_ASKED);
+  const asked = memories.slice(0, MAX_PREFETCHED);
   ahead.ask(
     SELECT_USER,
     [...new Set(asked.map(({ userId }) => userId))].filter(Boolean).map((userId) => [userId]),
@@ -66,8 +66,8 @@ export function askBeforeAccept(store: Store, memories: readonly NewMemory[], no
 }
 
 /** Prefetches the lookups that the encode step makes for the memories of these claimed jobs. Call inside a write. */
-export function askBeforeEncode(store: Store, claims: readonly Claim[]): void {
-  const memories = askLeases(store, claims);
+export function prefetchForEncode(store: Store, claims: readonly Claim[]): void {
+  const memories = prefetchLeases(store, claims);
   for (const sql of [SELECT_SECTORS, SELECT_ANY_MENTION, SELECT_ANY_VECTOR, SELECT_WAYPOINT_SOURCES])
     store.ahead?.ask(sql, memories);
 }
@@ -76,13 +76,13 @@ export function askBeforeEncode(store: Store, claims: readonly Claim[]): void {
  * Prefetches the lookups that the link step makes for the memories of these claimed jobs. Call inside a write.
  * @param neighbours for each claim the number of the nearest memory; undefined for none
  */
-export function askBeforeLink(
+export function prefetchForLink(
   store: Store,
   claims: readonly Claim[],
   neighbours: readonly (number | undefined)[],
 ): void {
-  askLeases(store, claims);
-  const pairs = claims.slice(0, MAX_ASKED).flatMap(({ memoryNo }, place) => {
+  prefetchLeases(store, claims);
+  const pairs = claims.slice(0, MAX_PREFETCHED).flatMap(({ memoryNo }, place) => {
     const neighbour = neighbours[place];
     return neighbour === undefined ? [] : [[memoryNo, neighbour]];
   });
@@ -94,7 +94,7 @@ export function askBeforeLink(
 }
 
 /** Prefetches for each memory whether it has the state `ready`. Call inside a transaction. */
-export function askWhetherReady(store: Store, memoryNos: Iterable<number>): void {
+export function prefetchReadyStates(store: Store, memoryNos: Iterable<number>): void {
   store.ahead?.ask(
     SELECT_READY,
     [...new Set(memoryNos)].map((memoryNo) => [memoryNo]),
@@ -105,7 +105,7 @@ export function askWhetherReady(store: Store, memoryNos: Iterable<number>): void
  * Prefetches the lookups that the rule-based search for contradictions makes for each new memory. Call inside a
  * transaction.
  */
-export function askBeforeProposals(store: Store, memoryNos: readonly number[]): void {
+export function prefetchForProposals(store: Store, memoryNos: readonly number[]): void {
   if (store.ahead === null) return;
   const each = memoryNos.map((memoryNo) => [memoryNo]);
   store.ahead.ask(SELECT_READY, each);
@@ -120,9 +120,9 @@ export function askBeforeProposals(store: Store, memoryNos: readonly number[]): 
  * Prefetches whether the claims still hold their jobs. Returns a list of parameters for lookups by memory: the memory's
  * number for each claim, for at most 256 claims.
  */
-function askLeases(store: Store, claims: readonly Claim[]): (readonly unknown[])[] {
+function prefetchLeases(store: Store, claims: readonly Claim[]): (readonly unknown[])[] {
   if (store.ahead === null) return [];
-  const asked = claims.slice(0, MAX_ASKED);
+  const asked = claims.slice(0, MAX_PREFETCHED);
   store.ahead.ask(
     SELECT_HELD,
     asked.map(({ jobNo, epoch }) => [jobNo, epoch]),

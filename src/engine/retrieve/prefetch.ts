@@ -1,7 +1,8 @@
 /**
  * Prefetches what the stages of a query read. In PostgreSQL each SQL statement costs a round trip, so a later stage is
- * run once for nothing (rehearsed) with an earlier one, and its statements are sent along (`Foresight.rehearse`). Each
- * stage then reads as usual and gets the prefetched rows. For a SQLite file, where `ahead` is null, nothing happens.
+ * also run with an earlier one, only for its reads (`Foresight.readSpeculatively`), and its statements are sent along.
+ * Each stage then reads as usual and gets the prefetched rows. For a SQLite file, where `ahead` is null, nothing
+ * happens.
  */
 
 import type { VectorIndex } from '../ports.ts';
@@ -20,18 +21,18 @@ import { NO_PARTS } from './parts.ts';
 import { type QueryPlan, termsOf } from './plan.ts';
 import type { RunningQuery } from './retrieve-context.ts';
 import { questionsBefore } from './score-candidates.ts';
-import { askForMemoryCount, memoryCount } from './term-frequencies.ts';
+import { memoryCount, prefetchMemoryCount } from './term-frequencies.ts';
 
 /**
  * Prefetches the users, words and names of a query: the users with the first SQL statement of the query, the others
  * with the next statement, which lists the searched memories or searches. Call it first in the read of a query.
  */
-export function askBeforePlan(store: Store, { query, filter: { userIds }, entityGraph }: CompleteQuery): void {
+export function prefetchForPlan(store: Store, { query, filter: { userIds }, entityGraph }: CompleteQuery): void {
   const { ahead } = store;
   if (ahead === null) return;
   const findNames = () => entityGraph && findNamed(store, query, userIds);
-  ahead.rehearse(() => userIds && findUsers(store, userIds), findNames);
-  askForMemoryCount(store);
+  ahead.readSpeculatively(() => userIds && findUsers(store, userIds), findNames);
+  prefetchMemoryCount(store);
   // The words are those of a version of the snapshot, which this question tells.
   memoryCount(store);
   const text = readQueryText(query);
@@ -40,27 +41,27 @@ export function askBeforePlan(store: Store, { query, filter: { userIds }, entity
     terms.map(({ words }) => words),
     'rank',
   );
-  ahead.rehearse(findNames);
+  ahead.readSpeculatively(findNames);
 }
 
 /**
  * Prefetches what the search by vectors reads: the vectors in the round trip of the first words, then the rows of the
  * memories that it found in the round trip of the next read.
- * @param searches searches whose indexes `onceAsked` made, so that rehearsing a search does not search twice
+ * @param searches searches whose indexes `onceAsked` made, so that a speculative read does not search twice
  */
-export function askOfVectors(store: Store, searches: readonly VectorSearch[]): void {
+export function prefetchForVectors(store: Store, searches: readonly VectorSearch[]): void {
   if (store.ahead === null) return;
   const readings = searches.map((search) => () => searchVectors(store, search));
-  store.ahead.rehearse(...readings);
+  store.ahead.readSpeculatively(...readings);
   // The words of the query come in the round trip of the listed scope, or now.
   void openWordSearch(store).rows;
-  store.ahead.rehearse(...readings);
+  store.ahead.readSpeculatively(...readings);
 }
 
 /**
  * Wraps a vector index so that searches with the same number of wanted vectors `k` run once and then return the kept
  * result. It is meant for the searches of one query vector, since only `k` tells them apart. The index of a SQLite
- * file, whose searches are not rehearsed, is returned as it is.
+ * file, which needs no speculative reads, is returned as it is.
  */
 export function onceAsked(store: Store, index: VectorIndex): VectorIndex {
   if (store.ahead === null) return index;
@@ -85,16 +86,16 @@ const SPARE_TEXTS = 8;
  * Reads the texts of the best 32 candidates in the round trip of the first statement of `resolve`. The stages after
  * `resolve` read most of these texts, and get them from the plan's reader.
  * @param candidates best first
- * @param resolveThem runs the stage `resolve`; it is rehearsed only, and its result is dropped
+ * @param resolveThem runs the stage `resolve`; it runs only speculatively, and its result is dropped
  */
-export function readTextsAhead(
+export function prefetchTexts(
   { ahead }: Store,
   { texts }: QueryPlan,
   candidates: readonly Candidate[],
   resolveThem: () => unknown,
 ): void {
   if (ahead === null) return;
-  ahead.rehearse(resolveThem);
+  ahead.readSpeculatively(resolveThem);
   const first = candidates.slice(0, READ_CANDIDATES + SPARE_TEXTS);
   texts(
     first.map(({ row }) => row.memoryNo),
@@ -108,14 +109,14 @@ export function readTextsAhead(
  * second search without superseded memories follows; otherwise the hits may be others, and some of this is read for
  * nothing.
  */
-export function askOfLists(
+export function prefetchForLists(
   { context: { store }, query, vectors, vectorWeight }: RunningQuery,
   plan: QueryPlan,
   { lexical, dense }: Lists,
 ): void {
   if (store.ahead === null) return;
   const fused = fuseLists(lexical, NO_PARTS, { dense: joinModels(vectors, dense), vectorWeight });
-  store.ahead.rehearse(
+  store.ahead.readSpeculatively(
     () => expandFused(store, fused, plan, query),
     () => questionsBefore(store, { plan, fused }),
     () => query.entityGraph && augmentQuery(store, plan, query),

@@ -16,7 +16,7 @@ type Ends = Pick<EdgeKey, 'src' | 'dst'>;
  * `bytes` bytes, but at least one. Otherwise it deletes none. Call inside a write.
  * @returns the number of deleted revisions
  */
-export function thinRevisions(
+export function deleteRevisionsSlice(
   store: Store,
   memoryNos: readonly number[],
   { most, bytes }: { readonly most: number; readonly bytes: number },
@@ -42,7 +42,7 @@ export function thinRevisions(
  * `most`. Otherwise it deletes none. Call inside a write.
  * @returns the number of deleted rows
  */
-export function thinRecalls(store: Store, memoryNos: readonly number[], most: number): number {
+export function deleteRecallsSlice(store: Store, memoryNos: readonly number[], most: number): number {
   const rows = store
     .prepare(
       `SELECT c.recall_no AS recallNo, c.place FROM json_each(?) AS w
@@ -60,7 +60,7 @@ export function thinRecalls(store: Store, memoryNos: readonly number[], most: nu
  * it changes nothing. Call inside a write.
  * @returns the number of changed jobs
  */
-export function thinJobs(store: Store, memoryNos: readonly number[], most: number): number {
+export function detachJobsSlice(store: Store, memoryNos: readonly number[], most: number): number {
   const jobNos = store
     .prepare(
       `SELECT j.seq FROM json_each(?) AS w CROSS JOIN jobs j ON j.memory = w.value
@@ -80,7 +80,7 @@ export function thinJobs(store: Store, memoryNos: readonly number[], most: numbe
  * `derived_from` links, and automatic waypoints that lead to the memories. Call inside a write.
  * @returns the number of deleted links
  */
-export function thinLinks(store: Store, memoryNos: readonly number[], most: number): number {
+export function deleteLinksSlice(store: Store, memoryNos: readonly number[], most: number): number {
   const free = `e.type <> 'supersedes' AND NOT (e.type = 'contradicts' AND coalesce(e.winner, -1) = w.value)
     AND NOT (e.type = 'derived_from' AND e.automatic = 1)`;
   const wanted = JSON.stringify(memoryNos);
@@ -100,7 +100,7 @@ export function thinLinks(store: Store, memoryNos: readonly number[], most: numb
  * write.
  * @returns the number of deleted waypoints
  */
-export function thinWaypoints(
+export function deleteWaypointsSlice(
   store: Store,
   memoryNos: readonly number[],
   { most, slice }: { readonly most: number; readonly slice: number },

@@ -2,16 +2,16 @@ import { setImmediate as yieldTurn } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { isEngineError } from '../errors.ts';
 import type { Clock } from '../ports.ts';
-import { sightLedger, type LedgerSight } from '../store/dispatch.ts';
+import { readLedgerStatus, type LedgerStatus } from '../store/dispatch.ts';
 import { stampOf } from '../store/file-on-disk.ts';
 import { openForLook, type Store } from '../store/open-store.ts';
 
 /**
  * Finds the files that have work, for a dispatcher that shares its event loop with requests. A file without unfinished
- * jobs is not opened again until it changes, which the times of the file and of its log show. A lookout has connections
+ * jobs is not opened again until it changes, which the times of the file and of its log show. A poller has connections
  * of its own, so that reading all tenants in turn closes none of the connections that queries use.
  */
-export interface Lookout {
+export interface LedgerPoller {
   /**
    * Reads the files that may have work. It opens at most 16 of those that are not open; the rest is left for the next
    * call.
@@ -20,7 +20,7 @@ export interface Lookout {
   /** Lists those of the files in which a job has not ended. It reads on until it has read every file that changed. */
   listUnfinished(paths: readonly string[]): Promise<string[]>;
   /**
-   * Runs `work`, which awaits nothing, on a connection of the lookout.
+   * Runs `work`, which awaits nothing, on a connection of the poller.
    * @returns the result; undefined if the file does not exist or has no tables yet
    */
   read<T>(path: string, work: (store: Store) => T): T | undefined;
@@ -30,14 +30,14 @@ export interface Lookout {
 /** Result of reading several files for work. */
 export interface Look {
   /** Ledgers that were read. A file that has not changed and has no unfinished jobs is left out. */
-  readonly sights: readonly (LedgerSight & { readonly path: string })[];
+  readonly statuses: readonly (LedgerStatus & { readonly path: string })[];
   readonly failures: readonly { readonly path: string; readonly error: unknown }[];
   /** False if files that changed are left for the next call. */
   readonly isComplete: boolean;
 }
 
-/** What a lookout needs to read tenants' ledgers. */
-export interface LookoutOptions {
+/** What a poller needs to read tenants' ledgers. */
+export interface LedgerPollerOptions {
   /** Greatest number of connections that stay open between two calls. */
   readonly openMost: number;
   readonly leaseMs: number;
@@ -61,7 +61,7 @@ interface StampReader {
 const STAMPS_OF_FILES: StampReader = { read: () => stampOf, close() {} };
 
 /** State of a file when it was last read to look for unfinished jobs. */
-interface FileSight {
+interface FileStatus {
   readonly stamp: string;
   /** False if the file may change once more and keep the same stamp, since file times have a limited resolution. */
   readonly isSettled: boolean;
@@ -76,25 +76,26 @@ export const MAX_OPENINGS = 16;
  */
 const STAMPS_AT_ONCE = 64;
 
-/** Creates a lookout, which opens no file before its first call. The caller must close it. */
-export function createLookout({ leaseMs, clock, stamps = STAMPS_OF_FILES, ...options }: LookoutOptions): Lookout {
+/** Creates a poller, which opens no file before its first call. The caller must close it. */
+export function createLedgerPoller(options: LedgerPollerOptions): LedgerPoller {
+  const { leaseMs, clock, stamps = STAMPS_OF_FILES } = options;
   const { stores, storeOf } = createStores(options);
-  const seen = new Map<string, FileSight>();
+  const seen = new Map<string, FileStatus>();
   const forget = (path: string) => {
     seen.delete(path);
     stores.delete(path);
   };
   /** The file at which the last call had opened as many files as it may; the next call begins there. */
   let turn: string | undefined;
-  const sightOf = (path: string): LedgerSight => {
+  const statusOf = (path: string): LedgerStatus => {
     const store = storeOf(path);
-    return store === undefined ? NO_WORK : sightLedger(store, { now: clock.now(), leaseMs });
+    return store === undefined ? NO_WORK : readLedgerStatus(store, { now: clock.now(), leaseMs });
   };
 
   async function look(paths: readonly string[]): Promise<Look> {
     const current = new Set(paths);
     for (const path of [...seen.keys()]) if (!current.has(path)) forget(path);
-    const sights: (LedgerSight & { path: string })[] = [];
+    const statuses: (LedgerStatus & { path: string })[] = [];
     const failures: { path: string; error: unknown }[] = [];
     let openings = 0;
     let isComplete = true;
@@ -117,16 +118,16 @@ export function createLookout({ leaseMs, clock, stamps = STAMPS_OF_FILES, ...opt
         stores.delete(path); // Another file has taken its place.
       }
       try {
-        const sight = sightOf(path);
-        seen.set(path, { stamp, isSettled, isUnfinished: sight.isUnfinished });
-        sights.push({ path, ...sight });
+        const status = statusOf(path);
+        seen.set(path, { stamp, isSettled, isUnfinished: status.isUnfinished });
+        statuses.push({ path, ...status });
       } catch (error) {
         forget(path);
         // An `unavailable` file is being created just now.
         if (!isEngineError(error, 'unavailable')) failures.push({ path, error });
       }
     }
-    return { sights, failures, isComplete };
+    return { statuses, failures, isComplete };
   }
 
   return {
@@ -147,7 +148,7 @@ export function createLookout({ leaseMs, clock, stamps = STAMPS_OF_FILES, ...opt
 }
 
 /** Keeps the connections that were used last open, for later looks. */
-function createStores({ openMost, open = openForLook }: Pick<LookoutOptions, 'openMost' | 'open'>) {
+function createStores({ openMost, open = openForLook }: Pick<LedgerPollerOptions, 'openMost' | 'open'>) {
   const stores = new LRUCache<string, Store>({ max: openMost, dispose: (store) => store.close() });
   const storeOf = (path: string): Store | undefined => {
     const store = stores.get(path) ?? open(path);
@@ -158,7 +159,7 @@ function createStores({ openMost, open = openForLook }: Pick<LookoutOptions, 'op
 }
 
 /** State of a path without a file. */
-const NO_WORK: LedgerSight = { steps: [], hasLapsed: false, isUnfinished: false };
+const NO_WORK: LedgerStatus = { steps: [], hasLapsed: false, isUnfinished: false };
 
 function inodeOf(stamp: string): string | undefined {
   return stamp.split(',')[0];

@@ -3,7 +3,7 @@
  * names, which takes half of the bytes of an object. It leaves out the memory's number and id, which are in the row's
  * columns.
  */
-import type { Features, Hit, KeptCandidate, KeptState, Outcome } from '../types.ts';
+import type { Features, Hit, LoggedCandidate, LoggedState, Outcome } from '../types.ts';
 import { parseStored } from './stored-json.ts';
 
 /**
@@ -48,7 +48,7 @@ const STATE = [
   'accessCount',
   'lastSeenAt',
   'sectorConfidence',
-] as const satisfies (keyof KeptState)[];
+] as const satisfies (keyof LoggedState)[];
 
 type Value = string | number | null | readonly string[];
 
@@ -61,13 +61,13 @@ type Row = readonly [
   score: number,
   rawScore: number,
   features: readonly Value[],
-  adjustments: KeptCandidate['adjustments'],
+  adjustments: LoggedCandidate['adjustments'],
   rerank: readonly Value[] | Readonly<Record<string, number>> | null,
   lexical: readonly Value[] | null,
   dense: readonly Value[] | null,
   fused: readonly Value[] | null,
-  arrival: KeptCandidate['arrival'],
-  fit: KeptCandidate['fit'],
+  arrival: LoggedCandidate['arrival'],
+  fit: LoggedCandidate['fit'],
   held: number | null,
   isStrange: 0 | 1,
   hit?: readonly [
@@ -79,7 +79,7 @@ type Row = readonly [
 ];
 
 /** Encodes a candidate as the recall log stores it. */
-export function encodeCandidate(candidate: KeptCandidate): string {
+export function encodeCandidate(candidate: LoggedCandidate): string {
   const { outcome, score, rawScore, features, adjustments, rerank, lexical, dense, fused, arrival, fit } = candidate;
   const row: Row = [
     outcome,
@@ -100,7 +100,7 @@ export function encodeCandidate(candidate: KeptCandidate): string {
   return JSON.stringify(row);
 }
 
-function encodeHit({ version, state, path, supersedes, similar }: NonNullable<KeptCandidate['hit']>, id: string) {
+function encodeHit({ version, state, path, supersedes, similar }: NonNullable<LoggedCandidate['hit']>, id: string) {
   const own = path.length === 1 && path[0] === id ? null : path;
   const values = valuesOf(state, STATE);
   if (supersedes === undefined && similar === undefined) return [version, values, own] as const;
@@ -113,8 +113,11 @@ function encodeHit({ version, state, path, supersedes, similar }: NonNullable<Ke
  * @param data result of `encodeCandidate`, or the whole candidate as a JSON object, which earlier versions stored
  * @throws EngineError `internal` for a text that is not JSON
  */
-export function decodeCandidate(data: string, { memoryNo, id }: Pick<KeptCandidate, 'memoryNo' | 'id'>): KeptCandidate {
-  const stored = parseStored(data) as Row | KeptCandidate;
+export function decodeCandidate(
+  data: string,
+  { memoryNo, id }: Pick<LoggedCandidate, 'memoryNo' | 'id'>,
+): LoggedCandidate {
+  const stored = parseStored(data) as Row | LoggedCandidate;
   if (!isRow(stored)) return stored;
   const [outcome, score, rawScore, features, adjustments, rerank, lexical, dense, fused, arrival, fit, held] = stored;
   const [, , , , , , , , , , , , isStrange, hit] = stored;
@@ -127,7 +130,7 @@ export function decodeCandidate(data: string, { memoryNo, id }: Pick<KeptCandida
     rawScore,
     features: namedBy(FEATURES, features),
     adjustments,
-    rerank: Array.isArray(rerank) ? measuresOf(rerank as Value[]) : (rerank as KeptCandidate['rerank']),
+    rerank: Array.isArray(rerank) ? measuresOf(rerank as Value[]) : (rerank as LoggedCandidate['rerank']),
     lexical: lexical && namedBy(LEXICAL, lexical),
     dense: dense && namedBy(DENSE, dense),
     fused: fused && namedBy(FUSED, fused),
@@ -138,17 +141,17 @@ export function decodeCandidate(data: string, { memoryNo, id }: Pick<KeptCandida
   };
 }
 
-function measuresOf(values: readonly Value[]): NonNullable<KeptCandidate['rerank']> {
+function measuresOf(values: readonly Value[]): NonNullable<LoggedCandidate['rerank']> {
   const named = namedBy<Record<string, number | null>>(RERANK, values);
   return Object.fromEntries(Object.entries(named).filter((entry): entry is [string, number] => entry[1] !== null));
 }
 
-const isRow = (stored: Row | KeptCandidate): stored is Row => Array.isArray(stored);
+const isRow = (stored: Row | LoggedCandidate): stored is Row => Array.isArray(stored);
 
 function decodeHit(
   [version, state, path, rest = {}]: NonNullable<Row[13]>,
   id: string,
-): NonNullable<KeptCandidate['hit']> {
+): NonNullable<LoggedCandidate['hit']> {
   return { path: path ?? [id], ...rest, version, state: namedBy(STATE, state) };
 }
 

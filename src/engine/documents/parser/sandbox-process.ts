@@ -14,13 +14,13 @@ const require = createRequire(import.meta.url);
  * Two things are replaced in the modules that Node or a library may have loaded before: their exports, for calls of
  * libraries, and the methods through which all connections go, for Node's own code that obtained the exports earlier.
  */
-export function closeDoors(): void {
+export function sandboxProcess(): void {
   const openModules = new Map(OPEN_MODULES.map((name) => [name, builtIn(name)]));
   // All modules are loaded before any is closed, since some build on others.
   for (const module of CLOSED_MODULES.map(builtIn)) {
     closeFunctions(module);
-    for (const door of Object.values(module)) {
-      if (isRecord(door) && !Array.isArray(door)) closeFunctions(door);
+    for (const member of Object.values(module)) {
+      if (isRecord(member) && !Array.isArray(member)) closeFunctions(member);
     }
   }
   for (const [name, exported] of CLOSED_EXPORTS) close(builtIn(name), exported);
@@ -175,9 +175,9 @@ function builtIn(name: string): Record<string, unknown> {
 /** Disables all functions of a module or object, and the methods of its classes that open a connection. */
 function closeFunctions(holder: Record<string, unknown>): void {
   for (const name of Object.getOwnPropertyNames(holder)) {
-    const door = Object.getOwnPropertyDescriptor(holder, name)?.value as unknown;
-    if (typeof door !== 'function') continue;
-    if (isRecord(door.prototype)) closeMethods(door.prototype);
+    const member = Object.getOwnPropertyDescriptor(holder, name)?.value as unknown;
+    if (typeof member !== 'function') continue;
+    if (isRecord(member.prototype)) closeMethods(member.prototype);
     close(holder, name);
   }
 }
@@ -186,13 +186,13 @@ function closeFunctions(holder: Record<string, unknown>): void {
  * Matches names of methods that open a connection and are disabled. A socket's other methods are not, since Node's own
  * streams need them as long as the process has pipes.
  */
-const DOOR_METHODS =
+const CONNECTING_METHODS =
   /^(_?connect|listen|bind|send|sendto|add(SourceSpecific)?Membership|resolve|reverse|lookup|request|spawn)/;
 
 function closeMethods(prototype: Record<string, unknown>): void {
   for (const name of Object.getOwnPropertyNames(prototype)) {
     const method = Object.getOwnPropertyDescriptor(prototype, name)?.value as unknown;
-    if (typeof method === 'function' && DOOR_METHODS.test(name)) close(prototype, name);
+    if (typeof method === 'function' && CONNECTING_METHODS.test(name)) close(prototype, name);
   }
 }
 

@@ -3,12 +3,12 @@ import { deleteEdge, listSuccessors, MAX_LINKED_ANEW, putStatedEdge } from '../s
 import {
   listOwnSupersessions,
   listWonContradictions,
-  thinJobs,
-  thinLinks,
-  thinRecalls,
-  thinRevisions,
-  thinWaypoints,
-} from '../store/hanging.ts';
+  deleteLinksSlice,
+  deleteRecallsSlice,
+  deleteRevisionsSlice,
+  deleteWaypointsSlice,
+  detachJobsSlice,
+} from '../store/dependent-rows.ts';
 import { type MemoryRow, readMemoryRows } from '../store/memories.ts';
 import type { DeleteReceipt } from '../types.ts';
 import { DEFAULT_WEIGHTS } from './relate.ts';
@@ -26,7 +26,7 @@ const MAX_BYTES = 2 * 1024 * 1024;
 const MAX_SETTLED = 100;
 
 /** Numbers of rows that were removed. */
-export type Thinned = Pick<DeleteReceipt, 'edges' | 'revisions' | 'jobs'>;
+export type DeletedRows = Pick<DeleteReceipt, 'edges' | 'revisions' | 'jobs'>;
 
 /**
  * Removes some of the rows that depend on memories which are about to be erased (earlier versions, jobs, recalls,
@@ -38,13 +38,14 @@ export type Thinned = Pick<DeleteReceipt, 'edges' | 'revisions' | 'jobs'>;
  * @param memoryNos `memoryNo` of each memory
  * @returns undefined if nothing had to be removed
  */
-export function thinMemories(context: WriteContext, memoryNos: readonly number[]): Thinned | undefined {
+export function deleteDependentRowsSlice(context: WriteContext, memoryNos: readonly number[]): DeletedRows | undefined {
   const { store } = context;
-  const revisions = thinRevisions(store, memoryNos, { most: MAX_ROWS, bytes: MAX_BYTES });
-  const jobs = thinJobs(store, memoryNos, MAX_ROWS);
-  const recalls = thinRecalls(store, memoryNos, MAX_ROWS);
+  const revisions = deleteRevisionsSlice(store, memoryNos, { most: MAX_ROWS, bytes: MAX_BYTES });
+  const jobs = detachJobsSlice(store, memoryNos, MAX_ROWS);
+  const recalls = deleteRecallsSlice(store, memoryNos, MAX_ROWS);
   const links =
-    thinLinks(store, memoryNos, MAX_ROWS) + thinWaypoints(store, memoryNos, { most: MAX_LINKED_ANEW, slice: MAX_ROWS });
+    deleteLinksSlice(store, memoryNos, MAX_ROWS) +
+    deleteWaypointsSlice(store, memoryNos, { most: MAX_LINKED_ANEW, slice: MAX_ROWS });
   const released = releaseSuperseded(context, memoryNos) || releaseLosers(context, memoryNos);
   if (revisions + jobs + recalls + links + released === 0) return undefined;
   return { revisions, jobs, edges: links + released };
@@ -60,16 +61,16 @@ function releaseSuperseded(context: WriteContext, memoryNos: readonly number[]):
   const { store, now } = context;
   const found = listOwnSupersessions(store, memoryNos, MAX_SETTLED + 1);
   if (found.length === 0) return 0;
-  const heirOf = createHeirFinder(context, new Set(memoryNos));
-  const freed = found.filter(({ src }) => heirOf(src) === undefined).map(({ dst }) => dst);
+  const successorOf = createSuccessorFinder(context, new Set(memoryNos));
+  const freed = found.filter(({ src }) => successorOf(src) === undefined).map(({ dst }) => dst);
   if (found.length <= MAX_SETTLED && !freesMany(store, freed)) return 0;
   let [released, moved] = [0, 0];
   for (const { src, dst } of found) {
-    const heir = heirOf(src);
+    const successor = successorOf(src);
     deleteEdge(store, { src, dst, type: 'supersedes' });
-    if (heir === undefined) moved += splitChain(store, dst);
-    else putStatedEdge(store, { src: heir.memoryNo, dst, type: 'supersedes' }, DEFAULT_WEIGHTS.supersedes, now);
-    settleStatus(context, dst, heir && { endsAt: startOf(heir) });
+    if (successor === undefined) moved += splitChain(store, dst);
+    else putStatedEdge(store, { src: successor.memoryNo, dst, type: 'supersedes' }, DEFAULT_WEIGHTS.supersedes, now);
+    settleStatus(context, dst, successor && { endsAt: startOf(successor) });
     released += 1;
     if (moved >= MAX_RELABELLED) break;
   }
@@ -80,19 +81,19 @@ function releaseSuperseded(context: WriteContext, memoryNos: readonly number[]):
  * Makes a function that finds the next later memory of a chain of supersessions that is not erased; undefined if there
  * is none.
  */
-function createHeirFinder({ store }: WriteContext, erased: ReadonlySet<number>) {
-  const heirs = new Map<number, MemoryRow | undefined>();
+function createSuccessorFinder({ store }: WriteContext, erased: ReadonlySet<number>) {
+  const successors = new Map<number, MemoryRow | undefined>();
   return (memoryNo: number): MemoryRow | undefined => {
     const passed: number[] = [];
     let next: number | undefined = memoryNo;
-    while (next !== undefined && erased.has(next) && !heirs.has(next)) {
+    while (next !== undefined && erased.has(next) && !successors.has(next)) {
       passed.push(next);
       [next] = listSuccessors(store, next);
     }
-    const isKnown = next === undefined || heirs.has(next);
-    const heir = isKnown ? heirs.get(next!) : readMemoryRows(store, [next!])[0];
-    for (const number of passed) heirs.set(number, heir);
-    return heir;
+    const isKnown = next === undefined || successors.has(next);
+    const successor = isKnown ? successors.get(next!) : readMemoryRows(store, [next!])[0];
+    for (const number of passed) successors.set(number, successor);
+    return successor;
   };
 }
 

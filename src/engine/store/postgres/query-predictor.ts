@@ -11,61 +11,61 @@ import type { SqlValue } from './connection-messages.ts';
 /** Greatest number of groups of transactions that are remembered; a group is named by its first query. */
 const MAX_KINDS = 64;
 /** Greatest number of queries of one transaction that are remembered. */
-const MAX_QUESTIONS = 64;
+const MAX_QUERIES = 64;
 
 /** A query with the values of its parameters. */
-export interface SentQuestion {
+export interface SentQuery {
   readonly text: string;
   readonly values: readonly SqlValue[];
 }
 
-export interface Foreteller<Question extends SentQuestion> {
+export interface QueryPredictor<Query extends SentQuery> {
   begin(): void;
-  /** Returns the predicted queries if `question` is the first query of a transaction; an empty list for a later one. */
-  follow(question: SentQuestion): readonly Question[];
+  /** Returns the predicted queries if `query` is the first query of a transaction; an empty list for a later one. */
+  follow(query: SentQuery): readonly Query[];
   /**
    * Records a query that the transaction made. Do not record queries with long answers, since a wrong prediction would
    * read them needlessly.
    */
-  note(question: Question): void;
+  note(query: Query): void;
   end(): void;
 }
 
-interface Kind<Question> {
+interface Kind<Query> {
   /** Queries of the last transaction of this group, by text and values. */
-  last: ReadonlyMap<string, Question>;
+  last: ReadonlyMap<string, Query>;
   /** The queries in `last` that the transaction before it had made, too: the predicted ones. */
-  repeated: readonly Question[];
+  repeated: readonly Query[];
 }
 
-export function createForeteller<Question extends SentQuestion>(): Foreteller<Question> {
-  const kinds = new LRUCache<string, Kind<Question>>({ max: MAX_KINDS });
-  let asked = new Map<string, Question>();
-  let kind: Kind<Question> | undefined;
+export function createQueryPredictor<Query extends SentQuery>(): QueryPredictor<Query> {
+  const kinds = new LRUCache<string, Kind<Query>>({ max: MAX_KINDS });
+  let asked = new Map<string, Query>();
+  let kind: Kind<Query> | undefined;
   return {
     begin() {
       asked = new Map();
       kind = undefined;
     },
-    note(question) {
-      if (asked.size < MAX_QUESTIONS) asked.set(nameOf(question), question);
+    note(query) {
+      if (asked.size < MAX_QUERIES) asked.set(nameOf(query), query);
     },
-    follow(question) {
+    follow(query) {
       if (kind !== undefined) return [];
-      kind = kinds.get(question.text);
-      if (kind === undefined) kinds.set(question.text, (kind = { last: new Map(), repeated: [] }));
+      kind = kinds.get(query.text);
+      if (kind === undefined) kinds.set(query.text, (kind = { last: new Map(), repeated: [] }));
       return kind.repeated;
     },
     end() {
       if (kind === undefined) return;
       const { last } = kind;
-      kind.repeated = [...asked].flatMap(([name, question]) => (last.has(name) ? [question] : []));
+      kind.repeated = [...asked].flatMap(([name, query]) => (last.has(name) ? [query] : []));
       kind.last = asked;
       kind = undefined;
     },
   };
 }
 
-function nameOf({ text, values }: SentQuestion): string {
+function nameOf({ text, values }: SentQuery): string {
   return `${text}\n${JSON.stringify(values)}`;
 }

@@ -12,8 +12,8 @@ const MAX_PAUSE_MS = 10_000;
 /** Time between two checks for threads that hang (ms). */
 const LOOK_MS = 1_000;
 
-/** The number of a crew's threads, what they are started with, and the callbacks that the crew reports to. */
-export interface CrewOptions {
+/** The number of a pool's threads, what they are started with, and the callbacks that the pool reports to. */
+export interface ReaderPoolOptions {
   /** Greatest number of threads, at least 1. Each is started once there is a read for it. */
   readonly threads: number;
   /** Time after which a thread that has reads and sends nothing is ended (ms). */
@@ -32,10 +32,10 @@ export interface CrewOptions {
 }
 
 /** The reader threads of a process. A read is a command that reads a tenant's file. */
-export interface Crew {
+export interface ReaderPool {
   /** Returns the reads that threads work on, cancelled ones included, but without those that wait for a provider. */
   working(): readonly Read[];
-  /** Returns a thread without work, or starts one; undefined if all are busy or the crew pauses or is closed. */
+  /** Returns a thread without work, or starts one; undefined if all are busy or the pool pauses or is closed. */
   idle(): ThreadLink | undefined;
   /**
    * Returns a thread that works on a single read and is likely to finish it soon (`endsSoon`); undefined if there is
@@ -49,10 +49,11 @@ export interface Crew {
 }
 
 /**
- * Creates a crew without threads. A thread that ends is replaced once there is a read for it, after a pause if it had
+ * Creates a pool without threads. A thread that ends is replaced once there is a read for it, after a pause if it had
  * answered nothing.
  */
-export function createCrew({ threads, hungAfterMs, data, services, onFree, onDone, onLost }: CrewOptions): Crew {
+export function createReaderPool(options: ReaderPoolOptions): ReaderPool {
+  const { threads, hungAfterMs, data, services, onFree, onDone, onLost } = options;
   const links = new Set<ThreadLink>();
   const pause = createPause(onFree);
   let isClosed = false;

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { createLookout, MAX_OPENINGS, type Look } from '../../../src/engine/dispatch/lookout.ts';
+import { createLedgerPoller, MAX_OPENINGS, type Look } from '../../../src/engine/dispatch/ledger-poller.ts';
 import { systemClock } from '../../../src/engine/ports.ts';
 import { claimJobs } from '../../../src/engine/store/job-claims.ts';
 import { insertJob } from '../../../src/engine/store/jobs.ts';
@@ -11,7 +11,7 @@ import { tempFolder } from '../../support/temp-folder.ts';
 
 const MAX_OPEN = 8;
 
-/** Files with empty ledgers, untouched for an hour, and a lookout that has seen none of them yet. */
+/** Files with empty ledgers, untouched for an hour, and a poller that has seen none of them yet. */
 function openField(count: number) {
   const folder = tempFolder();
   const paths = Array.from({ length: count }, (_, number) => path.join(folder, `tenant-${number}.sqlite`));
@@ -22,7 +22,7 @@ function openField(count: number) {
     settle(file);
   }
   const openings: string[] = [];
-  const lookout = createLookout({
+  const poller = createLedgerPoller({
     openMost: MAX_OPEN,
     leaseMs: 60_000,
     clock: systemClock,
@@ -31,8 +31,8 @@ function openField(count: number) {
       return openForLook(file);
     },
   });
-  onTestFinished(() => lookout.close());
-  return { paths, lookout, openings };
+  onTestFinished(() => poller.close());
+  return { paths, poller, openings };
 }
 
 /** As if its last change was an hour ago. */
@@ -48,15 +48,15 @@ function write(file: string, work: (store: Store) => void): void {
   store.close();
 }
 
-const owe = (file: string) =>
+const enqueue = (file: string) =>
   write(file, (store) =>
     insertJob(store, { id: randomUUID(), memory: 1, step: 'encode', bulk: false, now: Date.now() }),
   );
 
-const seen = ({ sights }: Look) => sights.map((sight) => sight.path);
+const seen = ({ statuses }: Look) => statuses.map((status) => status.path);
 
 test('with 200 tenants and room for 8 files, only what changed is opened again, one file to a turn of the event loop', async () => {
-  const { paths, lookout, openings } = openField(200);
+  const { paths, poller, openings } = openField(200);
   let turn = 0;
   let isOver = false;
   const count = () => setImmediate(() => (turn++, isOver || count()));
@@ -64,7 +64,7 @@ test('with 200 tenants and room for 8 files, only what changed is opened again, 
   for (let isComplete = false; !isComplete;) {
     const before = openings.length;
     const startedIn = turn;
-    ({ isComplete } = await lookout.look(paths));
+    ({ isComplete } = await poller.look(paths));
     expect(openings.length - before).toBeLessThanOrEqual(MAX_OPENINGS);
     expect(turn - startedIn).toBeGreaterThanOrEqual(openings.length - before);
   }
@@ -73,85 +73,85 @@ test('with 200 tenants and room for 8 files, only what changed is opened again, 
   expect(openings.length).toBe(200);
 
   for (let look = 0; look < 50; look++) {
-    expect(await lookout.look(paths)).toEqual({ sights: [], failures: [], isComplete: true });
+    expect(await poller.look(paths)).toEqual({ statuses: [], failures: [], isComplete: true });
   }
   expect(openings.length).toBe(200);
 
-  owe(paths[137]!);
-  expect(await lookout.look(paths)).toMatchObject({ sights: [{ path: paths[137], steps: ['encode'] }] });
+  enqueue(paths[137]!);
+  expect(await poller.look(paths)).toMatchObject({ statuses: [{ path: paths[137], steps: ['encode'] }] });
   expect(openings.slice(200)).toEqual([paths[137]]);
 });
 
 test('what is left in a file is looked at each time, and no more once it has ended', async () => {
-  const { paths, lookout, openings } = openField(20);
-  await lookout.listUnfinished(paths);
-  owe(paths[3]!);
+  const { paths, poller, openings } = openField(20);
+  await poller.listUnfinished(paths);
+  enqueue(paths[3]!);
   for (let look = 0; look < 5; look++) {
     settle(paths[3]!);
-    expect(seen(await lookout.look(paths))).toEqual([paths[3]]);
+    expect(seen(await poller.look(paths))).toEqual([paths[3]]);
   }
-  expect(await lookout.listUnfinished(paths)).toEqual([paths[3]]);
+  expect(await poller.listUnfinished(paths)).toEqual([paths[3]]);
   expect(openings.length).toBe(21);
   write(paths[3]!, (store) => store.prepare(`UPDATE jobs SET state = 'done', step = 'done', finished_at = 1`).run());
   settle(paths[3]!);
-  expect(await lookout.look(paths)).toMatchObject({ sights: [{ isUnfinished: false }] });
-  expect(seen(await lookout.look(paths))).toEqual([]);
+  expect(await poller.look(paths)).toMatchObject({ statuses: [{ isUnfinished: false }] });
+  expect(seen(await poller.look(paths))).toEqual([]);
 });
 
 test('files with work beyond those that it may keep open all get their turn', async () => {
-  const { paths, lookout } = openField(3 * MAX_OPENINGS);
+  const { paths, poller } = openField(3 * MAX_OPENINGS);
   for (const file of paths) {
-    owe(file);
+    enqueue(file);
     settle(file);
   }
-  await lookout.listUnfinished(paths);
+  await poller.listUnfinished(paths);
   const found = new Set<string>();
-  for (let look = 0; look < 4; look++) for (const file of seen(await lookout.look(paths))) found.add(file);
+  for (let look = 0; look < 4; look++) for (const file of seen(await poller.look(paths))) found.add(file);
   expect(found).toEqual(new Set(paths));
 });
 
 test('a lease that ran out shows, and one that runs does not', async () => {
-  const { paths, lookout } = openField(1);
-  owe(paths[0]!);
+  const { paths, poller } = openField(1);
+  enqueue(paths[0]!);
   const claim = (leaseMs: number) =>
     write(paths[0]!, (store) => {
       store.prepare(`UPDATE jobs SET state = 'queued'`).run();
       claimJobs(store, { step: 'encode', limit: 1, owner: 'a worker', leaseMs, now: Date.now() });
     });
   claim(60_000);
-  expect((await lookout.look(paths)).sights).toMatchObject([{ steps: [], hasLapsed: false, isUnfinished: true }]);
+  expect((await poller.look(paths)).statuses).toMatchObject([{ steps: [], hasLapsed: false, isUnfinished: true }]);
   claim(-1);
-  expect((await lookout.look(paths)).sights).toMatchObject([{ steps: [], hasLapsed: true, isUnfinished: true }]);
+  expect((await poller.look(paths)).statuses).toMatchObject([{ steps: [], hasLapsed: true, isUnfinished: true }]);
 });
 
 test('a tenant without a file has nothing, and gets none by being looked at', async () => {
-  const { lookout } = openField(0);
+  const { poller } = openField(0);
   const file = path.join(tempFolder(), 'never-used.sqlite');
-  expect(await lookout.look([file])).toEqual({ sights: [{ path: file, ...NOTHING }], failures: [], isComplete: true });
-  expect((await lookout.look([file])).sights).toEqual([]);
+  expect(await poller.look([file])).toEqual({ statuses: [{ path: file, ...NOTHING }], failures: [], isComplete: true });
+  expect((await poller.look([file])).statuses).toEqual([]);
   expect(fs.existsSync(file)).toBe(false);
-  owe(file);
-  expect(seen(await lookout.look([file]))).toEqual([file]);
+  enqueue(file);
+  expect(seen(await poller.look([file]))).toEqual([file]);
 });
 
 test('a file that took the place of another is the one that is looked at', async () => {
-  const { paths, lookout } = openField(1);
+  const { paths, poller } = openField(1);
   const [file] = paths as [string];
-  owe(file);
-  await lookout.look(paths);
+  enqueue(file);
+  await poller.look(paths);
   for (const name of [file, `${file}-wal`, `${file}-shm`]) fs.rmSync(name, { force: true });
   write(file, () => {});
-  expect((await lookout.look(paths)).sights).toMatchObject([{ steps: [], isUnfinished: false }]);
+  expect((await poller.look(paths)).statuses).toMatchObject([{ steps: [], isUnfinished: false }]);
 });
 
 test('a file that cannot be read is said to be so each time, and hides no other', async () => {
-  const { paths, lookout } = openField(3);
+  const { paths, poller } = openField(3);
   fs.writeFileSync(paths[1]!, 'scribbled over '.repeat(1_000));
-  owe(paths[2]!);
+  enqueue(paths[2]!);
   for (let look = 0; look < 2; look++) {
-    const { sights, failures } = await lookout.look(paths);
+    const { statuses, failures } = await poller.look(paths);
     expect(failures).toMatchObject([{ path: paths[1] }]);
-    expect(sights.map((sight) => sight.path)).toContain(paths[2]);
+    expect(statuses.map((status) => status.path)).toContain(paths[2]);
   }
 });
 

@@ -20,7 +20,7 @@ const MAX_REMEMBERED = 1_000;
  * member begins where its last turn ended, counted in the thread time that its reads used. The member whose turn begins
  * first is served next.
  */
-export class Turns<M extends Member> {
+export class FairSchedule<M extends Member> {
   /** The members that have reads, waiting or taken, by name. */
   readonly members = new Map<string, M>();
   /** For members without reads, the time at which their next turns begin (ms); the one that left last comes last. */

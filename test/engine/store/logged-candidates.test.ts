@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
-import { decodeCandidate, encodeCandidate } from '../../../src/engine/store/kept-candidates.ts';
-import type { KeptCandidate } from '../../../src/engine/types.ts';
+import { decodeCandidate, encodeCandidate } from '../../../src/engine/store/logged-candidates.ts';
+import type { LoggedCandidate } from '../../../src/engine/types.ts';
 
 const memory = { memoryNo: 7, id: '01a217b7-51fe-76a8-a4c9-524558f09466' };
 
 /** A candidate that all stages left something on. */
-const full: KeptCandidate = {
+const full: LoggedCandidate = {
   ...memory,
   outcome: 'returned',
   hit: {
@@ -59,7 +59,7 @@ const full: KeptCandidate = {
   isStrange: false,
 };
 const { hit, ...cut } = full;
-const candidates: Readonly<Record<string, KeptCandidate>> = {
+const candidates: Readonly<Record<string, LoggedCandidate>> = {
   'one with everything': full,
   'a hit that the query found itself': { ...full, hit: { ...hit!, path: [memory.id] } },
   'one that was cut': { ...cut, outcome: 'below_min_score', held: null, isStrange: true },

@@ -10,7 +10,7 @@ interface Member {
  * A semaphore that is fair to tenants: it limits the number of calls at the same time, and shares it equally among the
  * tenants that wait.
  */
-export class FairPlaces {
+export class FairSemaphore {
   readonly #most: number;
   readonly #members = new Map<string, Member>();
   #taken = 0;
@@ -20,8 +20,8 @@ export class FairPlaces {
     this.#most = most;
   }
 
-  /** Waits until a call of this tenant is admitted. `leave` must be called after the call has ended. */
-  async enter(tenantId: string): Promise<void> {
+  /** Waits until a call of this tenant is admitted. `release` must be called after the call has ended. */
+  async acquire(tenantId: string): Promise<void> {
     let member = this.#members.get(tenantId);
     if (member === undefined) this.#members.set(tenantId, (member = { taken: 0, waiting: [] }));
     const { waiting } = member;
@@ -34,7 +34,7 @@ export class FairPlaces {
    * Ends an admitted call. Its place goes directly to the waiting tenant with the fewest admitted calls, so that no
    * later call takes it.
    */
-  leave(tenantId: string): void {
+  release(tenantId: string): void {
     const member = this.#members.get(tenantId)!;
     member.taken -= 1;
     if (member.taken === 0 && member.waiting.length === 0) this.#members.delete(tenantId);

@@ -61,7 +61,7 @@ const TENANT_HEADER = 'x-cairn-tenant';
 const MAX_SIGNED_IN = 10_000;
 
 /** Authenticates callers and decides which routes they may call. */
-export interface Doorkeeper {
+export interface AccessControl {
   /**
    * Identifies the caller by the key or token in the request's headers, chooses the tenant, and checks the role. While
    * no key is configured, every caller is admin of the default tenant, since `refuseStrangersWhileOpen` has already
@@ -82,7 +82,7 @@ export interface Doorkeeper {
   isStillAdmitted(holder: Holder): boolean;
 }
 
-export function createDoorkeeper(engine: Engine): Doorkeeper {
+export function createAccessControl(engine: Engine): AccessControl {
   const { control, config, guesses, metrics, logger } = engine;
   const addressOf = clientAddresses(config.trustedProxies);
   const signedIn = new LRUCache<string, true>({ max: MAX_SIGNED_IN, ttl: 3_600_000 });

@@ -7,7 +7,7 @@ import type { WriteContext } from './write-context.ts';
  * job if it has one, else to a new job. A job that still waits for `encode` is not moved to `link`, since it links
  * afterwards anyway. Call it inside a write transaction.
  */
-export function oweStep(
+export function enqueueStep(
   context: Pick<WriteContext, 'store' | 'now' | 'newId' | 'trace'>,
   memoryNo: number,
   step: 'encode' | 'link',
