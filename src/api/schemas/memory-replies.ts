@@ -279,6 +279,12 @@ export const deletedReply = z
       .exactOptional()
       .describe('Id of the receipt (`GET /erasures/{id}`) and, behind a dot, the salt of its hashes, told this once.'),
     log_items: count.exactOptional().describe('Only of a delete by filter: items of session logs that were erased.'),
+    standing_queries: count
+      .exactOptional()
+      .describe('Only of a delete by `user_id`, `written_by` or both: standing queries that were erased.'),
+    webhooks: count
+      .exactOptional()
+      .describe('Only of such a delete: webhooks that were erased, with those of standing queries.'),
     restored: count
       .exactOptional()
       .describe('Only of a delete by `written_by` alone: memories of others that have their former values again.'),
