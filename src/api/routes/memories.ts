@@ -1,6 +1,7 @@
 import { EngineError, type Revision, type Timeline } from '../../engine/index.ts';
 import { sendInPieces } from '../json-reply.ts';
 import { route, type Route, type TenantCall } from '../route.ts';
+import { deletedReply } from '../schemas/deleted-reply.ts';
 import {
   deleteSchema,
   historyQuery,
@@ -10,7 +11,6 @@ import {
   timelineQuery,
 } from '../schemas/memories.ts';
 import {
-  deletedReply,
   historyReply,
   memoryPage,
   memorySchema,

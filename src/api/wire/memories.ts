@@ -13,12 +13,12 @@ import {
   shownEntities,
   shownGist,
 } from '../../engine/index.ts';
+import type { DeletedItem } from '../schemas/deleted-reply.ts';
 import type { NewMemoryBody, PatchBody } from '../schemas/memories.ts';
 import type { ScreenedItem } from '../schemas/privacy.ts';
 import type {
   AcceptedItem,
   BatchOutcome,
-  DeletedItem,
   DuplicateItem,
   FinishedItem,
   LinkItem,

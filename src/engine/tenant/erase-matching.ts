@@ -23,25 +23,6 @@ export function createEraseMatching(
 ): Tenant['deleteMemories'] {
   const { path, readers, writer, dispatcher } = options;
   const store = () => options.open().store;
-  /**
-   * Erases the questions of users in evaluation sets, and their standing queries and webhooks, if the filter names only
-   * users. A filter with any further condition leaves them.
-   * @returns the numbers of erased standing queries and webhooks; undefined for another filter
-   */
-  const eraseQuestions = async (filter: ErasureFilter): Promise<ErasedStanding | undefined> => {
-    const { userIds } = filter;
-    if (userIds === undefined || !namesOnlyUsers(filter)) return undefined;
-    await writer.write(path, 'eraseEvalItems', { userIds });
-    return eraseStandingOf(options, { userIds });
-  };
-  /**
-   * Erases the standing queries and webhooks that the keys of a filter stored; with users in the filter, only those of
-   * these users. A filter with any further condition leaves them.
-   */
-  const eraseRegistered = async ({ writtenBy, ...others }: ErasureFilter): Promise<ErasedStanding | undefined> =>
-    writtenBy === undefined || !namesOnlyUsers(others)
-      ? undefined
-      : eraseStandingOf(options, { userIds: others.userIds, writtenBy });
   return async (filter) => {
     if (Object.entries(filter).every(saysNothing)) {
       throw new EngineError('invalid', 'a delete needs a filter: user_id, session_id, tags, files or written_by');
@@ -52,7 +33,7 @@ export function createEraseMatching(
   async function eraseAll(filter: ErasureFilter, erasure: OpenErasure): Promise<ErasureReceipt> {
     let receipt: ErasureReceipt = EMPTY_RECEIPT;
     // The first commits: what follows makes events, which are not to reach the address of a leaked key.
-    const registered = await eraseRegistered(filter);
+    const registered = await eraseRegistered(options, filter);
     const write = async (command: () => Promise<DeleteReceipt>) => {
       const slice = await writeDelete(command, () => listMatchingDocuments(store(), filter, { limit: ERASE_SLICE }));
       receipt = addReceipts(receipt, slice);
@@ -64,7 +45,7 @@ export function createEraseMatching(
       if (found > 0) await write(() => writer.write(path, 'hideMatching', { filter, documentNos }));
     }
     while ((await writer.write(path, 'abandonLogs', { filter, limit: ERASE_SLICE })) === ERASE_SLICE);
-    const standing = registered ?? (await eraseQuestions(filter));
+    const standing = registered ?? (await eraseQuestions(options, filter));
     let logItems = 0;
     for (let progress: LogProgress | null = null, isDone = false; !isDone;) {
       const slice: ErasedLogItems = await writer.write(path, 'eraseItemsOfWriters', { filter, progress });
@@ -95,6 +76,31 @@ export function createEraseMatching(
     dispatcher.dispatch(path, 'link');
     return { ...receipt, ...standing, logItems };
   }
+}
+
+/**
+ * Erases the questions of users in evaluation sets, and their standing queries and webhooks, if the filter names only
+ * users. A filter with any further condition leaves them.
+ * @returns the numbers of erased standing queries and webhooks; undefined for another filter
+ */
+async function eraseQuestions(options: TenantOptions, filter: ErasureFilter): Promise<ErasedStanding | undefined> {
+  const { userIds } = filter;
+  if (userIds === undefined || !namesOnlyUsers(filter)) return undefined;
+  await options.writer.write(options.path, 'eraseEvalItems', { userIds });
+  return eraseStandingOf(options, { userIds });
+}
+
+/**
+ * Erases the standing queries and webhooks that the keys of a filter stored; with users in the filter, only those of
+ * these users. A filter with any further condition leaves them.
+ * @returns their numbers; undefined for another filter
+ */
+async function eraseRegistered(
+  options: TenantOptions,
+  { writtenBy, ...others }: ErasureFilter,
+): Promise<ErasedStanding | undefined> {
+  if (writtenBy === undefined || !namesOnlyUsers(others)) return undefined;
+  return eraseStandingOf(options, { userIds: others.userIds, writtenBy });
 }
 
 /**

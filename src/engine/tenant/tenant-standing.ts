@@ -101,7 +101,7 @@ export function createStandingMethods(options: TenantOptions): Pick<Tenant, keyo
  * Deletes the answers and deliveries of the queries or webhooks that are about to be deleted, in short writes: one long
  * write would hold up the writes of all tenants.
  */
-export async function deleteStandingRows(
+async function deleteStandingRows(
   { path, writer }: Pick<TenantOptions, 'path' | 'writer'>,
   part: StandingPart,
 ): Promise<void> {
