@@ -68,7 +68,9 @@ for (let count = 0; count < QUERIES; count++) {
   queries.push({ query, filter: {}, given: {} });
 }
 const { store } = worker.open();
-store.write(() => queries.forEach((query) => insertStandingQuery(store, query, { id: uuidv7(), now: Date.now() })));
+store.write(() =>
+  queries.forEach((query) => insertStandingQuery(store, query, { id: uuidv7(), writerNo: null, now: Date.now() })),
+);
 // The index of the queries is made at the first comparison.
 const built = process.cpuUsage();
 const heap = process.memoryUsage().rss;

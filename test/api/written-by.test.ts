@@ -156,3 +156,50 @@ test('a delete by written_by takes items of session logs and puts of items back'
   const items = await api.request('POST', '/items/list', { body: { user_id: 'ana', namespace: 'settings' }, key: own });
   expect(items.body.items).toMatchObject([{ key: 'theme', value: { mode: 'dark' } }]);
 });
+
+test('standing queries and webhooks name their key, an import too, and a delete by written_by removes them', async () => {
+  const allowed = { ...settings, OM_WEBHOOK_ALLOW: '127.0.0.1' };
+  await using api = await startApi({ folder: tempFolder(), settings: allowed, threads: false });
+  const { leaked, own, stolen } = twoKeys(api);
+  const url = 'http://127.0.0.1:9/hook';
+  const post = async (path: string, body: object, key: string) => (await api.request('POST', path, { body, key })).body;
+  const asked = (user: string) => ({ query: 'Where does Ana work?', user_id: user, webhook: { url } });
+  const [kept, theirs] = [await post('/standing', asked('ana'), own), await post('/standing', asked('ana'), stolen)];
+  expect(kept).toMatchObject({ written_by: 'environment', webhook: { written_by: 'environment' } });
+  expect(theirs).toMatchObject({ written_by: leaked, webhook: { written_by: leaked } });
+  await post('/standing', asked('ben'), stolen);
+  expect(await post('/webhooks', { url }, stolen)).toMatchObject({ written_by: leaked });
+  const read = async (path: string) => (await api.request('GET', path, { key: own })).body;
+  expect(await read(`/standing/${kept.id}`)).toMatchObject({ written_by: 'environment' });
+
+  const line = {
+    ...{ type: 'standing_query', id: '01a1fe30-e25b-7576-a0c2-3c4e3646bd72', query: 'Where does Ben work?' },
+    written_by: 'environment',
+  };
+  const headers = { 'content-type': 'application/x-ndjson' };
+  await api.request('POST', '/import', { body: `${JSON.stringify(line)}\n`, headers, key: stolen });
+  const exported = (await api.request('GET', '/export', { key: own })).text.split('\n');
+  const writers = exported.flatMap((text) =>
+    text.includes('"standing_query"') && text.includes('"written_by"')
+      ? [(JSON.parse(text) as { written_by: string }).written_by]
+      : [],
+  );
+  expect(writers).toEqual(['environment', leaked, leaked, leaked]);
+
+  const undo = async (key: string) =>
+    (await api.request('DELETE', '/memory', { body: { written_by: leaked }, key })).body;
+  // A key that is bound to a user reaches only what belongs to the user.
+  const bound = api.engine.control.createKey({ tenantId: 'default', role: 'write', userId: 'ana' }).secret;
+  expect(await undo(bound)).toMatchObject({ standing_queries: 1, webhooks: 1 });
+  expect((await read('/standing')).items).toHaveLength(3);
+  const tagged = api.engine.control.createKey({ tenantId: 'default', role: 'write', tags: ['x'] }).secret;
+  expect(await undo(tagged)).not.toHaveProperty('webhooks');
+  expect(await undo(own)).toMatchObject({ deleted: 0, standing_queries: 2, webhooks: 2 });
+  expect((await read('/standing')).items).toMatchObject([{ id: kept.id }]);
+  expect((await read('/webhooks')).items).toMatchObject([{ standing_id: kept.id, written_by: 'environment' }]);
+  const { items } = await read('/audit?action=standing.erase');
+  expect(items).toMatchObject([
+    { detail: { written_by: [leaked], queries: 2, webhooks: 2 } },
+    { detail: { written_by: [leaked], queries: 1, webhooks: 1 } },
+  ]);
+});

@@ -43,12 +43,14 @@ browserTest('a question is asked once, its answer appears and is delivered, and 
   const memory = await remember('Ana works at the harbour office in Porto.', 'ana');
   await page.getByRole('link', { name: 'Where does Ana work?' }).click();
   await page.getByRole('link', { name: 'Ana works at the harbour office in Porto.' }).waitFor();
+  await page.getByText('Written by key').waitFor();
   const [message] = await receiver.untilReceived(1);
   expect(message!.body.data['id']).toBe(memory);
 
   await show(page, api.url, 'standing?tab=webhooks');
   expect(await page.content()).not.toContain(secret);
   await page.getByRole('link', { name: receiver.url }).click();
+  await page.getByText('Written by key').waitFor();
   await page.getByRole('row').filter({ hasText: 'standing.answered' }).getByText('delivered').waitFor();
   expect(await violationsOf(page)).toEqual([]);
 

@@ -22,7 +22,7 @@ import { openTemporaryStore } from '../support/temporary-store.ts';
  * Newest migration of a tenant's file that the schema of PostgreSQL has. A later one is told of and not refused, while
  * nothing leads to PostgreSQL.
  */
-const MIRRORED_VERSION = 18;
+const MIRRORED_VERSION = 20;
 
 const server = await startPostgres();
 describe.skipIf(server === undefined)('a store in PostgreSQL', () => {

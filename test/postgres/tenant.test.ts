@@ -8,6 +8,7 @@ import { systemClock } from '../../src/engine/ports.ts';
 import type { AsOf, MemoryFilter } from '../../src/engine/types.ts';
 import { decayMemories } from '../../src/engine/upkeep/decay-memories.ts';
 import { liveThrough } from '../conformance/store.ts';
+import { undoStanding, UNDO_SETTINGS } from '../conformance/undo-standing.ts';
 import { newMemory, openTestEngine, START, type TestEngine } from '../support/engine-fixture.ts';
 import { newDocument, upload } from '../support/new-document.ts';
 import { startPostgres, type PostgresServer } from '../support/postgres.ts';
@@ -22,6 +23,13 @@ describe.skipIf(server === undefined)('a tenant in PostgreSQL', () => {
     await using fixture = await openTestEngine({ settings: { OM_EVENTS: 'true', OM_DATABASE_URL: server.url } });
     await liveThrough(fixture);
     expect((await fixture.tenant.stats()).memories).toBeGreaterThanOrEqual(0);
+  });
+
+  test('undoes the standing queries and webhooks of a key', async () => {
+    await using fixture = await openTestEngine({
+      settings: { ...UNDO_SETTINGS, OM_DATABASE_URL: await emptyDatabase() },
+    });
+    await undoStanding(fixture);
   });
 
   test('answers as a tenant in a file, to the last digit', async () => {

@@ -132,14 +132,14 @@ async function fill(fixture: TestEngine): Promise<string[]> {
   await tenant.linkMemories({ src: ids[0]!, dst: ids[2]!, type: 'supports', weight: 1 / 3 });
   await tenant.supersedeMemory({ oldId: ids[5]!, newId: ids[7]! });
   await tenant.patchMemory(ids[9]!, { content: 'Anna lives in Altona now.' });
-  await tenant.createStandingQuery({
+  await tenant.as('registrar').createStandingQuery({
     query: 'What does Anna do?',
     userId: 'ana',
     filter: {},
     given: {},
     minScore: 0.05,
   });
-  await tenant.createWebhook({ url: 'https://example.com/hook', kinds: [], userId: 'ana' });
+  await tenant.as('registrar').createWebhook({ url: 'https://example.com/hook', kinds: [], userId: 'ana' });
   await tenant.addDocument(
     newDocument(await upload(tenant, '# Runbook\n\nRestart the queue first.\n\n## Rollback\n\nRun the job.\n'), {
       userId: 'ana',

@@ -195,6 +195,8 @@ Deleted = TypedDict("Deleted", {
     "removed": "DeleteReceipt",
     "erasure": "NotRequired[str]",
     "log_items": "NotRequired[int]",
+    "standing_queries": "NotRequired[int]",
+    "webhooks": "NotRequired[int]",
     "restored": "NotRequired[int]",
     "unrestored": "NotRequired[int]",
 })
@@ -1462,6 +1464,7 @@ StandingQuery = TypedDict("StandingQuery", {
     "filters": "Dict[str, Any]",
     "min_score": "Union[float, None]",
     "created_at": "Timestamp",
+    "written_by": "Union[str, None]",
     "answers": "int",
 })
 
@@ -1573,6 +1576,7 @@ Webhook = TypedDict("Webhook", {
     "user_id": "Union[str, None]",
     "standing_id": "Union[str, None]",
     "created_at": "Timestamp",
+    "written_by": "Union[str, None]",
     "deliveries": "Dict[str, Any]",
 })
 

@@ -39,7 +39,7 @@ export async function* configurationOf(
   }
   // They are read at once: one that is deleted meanwhile would move the others to another page.
   const { items } = await tenant.listStandingQueries({ limit: STANDING_LIMITS.queries, offset: 0, userId });
-  for (const { id, query, userId: owner, given, minScore, createdAt } of items.toReversed()) {
+  for (const { id, query, userId: owner, given, minScore, createdAt, writtenBy } of items.toReversed()) {
     const filters = Object.keys(given).length > 0 ? given : undefined;
     const created_at = new Date(createdAt).toISOString();
     yield {
@@ -50,6 +50,7 @@ export async function* configurationOf(
       filters,
       min_score: minScore,
       created_at,
+      written_by: writtenBy,
     } as WrittenLine;
   }
 }

@@ -14,7 +14,7 @@ import {
   receiptReply,
 } from '../schemas/document-replies.ts';
 import { documentPageQuery, documentsQuery, replaceQuery, replacementSchema } from '../schemas/documents.ts';
-import { deletedReply } from '../schemas/memory-replies.ts';
+import { deletedReply } from '../schemas/deleted-reply.ts';
 import { ownerQuery } from '../schemas/values.ts';
 import { waitMsOf } from '../wait-for-writes.ts';
 import { chunkItem, documentItem, receiptItem } from '../wire/documents.ts';

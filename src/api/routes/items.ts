@@ -1,7 +1,7 @@
 import { takeTurn } from '../../engine/index.ts';
 import { route, type Route } from '../route.ts';
 import { itemPlaceQuery, itemReply, itemSchema, putReply } from '../schemas/items.ts';
-import { deletedReply } from '../schemas/memory-replies.ts';
+import { deletedReply } from '../schemas/deleted-reply.ts';
 import { itemOf, toItemPlace, toNewItem } from '../wire/items.ts';
 import { deletedItem } from '../wire/memories.ts';
 import { expectedVersion, setVersionTag } from './version-tag.ts';

@@ -1,6 +1,7 @@
 import { EngineError, type Revision, type Timeline } from '../../engine/index.ts';
 import { sendInPieces } from '../json-reply.ts';
 import { route, type Route, type TenantCall } from '../route.ts';
+import { deletedReply } from '../schemas/deleted-reply.ts';
 import {
   deleteSchema,
   historyQuery,
@@ -10,7 +11,6 @@ import {
   timelineQuery,
 } from '../schemas/memories.ts';
 import {
-  deletedReply,
   historyReply,
   memoryPage,
   memorySchema,
@@ -156,9 +156,10 @@ export const memoryRoutes: readonly Route[] = [
       'A memory must match every named field; a request that names none is a 400. Documents are erased as a whole: a ' +
       'document is erased if its own fields match, even if it is not read yet, or if its root or one of its chunks ' +
       'matches. The work is done in slices of 100: after a failure the slices that were erased stay erased, and the ' +
-      'request can be repeated. `written_by` alone undoes what a key did: it also removes the links that the key ' +
-      'stated, and gives memories of others that it changed their former values again. What the key deleted is not ' +
-      'brought back.',
+      'request can be repeated. `written_by`, alone or with `user_id`, begins with the standing queries and webhooks ' +
+      'that the key stored. `written_by` alone undoes what a key did: it also removes the links that the key stated, ' +
+      'and gives memories of others that it changed their former values again. What the key deleted is not brought ' +
+      'back.',
     body: { json: deleteSchema, orQuery: 'filter', example: { user_id: 'ana', tags: ['deploy', 'staging'] } },
     replies: { 200: { description: 'What was removed.', json: deletedReply } },
     async handle({ tenant, readBody, send }) {

@@ -9,7 +9,7 @@ import {
   namespaceOwnerQuery,
   namespaceSchema,
 } from '../schemas/lists.ts';
-import { deletedReply } from '../schemas/memory-replies.ts';
+import { deletedReply } from '../schemas/deleted-reply.ts';
 import { parse } from '../schemas/parse.ts';
 import { noQuery } from '../schemas/values.ts';
 import { itemOf } from '../wire/items.ts';

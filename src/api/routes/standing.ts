@@ -26,6 +26,7 @@ const EXAMPLE = {
   filters: { types: ['fact'] },
   min_score: null,
   created_at: AT,
+  written_by: '3f2a9c0d1e4b5a68',
   answers: 0,
 };
 
@@ -74,6 +75,7 @@ export const standingRoutes: readonly Route[] = [
             user_id: 'ana',
             standing_id: QUERY,
             created_at: AT,
+            written_by: '3f2a9c0d1e4b5a68',
             deliveries: { pending: 0, delivered: 0, dead: 0 },
             secret: 'whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD',
           },

@@ -1,6 +1,7 @@
 import { route, type Route } from '../route.ts';
 import { userIdSchema, userPageQuery } from '../schemas/memories.ts';
-import { deletedReply, userMemoryPage } from '../schemas/memory-replies.ts';
+import { deletedReply } from '../schemas/deleted-reply.ts';
+import { userMemoryPage } from '../schemas/memory-replies.ts';
 import { parse } from '../schemas/parse.ts';
 import { deletedItem } from '../wire/memories.ts';
 import { PAGE_END, sendMemories } from './memory-list.ts';

@@ -24,6 +24,7 @@ const EXAMPLE = {
   user_id: null,
   standing_id: null,
   created_at: AT,
+  written_by: '3f2a9c0d1e4b5a68',
   deliveries: { pending: 0, delivered: 12, dead: 0 },
 };
 

@@ -235,8 +235,9 @@ export const deleteSchema = z.strictObject(
     written_by: givenId
       .optional()
       .describe(
-        'What the key with this public id wrote, items of session logs too. Alone it also removes the links that the ' +
-          'key stated, and gives memories of others that it changed their former values again.',
+        'What the key with this public id wrote, items of session logs too, and without `session_id`, `tags` and ' +
+          '`files` its standing queries and webhooks. Alone it also removes the links that the key stated, and gives ' +
+          'memories of others that it changed their former values again.',
       ),
   },
   expected('an object'),

@@ -278,6 +278,7 @@ const standingLine = z
     filters: or(newStanding.shape.filters.unwrap(), {}),
     min_score: orNull(fraction),
     created_at: orNull(time),
+    written_by: writer,
   })
   .meta({ id: 'StandingQueryLine' });
 

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { DELIVERY_STATES, EVENT_KINDS } from '../../engine/index.ts';
 import { LIMITS } from './value-limits.ts';
-import { count, timestamp, unit } from './memory-replies.ts';
+import { count, timestamp, unit, writer } from './memory-replies.ts';
 import { filtersSchema } from './query.ts';
 import {
   BODY_EXPECTED,
@@ -75,6 +75,7 @@ const standingFields = {
     .nullable()
     .describe("Lowest score with which a memory answers; null for the default floor of the tenant's queries."),
   created_at: timestamp,
+  written_by: writer.describe('Public id of the key that stored the query; null if that is not known.'),
   answers: count.describe('Memories that answered and are still stored.'),
 };
 /** Schema of the reply 200 to `GET /standing/:id`, which shows a standing query. */
@@ -124,6 +125,7 @@ const webhookFields = {
   user_id: z.string().nullable().describe('The only user whose events are sent; null for all.'),
   standing_id: z.string().nullable().describe('The only standing query whose answers are sent; null for none.'),
   created_at: timestamp,
+  written_by: writer.describe('Public id of the key that stored the webhook; null if that is not known.'),
   deliveries: z
     .strictObject({ pending: count, delivered: count, dead: count })
     .describe('Deliveries by state; those that ended are counted for `OM_JOB_RETENTION_HOURS`.'),

@@ -13,12 +13,12 @@ import {
   shownEntities,
   shownGist,
 } from '../../engine/index.ts';
+import type { DeletedItem } from '../schemas/deleted-reply.ts';
 import type { NewMemoryBody, PatchBody } from '../schemas/memories.ts';
 import type { ScreenedItem } from '../schemas/privacy.ts';
 import type {
   AcceptedItem,
   BatchOutcome,
-  DeletedItem,
   DuplicateItem,
   FinishedItem,
   LinkItem,
@@ -228,13 +228,14 @@ export function deletedItem(receipt: Receipted<ErasureReceipt>): DeletedItem {
     cached_embeddings: receipt.cachedEmbeddings,
     stored_replies: receipt.storedReplies,
   };
-  const { restored, unrestored, logItems } = receipt;
+  const { restored, unrestored, logItems, standingQueries, webhooks } = receipt;
   return {
     ok: true,
     deleted: receipt.memories,
     removed,
     ...(receipt.erasure === undefined ? {} : { erasure: receipt.erasure }),
     ...(logItems === undefined ? {} : { log_items: logItems }),
+    ...(standingQueries === undefined || webhooks === undefined ? {} : { standing_queries: standingQueries, webhooks }),
     ...(restored === undefined || unrestored === undefined ? {} : { restored, unrestored }),
   };
 }

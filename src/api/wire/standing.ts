@@ -26,8 +26,17 @@ export function toStandingQuery(body: NewStandingBody): NewStandingQuery {
   return { query, userId, filter, given: filters as Record<string, Json>, minScore, webhookUrl: webhook?.url };
 }
 
-export function standingItem({ id, query, userId, given, minScore, createdAt, answers }: StandingQuery): StandingItem {
-  return { id, query, user_id: userId, filters: { ...given }, min_score: minScore, created_at: createdAt, answers };
+export function standingItem({ id, query, userId, given, minScore, ...more }: StandingQuery): StandingItem {
+  return {
+    id,
+    query,
+    user_id: userId,
+    filters: { ...given },
+    min_score: minScore,
+    created_at: more.createdAt,
+    written_by: more.writtenBy,
+    answers: more.answers,
+  };
 }
 
 export function answerItem({ memoryId, documentId, score, supersedes, at }: StandingAnswer): StandingAnswerItem {
@@ -38,14 +47,15 @@ export function toWebhook({ url, events = [], user_id: userId }: NewWebhookBody)
   return { url, kinds: events, userId };
 }
 
-export function webhookItem({ id, url, kinds, userId, standingId, createdAt, deliveries }: Webhook): WebhookItem {
+export function webhookItem({ id, url, kinds, userId, standingId, deliveries, ...made }: Webhook): WebhookItem {
   return {
     id,
     url,
     events: [...kinds],
     user_id: userId,
     standing_id: standingId,
-    created_at: createdAt,
+    created_at: made.createdAt,
+    written_by: made.writtenBy,
     deliveries: { ...deliveries },
   };
 }

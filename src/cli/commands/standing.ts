@@ -31,13 +31,14 @@ export async function addStanding(words: string[], options: StandingOptions): Pr
 export async function listStanding({ user, json, ...connection }: StandingOptions): Promise<void> {
   const page = await connect(connection).listStandingQueries({ l: 1000, user_id: user });
   if (json) return print(JSON.stringify(page));
-  const rows = page.items.map(({ id, query, user_id: userId, answers }) => [
+  const rows = page.items.map(({ id, query, user_id: userId, written_by: by, answers }) => [
     id,
     String(answers),
     userId ?? '',
+    by ?? '',
     oneLine(query),
   ]);
-  const [head, ...body] = table([['id', 'answers', 'user', 'question'], ...rows], '<><<');
+  const [head, ...body] = table([['id', 'answers', 'user', 'key', 'question'], ...rows], '<><<<');
   print(dim(head!), ...body);
 }
 

@@ -27,15 +27,16 @@ export async function addWebhook(url: string, options: WebhookOptions): Promise<
 export async function listWebhooks({ user, json, ...connection }: WebhookOptions): Promise<void> {
   const page = await connect(connection).listWebhooks({ l: 1000, user_id: user });
   if (json) return print(JSON.stringify(page));
-  const rows = page.items.map(({ id, url, events, standing_id: standing, deliveries: of }) => [
+  const rows = page.items.map(({ id, url, events, standing_id: standing, written_by: by, deliveries: of }) => [
     id,
     String(of.pending),
     String(of.delivered),
     String(of.dead),
+    by ?? '',
     standing === null ? events.join(',') || 'all' : `answers to ${standing}`,
     url,
   ]);
-  const [head, ...body] = table([['id', 'pending', 'delivered', 'dead', 'events', 'url'], ...rows], '<>>><<');
+  const [head, ...body] = table([['id', 'pending', 'delivered', 'dead', 'key', 'events', 'url'], ...rows], '<>>><<<');
   print(dim(head!), ...body);
 }
 

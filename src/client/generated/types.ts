@@ -565,6 +565,10 @@ export type Deleted = {
   readonly erasure?: string;
   /** Only of a delete by filter: items of session logs that were erased. */
   readonly log_items?: number;
+  /** Only of a delete by `user_id`, `written_by` or both: standing queries that were erased. */
+  readonly standing_queries?: number;
+  /** Only of such a delete: webhooks that were erased, with those of standing queries. */
+  readonly webhooks?: number;
   /** Only of a delete by `written_by` alone: memories of others that have their former values again. */
   readonly restored?: number;
   /** Only of such a delete: memories of others that keep the changes, as somebody changed them since. */
@@ -3255,6 +3259,8 @@ export type StandingQuery = {
   /** Lowest score with which a memory answers; null for the default floor of the tenant's queries. */
   readonly min_score: number | null;
   readonly created_at: Timestamp;
+  /** Public id of the key that stored the query; null if that is not known. */
+  readonly written_by: string | null;
   /** Memories that answered and are still stored. */
   readonly answers: number;
 };
@@ -3416,6 +3422,8 @@ export type Webhook = {
   /** The only standing query whose answers are sent; null for none. */
   readonly standing_id: string | null;
   readonly created_at: Timestamp;
+  /** Public id of the key that stored the webhook; null if that is not known. */
+  readonly written_by: string | null;
   /** Deliveries by state; those that ended are counted for `OM_JOB_RETENTION_HOURS`. */
   readonly deliveries: {
     readonly pending: number;
@@ -3750,7 +3758,7 @@ export type DeleteMemoriesInput = {
   readonly tags?: readonly string[] | undefined;
   /** Memories that mention one of these files. In a query string, repeat the parameter. */
   readonly files?: readonly string[] | undefined;
-  /** What the key with this public id wrote, items of session logs too. Alone it also removes the links that the key stated, and gives memories of others that it changed their former values again. */
+  /** What the key with this public id wrote, items of session logs too, and without `session_id`, `tags` and `files` its standing queries and webhooks. Alone it also removes the links that the key stated, and gives memories of others that it changed their former values again. */
   readonly written_by?: string | undefined;
 };
 export type GetHistoryInput = {
@@ -5192,6 +5200,8 @@ export type CreateStandingQueryReply = {
   /** Lowest score with which a memory answers; null for the default floor of the tenant's queries. */
   readonly min_score: number | null;
   readonly created_at: Timestamp;
+  /** Public id of the key that stored the query; null if that is not known. */
+  readonly written_by: string | null;
   /** Memories that answered and are still stored. */
   readonly answers: number;
   /** The webhook that was made for it; null for none. */
@@ -5222,6 +5232,8 @@ export type CreateStandingQueryReply = {
     /** The only standing query whose answers are sent; null for none. */
     readonly standing_id: string | null;
     readonly created_at: Timestamp;
+    /** Public id of the key that stored the webhook; null if that is not known. */
+    readonly written_by: string | null;
     /** Deliveries by state; those that ended are counted for `OM_JOB_RETENTION_HOURS`. */
     readonly deliveries: {
       readonly pending: number;
@@ -5281,6 +5293,8 @@ export type CreateWebhookReply = {
   /** The only standing query whose answers are sent; null for none. */
   readonly standing_id: string | null;
   readonly created_at: Timestamp;
+  /** Public id of the key that stored the webhook; null if that is not known. */
+  readonly written_by: string | null;
   /** Deliveries by state; those that ended are counted for `OM_JOB_RETENTION_HOURS`. */
   readonly deliveries: {
     readonly pending: number;

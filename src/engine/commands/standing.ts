@@ -6,12 +6,12 @@ import { feedId } from '../store/events.ts';
 import {
   claimDueMemories,
   type DueMemory,
-  eraseStanding as erase,
   getStandingQuery,
   hasStandingQuery,
   insertStandingQuery,
   noteAnswers as note,
 } from '../store/standing.ts';
+import { eraseStanding as erase } from '../store/erase-standing.ts';
 import { handEvents as hand } from '../store/hand-events.ts';
 import {
   type ClaimedDeliveries,
@@ -20,6 +20,7 @@ import {
   settleDelivery,
   type WantedDeliveries,
 } from '../store/webhooks.ts';
+import { ensureWriter } from '../store/writers.ts';
 import {
   WEBHOOK_TIMEOUT_MS,
   type CreatedStandingQuery,
@@ -28,6 +29,7 @@ import {
   type NewStandingQuery,
   type NewWebhook,
   type StandingMatch,
+  type StandingOwner,
 } from '../types.ts';
 import { type Quota, refuseOverQuota } from './quota.ts';
 import type { WriteContext } from './write-context.ts';
@@ -47,10 +49,13 @@ export function createStandingQuery(
   feedId(store);
   const id = query.made?.id ?? newId();
   if (hasStandingQuery(store, id)) throw new EngineError('conflict', 'id: another standing query has this id');
-  const queryNo = insertStandingQuery(store, query, { id, now: query.made?.at ?? now });
+  const writerNo = ensureWriter(store, context.writtenBy);
+  const queryNo = insertStandingQuery(store, query, { id, writerNo, now: query.made?.at ?? now });
   const { webhookUrl: url, userId } = query;
   const webhook =
-    url === undefined ? null : insertWebhook(store, { url, kinds: [], userId }, { id: newId(), queryNo, now });
+    url === undefined
+      ? null
+      : insertWebhook(store, { url, kinds: [], userId }, { id: newId(), queryNo, writerNo, now });
   return { ...getStandingQuery(store, id), webhook };
 }
 
@@ -64,19 +69,20 @@ export function createWebhook(
 ): CreatedWebhook {
   const { store, now, newId } = context;
   refuseOverQuota(context, quota, 0);
-  return insertWebhook(store, webhook, { id: newId(), queryNo: null, now });
+  const writerNo = ensureWriter(store, context.writtenBy);
+  return insertWebhook(store, webhook, { id: newId(), queryNo: null, writerNo, now });
 }
 
 /**
- * Deletes at most `limit` standing queries and `limit` webhooks of users, and the users' names in at most `limit`
- * deliveries.
- * @returns `removed`: the number of deleted queries and webhooks; `isDone`: whether nothing of the users is left
+ * Deletes at most `limit` standing queries and `limit` webhooks of users or of keys, and removes the users' names from
+ * at most `limit` deliveries.
+ * @returns the numbers of deleted queries and webhooks, and with `isDone` whether nothing of them is left
  */
 export function eraseStanding(
   { store }: WriteContext,
-  { userIds, limit }: { readonly userIds: readonly string[]; readonly limit: number },
+  { owner, limit }: { readonly owner: StandingOwner; readonly limit: number },
 ): ReturnType<typeof erase> {
-  return erase(store, userIds, limit);
+  return erase(store, owner, limit);
 }
 
 /** Claims at most `limit` new memories, to compare them with the standing queries. A claim lasts for `OM_LEASE_MS`. */

@@ -19,6 +19,7 @@ import {
 import { appendAnswered } from './events.ts';
 import type { Store } from './open-store.ts';
 import { parseStored } from './stored-json.ts';
+import { writerOf } from './writers.ts';
 
 interface QueryRow {
   readonly queryNo: number;
@@ -28,11 +29,12 @@ interface QueryRow {
   readonly given: string;
   readonly minScore: number | null;
   readonly createdAt: number;
+  readonly writtenBy: string | null;
   readonly answers: number;
 }
 
 const QUERIES = `SELECT query_no AS queryNo, id, user_id AS userId, query, given, min_score AS minScore,
-  created_at AS createdAt,
+  created_at AS createdAt, ${writerOf('standing_queries.writer_no')} AS writtenBy,
   (SELECT count(*) FROM standing_answers a WHERE a.query_no = standing_queries.query_no) AS answers
   FROM standing_queries`;
 
@@ -40,6 +42,7 @@ const QUERIES = `SELECT query_no AS queryNo, id, user_id AS userId, query, given
 
 /**
  * Stores a standing query, which is compared with each new memory from now on. Call inside a write.
+ * @param made.writerNo number of the key that asked for it; null if no caller did
  * @returns the number of the query
  * @throws EngineError `conflict` for more than 20,000 queries, or more than 2,000,000 characters of queries and filters
  *   together
@@ -47,7 +50,7 @@ const QUERIES = `SELECT query_no AS queryNo, id, user_id AS userId, query, given
 export function insertStandingQuery(
   store: Store,
   { query, userId, filter, given, minScore }: NewStandingQuery,
-  { id, now }: { readonly id: string; readonly now: number },
+  { id, writerNo, now }: { readonly id: string; readonly writerNo: number | null; readonly now: number },
 ): number {
   const filterText = JSON.stringify(filter);
   const { count, characters } = store
@@ -68,10 +71,10 @@ export function insertStandingQuery(
     );
   const { lastInsertRowid } = store
     .prepare(
-      `INSERT INTO standing_queries (id, user_id, query, filter, given, min_score, created_at)
-       VALUES (?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO standing_queries (id, user_id, query, filter, given, min_score, created_at, writer_no)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
     )
-    .run(id, userId ?? null, query, filterText, JSON.stringify(given), minScore ?? null, now);
+    .run(id, userId ?? null, query, filterText, JSON.stringify(given), minScore ?? null, now, writerNo);
   return Number(lastInsertRowid);
 }
 
@@ -140,27 +143,6 @@ const ANSWERS = `SELECT m.id AS memoryId, o.id AS documentId, a.score, older.id 
 /** Deletes a standing query with its answers and its webhook. Call inside a write. @throws EngineError `not_found` */
 export function deleteStandingQuery(store: Store, id: string): void {
   store.prepare('DELETE FROM standing_queries WHERE query_no = ?').run(getRow(store, id).queryNo);
-}
-
-/**
- * Deletes at most `limit` standing queries and `limit` webhooks of users, and removes the users' names from at most
- * `limit` deliveries. Call inside a write.
- * @returns `removed`: the number of deleted queries and webhooks; `isDone`: whether nothing of the users is left
- */
-export function eraseStanding(
-  store: Store,
-  userIds: readonly string[],
-  limit: number,
-): { readonly removed: number; readonly isDone: boolean } {
-  const users = JSON.stringify(userIds);
-  const ofUsers = 'user_id IN (SELECT value FROM json_each(?)) LIMIT ?';
-  const [queries, hooks, names] = [
-    `DELETE FROM standing_queries WHERE query_no IN (SELECT query_no FROM standing_queries WHERE ${ofUsers})`,
-    `DELETE FROM webhooks WHERE hook_no IN (SELECT hook_no FROM webhooks WHERE ${ofUsers})`,
-    `UPDATE deliveries SET user_id = NULL
-     WHERE delivery_no IN (SELECT delivery_no FROM deliveries WHERE ${ofUsers})`,
-  ].map((sql) => store.prepare(sql).run(users, limit).changes) as [number, number, number];
-  return { removed: queries + hooks, isDone: Math.max(queries, hooks, names) < limit };
 }
 
 /** Tells whether there is a standing query or webhook; false in a file of an older schema. */

@@ -19,6 +19,7 @@ import {
 import { feedId, newestNo } from './events.ts';
 import type { Store } from './open-store.ts';
 import { parseStored } from './stored-json.ts';
+import { writerOf } from './writers.ts';
 
 interface HookRow {
   readonly hookNo: number;
@@ -28,10 +29,12 @@ interface HookRow {
   readonly userId: string | null;
   readonly standingId: string | null;
   readonly createdAt: number;
+  readonly writtenBy: string | null;
 }
 
 const HOOKS = `SELECT h.hook_no AS hookNo, h.id, h.url, h.kinds, h.user_id AS userId, q.id AS standingId,
-  h.created_at AS createdAt FROM webhooks h LEFT JOIN standing_queries q ON q.query_no = h.query_no`;
+  h.created_at AS createdAt, ${writerOf('h.writer_no')} AS writtenBy
+  FROM webhooks h LEFT JOIN standing_queries q ON q.query_no = h.query_no`;
 /** Number of random bytes of a secret, as Standard Webhooks recommends. */
 const SECRET_BYTES = 24;
 
@@ -41,13 +44,20 @@ const SECRET_BYTES = 24;
  * Stores a webhook, which gets the events that follow. Call inside a write.
  * @param owned.queryNo number of the standing query whose answers alone it gets; null for a webhook that also gets
  *   other events
+ * @param owned.writerNo number of the key that asked for it; null if no caller did
  * @throws EngineError `conflict` over `STANDING_LIMITS`, and while there is no feed
  */
 export function insertWebhook(
   store: Store,
   { url, kinds, userId }: NewWebhook,
-  { id, queryNo, now }: { readonly id: string; readonly queryNo: number | null; readonly now: number },
+  owned: {
+    readonly id: string;
+    readonly queryNo: number | null;
+    readonly writerNo: number | null;
+    readonly now: number;
+  },
 ): CreatedWebhook {
+  const { id, queryNo, writerNo, now } = owned;
   const feed = feedId(store);
   const count = store.prepare('SELECT count(*) FROM webhooks').pluck().get() as number;
   if (count >= STANDING_LIMITS.webhooks)
@@ -59,10 +69,10 @@ export function insertWebhook(
   const secret = `whsec_${randomBytes(SECRET_BYTES).toString('base64')}`;
   store
     .prepare(
-      `INSERT INTO webhooks (id, query_no, user_id, url, kinds, secret, since_no, created_at)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO webhooks (id, query_no, user_id, url, kinds, secret, since_no, created_at, writer_no)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     )
-    .run(id, queryNo, userId ?? null, url, JSON.stringify(kinds), secret, newest, now);
+    .run(id, queryNo, userId ?? null, url, JSON.stringify(kinds), secret, newest, now, writerNo);
   return { ...getWebhook(store, id), secret };
 }
 
@@ -268,56 +278,6 @@ export function retryDeliveries(
          SELECT delivery_no FROM deliveries WHERE hook_no = ? AND state = 'dead' AND ended_at <= ? LIMIT ?)`,
     )
     .run(now, getRow(store, id).hookNo, endedBy, limit).changes;
-}
-
-/**
- * Names what is about to be deleted: a webhook by its id; a standing query by its id, with its webhook; or all webhooks
- * and standing queries of users.
- */
-export type StandingPart =
-  { readonly webhook: string } | { readonly query: string } | { readonly userIds: readonly string[] };
-
-/**
- * Deletes at most `limit` answers and at most `limit` deliveries that belong to the webhooks or standing queries which
- * are about to be deleted. For users it also removes their names from `limit` deliveries. There may be very many rows,
- * so several writes delete them. Call inside a write.
- * @returns the number of rows that were deleted or changed; 0 if none is left
- */
-export function deleteStandingRows(store: Store, part: StandingPart, limit: number): number {
-  const [hooks, queries, value] = rowsOf(part);
-  const { changes: deliveries } = store
-    .prepare(
-      `DELETE FROM deliveries WHERE delivery_no IN (
-         SELECT delivery_no FROM deliveries WHERE hook_no IN (SELECT hook_no FROM webhooks WHERE ${hooks}) LIMIT ?)`,
-    )
-    .run(value, limit);
-  if (queries === null) return deliveries;
-  const { changes: answers } = store
-    .prepare(
-      `DELETE FROM standing_answers WHERE (query_no, memory) IN (
-         SELECT query_no, memory FROM standing_answers
-         WHERE query_no IN (SELECT query_no FROM standing_queries WHERE ${queries}) LIMIT ?)`,
-    )
-    .run(value, limit);
-  if (!('userIds' in part)) return deliveries + answers;
-  const { changes: names } = store
-    .prepare(
-      `UPDATE deliveries SET user_id = NULL WHERE delivery_no IN (
-         SELECT delivery_no FROM deliveries WHERE user_id IN (SELECT value FROM json_each(?)) LIMIT ?)`,
-    )
-    .run(value, limit);
-  return deliveries + answers + names;
-}
-
-/**
- * Returns the SQL conditions that select the webhooks and the standing queries (null if none are deleted), and the
- * value of the one parameter that both conditions have.
- */
-function rowsOf(part: StandingPart): readonly [hooks: string, queries: string | null, value: string] {
-  if ('webhook' in part) return ['id = ?', null, part.webhook];
-  if ('query' in part) return ['query_no = (SELECT query_no FROM standing_queries WHERE id = ?)', 'id = ?', part.query];
-  const among = 'user_id IN (SELECT value FROM json_each(?))';
-  return [among, among, JSON.stringify(part.userIds)];
 }
 
 /**

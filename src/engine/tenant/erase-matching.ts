@@ -6,15 +6,12 @@ import { listMatchingDocuments } from '../store/documents.ts';
 import type { MatchingSlice } from '../store/memories.ts';
 import type { ErasedRecalls } from '../store/recalls.ts';
 import type { ErasedLogItems, LogProgress } from '../store/writers-log-items.ts';
-import type { DeleteReceipt, ErasureFilter, ErasureReceipt, OpenErasure } from '../types.ts';
+import type { DeleteReceipt, ErasedStanding, ErasureFilter, ErasureReceipt, OpenErasure } from '../types.ts';
 import { type Erasure, inSlices } from './tenant-erasure.ts';
 import { withReceipt } from './tenant-erasures.ts';
 import type { TenantOptions } from './tenant-options.ts';
 import { eraseLogItems } from './tenant-session-logs.ts';
-import { deleteStandingRows } from './tenant-standing.ts';
-
-/** Greatest number of standing queries, and of webhooks, that one commit of a delete removes. */
-const ERASED_QUERIES = 1_000;
+import { eraseStandingOf } from './tenant-standing.ts';
 
 /**
  * Makes the method that erases all memories and documents that match a filter. Reads find what matches, and the writer
@@ -26,16 +23,6 @@ export function createEraseMatching(
 ): Tenant['deleteMemories'] {
   const { path, readers, writer, dispatcher } = options;
   const store = () => options.open().store;
-  /**
-   * Erases the questions of users in evaluation sets, and their standing queries, if the filter names only users. A
-   * filter with any further condition leaves them.
-   */
-  const eraseQuestions = async ({ userIds, withinTags = [], ...others }: ErasureFilter) => {
-    if (userIds === undefined || withinTags.length > 0 || !Object.entries(others).every(saysNothing)) return;
-    await writer.write(path, 'eraseEvalItems', { userIds });
-    await deleteStandingRows(options, { userIds });
-    while (!(await writer.write(path, 'eraseStanding', { userIds, limit: ERASED_QUERIES })).isDone);
-  };
   return async (filter) => {
     if (Object.entries(filter).every(saysNothing)) {
       throw new EngineError('invalid', 'a delete needs a filter: user_id, session_id, tags, files or written_by');
@@ -45,6 +32,8 @@ export function createEraseMatching(
 
   async function eraseAll(filter: ErasureFilter, erasure: OpenErasure): Promise<ErasureReceipt> {
     let receipt: ErasureReceipt = EMPTY_RECEIPT;
+    // The first commits: what follows makes events, which are not to reach the address of a leaked key.
+    const registered = await eraseRegistered(options, filter);
     const write = async (command: () => Promise<DeleteReceipt>) => {
       const slice = await writeDelete(command, () => listMatchingDocuments(store(), filter, { limit: ERASE_SLICE }));
       receipt = addReceipts(receipt, slice);
@@ -56,7 +45,7 @@ export function createEraseMatching(
       if (found > 0) await write(() => writer.write(path, 'hideMatching', { filter, documentNos }));
     }
     while ((await writer.write(path, 'abandonLogs', { filter, limit: ERASE_SLICE })) === ERASE_SLICE);
-    await eraseQuestions(filter);
+    const standing = registered ?? (await eraseQuestions(options, filter));
     let logItems = 0;
     for (let progress: LogProgress | null = null, isDone = false; !isDone;) {
       const slice: ErasedLogItems = await writer.write(path, 'eraseItemsOfWriters', { filter, progress });
@@ -85,8 +74,33 @@ export function createEraseMatching(
       dispatcher.dispatch(path, 'encode');
     }
     dispatcher.dispatch(path, 'link');
-    return { ...receipt, logItems };
+    return { ...receipt, ...standing, logItems };
   }
+}
+
+/**
+ * Erases the questions of users in evaluation sets, and their standing queries and webhooks, if the filter names only
+ * users. A filter with any further condition leaves them.
+ * @returns the numbers of erased standing queries and webhooks; undefined for another filter
+ */
+async function eraseQuestions(options: TenantOptions, filter: ErasureFilter): Promise<ErasedStanding | undefined> {
+  const { userIds } = filter;
+  if (userIds === undefined || !namesOnlyUsers(filter)) return undefined;
+  await options.writer.write(options.path, 'eraseEvalItems', { userIds });
+  return eraseStandingOf(options, { userIds });
+}
+
+/**
+ * Erases the standing queries and webhooks that the keys of a filter stored; with users in the filter, only those of
+ * these users. A filter with any further condition leaves them.
+ * @returns their numbers; undefined for another filter
+ */
+async function eraseRegistered(
+  options: TenantOptions,
+  { writtenBy, ...others }: ErasureFilter,
+): Promise<ErasedStanding | undefined> {
+  if (writtenBy === undefined || !namesOnlyUsers(others)) return undefined;
+  return eraseStandingOf(options, { userIds: others.userIds, writtenBy });
 }
 
 /**
@@ -128,6 +142,11 @@ async function undoWriter(
     after = slice.last;
   }
   return { ...receipt, edges: receipt.edges + edges, restored, unrestored };
+}
+
+/** Whether a filter sets no other condition than users. A key that is bound to tags sets one more. */
+function namesOnlyUsers({ userIds: _, withinTags = [], ...others }: ErasureFilter): boolean {
+  return withinTags.length === 0 && Object.entries(others).every(saysNothing);
 }
 
 /** Whether a filter names writers and nothing else. Only then their links and changes are undone as well. */

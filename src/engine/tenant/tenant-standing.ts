@@ -7,8 +7,8 @@ import { distinctModels } from '../store/live-model.ts';
 import { type DueMemory, hasDueMemories, hasStanding } from '../store/standing.ts';
 import { listUnembeddedQueries } from '../store/standing-vectors.ts';
 import { hasEventsToHand } from '../store/hand-events.ts';
-import type { StandingPart } from '../store/webhooks.ts';
-import type { Json, NewStandingQuery, Standing, StandingRest } from '../types.ts';
+import type { StandingPart } from '../store/erase-standing.ts';
+import type { ErasedStanding, Json, NewStandingQuery, Standing, StandingOwner, StandingRest } from '../types.ts';
 import { readRetrievalDefaults } from '../control/retrieval-defaults.ts';
 import { createDeliveries } from './deliver-webhooks.ts';
 import { quotaOf } from './quota-of.ts';
@@ -23,6 +23,8 @@ const HANDED_AT_ONCE = 500;
 const EMBEDDED_AT_ONCE = 256;
 /** Greatest number of answers or deliveries that one commit deletes or changes. */
 const ROWS_AT_ONCE = 1_000;
+/** Greatest number of standing queries, and of webhooks, that one commit of a delete removes. */
+const ERASED_AT_ONCE = 1_000;
 /** Time after a failure of the provider during which it is not called for vectors of standing queries (ms). */
 const EMBED_AGAIN_MS = 30_000;
 
@@ -99,11 +101,30 @@ export function createStandingMethods(options: TenantOptions): Pick<Tenant, keyo
  * Deletes the answers and deliveries of the queries or webhooks that are about to be deleted, in short writes: one long
  * write would hold up the writes of all tenants.
  */
-export async function deleteStandingRows(
+async function deleteStandingRows(
   { path, writer }: Pick<TenantOptions, 'path' | 'writer'>,
   part: StandingPart,
 ): Promise<void> {
   while ((await writer.write(path, 'deleteStandingRows', { part, limit: ROWS_AT_ONCE })) >= ROWS_AT_ONCE);
+}
+
+/**
+ * Erases the standing queries and webhooks of users or of keys, with their answers and deliveries, in commits of at
+ * most 1,000 each.
+ */
+export async function eraseStandingOf(
+  { path, writer }: Pick<TenantOptions, 'path' | 'writer'>,
+  owner: StandingOwner,
+): Promise<ErasedStanding> {
+  await deleteStandingRows({ path, writer }, owner);
+  let [standingQueries, webhooks] = [0, 0];
+  for (let isDone = false; !isDone;) {
+    const slice = await writer.write(path, 'eraseStanding', { owner, limit: ERASED_AT_ONCE });
+    standingQueries += slice.standingQueries;
+    webhooks += slice.webhooks;
+    isDone = slice.isDone;
+  }
+  return { standingQueries, webhooks };
 }
 
 async function screenQuery(guard: PrivacyGuard, query: NewStandingQuery): Promise<NewStandingQuery> {

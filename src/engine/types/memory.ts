@@ -272,6 +272,10 @@ export interface DeleteReceipt {
 export interface ErasureReceipt extends DeleteReceipt {
   /** Number of erased items of session logs. */
   readonly logItems?: number;
+  /** Number of erased standing queries, after a delete by users, by writers, or by both and nothing else. */
+  readonly standingQueries?: number;
+  /** Number of erased webhooks, those of standing queries included, after such a delete. */
+  readonly webhooks?: number;
   /**
    * After a delete by `writtenBy` alone: number of memories of other keys whose former values were restored, because
    * the key had changed them.

@@ -242,6 +242,7 @@ export interface PortableStandingQuery {
   readonly filters: Metadata;
   readonly min_score: number | null;
   readonly created_at: number | null;
+  readonly written_by: string | null;
 }
 
 /** An item of a session log. The items of a log come in the order of their positions. */

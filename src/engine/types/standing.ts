@@ -53,6 +53,8 @@ export interface StandingQuery {
   readonly minScore: number | null;
   /** Time at which the query was stored, Unix ms. */
   readonly createdAt: number;
+  /** Public id of the key that stored the query; null if that is not known, or if no caller asked for it. */
+  readonly writtenBy: string | null;
   /** Number of its answers that are still stored. */
   readonly answers: number;
 }
@@ -110,6 +112,8 @@ export interface Webhook {
   readonly standingId: string | null;
   /** Time at which the webhook was stored, Unix ms. */
   readonly createdAt: number;
+  /** Public id of the key that stored the webhook; null if that is not known, or if no caller asked for it. */
+  readonly writtenBy: string | null;
   /** Number of stored deliveries in each state. */
   readonly deliveries: Readonly<Record<DeliveryState, number>>;
 }
@@ -194,6 +198,20 @@ export interface StandingPage {
   readonly offset: number;
   /** Lists only entries that belong to this user; all if left out. */
   readonly userId?: string | undefined;
+}
+
+/**
+ * Whose standing queries and webhooks are erased: those of users, those that keys stored, or those of users that keys
+ * stored. Keys are named by their public ids.
+ */
+export type StandingOwner =
+  | { readonly userIds: readonly string[]; readonly writtenBy?: readonly string[] | undefined }
+  | { readonly userIds?: readonly string[] | undefined; readonly writtenBy: readonly string[] };
+
+/** Numbers of standing queries and webhooks that were erased, the webhooks of these queries included. */
+export interface ErasedStanding {
+  readonly standingQueries: number;
+  readonly webhooks: number;
 }
 
 /** A page of a list; `total` counts all entries of the list. */

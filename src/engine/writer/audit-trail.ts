@@ -42,15 +42,15 @@ export function createAuditTrail(): AuditTrail {
 }
 
 /**
- * Merges two details of a shared record: adds up the counts `added`, `duplicates`, `rejected` and `reads`, and keeps
- * the `first` id of `one` and the `last` id of `other`. Other fields, such as `superseding`, are left out.
+ * Merges two details of a shared record: adds up the counts `added`, `duplicates`, `superseding`, `rejected` and
+ * `reads`, and keeps the `first` id of `one` and the `last` id of `other`. A shared record has no other fields.
  */
 function joined(one: AuditDetail, other: AuditDetail): AuditDetail {
   const sum = (name: string) => {
     const total = Number(one[name] ?? 0) + Number(other[name] ?? 0);
     return total === 0 ? undefined : total;
   };
-  const counts = ['added', 'duplicates', 'rejected', 'reads'].map((name) => [name, sum(name)]);
+  const counts = ['added', 'duplicates', 'superseding', 'rejected', 'reads'].map((name) => [name, sum(name)]);
   return {
     ...(Object.fromEntries(counts) as AuditDetail),
     first: one['first'] ?? other['first'],

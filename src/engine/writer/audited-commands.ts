@@ -101,7 +101,10 @@ const AUDITED: { readonly [N in WriteCommandName]?: Describe<N> } = {
     detail: { id, ...(webhook === null ? {} : { webhook: webhook.id }) },
   }),
   deleteStandingQuery: ({ id }) => ({ action: 'standing.delete', detail: { id } }),
-  eraseStanding: (_, { removed }) => (removed === 0 ? null : { action: 'standing.erase', detail: { removed } }),
+  eraseStanding: ({ owner: { writtenBy } }, { standingQueries, webhooks }) =>
+    standingQueries + webhooks === 0
+      ? null
+      : { action: 'standing.erase', detail: { written_by: writtenBy, queries: standingQueries, webhooks } },
   createWebhook: ({ kinds }, { id }) => ({ action: 'webhook.add', detail: { id, kinds: [...kinds] } }),
   deleteWebhook: ({ id }) => ({ action: 'webhook.delete', detail: { id } }),
   retryDeliveries: ({ id }, deliveries) => ({ action: 'webhook.retry', detail: { id, deliveries } }),

@@ -53,7 +53,8 @@ import { claimSchedule, noteFailure, releaseSchedule, requestRun, type Schedule 
 import { deleteUploadParts, putUploadPart, type UploadPart } from '../store/upload-parts.ts';
 import { deleteStandingQuery } from '../store/standing.ts';
 import { putStandingVectors, type StandingVector } from '../store/standing-vectors.ts';
-import { deleteWebhook, retryDeliveries, type StandingPart, deleteStandingRows } from '../store/webhooks.ts';
+import { deleteStandingRows, type StandingPart } from '../store/erase-standing.ts';
+import { deleteWebhook, retryDeliveries } from '../store/webhooks.ts';
 import type { EvalRun, Learned, NewAuditRecord, NewEvalSet } from '../types.ts';
 import { ensureStoreId, putInfo } from '../store/store-info.ts';
 

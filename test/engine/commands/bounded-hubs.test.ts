@@ -62,10 +62,11 @@ test('the standing queries of users are erased in slices', async () => {
       )
       .run(),
   );
-  const erase = () => runCommand(fixture, (context) => eraseStanding(context, { userIds: ['ana'], limit: 1_000 }));
+  const erase = () =>
+    runCommand(fixture, (context) => eraseStanding(context, { owner: { userIds: ['ana'] }, limit: 1_000 }));
   expect([erase(), erase()]).toEqual([
-    { removed: 1_000, isDone: false },
-    { removed: 500, isDone: true },
+    { standingQueries: 1_000, webhooks: 0, isDone: false },
+    { standingQueries: 500, webhooks: 0, isDone: true },
   ]);
   await tenant.deleteMemories({ userIds: ['ana'] });
 });

@@ -19,6 +19,20 @@ test('adds of a key that share a commit share a record, and other commands have 
   expect(deleted.sort()).toEqual(ids.sort());
 });
 
+test('a record of several adds counts those that supersede a memory', async () => {
+  await using fixture = await openTestEngine();
+  const own = fixture.tenant.as('ann');
+  const ids: string[] = [];
+  for (let n = 0; n < 20; n += 1) ids.push((await fixture.add({ content: `number ${n}` })).id);
+  const [kept, ...superseded] = ids;
+  const newer = superseded.map((supersedes, n) => newMemory({ content: `the newer number ${n}`, supersedes }));
+  await Promise.all(newer.map((item) => own.addMemories([item])));
+  const records = (await own.listAudit({ limit: 100 })).filter(({ keyId }) => keyId === 'ann');
+  expect(records.length).toBeLessThan(newer.length);
+  expect(records.reduce((sum, { detail }) => sum + Number(detail['superseding'] ?? 0), 0)).toBe(newer.length);
+  expect((await own.getMemory(kept!)).status).toBe('active');
+});
+
 test('a command that is refused leaves no record, even if others of its commit are stored', async () => {
   await using fixture = await openTestEngine();
   const { id } = await fixture.add({ content: 'one' });

@@ -91,6 +91,8 @@ function Facts({ query }: { query: StandingItem }) {
     <dl class="facts card-flat">
       <dt>{texts.fields.user}</dt>
       <dd>{query.user_id ?? texts.fields.anyone}</dd>
+      <dt>{texts.fields.writtenBy}</dt>
+      <dd>{query.written_by ?? '–'}</dd>
       <dt>{texts.standing.floor}</dt>
       <dd class="number">{query.min_score === null ? texts.standing.asDefault : fixed(query.min_score)}</dd>
       {hasFilters && (

@@ -59,6 +59,10 @@ export function OneWebhook({ id }: { id: string }) {
           </button>
         )}
       </PageHead>
+      <dl class="facts card-flat">
+        <dt>{texts.fields.writtenBy}</dt>
+        <dd>{hook.written_by ?? '–'}</dd>
+      </dl>
       <div class="between">
         <h2>{texts.standing.deliveries}</h2>
         <Choice
