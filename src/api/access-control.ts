@@ -77,7 +77,8 @@ export interface AccessControl {
    */
   admit(request: IncomingMessage, access: Guarded, readKey?: () => string | undefined): Promise<Holder>;
   /**
-   * Tells whether the caller would still be admitted now. It is false once its key or token was revoked or has expired.
+   * Tells whether the caller would still be admitted now. It is false once its key or token was revoked or has expired,
+   * or the session by which it came has ended.
    */
   isStillAdmitted(holder: Holder): boolean;
 }
@@ -86,6 +87,8 @@ export function createAccessControl(engine: Engine): AccessControl {
   const { control, config, guesses, metrics, logger } = engine;
   const addressOf = clientAddresses(config.trustedProxies);
   const signedIn = new LRUCache<string, true>({ max: MAX_SIGNED_IN, ttl: 3_600_000 });
+  /** Secrets of the sessions by which holders came. */
+  const sessionOf = new WeakMap<Holder, string>();
   const tokens = config.OM_OIDC_ISSUER === undefined ? undefined : createTokenVerifier(engine);
 
   /** Records a token's sign-in in the audit log, at most once an hour for each owner. */
@@ -135,7 +138,7 @@ export function createAccessControl(engine: Engine): AccessControl {
     async admit(request, access, readKey = () => readCredential(request)) {
       if (control.isOpen()) return inTenant(ANYONE, request);
       const secret = readKey();
-      const visitor = secret === undefined ? admitSession(request, { access, control }) : undefined;
+      const visitor = secret === undefined ? admitSession(request, { access, control, sessionOf }) : undefined;
       if (visitor !== undefined) return visitor;
       if (secret === undefined) {
         if (config.OM_PUBLIC_READS && isReading(access)) return inTenant(PUBLIC_READER, request);
@@ -144,13 +147,19 @@ export function createAccessControl(engine: Engine): AccessControl {
       if (access === 'metrics') return admitToMetrics(secret, request);
       return withRole(inTenant(await identify(secret, addressOf(request)), request), access);
     },
-    // While no key is configured, and for public reads, a caller without a key stays admitted until that changes.
-    isStillAdmitted: (holder) =>
-      holder.keyId === 'metrics' ||
-      (holder.keyId === 'anonymous'
-        ? control.isOpen() || (holder.role === 'read' && config.OM_PUBLIC_READS)
-        : control.isHolderValid(holder)),
+    isStillAdmitted(holder) {
+      const session = sessionOf.get(holder);
+      return session === undefined ? isStillValid(holder, engine) : control.sessions.find(session) !== undefined;
+    },
   };
+}
+
+/** Tells whether a holder that came by no session would still be admitted. */
+function isStillValid(holder: Holder, { control, config }: Engine): boolean {
+  if (holder.keyId === 'metrics') return true;
+  if (holder.keyId !== 'anonymous') return control.isHolderValid(holder);
+  // While no key is configured, and for public reads, a caller without a key stays admitted until that changes.
+  return control.isOpen() || (holder.role === 'read' && config.OM_PUBLIC_READS);
 }
 
 /**
@@ -161,12 +170,24 @@ export function createAccessControl(engine: Engine): AccessControl {
  */
 function admitSession(
   request: IncomingMessage,
-  { access, control }: { readonly access: Guarded; readonly control: Engine['control'] },
+  {
+    access,
+    control,
+    sessionOf,
+  }: {
+    readonly access: Guarded;
+    readonly control: Engine['control'];
+    readonly sessionOf: WeakMap<Holder, string>;
+  },
 ): Holder | undefined {
   const session = readSession(request);
   const holder = session === undefined ? undefined : control.sessions.find(session);
-  if (holder === undefined) return undefined;
-  if (access !== 'metrics') return withRole(inTenant(holder, request), access);
+  if (session === undefined || holder === undefined) return undefined;
+  if (access !== 'metrics') {
+    const admitted = withRole(inTenant(holder, request), access);
+    sessionOf.set(admitted, session);
+    return admitted;
+  }
   if (holder.role === 'admin' && holder.tenantId === DEFAULT_TENANT) return METRICS_READER;
   throw metricsRefusal();
 }

@@ -1,11 +1,12 @@
 import { once } from 'node:events';
-import { createServer, IncomingMessage, type Server, ServerResponse } from 'node:http';
+import { createServer, type Server, ServerResponse } from 'node:http';
 import type { AddressInfo, Server as NetServer, Socket } from 'node:net';
 import type { Express } from 'express';
 import { type Engine, EngineError, isLoopback } from '../engine/index.ts';
 import { boundConnections } from './bound-connections.ts';
 import { inOrder } from './in-order.ts';
 import { proxyCheck } from '../client-address.ts';
+import { PacedRequest } from './paced-request.ts';
 
 export interface RunningServer {
   readonly server: Server;
@@ -131,7 +132,7 @@ export async function bind(
  */
 function createHttpServer(app: Express, engine: Engine): { readonly server: Server; close(): void } {
   const server = createServer({
-    IncomingMessage: withPrototype(IncomingMessage, app.request),
+    IncomingMessage: withPrototype(PacedRequest, withMethods(app.request, PacedRequest.prototype)),
     ServerResponse: withPrototype(ServerResponse, app.response),
     headersTimeout: HEADERS_TIMEOUT_MS,
     requestTimeout: REQUEST_TIMEOUT_MS,
@@ -163,6 +164,13 @@ function withPrototype<Class extends new (...all: never[]) => object>(original: 
   };
   made.prototype = prototype;
   return made as unknown as Class;
+}
+
+/** Adds the methods of a class to the prototype that Express gives to requests. */
+function withMethods(prototype: object, methods: object): object {
+  for (const [name, method] of Object.entries(Object.getOwnPropertyDescriptors(methods)))
+    if (name !== 'constructor') Object.defineProperty(prototype, name, method);
+  return prototype;
 }
 
 function onAbort(signal: AbortSignal, close: () => void): void {

@@ -152,6 +152,15 @@ describe('a session', () => {
     expect((await api.request('GET', '/memory/all', { key: null, headers })).status).toBe(401);
   });
 
+  test('takes its open event streams with it', async () => {
+    const { cookie } = await signIn(makeKey('read').secret);
+    const headers = { cookie, accept: 'text/event-stream' };
+    const stream = await fetch(`${api.url}/events?cursor=latest`, { headers, signal: AbortSignal.timeout(10_000) });
+    expect(stream.status).toBe(200);
+    await api.request('DELETE', '/console/session', { key: null, headers: { cookie, ...CONSOLE } });
+    expect(await stream.text()).toContain('event: gone\ndata: {"reason":"unauthenticated"}');
+  });
+
   test('says who the caller is', async () => {
     const { record, secret } = api.engine.control.createKey({ tenantId: 'default', role: 'write', userId: 'ana' });
     const { cookie } = await signIn(secret);
