@@ -110,7 +110,7 @@ export const recallReply = z
       .enum(['whole', 'redacted', 'withheld'])
       .describe('How much of the question is kept: all; with markers in place of parts; or nothing.'),
     filters: anyObject.describe(
-      'The filter, under the names of `POST /memory/query`; a search of items may add `value`, its conditions on values.',
+      'The filter, under the names of `POST /memory/query`; a search of items may add `value`, conditions on values.',
     ),
     k: count,
     options: retrievalReply.describe('All options of retrieval, defaults included.'),

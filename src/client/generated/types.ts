@@ -2786,7 +2786,7 @@ export type Recall = {
   readonly query: string | null;
   /** How much of the question is kept: all; with markers in place of parts; or nothing. */
   readonly query_kept: 'whole' | 'redacted' | 'withheld';
-  /** The filter, under the names of `POST /memory/query`; a search of items may add `value`, its conditions on values. */
+  /** The filter, under the names of `POST /memory/query`; a search of items may add `value`, conditions on values. */
   readonly filters: {
     readonly [field: string]: Json;
   };

@@ -50,8 +50,8 @@ export async function loadWords(store: Store): Promise<void> {
 }
 
 /**
- * Prefetches the first slice of `loadWords` in the round trip of the next SQL statement (`Foresight.readSpeculatively`); does
- * nothing for a SQLite file, which has no round trips.
+ * Prefetches the first slice of `loadWords` in the round trip of the next SQL statement
+ * (`Foresight.readSpeculatively`); does nothing for a SQLite file, which has no round trips.
  */
 export function askToLoadWords(store: Store): void {
   store.ahead?.readSpeculatively(() => loadSlice(store));
