@@ -100,7 +100,10 @@ const FRESH_MS = 1_000;
 const REST_TIMES = 19;
 /** Longest time that `read` waits for a new census (ms), since the scraper that asks has a timeout itself. */
 const MAX_WAIT_MS = 1_000;
-/** Time for which counting may hold the thread before it yields to other work (ms). */
+/**
+ * Time (ms) for which counting has held the thread from which on it yields to other work at the end of a slice. A slice
+ * may take longer.
+ */
 const TURN_MS = 2;
 
 /**

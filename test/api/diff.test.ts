@@ -101,9 +101,12 @@ describe('what was recorded', () => {
     clock.advance(HOUR);
     const id = await add('A secret about zanzibar.');
     await api.request('DELETE', `/memory/${id}`);
+    for (const key of ['a', 'b'])
+      await api.request('PUT', '/items', { body: { namespace: 'settings', key, value: { of: 'zanzibar' } } });
+    expect((await api.request('DELETE', '/namespaces/settings')).status).toBe(200);
     clock.advance(HOUR);
     const found = await diff({ from });
-    expect(found.erased).toEqual({ deleted: 1, expired: 0 });
+    expect(found.erased).toEqual({ deleted: 3, expired: 0 });
     expect(JSON.stringify(found)).not.toContain('zanzibar');
     expect((await diff({ from, user_id: 'ana' })).erased).toBeNull();
   });

@@ -189,7 +189,7 @@ const retrievalFields = {
   cut: choice(CUTS).describe(
     'How the answer is cut to what belongs together; `none` by default. `relative` sets `relative_floor` to 0.5 if ' +
       'nothing else sets it. `exact` returns only memories that by themselves hold most of what the query says ' +
-      'beside its names, up to the first clear gap, and often nothing: for short facts.',
+      'beside its names, up to the largest clear gap, and often nothing: for short facts.',
   ),
   per_document: integer(0, LIMITS.k).describe(
     'Most matches derived from one memory, itself included; 2 by default, 0 for no limit. Applies if `k` is at most ' +

@@ -5,7 +5,10 @@ import { addFederationCommands } from './federation.ts';
 import { addConsolidationCommands } from './consolidations.ts';
 import { addStandingCommands } from './standing.ts';
 
-/** Adds the commands about the background work of a running server, its activity, settings and events. */
+/**
+ * Adds the commands about the background work of a running server (jobs, embeddings), its activity, settings and
+ * events, and about standing queries, webhooks, federation and consolidations.
+ */
 export function addWorkCommands(program: Command): void {
   addEmbeddingCommands(program);
 

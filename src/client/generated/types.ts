@@ -1062,7 +1062,7 @@ export type ExplainQuery = {
   readonly min_score?: number | null | undefined;
   /** Matches whose `raw_score` is below this share of the best `raw_score` are left out. */
   readonly relative_floor?: number | null | undefined;
-  /** How the answer is cut to what belongs together; `none` by default. `relative` sets `relative_floor` to 0.5 if nothing else sets it. `exact` returns only memories that by themselves hold most of what the query says beside its names, up to the first clear gap, and often nothing: for short facts. */
+  /** How the answer is cut to what belongs together; `none` by default. `relative` sets `relative_floor` to 0.5 if nothing else sets it. `exact` returns only memories that by themselves hold most of what the query says beside its names, up to the largest clear gap, and often nothing: for short facts. */
   readonly cut?: 'none' | 'relative' | 'exact' | null | undefined;
   /** Most matches derived from one memory, itself included; 2 by default, 0 for no limit. Applies if `k` is at most 10. Unless it is 0, a matching chunk replaces the root memory of its document. */
   readonly per_document?: number | null | undefined;
@@ -1217,7 +1217,7 @@ export type FederatedQuery = {
   readonly filters?: Filters | null | undefined;
   /** Matches with a lower `score` are left out; `OM_MIN_SCORE` (0.3) by default. */
   readonly min_score?: number | null | undefined;
-  /** How the answer is cut to what belongs together; `none` by default. `relative` sets `relative_floor` to 0.5 if nothing else sets it. `exact` returns only memories that by themselves hold most of what the query says beside its names, up to the first clear gap, and often nothing: for short facts. */
+  /** How the answer is cut to what belongs together; `none` by default. `relative` sets `relative_floor` to 0.5 if nothing else sets it. `exact` returns only memories that by themselves hold most of what the query says beside its names, up to the largest clear gap, and often nothing: for short facts. */
   readonly cut?: 'none' | 'relative' | 'exact' | null | undefined;
   /** An earlier time to answer for; a bare time means `valid`. */
   readonly as_of?: Time | AsOf | null | undefined;
@@ -2709,7 +2709,7 @@ export type Query = {
   readonly min_score?: number | null | undefined;
   /** Matches whose `raw_score` is below this share of the best `raw_score` are left out. */
   readonly relative_floor?: number | null | undefined;
-  /** How the answer is cut to what belongs together; `none` by default. `relative` sets `relative_floor` to 0.5 if nothing else sets it. `exact` returns only memories that by themselves hold most of what the query says beside its names, up to the first clear gap, and often nothing: for short facts. */
+  /** How the answer is cut to what belongs together; `none` by default. `relative` sets `relative_floor` to 0.5 if nothing else sets it. `exact` returns only memories that by themselves hold most of what the query says beside its names, up to the largest clear gap, and often nothing: for short facts. */
   readonly cut?: 'none' | 'relative' | 'exact' | null | undefined;
   /** Most matches derived from one memory, itself included; 2 by default, 0 for no limit. Applies if `k` is at most 10. Unless it is 0, a matching chunk replaces the root memory of its document. */
   readonly per_document?: number | null | undefined;
@@ -3071,7 +3071,7 @@ export type Replay = {
   readonly min_score?: number | null | undefined;
   /** Matches whose `raw_score` is below this share of the best `raw_score` are left out. */
   readonly relative_floor?: number | null | undefined;
-  /** How the answer is cut to what belongs together; `none` by default. `relative` sets `relative_floor` to 0.5 if nothing else sets it. `exact` returns only memories that by themselves hold most of what the query says beside its names, up to the first clear gap, and often nothing: for short facts. */
+  /** How the answer is cut to what belongs together; `none` by default. `relative` sets `relative_floor` to 0.5 if nothing else sets it. `exact` returns only memories that by themselves hold most of what the query says beside its names, up to the largest clear gap, and often nothing: for short facts. */
   readonly cut?: 'none' | 'relative' | 'exact' | null | undefined;
   /** Most matches derived from one memory, itself included; 2 by default, 0 for no limit. Applies if `k` is at most 10. Unless it is 0, a matching chunk replaces the root memory of its document. */
   readonly per_document?: number | null | undefined;
@@ -3189,7 +3189,7 @@ export type RetrievalDefaults = {
   readonly min_score?: number;
   /** Matches whose `raw_score` is below this share of the best `raw_score` are left out. */
   readonly relative_floor?: number;
-  /** How the answer is cut to what belongs together; `none` by default. `relative` sets `relative_floor` to 0.5 if nothing else sets it. `exact` returns only memories that by themselves hold most of what the query says beside its names, up to the first clear gap, and often nothing: for short facts. */
+  /** How the answer is cut to what belongs together; `none` by default. `relative` sets `relative_floor` to 0.5 if nothing else sets it. `exact` returns only memories that by themselves hold most of what the query says beside its names, up to the largest clear gap, and often nothing: for short facts. */
   readonly cut?: 'none' | 'relative' | 'exact';
   /** Most matches derived from one memory, itself included; 2 by default, 0 for no limit. Applies if `k` is at most 10. Unless it is 0, a matching chunk replaces the root memory of its document. */
   readonly per_document?: number;
@@ -4521,7 +4521,7 @@ export type PutRetrievalDefaultsInput = {
   readonly min_score?: number | null | undefined;
   /** Matches whose `raw_score` is below this share of the best `raw_score` are left out. */
   readonly relative_floor?: number | null | undefined;
-  /** How the answer is cut to what belongs together; `none` by default. `relative` sets `relative_floor` to 0.5 if nothing else sets it. `exact` returns only memories that by themselves hold most of what the query says beside its names, up to the first clear gap, and often nothing: for short facts. */
+  /** How the answer is cut to what belongs together; `none` by default. `relative` sets `relative_floor` to 0.5 if nothing else sets it. `exact` returns only memories that by themselves hold most of what the query says beside its names, up to the largest clear gap, and often nothing: for short facts. */
   readonly cut?: 'none' | 'relative' | 'exact' | null | undefined;
   /** Most matches derived from one memory, itself included; 2 by default, 0 for no limit. Applies if `k` is at most 10. Unless it is 0, a matching chunk replaces the root memory of its document. */
   readonly per_document?: number | null | undefined;

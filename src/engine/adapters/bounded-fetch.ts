@@ -19,7 +19,8 @@ interface ReplyBounds {
 
 /**
  * Creates a `fetch` that resolves only when the whole body has arrived, so that a time limit also covers the body of a
- * failed reply. Redirects are not followed: texts and keys go to the configured host only.
+ * failed reply. It throws the error of `refused` for a body that is too long. A redirect is not followed, since texts
+ * and keys go to the configured host only: the reply is returned as it came, with its status 3xx.
  */
 export function boundedFetch({ maxBytes, refused, timeLimit }: ReplyBounds): typeof fetch {
   const fetchWhole = async (...[input, init]: Parameters<typeof fetch>): Promise<Response> => {

@@ -102,8 +102,9 @@ export function cancelReembed({ store }: Pick<WriteContext, 'store'>): void {
 }
 
 /**
- * Deletes the unfinished jobs of a change of the model: the one that plans the work, and those of the memories that
- * wait to be embedded again.
+ * Deletes the jobs of a change of the model: the one that plans the work, also if it is dead, and the unfinished ones
+ * of memories that wait to be embedded again. While the new model is not live, it moves the cursor of `record` back to
+ * before the first of these memories, so that a later start makes their jobs again. Call it inside a write.
  */
 function takeBack(store: Store, record: ReembedRecord): void {
   withdrawReembedController(store);

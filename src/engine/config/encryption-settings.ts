@@ -1,6 +1,9 @@
 import { z } from 'zod';
 import { CIPHERS } from '../file-keys.ts';
 
+/** Form of a key as text: 32 bytes as 64 hex digits. */
+export const KEY_FORM = /^[0-9a-fA-F]{64}$/;
+
 /** The schema of the settings of encryption at rest. */
 export const ENCRYPTION_SETTINGS = {
   OM_ENCRYPTION_KEY_FILE: z
@@ -12,7 +15,7 @@ export const ENCRYPTION_SETTINGS = {
     ),
   OM_ENCRYPTION_KEY: z
     .string()
-    .regex(/^[0-9a-fA-F]{64}$/, 'expected 64 hex digits')
+    .regex(KEY_FORM, 'expected 64 hex digits')
     .optional()
     .describe('The master key itself, 64 hex digits (32 random bytes).'),
   OM_ENCRYPTION_KEY_COMMAND: z

@@ -1,12 +1,12 @@
 import { execSync } from 'node:child_process';
 import fs from 'node:fs';
+import { KEY_FORM } from './encryption-settings.ts';
 import type { Settings } from './settings.ts';
 
 /** Longest time that the command may take to print the key (ms). */
 const COMMAND_MS = 30_000;
 /** Greatest size of a key file or of a command's output in bytes: the key has 64, and blanks around it are allowed. */
 const MAX_KEY_BYTES = 1024;
-const KEY = /^[0-9a-fA-F]{64}$/;
 const SOURCES = ['OM_ENCRYPTION_KEY_FILE', 'OM_ENCRYPTION_KEY', 'OM_ENCRYPTION_KEY_COMMAND'] as const;
 
 /**
@@ -64,5 +64,7 @@ function runKeyCommand(command: string): Uint8Array | string {
 function parseKey(text: string, from: string): Uint8Array | string {
   const key = text.trim();
   // A copy of its own: a small Buffer is a view of memory that other Buffers share.
-  return KEY.test(key) ? Uint8Array.from(Buffer.from(key, 'hex')) : `${from}: expected 64 hex digits (32 random bytes)`;
+  return KEY_FORM.test(key)
+    ? Uint8Array.from(Buffer.from(key, 'hex'))
+    : `${from}: expected 64 hex digits (32 random bytes)`;
 }

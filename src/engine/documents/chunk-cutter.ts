@@ -158,7 +158,10 @@ const MAX_CHARACTERS_PER_TOKEN = 16;
 const AIM = 0.98;
 /** Share of a chunk's size (in tokens) below which a chunk counts as far too short, so that a longer one is tried. */
 const SHORT = 0.85;
-/** Number of attempts after which a chunk that fits is no longer improved. */
+/**
+ * Number of attempts at a chunk, those that were too long included, after which one that fits is not improved further.
+ * While none fits, attempts go on.
+ */
 const MAX_LOOKS = 4;
 /**
  * Greatest factor by which token estimates are corrected, up or down. Only texts of a few characters would need a

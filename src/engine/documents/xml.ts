@@ -180,7 +180,7 @@ function after(xml: string, end: string, from: number): number {
 
 /**
  * Returns the offset of the `>` that closes the tag at `from`; a `>` inside quotes belongs to an attribute's value.
- * @throws DocumentError `corrupt_document` if there is none
+ * @throws DocumentError `corrupt_document` if there is none before the next `<` outside of quotes
  */
 function tagEnd(xml: string, from: number): number {
   let quote = 0;

@@ -21,7 +21,9 @@ export interface PrivacyGuard {
    */
   fields<T extends ScreenedFields>(fields: T): Promise<{ readonly fields: T; readonly report: ScreenReport }>;
   /**
-   * Screens the text and the fields of a parsed document.
+   * Screens the text, the title, the authors and the headings of a parsed document.
+   * @returns the document to store: markers stand for redacted values, `omissions` counts those of the text, and the
+   *   `sensitive` of each chunk names the kinds that were marked in it
    * @throws EngineError `unprocessable` for values that the policy refuses; `unavailable` while the external analyzer
    *   cannot be reached and `OM_PII_FAIL` is `refuse`
    */

@@ -145,9 +145,10 @@ export async function lookFurther(
 // ── Everything at once ───────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * Looks for the changes with which together the query returns the memory: tries every limit but `max_hops` at its
- * widest, then undoes the changes that are not needed. Returns undefined if the memory fails the filter, if it is still
- * left out, or if no trial is left.
+ * Looks for the changes with which together the query returns the memory: sets every limit but `max_hops` to its
+ * widest, then undoes one by one the changes that are not needed. If the trials end meanwhile, changes whose undoing
+ * was not tried stay. Returns undefined if the memory fails the filter, if no limit can be widened, if the memory is
+ * left out even so, or if no trial is left for the first attempt.
  */
 export async function widenAll(current: Trial, attempt: Attempt): Promise<Change[] | undefined> {
   if (current.inspection.outcome === 'filtered') return undefined;

@@ -59,7 +59,8 @@ export function classify(
 
 /**
  * Classifies by the scores of the patterns. The sector with the highest score is primary; of equal scores, the first in
- * `SECTORS` wins. Sectors with a score of at least 1.5 and of at least 0.35 of the highest are additional.
+ * `SECTORS` wins. Further sectors with a score of at least 1.5 and of at least 0.35 of the highest are additional. If
+ * the highest score is below 0.7, the text counts as semantic, with confidence 0.2 and no additional sector.
  */
 function byPatterns(scores: Float64Array): Classification {
   const best = indexOfBest(scores);

@@ -134,12 +134,12 @@ function recordOf({ audit_no: no, at, key_id: keyId, action, detail, hash }: Aud
  * Actions whose audit records count erased memories in `detail.memories`. Callers ask for all of these erasures except
  * `EXPIRING`, which is the erasure of expired memories.
  */
-const ERASING = ['memory.delete', 'memory.delete_matching', 'item.delete', 'memory.expire'];
+const ERASING = ['memory.delete', 'memory.delete_matching', 'item.delete', 'namespace.delete', 'memory.expire'];
 const EXPIRING = 'memory.expire';
 
 /**
  * Sums the erased memories in the audit records with a time after `from` and not after `to` (Unix ms), separately for
- * deletes by callers and for expiry.
+ * deletes by callers and for expiry. The chunks of a deleted document are not counted: its record has no number.
  * @returns null if retention has removed audit records, among which there may be some of that period
  */
 export function countErased(

@@ -145,7 +145,7 @@ export function isReady(store: Store, memoryNo: number): boolean {
   return store.prepare(SELECT_READY).get(memoryNo) !== undefined;
 }
 
-/** The fields of an active memory from which its decay is computed. */
+/** The fields from which the decay of a memory with the status `active` is computed. */
 export interface ActiveDynamics {
   readonly memoryNo: number;
   readonly primary_sector: Sector;

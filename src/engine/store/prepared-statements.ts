@@ -44,7 +44,8 @@ type Mode = 'row' | 'pluck' | 'raw';
 /**
  * Prepares a statement whose errors about damaged data name the file. Each form of rows (`Mode`) has its own statement
  * of SQLite, since a shared one would return rows in the form that was set last.
- * @param options.onChange called after each run that changed rows
+ * @param options.onChange called after each `run` that changed rows, and after each `get` or `all` of a statement that
+ *   writes and returned rows
  */
 function prepareNaming(
   db: Database.Database,

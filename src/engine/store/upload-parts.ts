@@ -9,7 +9,10 @@ import type { Store } from './open-store.ts';
 
 /** Size of a part of an uploaded file, in bytes; the last part may be smaller. */
 export const PART_BYTES = 256 * 1024;
-/** Age (ms) after which parts without a document generation are deleted, since a killed process must have left them. */
+/**
+ * Age (ms) of the first part of an upload after which all its parts are deleted if no document generation names them:
+ * no upload takes longer than 15 minutes, so a killed process must have left them.
+ */
 const ABANDONED_MS = 1_200_000;
 
 /** A part of an uploaded file that is not processed yet. */

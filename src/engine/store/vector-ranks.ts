@@ -84,7 +84,7 @@ function byNearness(a: VectorRank, b: VectorRank): number {
   return b.similarity - a.similarity || a.memoryNo - b.memoryNo || a.window - b.window;
 }
 
-/** Number of memories or vectors that one statement compares. */
+/** Greatest number of memories or vectors whose windows one SQL statement reads, to be compared in this process. */
 const COMPARED_AT_ONCE = 1_000;
 
 /**
@@ -105,7 +105,10 @@ function compareWindows(store: Store, scan: VectorScan, condition: string, wante
 
 type Compare = (wanted: readonly number[]) => VectorRank[];
 
-/** Reads the windows of some memories or vectors: their memories, indexes and precisions, and where their bytes are. */
+/**
+ * Reads the windows of memories or vectors, which are given by their numbers; the SQL condition says which of the two
+ * the numbers are. Mean vectors are left out.
+ */
 type ReadWindows = (wanted: readonly number[]) => readonly StoredWindow[];
 
 interface StoredWindow {

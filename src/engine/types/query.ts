@@ -43,9 +43,11 @@ export const CUTS = ['none', 'relative', 'exact'] as const;
 /**
  * Names a way to cut an answer to the memories that belong together, within `k` and above `minScore`. `none` cuts
  * nothing. `relative` sets `relativeFloor` to 0.5, unless the query or a default sets it. `exact` is for short facts
- * that answer by themselves: it keeps the memories that by the share of the query's words in their own text (names left
- * out) and by the nearness of their vectors answer most of the query, up to the first clear gap between two of them,
- * and returns nothing if there are none. It examines at most the first 20 candidates and keeps their order.
+ * that answer by themselves. It rates each memory by the share of the query's words in its own text, names left out,
+ * and by the nearness of its vector; a memory that has none of the query's names gets half of that. It drops memories
+ * that are rated below 0.6, and then those behind the largest gap between two ratings, if one of them is at least 1.25
+ * times the other. It may return nothing. It examines the first 20 candidates at most, drops all others, and keeps the
+ * order.
  */
 export type Cut = (typeof CUTS)[number];
 
@@ -72,9 +74,11 @@ export type Similarity = (typeof SIMILARITIES)[number];
  */
 export const PENALISED = ['superseded', 'contradicted', 'archived', 'consolidated'] as const;
 /**
- * Factors on the raw score, 0..1, by kind of memory. The factor of `contradicted` also lowers the weaker of two
- * candidates that contradict each other by a caller's or a language model's word. The factor of `consolidated` lowers a
- * memory if the one that was made of it and others is a candidate, too.
+ * Factors on the raw score, 0..1, by kind of memory; 1 changes nothing. A kind that is absent has the tenant's default,
+ * or else that of `RetrievalOptions.penalties`. The factor of `contradicted` also lowers the weaker of two candidates
+ * that contradict each other; if only the form of their texts suggests it, the factor is at least 0.9. The factor of
+ * `consolidated` also lowers a memory if the one that was made of it and others is a candidate, unless the memory would
+ * still rank before that one.
  */
 export type Penalties = Readonly<Partial<Record<(typeof PENALISED)[number], number>>>;
 

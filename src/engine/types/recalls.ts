@@ -64,8 +64,9 @@ export interface LoggedCandidate {
    */
   readonly arrival: HitExplanation['arrival'];
   /**
-   * Fit of the memory's text to the query, by name of the measure: its words, its cosine, and the question before it in
-   * its session. A measure that does not apply is null or absent.
+   * Fit of the memory's text to the query, by the names of `Fit` in `retrieve/candidate.ts`: `coverage` (words) and
+   * `cosine` (null without a vector); where they apply, `answers` (the question before it in its session), `joint` and
+   * `part` (a message of several sentences that ask: the fit to all, and the number of the sentence that it fits best).
    */
   readonly fit: Readonly<Record<string, number | null>>;
   /** Share of the query's words that the memory's text contains, 0..1; null if its text was not examined. */
@@ -120,7 +121,10 @@ export interface RecallHead {
   readonly scope: number;
   /** Whether the floor `minScore` (lowest score of a hit) was applied. */
   readonly floorActed: boolean;
-  /** Model whose vectors were searched; null if only words were. */
+  /**
+   * Live model, if vectors were searched; null if only words were. With a model for each sector it is that of the first
+   * sector, though others may have been searched, too.
+   */
   readonly model: { readonly provider: string; readonly model: string; readonly dimensions: number } | null;
   /** Version of Cairn that answered. */
   readonly version: string;

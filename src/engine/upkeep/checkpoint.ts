@@ -15,9 +15,10 @@ interface CheckpointContext {
 }
 
 /**
- * Moves a write-ahead log into the database if 4 MiB or more of it have not been moved yet. That passive checkpoint
- * blocks nobody. A log of 32 MiB or more, which was never completely moved, is emptied under the write lock. Smaller
- * logs are left alone: pages that are moved early are moved again after their next change.
+ * Moves a write-ahead log into the database. If its file has 32 MiB or more, the log is moved completely and emptied,
+ * under the write lock; as a rule a file grows so large only if it was never completely moved. Otherwise, if 4 MiB or
+ * more of it have not been moved yet, a passive checkpoint moves them, which blocks nobody. Less than that is left
+ * alone: pages that are moved early are moved again after their next change.
  */
 export function checkpoint(context: CheckpointContext): void {
   const { store } = context.open();
