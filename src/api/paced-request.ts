@@ -3,7 +3,7 @@ import { IncomingMessage } from 'node:http';
 /** Length below which a piece of a body is short, in bytes. */
 const SHORT_BYTES = 1024;
 /**
- * Number of short pieces in one read of a connection from which the connection waits for a turn before it is read
+ * Number of short pieces in one turn of the event loop from which the connection waits for a turn before it is read
  * again. With fewer, a read costs about as much as one of a body without pieces.
  */
 const MANY_PIECES = 256;
@@ -32,9 +32,10 @@ function readNext(): void {
 export class PacedRequest extends IncomingMessage {
   /** Short pieces that arrived in this turn and were not passed on yet. */
   #held: Buffer[] = [];
-  #count = 0;
+  /** Number of short pieces that arrived in this turn. */
+  #pieces = 0;
   #hasBegun = false;
-  /** Whether the last read had many pieces, so that the next one waits for its turn. */
+  /** Whether this turn had many pieces, so that the next read waits for its turn. */
   #hasMany = false;
   /** Whether the request was answered, so that what is left of its body is of no use. */
   #isDumped = false;
@@ -45,13 +46,19 @@ export class PacedRequest extends IncomingMessage {
     if (piece === null || piece.length >= SHORT_BYTES || !this.#hasBegun) {
       this.#hasBegun = true;
       this.#passOn();
-      if (piece === null && this.#hasMany) this.#holdConnection();
-      return super.push(piece);
+      const waits = this.#hasMany;
+      if (piece === null && waits) this.#holdConnection();
+      return super.push(piece) && !waits;
     }
-    this.#count += 1;
-    if (this.#count === 1) setImmediate(() => this.#passOn());
-    if (this.#count === 1 || !this.#isDumped) this.#held.push(piece);
-    if (this.#count >= MANY_PIECES) this.#hasMany = true;
+    this.#pieces += 1;
+    if (this.#pieces === 1) {
+      setImmediate(() => {
+        this.#pieces = 0;
+        this.#passOn();
+      });
+    }
+    if (this.#held.length === 0 || !this.#isDumped) this.#held.push(piece);
+    if (this.#pieces >= MANY_PIECES) this.#hasMany = true;
     return !this.#hasMany;
   }
 
@@ -85,11 +92,11 @@ export class PacedRequest extends IncomingMessage {
     });
   }
 
+  /** Passes on the pieces that are held, and stops reading while nobody takes them. */
   #passOn(): void {
-    if (this.#count === 0) return;
+    if (this.#held.length === 0) return;
     const held = this.#held;
     this.#held = [];
-    this.#count = 0;
-    super.push(held.length === 1 ? held[0] : Buffer.concat(held));
+    if (!super.push(held.length === 1 ? held[0] : Buffer.concat(held))) this.socket.pause();
   }
 }

@@ -1,8 +1,9 @@
 import { channel } from 'node:diagnostics_channel';
 import { once } from 'node:events';
-import type { IncomingMessage } from 'node:http';
-import net from 'node:net';
+import { createServer, type IncomingMessage } from 'node:http';
+import net, { type AddressInfo } from 'node:net';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
+import { PacedRequest } from '../../src/api/paced-request.ts';
 import { ADMIN_KEY, startApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -63,6 +64,13 @@ describe('bodies that come a byte a chunk', () => {
     expect(Math.max(...turns)).toBeLessThanOrEqual(2 * READ_BYTES);
   });
 
+  test('are held up even if a long chunk comes between them', async () => {
+    const part = inChunks('a'.repeat(255)) + `400\r\n${'a'.repeat(1024)}\r\n`;
+    const turns = await readByTurn(chunkedHead(WRONG_KEY), part.repeat(250), 5_000_000);
+    expect(turns.length).toBeGreaterThan(10);
+    expect(Math.max(...turns)).toBeLessThanOrEqual(2 * READ_BYTES);
+  });
+
   test('and end with almost each read are held up like those that go on', async () => {
     const part = `${inChunks('a'.repeat(9_000))}0\r\n\r\n`;
     const turns = await readByTurn(chunkedHead(WRONG_KEY), part + (chunkedHead(WRONG_KEY) + part).repeat(9), 5_000_000);
@@ -89,4 +97,20 @@ describe('bodies that come a byte a chunk', () => {
     client.write(`${inChunks('a'.repeat(60_000))}0\r\n\r\nGET /health HTTP/1.1\r\nhost: localhost\r\n\r\n`);
     await expect.poll(() => replies, { timeout: 20_000 }).toMatch(/^HTTP\/1.1 401 [^]*HTTP\/1.1 200 /);
   });
+});
+
+test('a body of short chunks that nobody takes is not read on', async () => {
+  const requests: IncomingMessage[] = [];
+  const server = createServer({ IncomingMessage: PacedRequest }, (request) => void requests.push(request));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const client = net.connect((server.address() as AddressInfo).port, '127.0.0.1');
+  onTestFinished(() => void (client.destroy(), server.close()));
+  const some = `3e8\r\n${'a'.repeat(1_000)}\r\n`.repeat(50);
+  client.write(chunkedHead(WRONG_KEY) + some);
+  for (let written = 0; written < 400; written += 1) {
+    client.write(some);
+    await new Promise(setImmediate);
+  }
+  await expect.poll(() => requests[0]?.socket.isPaused()).toBe(true);
+  expect(requests[0]!.readableLength).toBeLessThan(10 * requests[0]!.readableHighWaterMark);
 });
