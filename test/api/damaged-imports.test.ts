@@ -101,6 +101,21 @@ test(`a damaged export is told line by line, the same in a dry run, and the rest
   }
 }, 240_000);
 
+test('a dry run refuses a link that would join two users, as the import does', async () => {
+  await using api = await startApi({ folder: tempFolder(), settings: { OM_EMBEDDINGS: 'none' } });
+  const [src, dst] = ['01a1fe30-e25b-7576-a0c2-3c4e3646bd01', '01a1fe30-e25b-7576-a0c2-3c4e3646bd02'];
+  const lines = [
+    { type: 'memory', id: src, content: 'The lamp is lit.', user_id: 'ana' },
+    { type: 'memory', id: dst, content: 'The lamp is out.', user_id: 'bo' },
+    ...['supersedes', 'supports'].map((link_type) => ({ type: 'link', src, dst, link_type })),
+  ];
+  const body = Buffer.from(lines.map((line) => JSON.stringify(line)).join('\n'));
+  const dry = await importInto(api, body, '?dry_run=true');
+  const real = await importInto(api, body);
+  expect([dry.refusedLines, real.refusedLines]).toEqual([[3], [3]]);
+  expect(dry.summary.stored).toEqual(real.summary.stored);
+});
+
 test('a text of more than 1 MiB is refused alone, as one commit would take seconds to index it', async () => {
   await using api = await startApi({ folder: tempFolder(), settings: { OM_EMBEDDINGS: 'none' } });
   const most = 1024 * 1024;

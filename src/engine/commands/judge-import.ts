@@ -146,13 +146,17 @@ function judgeRevision(store: Store, line: PortableRevision): NewLine | ImportOu
   return { kind: 'new', line, memoryNo };
 }
 
+/** Tells whether the two memories of a link must belong to the same user. */
+export function joinsOneUser({ link_type: type }: PortableLink): boolean {
+  return ['supersedes', 'contradicts', 'waypoint'].includes(type);
+}
+
 function judgeLink(store: Store, line: PortableLink): NewLine | ImportOutcome {
   const [src, dst] = [getTwin(store, 'src', line.src), getTwin(store, 'dst', line.dst)];
   const link = { key: keyOf(line, src, dst), winner: winnerOf(line, src, dst) };
   if (findEdge(store, link.key) !== undefined) return KNOWN;
   if (src.memoryNo === dst.memoryNo) throw taken('a memory cannot be linked to itself');
-  const joinsOneUser = ['supersedes', 'contradicts', 'waypoint'].includes(line.link_type);
-  if (joinsOneUser && src.userNo !== dst.userNo) throw taken('the two memories belong to different users');
+  if (joinsOneUser(line) && src.userNo !== dst.userNo) throw taken('the two memories belong to different users');
   // A waypoint follows the text, which may have been changed here.
   if (line.link_type === 'waypoint' && line.automatic && findWaypoint(store, src.memoryNo) !== undefined) return KEPT;
   if (line.link_type === 'supersedes') {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { joinsOneUser } from '../commands/judge-import.ts';
 import { EngineError } from '../errors.ts';
 import { type JudgedImport, logItemId } from '../readers/judge-import.ts';
 import { contentHash } from '../text/content-hash.ts';
@@ -69,7 +70,8 @@ export class ImportRehearsal {
 
   /**
    * Whether the import could store this link, earlier version or part of a document beside its other lines. A link must
-   * join two memories, with a winner that is one of them or null. A version must be earlier than its memory of this
+   * join two memories, with a winner that is one of them or null; users are compared as `joinsOneUser` says, if both
+   * memories are in this import. A version must be earlier than its memory of this
    * import, and the number of a part below the number of chunks of its document. True for any other line, and for a
    * version or a part of what is not in this import.
    */
@@ -80,7 +82,9 @@ export class ImportRehearsal {
     }
     if (line.type === 'link') {
       const isWon = line.winner === null || line.winner === line.src || line.winner === line.dst;
-      return isWon && line.src !== line.dst;
+      const [src, dst] = [line.src, line.dst].map((id) => this.#taken.get(hashed('memory', id)));
+      const isOthers = src !== undefined && dst !== undefined && userOf(src) !== userOf(dst);
+      return isWon && line.src !== line.dst && !(isOthers && joinsOneUser(line));
     }
     if (line.type !== 'revision') return true;
     const [version, updatedAt] = (this.#taken.get(hashed('memory', line.memory)) ?? '').split(' ').map(Number);
@@ -93,8 +97,12 @@ export class ImportRehearsal {
  * `claimsOf` makes of memories.
  */
 function isLater(mark: string, other: string): boolean {
-  const [[version], user] = [mark.split(' '), mark.slice(-USER_AND_TEXT, -TEXT)];
-  return Number(version) > Number(other.split(' ')[0]) && user === other.slice(-USER_AND_TEXT, -TEXT);
+  return Number(mark.split(' ')[0]) > Number(other.split(' ')[0]) && userOf(mark) === userOf(other);
+}
+
+/** Returns the hash of the user in a mark that `claimsOf` makes of a memory. */
+function userOf(mark: string): string {
+  return mark.slice(-USER_AND_TEXT, -TEXT);
 }
 
 /** Length of a text's hash at the end of a mark, and of a user's hash and a text's hash together, in characters. */
