@@ -105,7 +105,8 @@ export function openGuessLimit(file: string, freeTries: number, clock: Clock): G
         return result;
       });
     } catch (error) {
-      if (error instanceof EngineError) return otherwise;
+      // Errors of the file system and of SQLite have a code.
+      if (error instanceof EngineError || typeof (error as { code?: unknown }).code === 'string') return otherwise;
       throw error;
     }
   }

@@ -157,7 +157,8 @@ export function readUntilWorkEnds<Row>(
     during({ budget, stops: true }, () => {
       for (const row of rows()) read.push(row);
     });
-    return { rows: read, isCut: false };
+    // PostgreSQL ends a statement at the deadline without an error.
+    return { rows: read, isCut: budget.end !== null };
   } catch (error) {
     if (error !== STOP) throw error;
     return { rows: read, isCut: true };

@@ -213,7 +213,8 @@ function createContext(session: Session, catalog: Catalog): StatementContext {
     limitWork() {
       const leftMs = workLeftMs();
       if (session.doing === undefined || session.limited === session.transactions || leftMs === Infinity) return;
-      connection.queue({ text: LIMIT_WORK, values: [Math.round(leftMs)], name: 'limit-work' });
+      // Later than the deadline here, so that a statement that the server ends is known to have been ended.
+      connection.queue({ text: LIMIT_WORK, values: [Math.ceil(leftMs) + 1], name: 'limit-work' });
       session.limited = session.transactions;
     },
     predictor: session.predictor,
