@@ -38,8 +38,9 @@ export function appendAudit(store: AuditFile, { at, keyId, action, detail }: New
 
 /**
  * Checks the chain of hashes from the oldest kept record to the newest, and that no record was cut off at the end.
- * @returns `records`: number of records that match; `head`: hash of the last of them; `brokenAt`: number of the first
- *   record that is missing or does not match its hash, null if all match
+ * @returns `records`: number of records that match, up to the first that does not; `head`: hash of the last of them in
+ *   hexadecimal, or without one that of the last removed record or NO_HASH; `brokenAt`: number of the first record that
+ *   is missing or does not match its hash, null if all match
  */
 export function verifyAudit(store: AuditFile): AuditVerdict {
   let { no, hash } = anchorOf(store);

@@ -41,7 +41,8 @@ export function documentsOf(store: Store, memoryNos: readonly number[]): Map<num
  * Finds the root of each memory by following its sources (`derived_from` links) in at most 8 steps. Of several sources,
  * the one with the lowest number is followed.
  * @param visible filter that a source must pass to be followed; null follows all
- * @returns origins by memory number; a memory without `derived_from` links is left out
+ * @returns origins by memory number; a memory is left out if none of its sources is followed and no other memory is
+ *   derived from it
  */
 export function originsOf(
   store: Store,

@@ -67,7 +67,10 @@ export interface NumberSlice {
   readonly next: number | null;
 }
 
-/** Greatest number of memories that are examined for one slice if `Selection.isSlow`. */
+/**
+ * Greatest number of memories that are examined for one slice if `Selection.isSlow`, and of items of session logs that
+ * are examined for one slice.
+ */
 const LOOKED_AT_ONCE = 2_000;
 
 /**

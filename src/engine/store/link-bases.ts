@@ -59,8 +59,8 @@ export function listOldestEmbedded(
 }
 
 /**
- * Tells whether a memory with a number up to `upTo` (included) lacks vectors of a model and has an unfinished job that
- * will make them.
+ * Tells whether a memory with a number up to `upTo` (included) that is not `ready` lacks vectors of a model and has an
+ * unfinished job that will make them.
  */
 export function waitsForVectors(store: Store, modelNo: number, upTo: number): boolean {
   return (
