@@ -136,7 +136,7 @@ interface ScannedRow {
 
 /**
  * Finds the memories that were added, ended or faded (lost salience) between the two times, and on the axis `valid`
- * also those that were superseded, in one pass over the memories in scope. It stops when the work budget is used up.
+ * also the superseded ones, in one pass over the memories in scope. It stops when the work budget is used up.
  */
 function scanMemories(store: Store, request: DiffRequest, scope: CompiledFilter, found: FoundLists): void {
   const { from, to, axis, fadedBelow, filter } = request;
@@ -184,7 +184,7 @@ interface RevisionRow {
 }
 
 /**
- * Finds the memories that were changed between the two times, without those that were added between them, and the
+ * Finds the memories that were changed between the two times, without those that were added in between, and the
  * memories with another status at the second time than at the first. It stops when the work budget is used up.
  */
 function scanRevisions(store: Store, { from, to }: DiffRequest, scope: CompiledFilter, found: FoundLists): void {

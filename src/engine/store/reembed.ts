@@ -301,7 +301,8 @@ function lacksVectors(models: ModelNumbers): { readonly sql: string; readonly pa
 
 /**
  * Lists the memories with numbers above `after`, ascending, that lack vectors of a model of their sectors and have no
- * job to make them. A memory with a dead job is left out, since a person should look at its error first.
+ * job to make them. A memory with a dead job is left out, since a person should look at its error first, and so is one
+ * without title and text, which gets no vectors.
  * @param within number of memories to examine, at least 1
  * @param limit greatest number of memories listed
  */

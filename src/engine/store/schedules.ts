@@ -73,7 +73,8 @@ export function renewSchedule(store: Store, claim: ScheduleClaim): void {
 
 /**
  * Gives up a claim, unless another process has taken it over. Call inside a write.
- * @param ranAt time at which the completed run began, Unix ms; left out after an interrupted run, which stays due
+ * @param ranAt time at which the completed run began, Unix ms, which is stored as the last run, while noted failures
+ *   are deleted; left out after an interrupted run, which stays due
  */
 export function releaseSchedule(
   store: Store,

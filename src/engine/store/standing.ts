@@ -167,7 +167,7 @@ export interface ComparedQuery {
   readonly characters: number;
 }
 
-/** Returns a text that changes when a standing query is added or deleted. */
+/** Returns a text that changes when a standing query is added or deleted, but not when its text is replaced. */
 export function standingVersion(store: Store): string {
   const { last, count } = store
     .prepare('SELECT coalesce(max(query_no), 0) AS last, count(*) AS count FROM standing_queries')
