@@ -112,8 +112,8 @@ function takeBack(store: Store, record: ReembedRecord): void {
 }
 
 /**
- * Deletes the jobs of memories that wait to be embedded again, and moves the cursor of `record` back to before the
- * first of these memories. Call it inside a write.
+ * Deletes the jobs of memories that wait to be embedded again. While the new model is not live (phase `embed`), it also
+ * stores `record` with the cursor before the first of these memories. Call it inside a write.
  */
 export function takeBackMemories(store: Store, record: ReembedRecord): void {
   const first = withdrawMemories(store);

@@ -151,7 +151,8 @@ function refuseLinkToSource({ store }: WriteContext, { src, dst, type }: EdgeKey
  * Makes a newer memory supersede an older one of the same user. If it does already, nothing changes.
  * @returns the older memory as it is now
  * @throws EngineError `not_found`; `invalid` for the same memory or different users; `conflict` if another memory
- *   supersedes the older one already, or the older one supersedes the newer one
+ *   supersedes the older one already, the older one supersedes the newer one, or the link would join two chains of over
+ *   500 (`MAX_RELABELLED`) memories
  */
 export function supersedeMemory(
   context: WriteContext,
@@ -179,8 +180,8 @@ export function getReplaced(context: WriteContext, id: string, userId: string): 
 /**
  * Makes a memory supersede an older one of the same user; writes nothing if it does already.
  * @param field name of the field that names the older memory, for messages
- * @throws EngineError `conflict` for the same memory, if another memory supersedes the older one already, or if the
- *   older one supersedes the newer one
+ * @throws EngineError `conflict` for the same memory, if another memory supersedes the older one already, if the older
+ *   one supersedes the newer one, or if the link would join two chains of over 500 (`MAX_RELABELLED`) memories
  */
 export function takePlace(
   context: WriteContext,

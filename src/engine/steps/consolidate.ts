@@ -41,8 +41,8 @@ const MAX_RUN_MADE = 1_000;
 const DISSOLVED_AT_ONCE = 50;
 
 /**
- * Runs the schedule of consolidation: adds a run over all users to the ledger, if memories were added since the last
- * run and no such run is unfinished.
+ * Runs the schedule of consolidation: adds a run over all users to the ledger, unless such a run is unfinished. It adds
+ * none either if the last one was complete and no memories were added since it began.
  */
 export function enqueueScheduledConsolidation(
   { open, clock }: Pick<StepContext, 'open' | 'clock'>,

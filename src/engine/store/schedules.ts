@@ -109,7 +109,8 @@ export function listLastRuns(store: Store, names: readonly string[]): [name: str
 }
 
 /**
- * Makes a schedule due at once, even in a pause after failures. Call inside a write.
+ * Makes a schedule due at once, even in a pause after failures, by deleting its last run and its failures. A schedule
+ * that `waitsAPeriod` would wait for a whole period instead. Call inside a write.
  * @returns false, without writing anything, while a process runs it
  */
 export function requestRun(store: Store, name: string, times: Times): boolean {

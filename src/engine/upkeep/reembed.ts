@@ -99,7 +99,7 @@ type Next = { readonly inMs: number } | 'finished';
 
 /**
  * Does one slice of work on a change of the model, some 100 ms, and then ends the job that directs the change or hands
- * it back for its next slice.
+ * it back for its next slice. At the end of the change, its record is deleted and the event `reembed.finished` added.
  * @param claim the directing job, which this worker holds
  * @throws EngineError `invalid` if the new model refused too many memories, or lowers the scores of a guarded
  *   evaluation set; the caller then gives the job up
