@@ -1,7 +1,7 @@
 /**
- * Stores for each model a base: how similar unrelated texts are in its vector space, as `baseOfCosines` computes it. The
- * threshold of waypoints depends on it. A base is measured once and not updated, so that links stay comparable until
- * the model changes.
+ * Stores for each model a base: how similar unrelated texts are in its vector space, as `baseOfCosines` computes it.
+ * The threshold of waypoints depends on it. A base is measured once and not updated, so that links stay comparable
+ * until the model changes.
  */
 
 import { UNFINISHED } from './jobs.ts';
@@ -18,8 +18,8 @@ function readLinkBases(store: Store): LinkBases {
 }
 
 /**
- * Finds the base of a model (see `baseOfCosines`): how similar unrelated texts are in its space, 0..0.9; undefined until
- * it is measured.
+ * Finds the base of a model (see `baseOfCosines`): how similar unrelated texts are in its space, 0..0.9; undefined
+ * until it is measured.
  */
 export function findLinkBase(store: Store, modelNo: number): number | undefined {
   return readLinkBases(store)[modelNo];
