@@ -233,8 +233,9 @@ interface StoredAnew {
 }
 
 /**
- * Writes a new memory: its rows, its words, and its ledger job. It also rewrites the indexed words of the memories that
- * follow it in its session, since the context by which they are found now includes the new memory.
+ * Writes a new memory: its rows, its words, its ledger job, and the event `memory.stored`. It also rewrites the indexed
+ * words of the memories that follow it in its session, since the context by which they are found now includes the new
+ * memory; with `toReindex` it only adds them there, and the caller rewrites them.
  */
 export function storeMemory(
   context: WriteContext,

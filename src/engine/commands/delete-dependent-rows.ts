@@ -37,7 +37,7 @@ export type DeletedRows = Pick<DeleteReceipt, 'edges' | 'revisions' | 'jobs'>;
  * Of the memories whose waypoint (automatic link) leads to an erased memory, the erasure links only 100
  * (`MAX_LINKED_ANEW`) again; the others get another waypoint when they change.
  * @param memoryNos `memoryNo` of each memory
- * @returns undefined if nothing had to be removed
+ * @returns numbers of what was removed, candidates of recalls not counted; undefined if nothing had to be removed
  */
 export function deleteDependentRowsSlice(context: WriteContext, memoryNos: readonly number[]): DeletedRows | undefined {
   const { store } = context;

@@ -39,7 +39,7 @@ export function startReembed(
      * again.
      */
     readonly withoutRefused?: boolean;
-    /** Whether the model goes live even if a guarded evaluation set would fall. */
+    /** Whether the model goes live even if a guarded evaluation set gets worse results by it. */
     readonly force?: boolean;
   },
 ): void {

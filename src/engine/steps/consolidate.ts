@@ -60,7 +60,8 @@ export function enqueueScheduledConsolidation(
  * Continues a run of consolidating for about a second: finds threads, which are groups of memories that say nearly the
  * same or follow one topic, and makes of each thread one memory that points to its sources, each in a commit of its
  * own. The run's row records how far it has come, so that it continues there after a pause or a crash. Memories that
- * are sources of a consolidation already are not used again.
+ * are sources of a consolidation already are not used again, unless it was undone and the run has `again`. Outdated
+ * consolidated memories of the user that the run has reached are erased.
  * @returns whether a language model wrote one of the texts, which shows that it works; false also if it declined and
  *   sentences were taken instead
  * @throws EngineError `unavailable`, `rate_limited` and `conflict` of `LanguageModel.complete`

@@ -132,8 +132,8 @@ function recordOf({ audit_no: no, at, key_id: keyId, action, detail, hash }: Aud
 }
 
 /**
- * Actions whose audit records count erased memories in `detail.memories`. Callers ask for all of these erasures except
- * `EXPIRING`, which is the erasure of expired memories.
+ * Actions whose audit records have the number of erased memories in `detail.memories`. Callers request these erasures;
+ * only `EXPIRING`, the erasure of expired memories, is upkeep.
  */
 const ERASING = ['memory.delete', 'memory.delete_matching', 'item.delete', 'namespace.delete', 'memory.expire'];
 const EXPIRING = 'memory.expire';

@@ -110,8 +110,8 @@ export function moveRun(store: Store, jobNo: number, place: RunPlace, read: { re
 }
 
 /**
- * Stores how a run has ended: `complete` after the last memory, or `cut` early at a limit, so that the next run
- * continues there. Call inside a write.
+ * Stores how a run has ended: `complete` after the last memory, or `cut` early at a limit, so that the next run for the
+ * same user (or all users) continues at the position of this one. Call inside a write.
  */
 export function endRun(store: Store, jobNo: number, ended: 'complete' | 'cut'): void {
   store.prepare('UPDATE consolidation_runs SET ended = ? WHERE job = ?').run(ended, jobNo);

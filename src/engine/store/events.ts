@@ -172,7 +172,7 @@ export function takeUserNo(store: Store, userId: string): number {
     .get() as number;
 }
 
-/** Returns the kept numbers of those of these users whose last memory was erased, by name. */
+/** Returns by the user's name the numbers that `keepUserNo` has kept of these users; users without one are left out. */
 export function erasedNumbers(store: Store, userIds: ReadonlySet<string>): ReadonlyMap<string, number> {
   const numbers = new Map<string, number>();
   const isAny = store.prepare('SELECT 1 FROM erased_users LIMIT 1').get() !== undefined;

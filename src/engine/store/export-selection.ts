@@ -122,7 +122,7 @@ export interface LeftOut {
   readonly documents_not_read: number;
   /** Number of webhooks, whose secrets must not leave the file. */
   readonly webhooks: number;
-  /** Number of memories that a consolidation made of several others, which are exported instead. */
+  /** Number of memories that a consolidation made of others; those others, its sources, are exported. */
   readonly consolidations: number;
 }
 

@@ -139,7 +139,8 @@ async function runSlice(context: ControllerContext, claim: HeldJob, tries: Tries
 
 /**
  * Does a slice of the phase `embed`: adds jobs for memories that need a vector, until 1,024 are unfinished. Once a
- * whole pass over the memories finds none that needs one, and no guarded evaluation set falls, the new model goes live.
+ * whole pass over the memories finds none that needs one, and the results of no guarded evaluation set get worse, the
+ * new model goes live.
  * @param change.models the configured models, which are the target of the change
  * @throws EngineError `invalid` if the model refused more than 1 memory in 100, or lowers a guarded set
  */
