@@ -180,7 +180,8 @@ export function deleteExpired(context: WriteContext, { limit }: { readonly limit
 }
 
 /**
- * Hides a document and cancels its jobs; `eraseAbandoned` erases it later.
+ * Hides a document and cancels the job that reads it or waits for its chunks; `eraseAbandoned` erases the document
+ * later, and cancels the jobs of its chunks then.
  * @throws EngineError `not_found`
  */
 export function deleteDocument(context: WriteContext, { id }: { readonly id: string }): DeleteReceipt {

@@ -15,7 +15,10 @@ const SOURCE_DEPTH = 3;
  * A memory without such links has no Origin.
  */
 export interface Origin {
-  /** `memoryNo` of the last memory when the sources are followed; the memory's own number if it has no sources. */
+  /**
+   * `memoryNo` of the memory that is reached when sources are followed to the end, in at most 8 steps; the memory's own
+   * number if it has no sources.
+   */
   readonly root: number;
   /**
    * Whether other memories are derived from the memory. Rely on it only for a memory without sources, whose `root` is

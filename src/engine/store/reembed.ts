@@ -22,8 +22,8 @@ export interface ReembedRecord {
   /** Number of the last memory that was processed in the phases `embed` and `link`; of the last vector in `drop`. */
   readonly cursor: number;
   /**
-   * Number of jobs that were added in this pass over the memories. After a pass that adds none, every memory has its
-   * new vectors.
+   * Number of jobs that were added in this pass over the memories. After a pass that adds none, every memory with a
+   * text has its new vectors or a dead job that was to make them.
    */
   readonly owed: number;
   /** Number of the pass over the memories, from 1. */

@@ -193,8 +193,8 @@ export interface DueMemory {
 }
 
 /**
- * Tells whether there is a memory to be compared with the standing queries that no process has claimed and whose state
- * is not `queued`.
+ * Tells whether there is a memory to be compared with the standing queries that no process holds a claim on at `now`
+ * (Unix ms) and whose state is not `queued`.
  */
 export function hasDueMemories(store: Store, now: number): boolean {
   return store.prepare(`SELECT 1 ${DUE} LIMIT 1`).get(now) !== undefined;
