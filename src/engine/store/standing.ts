@@ -78,7 +78,7 @@ export function insertStandingQuery(
   return Number(lastInsertRowid);
 }
 
-/** Lists a page of standing queries, newest first; `total` counts all of them. */
+/** Lists a page of standing queries, newest first; `total` counts all pages. With `userId`, both are of this user. */
 export function listStandingQueries(store: Store, { limit, offset, userId }: StandingPage): Listed<StandingQuery> {
   const [where, of] = userId === undefined ? ['', []] : ['WHERE user_id = ?', [userId]];
   const rows = store

@@ -98,7 +98,7 @@ function refuseOneMore(store: Store, userId: string | undefined): void {
   throw new EngineError('conflict', `at most ${ofSameEvents} webhooks are told of ${events}: delete one first`);
 }
 
-/** Lists a page of webhooks, newest first; `total` counts all of them. */
+/** Lists a page of webhooks, newest first; `total` counts all pages. With `userId`, both are of this user only. */
 export function listWebhooks(store: Store, { limit, offset, userId }: StandingPage): Listed<Webhook> {
   const [where, of] = userId === undefined ? ['', []] : ['WHERE h.user_id = ?', [userId]];
   const rows = store
