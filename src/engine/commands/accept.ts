@@ -40,7 +40,10 @@ export interface AddInput {
  * are written together, so that whatever is answered 2xx is stored, searchable and sure to get its vector. Exact
  * duplicates and known Idempotency-Keys write no memory twice. An item whose `external_id` belongs to another text, or
  * that may not supersede the memory that it names, is rejected alone; with `allOrNothing` its error rejects all items.
- * @returns outcomes in the order of `items`; a known Idempotency-Key gets its stored reply, whatever has changed since
+ * A duplicate reinforces the stored memory, and makes it active again if it was archived. Once more than 1 MiB of text
+ * of later memories in their sessions has to be indexed anew, further items are not taken, and get a `conflict`.
+ * @returns outcomes in the order of `items`, and `taken`, the number of items that were taken, if that is not all; a
+ *   known Idempotency-Key gets its stored reply, whatever has changed since
  * @throws EngineError for all items: `unavailable` over `OM_MAX_BACKLOG`; `storage_full` over the quota; what
  *   `findStoredReply` throws; with `allOrNothing` the error of the first item that was refused
  */
@@ -230,8 +233,9 @@ interface StoredAnew {
 }
 
 /**
- * Writes a new memory: its rows, its words, and its ledger job. It also rewrites the indexed words of the memories that
- * follow it in its session, since the context by which they are found now includes the new memory.
+ * Writes a new memory: its rows, its words, its ledger job, and the event `memory.stored`. It also rewrites the indexed
+ * words of the memories that follow it in its session, since the context by which they are found now includes the new
+ * memory; with `toReindex` it only adds them there, and the caller rewrites them.
  */
 export function storeMemory(
   context: WriteContext,

@@ -5,7 +5,8 @@ import type { WriteContext } from './write-context.ts';
 
 /**
  * Writes the outcomes of a batch's items into a receipt, from which a client can read them later: a new receipt, or the
- * one with `id`. Receipts older than `OM_RECEIPT_DAYS` are deleted.
+ * one with `id`. It also deletes some rows of receipts that are older than `OM_RECEIPT_DAYS` or too many, see
+ * `purgeBatchReceipts`.
  * @returns the id of the receipt
  */
 export function noteBatch(

@@ -25,18 +25,19 @@ const MAX_BYTES = 2 * 1024 * 1024;
  */
 const MAX_SETTLED = 100;
 
-/** Numbers of rows that were removed. */
+/** Numbers of links and earlier versions that were removed, and of jobs from which their memory was removed. */
 export type DeletedRows = Pick<DeleteReceipt, 'edges' | 'revisions' | 'jobs'>;
 
 /**
- * Removes some of the rows that depend on memories which are about to be erased (earlier versions, jobs, recalls,
- * links), if they are more than one commit should remove: all writes of all tenants wait for a commit. The caller
- * repeats the call until it returns undefined, and then erases the memories.
+ * Removes some of the rows that depend on memories which are about to be erased (earlier versions, candidates of
+ * recalls, links), and the memories from some of their ended jobs, if they are more than one commit should change: all
+ * writes of all tenants wait for a commit. Memories that a removed link had superseded or contradicted get their own
+ * status back. The caller repeats the call until it returns undefined, and then erases the memories.
  *
  * Of the memories whose waypoint (automatic link) leads to an erased memory, the erasure links only 100
  * (`MAX_LINKED_ANEW`) again; the others get another waypoint when they change.
  * @param memoryNos `memoryNo` of each memory
- * @returns undefined if nothing had to be removed
+ * @returns numbers of what was removed, candidates of recalls not counted; undefined if nothing had to be removed
  */
 export function deleteDependentRowsSlice(context: WriteContext, memoryNos: readonly number[]): DeletedRows | undefined {
   const { store } = context;

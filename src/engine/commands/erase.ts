@@ -180,7 +180,8 @@ export function deleteExpired(context: WriteContext, { limit }: { readonly limit
 }
 
 /**
- * Hides a document and cancels its jobs; `eraseAbandoned` erases it later.
+ * Hides a document and cancels the job that reads it or waits for its chunks; `eraseAbandoned` erases the document
+ * later, and cancels the jobs of its chunks then.
  * @throws EngineError `not_found`
  */
 export function deleteDocument(context: WriteContext, { id }: { readonly id: string }): DeleteReceipt {
@@ -199,7 +200,8 @@ function abandonDocuments({ store, now }: WriteContext, documentNos: readonly nu
 
 /**
  * Erases one slice of data that can no longer be read: replaced or abandoned versions of documents, and deleted
- * documents.
+ * documents. The uploaded file of such a version is deleted before the commit. `isDone` is true only if there was
+ * nothing to erase.
  * @param limit greatest number of a document's memories to erase; they have at most 32 KiB of text together, or are a
  *   single memory. Reflections drawn from them are erased in addition
  */
@@ -290,7 +292,7 @@ function withinFollowers(store: Store, memoryNos: readonly number[]): readonly n
  * that they write nothing afterwards. Reflections and consolidations drawn from an erased memory repeat what it said,
  * and are erased too. Memories whose waypoint (automatic link) led to an erased memory are linked again. Memories that
  * an erased memory had superseded or contradicted get their own status back, unless the successor of the erased memory
- * now supersedes them.
+ * now supersedes them. It also sets `ERASE_PENDING`.
  * @param named `memoryNo` of each memory; unknown numbers are ignored
  */
 export function eraseMemories(context: WriteContext, named: readonly number[]): DeleteReceipt {

@@ -96,7 +96,7 @@ export function checkMove(reading: Reading, slice: MoveSlice): NextSlice {
 /**
  * Moves the items of one slice to `to`, and those of namespaces below to the corresponding path below `to`. If no
  * namespace has the new path, the whole namespace is renamed in one step, unless `withinTags` restricts the move. Of
- * two items with the same key, an expired one is erased.
+ * two items with the same key, an expired one is erased. A namespace that has no items left is deleted.
  * @throws EngineError `conflict` if an item of the target has one of the keys; `invalid` if one of the two paths equals
  *   or lies below the other, or if a new path would be too long
  */
@@ -187,7 +187,7 @@ function readStretch(
 
 /**
  * Lists the expired items to erase when items are moved into a namespace: of each two items with the same key, the
- * expired one.
+ * expired one; if both have expired, the one in the target.
  * @param own `memoryNo` of each item that is moved
  * @param target `namespaceNo` of the namespace that they are moved into
  * @throws EngineError `conflict` if neither of two such items has expired

@@ -41,7 +41,8 @@ import type { WriteContext } from './write-context.ts';
  * Merges a patch into a memory, keeps the replaced values as a revision, and raises the version. If the text changes,
  * vectors and entities are erased at once, the memory is encoded and linked again, and afterwards memories whose
  * waypoint (automatic link) leads to it are linked again. If the value of an item contains the whole text as a string,
- * that string changes too. A patch that changes nothing writes nothing.
+ * that string changes too. Memories that were concluded from its old text are archived, and consolidations made from it
+ * are erased if their text or who may read them could be affected. A patch that changes nothing writes nothing.
  * @returns undefined if only a part of the necessary changes was written, because one commit would be too large: the
  *   caller patches again
  * @throws EngineError `not_found`; `conflict` for another version than `ifVersion`, for a status that links determine,

@@ -39,7 +39,7 @@ export function startReembed(
      * again.
      */
     readonly withoutRefused?: boolean;
-    /** Whether the model goes live even if a guarded evaluation set would fall. */
+    /** Whether the model goes live even if a guarded evaluation set gets worse results by it. */
     readonly force?: boolean;
   },
 ): void {
@@ -112,8 +112,8 @@ function takeBack(store: Store, record: ReembedRecord): void {
 }
 
 /**
- * Deletes the jobs of memories that wait to be embedded again, and moves the cursor of `record` back to before the
- * first of these memories. Call it inside a write.
+ * Deletes the jobs of memories that wait to be embedded again. While the new model is not live (phase `embed`), it also
+ * stores `record` with the cursor before the first of these memories. Call it inside a write.
  */
 export function takeBackMemories(store: Store, record: ReembedRecord): void {
   const first = withdrawMemories(store);

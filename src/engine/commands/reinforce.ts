@@ -6,7 +6,7 @@ import type { WriteContext } from './write-context.ts';
 
 /**
  * Adds `boost` to the salience of a memory, within one hour at most `OM_REINFORCE_PER_HOUR`, and 0.1 to its strength,
- * each up to 1. If `boost` is 0 or the hour's limit is reached, neither rises.
+ * each up to 1. If `boost` is 0 or the hour's limit is reached, neither rises. In any case the memory is last seen now.
  * @returns the memory as it is now
  * @throws EngineError `not_found`
  */

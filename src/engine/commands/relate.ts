@@ -83,7 +83,8 @@ export function deriveFrom({ store, now }: WriteContext, src: number, sources: r
  * Removes a link, stated or automatic, and restores the status of a memory that the link had changed. The two memories
  * of a contradiction may be given in either order.
  * @throws EngineError `not_found` for a memory or the link; `conflict` for the link from a consolidated memory to a
- *   source, and for a supersession with over 500 (`MAX_RELABELLED`) memories of its chain both before and after it
+ *   source, and for a supersession with over 500 (`MAX_RELABELLED`) memories of its chain before it, and over 500 after
+ *   it
  */
 export function unlinkMemories(context: WriteContext, link: Pick<NewLink, 'src' | 'dst' | 'type'>): void {
   const key = getEdgeKey(context, link);
@@ -151,7 +152,8 @@ function refuseLinkToSource({ store }: WriteContext, { src, dst, type }: EdgeKey
  * Makes a newer memory supersede an older one of the same user. If it does already, nothing changes.
  * @returns the older memory as it is now
  * @throws EngineError `not_found`; `invalid` for the same memory or different users; `conflict` if another memory
- *   supersedes the older one already, or the older one supersedes the newer one
+ *   supersedes the older one already, the older one supersedes the newer one, or the link would join two chains of over
+ *   500 (`MAX_RELABELLED`) memories
  */
 export function supersedeMemory(
   context: WriteContext,
@@ -179,8 +181,8 @@ export function getReplaced(context: WriteContext, id: string, userId: string): 
 /**
  * Makes a memory supersede an older one of the same user; writes nothing if it does already.
  * @param field name of the field that names the older memory, for messages
- * @throws EngineError `conflict` for the same memory, if another memory supersedes the older one already, or if the
- *   older one supersedes the newer one
+ * @throws EngineError `conflict` for the same memory, if another memory supersedes the older one already, if the older
+ *   one supersedes the newer one, or if the link would join two chains of over 500 (`MAX_RELABELLED`) memories
  */
 export function takePlace(
   context: WriteContext,
@@ -204,8 +206,8 @@ export function takePlace(
  * the status that it had before these links.
  * @returns false if only some of the links were removed, because one commit would be too large: the caller commits and
  *   calls again
- * @throws EngineError `conflict` if over 500 (`MAX_RELABELLED`) memories of its chain are both before and after a
- *   removed link
+ * @throws EngineError `conflict` if over 500 (`MAX_RELABELLED`) memories of its chain are before a removed link, and
+ *   over 500 after it
  */
 export function restate(context: WriteContext, memoryNo: number): boolean {
   const { store } = context;

@@ -21,7 +21,10 @@ export interface UndoneLinks {
 export interface UndoneChanges {
   /** Number of memories that have their former values again. */
   readonly restored: number;
-  /** Number of memories that somebody else has changed since: they keep their values. */
+  /**
+   * Number of memories that keep their values: somebody else has changed them since, or they supersede over 200 others,
+   * which would end anew.
+   */
   readonly unrestored: number;
   /**
    * `memoryNo` of the last memory of the slice, after which the next slice begins. It is the given `after` if only a

@@ -39,6 +39,7 @@ export interface ChunkOptions {
  * of another section would only dilute it. Repeated text begins at a block, line, sentence or word, never before the
  * heading above it.
  * @returns the chunks in order, with exact tokens and offsets in UTF-16 units; none for an empty text
+ * @throws EngineError `internal` for a size or an overlap out of range
  */
 export function chunkText(text: string, options: ChunkOptions): Chunk[] {
   const { sizeTokens, overlapTokens, kind, pages } = options;

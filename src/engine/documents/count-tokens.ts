@@ -92,8 +92,8 @@ function partsOf(text: string): readonly string[] {
 }
 
 /**
- * Tells whether a text may have a run that is too long for the tokenizer: whether more than 256 (`LONGEST_RUN`)
- * characters in a row are all blank or all not blank.
+ * Tells whether a text may have a run that is too long for the tokenizer: whether more than 256 (`LONGEST_RUN`) UTF-16
+ * code units in a row are all blank or all not blank.
  */
 function hasLongRun(text: string): boolean {
   let start = 0;

@@ -34,7 +34,10 @@ export function sentenceStarts(text: string, from: number, to: number): number[]
     .filter((offset) => offset > from && offset <= to && !isSplitAt(text, offset));
 }
 
-/** Tells whether a word starts at an offset: the character there is not blank, and the one before it is. */
+/**
+ * Tells whether a word starts at an offset: the character there is not blank, and the one before it is. False at the
+ * start of the text.
+ */
 export function isWordStart(text: string, offset: number): boolean {
   return isBlank(text.charCodeAt(offset - 1)) && !isBlank(text.charCodeAt(offset));
 }

@@ -9,7 +9,7 @@ import { isElement, nodesBelow, type HtmlDocument, type HtmlElement, type HtmlNo
  * Readability is not used for a page whose nodes have depths of more than 200,000 together (`MAX_DEPTHS`).
  * @param document must have no hidden content (`dropUnseen`); navigation, footers and banners are removed from it
  * @returns `article`: an element of the document, or one outside of it; `omissions`: one entry with the number of
- *   characters left out, or an empty list
+ *   characters left out, white space not counted, or an empty list
  */
 export function findArticle(document: HtmlDocument): { readonly article: HtmlElement; readonly omissions: Omission[] } {
   const all = lettersIn(document.body);

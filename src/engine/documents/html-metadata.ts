@@ -136,7 +136,8 @@ export function languageOf(tag: string): string | null {
 /**
  * Parses a date or time, and returns it in Unix ms: in the format of ISO 8601 (`2024-5` and `2024/5/1`, too), of HTTP,
  * or any other that `Date.parse` reads. Returns null if it cannot be parsed, has no year of four digits or is longer
- * than 64 characters. A time without a zone is read as UTC if the format allows it.
+ * than 64 characters. A time without a zone is read as UTC if `Date.parse` accepts a `Z` after it, otherwise in the
+ * zone of the process.
  */
 export function parseTime(text: string): number | null {
   const trimmed = text.trim();

@@ -12,7 +12,8 @@ import { dropUnseen } from './html-visible.ts';
 
 /**
  * Converts HTML, a page or a part of one, to Markdown: headings, lists, tables and code keep their structure; links
- * become their text, images their alternative text. Scripts, styles, hidden text and form controls are left out.
+ * become their text, images their alternative text. Scripts, styles, form controls and, without a warning, hidden text
+ * are left out.
  * @returns well-formed Unicode without blanks at its start and end; '' if there is no text
  * @throws DocumentError `document_too_large` or `document_too_complex` beyond the limits of `parseHtml`
  */
@@ -150,14 +151,14 @@ const BLOCKS_OF_A_PAGE: ReadonlySet<string> = new Set([
 /** Greatest number of columns or rows that a cell may span; a larger number is taken for a mistake and read as 1. */
 const MAX_SPAN = 64;
 /**
- * Greatest number of empty cells that are added to a document. Without this limit, a thousand cells that span 64 by 64
- * would make four million.
+ * Number of empty cells added to a document after which no further row gets any; the last row may exceed it. Without
+ * this limit, a thousand cells that span 64 by 64 would make four million.
  */
 const MAX_FILLERS = 10_000;
 
 /**
  * Adds empty cells to the right of and below cells that span several columns or rows, so that columns stay aligned.
- * Layout tables are not changed, and neither are tables after the 10,000th added cell.
+ * Layout tables are not changed, and neither are rows after the 10,000th added cell.
  */
 function fillSpans(document: HtmlDocument, root: HtmlElement): void {
   let left = MAX_FILLERS;

@@ -71,8 +71,8 @@ function requireRoom(tenantPath: string, bytes: number): void {
 }
 
 /**
- * Creates an empty file in a tenant's folder of waiting files. Only the user of this process may read it. Returns its
- * new name in the folder and its path.
+ * Creates an empty file in a tenant's folder of waiting files, and the folder if needed. Only the user of this process
+ * may read the file. Returns its new name in the folder and its path.
  */
 export function createUploadFile(tenantPath: string): { name: string; path: string } {
   const name = `${uuidv7()}.upload`;
@@ -191,7 +191,8 @@ export function createUploadEncoder(tenantPath: string, name: string): Encoder {
 
 /**
  * Encrypts a tenant's waiting files with another key, or stores them unencrypted if `to` is null. Files that already
- * are in that form are not changed, so an interrupted call can be repeated. Damaged files are skipped.
+ * are in that form are not changed, so an interrupted call can be repeated; its unfinished copies (`.sealing`) are
+ * removed. Damaged files are skipped.
  * @param from key with which the files are encrypted; null if they are unencrypted
  * @param to key with which the files will be encrypted; null for unencrypted files
  * @returns the number of files changed

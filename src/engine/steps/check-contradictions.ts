@@ -43,9 +43,9 @@ export function enqueueContradictionCheck(
 
 /**
  * Asks a language model how a memory relates to the nearest others of its user, and links it to those that it
- * contradicts, updates or supports. No winner of a contradiction is set, and nothing is superseded: a model may be
- * wrong, or be misled by a text. A contradiction without a winner only lowers the score of the weaker memory, until its
- * link is removed.
+ * contradicts, updates or supports; an update is stored as a contradiction. No winner of a contradiction is set, and
+ * nothing is superseded: a model may be wrong, or be misled by a text. A contradiction without a winner only lowers the
+ * score of the weaker memory, until its link is removed.
  *
  * Of two memories that are both to be checked, only the later job compares the pair, in whatever order the jobs run, so
  * that no pair gets two answers.

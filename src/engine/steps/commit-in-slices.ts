@@ -2,8 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Store } from '../store/open-store.ts';
 
 /**
- * Timing of slices (short write transactions): how long a slice holds the write lock, and how long the lock is free
- * afterwards (ms).
+ * Timing of slices (short write transactions), in ms: `sliceMs` is the time after which a slice begins no further item
+ * and commits, `pauseMs` the least time for which the write lock is free afterwards.
  */
 interface Pace {
   readonly sliceMs: number;
@@ -52,8 +52,8 @@ const QUIET_MS = 100;
 
 interface SliceOptions<T> {
   /**
-   * Shortest length of a slice (ms). It should be longer than one item takes, or the pauses between slices would take
-   * longer than the work.
+   * Least time (ms) for which a slice goes on to begin items, while there are any. It should be longer than one item
+   * takes, or the pauses between slices would take longer than the work. 1 by default.
    */
   readonly sliceMs?: number;
   /**

@@ -41,8 +41,8 @@ const MAX_RUN_MADE = 1_000;
 const DISSOLVED_AT_ONCE = 50;
 
 /**
- * Runs the schedule of consolidation: adds a run over all users to the ledger, if memories were added since the last
- * run and no such run is unfinished.
+ * Runs the schedule of consolidation: adds a run over all users to the ledger, unless such a run is unfinished. It adds
+ * none either if the last one was complete and no memories were added since it began.
  */
 export function enqueueScheduledConsolidation(
   { open, clock }: Pick<StepContext, 'open' | 'clock'>,
@@ -60,7 +60,8 @@ export function enqueueScheduledConsolidation(
  * Continues a run of consolidating for about a second: finds threads, which are groups of memories that say nearly the
  * same or follow one topic, and makes of each thread one memory that points to its sources, each in a commit of its
  * own. The run's row records how far it has come, so that it continues there after a pause or a crash. Memories that
- * are sources of a consolidation already are not used again.
+ * are sources of a consolidation already are not used again, unless it was undone and the run has `again`. Outdated
+ * consolidated memories of the user that the run has reached are erased.
  * @returns whether a language model wrote one of the texts, which shows that it works; false also if it declined and
  *   sentences were taken instead
  * @throws EngineError `unavailable`, `rate_limited` and `conflict` of `LanguageModel.complete`

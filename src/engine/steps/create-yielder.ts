@@ -1,9 +1,9 @@
 import { setImmediate as yieldTurn } from 'node:timers/promises';
 
 /**
- * Longest time for which a computation that gives memories vectors, entities or links holds a worker's thread (ms). The
- * same thread renews leases and stores the words of documents, in slices of this length. If it did not yield, a batch
- * of 256 chunks would hold the thread for seconds.
+ * Time after which a computation that gives memories vectors, entities or links yields a worker's thread at its next
+ * step (ms). The step itself may hold the thread longer. The same thread renews leases and stores the words of
+ * documents, in slices of about this length. Without yielding, a batch of 256 chunks would hold it for seconds.
  */
 const MAX_HELD_MS = 4;
 

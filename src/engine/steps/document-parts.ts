@@ -25,7 +25,8 @@ const MAX_TITLE_CHARACTERS = 1_024;
 
 /**
  * Makes the memories of a document, the root first. The root represents the whole document: its content is the title,
- * the gist (first informative sentence) of the first chunk, and the headings, cut after 4,000 UTF-16 code units.
+ * the gist (first informative sentence) of the first chunk, and the headings, cut after 4,000 UTF-16 code units; '…' if
+ * there are none of them.
  * @param parsed has at least one chunk
  */
 export function partsOf(title: string, parsed: ParseResult): DocumentPart[] {

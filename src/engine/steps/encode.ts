@@ -357,8 +357,8 @@ function surplusModels({ liveModels, configuredModels }: Models, sectors: readon
 }
 
 /**
- * Replaces a memory's vectors in one space, those of the windows and their mean, in the file and in the index. It
- * writes nothing if the space's model is no longer live or configured. Call it inside a write transaction.
+ * Replaces a memory's vectors in one space (windows and mean) in the file and in the index, and notes cache hits as
+ * usage. It writes nothing if the space's model is no longer live or configured. Call it inside a write transaction.
  */
 export function writeVectors(
   { open, clock, config }: Pick<StepContext, 'open' | 'clock' | 'config'>,

@@ -54,7 +54,8 @@ export interface FoundThreads {
  * 8 memories that say nearly the same or follow one topic, have equal tags and metadata, and were written by one key.
  * The nearest pairs are joined first: two memories with a waypoint (automatic link) between them, or two whose
  * waypoints lead to the same third memory. The same memories give the same threads. Call it inside a read transaction.
- * @param cosineBase cosine of unrelated texts in the space in which waypoints are measured
+ * @param cosineBase base (see `baseOfCosines`) of the space in which waypoints are measured; the nearness of two
+ *   memories is counted from it
  */
 export function findThreads(
   store: Store,

@@ -61,7 +61,8 @@ export async function ingestDocument(
 }
 
 /**
- * Returns the document and the generation that a claim is about, and sets the document's state to `processing`.
+ * Returns the document and the generation that a claim is about. Unless queries find the generation already, it sets
+ * the document's state to `processing`, and stores for how long the document was queued.
  * @returns undefined if the job was cancelled, or another worker holds it
  */
 function begin({ open, clock }: StepContext, claim: DocumentClaim): DocumentReading | undefined {

@@ -27,7 +27,7 @@ import { findProposed, type Proposed, putProposed } from './propose-conflicts.ts
 import { settleLinkBases, waypointThreshold } from './settle-link-bases.ts';
 import { liveSources, type StepContext } from './step-context.ts';
 
-/** Number of nearest candidates that an index finds; the exact cosine decides among them. */
+/** Greatest number of candidates of a memory, the nearest by an index; the exact cosine decides among them. */
 const LINK_CANDIDATES = 12;
 /**
  * Greatest number of vectors that one search of an index returns (k). A batch has at most 256 memories, and no index

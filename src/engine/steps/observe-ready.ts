@@ -3,8 +3,8 @@ import type { Clock } from '../ports.ts';
 import type { Claim } from '../store/jobs.ts';
 
 /**
- * Observes in the metrics how long memories took from their add or last change to the stage that their jobs have
- * reached.
+ * Observes in the metrics how long memories took from the add of their jobs (at the add of the memory, or at a change
+ * while it had no unfinished job) to the stage that the jobs have reached.
  */
 export function observeReady(
   { metrics, clock }: { readonly metrics: Metrics; readonly clock: Clock },

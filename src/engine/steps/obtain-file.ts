@@ -9,7 +9,8 @@ import type { StepContext } from './step-context.ts';
 export type SourceFile = Pick<FetchedFile, 'bytes' | 'declared' | 'charset' | 'extension'>;
 
 /**
- * Reads a document's upload, or fetches its web page.
+ * Reads a document's upload, or fetches its web page. For a fetched page it also stores size, hash, HTTP validators and
+ * duration with the generation.
  * @returns `unchanged` if the page is the one from which the text that queries find was made, and the caller states the
  *   same fields; never for an upload, or for a document that is to be read in any case
  * @throws DocumentError `fetch_refused` if `OM_URL_INGEST` is off, and what `PageFetcher.fetch` throws

@@ -22,10 +22,10 @@ const MIN_PAIRS = 20;
 const DELETED_AT_ONCE = 200;
 
 /**
- * Measures the cosine of unrelated texts in the space of each live model whose embedder is anisotropic (gives unrelated
- * texts cosines far above 0), once for each model: from the 50 oldest memories that have vectors of it, as soon as no
- * older one waits for its vector. Automatic waypoints that were made before and are too weak by this measure are
- * deleted first.
+ * Measures and stores the base (`baseOfCosines`: how similar unrelated texts are) of each live model whose embedder is
+ * anisotropic (gives unrelated texts cosines far above 0), once for each model: from the 50 oldest memories that have
+ * vectors of it, as soon as no older one waits for its vector. Automatic waypoints that were made before and are too
+ * weak by this measure are deleted first.
  *
  * A file with the same memories therefore ends with the same waypoints, whether the memories were stored before the
  * model was configured or after, in whatever order they were embedded, and whenever scores were calibrated.
@@ -56,7 +56,7 @@ export function settleLinkBases(context: StepContext): void {
 /**
  * Returns the lowest cosine, included, at which a waypoint (automatic link) is made in the space of a model; Infinity
  * for a model whose embedder cannot be reached. In an anisotropic space the embedder's threshold is a fraction of the
- * way from the cosine of unrelated texts (measured by `settleLinkBases`; 0 until then) to 1.
+ * way from the base of the space (measured by `settleLinkBases`; 0 until then) to 1.
  * @param sources embedders of the live models, by `modelNo`
  */
 export function waypointThreshold(
@@ -74,8 +74,8 @@ function thresholdFrom(base: number, { embedder }: EmbeddingSource): number {
 }
 
 /**
- * Measures the cosine of unrelated texts in a space; undefined while fewer than 50 memories have vectors of it, or
- * while an older memory waits for its vector.
+ * Measures the base of a space (`baseOfCosines`); undefined while fewer than 50 of the 2,000 oldest memories have
+ * vectors of it, or while an older memory waits for its vector.
  */
 function measure(store: Store, space: VectorSpace): number | undefined {
   const oldest = listOldestEmbedded(store, space.modelNo, { limit: COMPARED, within: WITHIN });

@@ -38,8 +38,9 @@ export function appendAudit(store: AuditFile, { at, keyId, action, detail }: New
 
 /**
  * Checks the chain of hashes from the oldest kept record to the newest, and that no record was cut off at the end.
- * @returns `records`: number of records that match; `head`: hash of the last of them; `brokenAt`: number of the first
- *   record that is missing or does not match its hash, null if all match
+ * @returns `records`: number of records that match, up to the first that does not; `head`: hash of the last of them in
+ *   hexadecimal, or without one that of the last removed record or NO_HASH; `brokenAt`: number of the first record that
+ *   is missing or does not match its hash, null if all match
  */
 export function verifyAudit(store: AuditFile): AuditVerdict {
   let { no, hash } = anchorOf(store);
@@ -131,8 +132,8 @@ function recordOf({ audit_no: no, at, key_id: keyId, action, detail, hash }: Aud
 }
 
 /**
- * Actions whose audit records count erased memories in `detail.memories`. Callers ask for all of these erasures except
- * `EXPIRING`, which is the erasure of expired memories.
+ * Actions whose audit records have the number of erased memories in `detail.memories`. Callers request these erasures;
+ * only `EXPIRING`, the erasure of expired memories, is upkeep.
  */
 const ERASING = ['memory.delete', 'memory.delete_matching', 'item.delete', 'namespace.delete', 'memory.expire'];
 const EXPIRING = 'memory.expire';

@@ -126,8 +126,8 @@ function smallerPart(
 
 /**
  * Repairs a chain whose live end was erased. A single memory in `freed` becomes the new live end; several become the
- * live ends of separate chains; if `freed` is empty, the chain is deleted. Call inside the write that erased the live
- * end.
+ * live ends of separate chains; one that superseded no other is then in no chain. If `freed` is empty, the chain is
+ * deleted. Call inside the write that erased the live end.
  * @param freed memories that the erased one superseded directly and that are not erased
  */
 export function shortenChain(store: Store, chainNo: number, freed: readonly number[]): void {

@@ -7,7 +7,10 @@ import type { Store } from './open-store.ts';
  * again.
  */
 export interface ChangeLog {
-  /** Records changes. Call inside a write. @param changed numbers of the rows that changed; null stands for all rows */
+  /**
+   * Records changes, and deletes all but the newest 10,000. Call inside a write.
+   * @param changed numbers of the rows that changed; null stands for all rows; an empty list changes nothing
+   */
   note(store: Store, changed: readonly (number | null)[]): void;
   /**
    * Returns the number of the last change, to pass to `readAfter` as its first `after`.
@@ -23,7 +26,7 @@ export interface ChangeLog {
   readAfter(store: Store, after: number): { readonly changed: readonly number[] | 'all'; readonly last: number };
 }
 
-/** Number of changes that are kept, 10 bytes each. A process that checks regularly misses fewer. */
+/** Number of changes that are kept, 10 bytes each. Between two checks of a process, fewer changes are expected. */
 const CHANGES_KEPT = 10_000;
 
 /**

@@ -9,6 +9,7 @@ import { isBusy, sqliteCode, storageError } from './storage-errors.ts';
 
 /** Contents of a database that passed the check. */
 export interface DatabaseSummary {
+  /** Number of memories in the file, including hidden, expired and superseded ones. */
   readonly memories: number;
   /** Size of the database file without its write-ahead log, in bytes. */
   readonly bytes: number;
@@ -50,8 +51,9 @@ export function checkDatabase(file: string, key = keyOfFile(file)): DatabaseSumm
 /**
  * Makes sure that no process has a database file open, and moves its write-ahead log into it, so that the file may be
  * replaced or removed. An instance lock does not prove that, since a program that embeds the engine takes none. The
- * proof is that the file can leave WAL mode, which takes an exclusive lock. A file that does not exist, is no database
- * (or none of the expected encryption) or is damaged passes unchecked.
+ * proof is that the file can leave WAL mode, which takes an exclusive lock; the file is not put back into WAL mode. A
+ * file that does not exist, is no database, is damaged, or is not encrypted as `key` says passes unchecked.
+ * @param key key of the file, null for an unencrypted file; by default what `keyOfFile` finds
  * @throws EngineError `conflict` if another process has the file open
  */
 export function requireUnused(file: string, key = keyOfFile(file)): void {

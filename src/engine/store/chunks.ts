@@ -52,8 +52,8 @@ export function insertChunk(store: Store, generationNo: number, memoryNo: number
 
 /**
  * Lists the memories of a generation (one parsed version of a document) with the highest numbers, at most `limit`,
- * descending. In this order no memory is deleted before a later one. A chunk that a later generation kept belongs to
- * that generation.
+ * descending, so that a caller who erases them in this order erases the last added first. A chunk that a later
+ * generation kept belongs to that generation.
  */
 export function listMemoriesOfGeneration(store: Store, generationNo: number, limit: number): number[] {
   const rows = store

@@ -110,8 +110,8 @@ export function moveRun(store: Store, jobNo: number, place: RunPlace, read: { re
 }
 
 /**
- * Stores how a run has ended: `complete` after the last memory, or `cut` early at a limit, so that the next run
- * continues there. Call inside a write.
+ * Stores how a run has ended: `complete` after the last memory, or `cut` early at a limit, so that the next run for the
+ * same user (or all users) continues at the position of this one. Call inside a write.
  */
 export function endRun(store: Store, jobNo: number, ended: 'complete' | 'cut'): void {
   store.prepare('UPDATE consolidation_runs SET ended = ? WHERE job = ?').run(ended, jobNo);
@@ -146,8 +146,8 @@ export interface NewConsolidation {
 }
 
 /**
- * Stores a consolidation, and adds it to the count of the job's run. Undone consolidations that have a source in common
- * with it are deleted. Call inside a write.
+ * Stores a consolidation, and adds it to the count of the job's run. Consolidations without a memory (undone ones, and
+ * those whose text was refused) that have a source in common with it are deleted. Call inside a write.
  */
 export function insertConsolidation(store: Store, made: NewConsolidation, jobNo: number, now: number): void {
   store
@@ -165,8 +165,8 @@ export function insertConsolidation(store: Store, made: NewConsolidation, jobNo:
 }
 
 /**
- * Tells whether the file has a consolidation that was not undone. If it has none, further lookups of consolidations are
- * unnecessary.
+ * Tells whether the file has a consolidation with a memory: one that was not undone and whose text was not refused. If
+ * it has none, further lookups of consolidations are unnecessary.
  */
 export function hasConsolidations(store: Store): boolean {
   return store.prepare('SELECT 1 FROM consolidations WHERE memory > 0 LIMIT 1').get() !== undefined;

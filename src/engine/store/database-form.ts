@@ -5,8 +5,8 @@ import path from 'node:path';
 import { EngineError } from '../errors.ts';
 
 /**
- * What a file is: `clear`, an unencrypted database; `sealed`, an encrypted one; `empty`, an empty or missing file;
- * `other`, no database.
+ * What a file is: `clear`, an unencrypted database; `sealed`, an encrypted one; `empty`, an empty or missing file, or
+ * no regular file (such as a folder); `other`, no database.
  */
 export type DatabaseForm = 'clear' | 'sealed' | 'empty' | 'other';
 
@@ -39,7 +39,7 @@ export function databaseForm(file: string): DatabaseForm {
 /**
  * Makes the EngineError `unprocessable` for a file that SQLite cannot read as a database. Its message says why: the
  * file is unencrypted although a key is set, it is encrypted and no key or another key is set, or it is no database at
- * all.
+ * all. To find that out, it reads the file, with the side effect that `databaseForm` describes.
  * @param cause error of SQLite
  */
 export function notADatabase(file: string, isKeySet: boolean, cause: unknown): EngineError {

@@ -15,7 +15,10 @@ const SOURCE_DEPTH = 3;
  * A memory without such links has no Origin.
  */
 export interface Origin {
-  /** `memoryNo` of the last memory when the sources are followed; the memory's own number if it has no sources. */
+  /**
+   * `memoryNo` of the memory that is reached when sources are followed to the end, in at most 8 steps; the memory's own
+   * number if it has no sources.
+   */
   readonly root: number;
   /**
    * Whether other memories are derived from the memory. Rely on it only for a memory without sources, whose `root` is
@@ -41,7 +44,8 @@ export function documentsOf(store: Store, memoryNos: readonly number[]): Map<num
  * Finds the root of each memory by following its sources (`derived_from` links) in at most 8 steps. Of several sources,
  * the one with the lowest number is followed.
  * @param visible filter that a source must pass to be followed; null follows all
- * @returns origins by memory number; a memory without `derived_from` links is left out
+ * @returns origins by memory number; a memory is left out if none of its sources is followed and no other memory is
+ *   derived from it
  */
 export function originsOf(
   store: Store,

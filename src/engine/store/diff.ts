@@ -43,7 +43,8 @@ interface Found {
 }
 
 /**
- * The lists of a difference with memories by number, each sorted by time, earliest first; `faded` by falling salience.
+ * The lists of a difference with memories by number, each sorted by time, earliest first; `faded` by falling salience
+ * at the start of the window.
  */
 type FoundLists = Readonly<Record<Exclude<keyof DiffLists, 'contradicted' | 'faded' | 'changed'>, Found[]>> & {
   readonly changed: (Found & { readonly fields: readonly string[] })[];
@@ -51,7 +52,9 @@ type FoundLists = Readonly<Record<Exclude<keyof DiffLists, 'contradicted' | 'fad
 };
 
 /**
- * Compares what the memories of a tenant said at two times. Call inside a read, so that everything is on one snapshot.
+ * Compares what the memories of a tenant said at two times. Each list holds at most `limit` entries, and fewer if their
+ * texts are long, while `counts` counts all entries. If the work budget is used up, `degraded` is true and entries may
+ * be missing. Call inside a read, so that everything is on one snapshot.
  */
 export function readDiff(store: Store, request: DiffRequest): MemoryDiff {
   const { from, to, axis, limit } = request;
@@ -132,8 +135,8 @@ interface ScannedRow {
 }
 
 /**
- * Finds the memories that were added, ended or faded (lost salience) between the two times, in one pass over the
- * memories in scope. It stops when the work budget is used up.
+ * Finds the memories that were added, ended or faded (lost salience) between the two times, and on the axis `valid`
+ * also the superseded ones, in one pass over the memories in scope. It stops when the work budget is used up.
  */
 function scanMemories(store: Store, request: DiffRequest, scope: CompiledFilter, found: FoundLists): void {
   const { from, to, axis, fadedBelow, filter } = request;
@@ -181,8 +184,8 @@ interface RevisionRow {
 }
 
 /**
- * Finds the memories that were changed between the two times, and those with another status at the second time than at
- * the first. It stops when the work budget is used up.
+ * Finds the memories that were changed between the two times, without those that were added in between, and the
+ * memories with another status at the second time than at the first. It stops when the work budget is used up.
  */
 function scanRevisions(store: Store, { from, to }: DiffRequest, scope: CompiledFilter, found: FoundLists): void {
   const statement = store.prepare(

@@ -70,7 +70,8 @@ export const IS_SHOWN = `(d.generation_no IS NULL
 
 /**
  * Adds a new generation of a document, the version that is to be read next. Queries do not find it yet. The document
- * becomes `queued`, and its error is removed. Call inside a write.
+ * becomes `queued`, and its error is removed. If queries find no earlier generation, the document also takes session,
+ * source and URL of the new one. Call inside a write.
  * @returns the number of the generation
  */
 export function insertGeneration(
@@ -168,7 +169,7 @@ export function putFetched(
 
 /**
  * Stores the title of a document generation, and what the parser found in its file: its properties, sizes, warnings,
- * missing parts (omissions) and the hash of the text.
+ * missing parts (omissions) and the hash of the text. All its pages count as read then.
  */
 export function putParsed(store: Store, generationNo: number, title: string, parsed: ParseResult): void {
   store
@@ -228,7 +229,8 @@ export interface ShowOptions {
 
 /**
  * Makes a generation visible to queries, in place of the one that they found before. Chunks that both generations hold
- * move to the new one. The document becomes `processing`. Call inside a write.
+ * move to the new one. The document becomes `processing`, loses its error, has no next generation any more, and takes
+ * session, source and URL of the generation. Call inside a write.
  * @returns `replaced`: number of the generation that queries found before; null if there was none
  */
 export function showGeneration(

@@ -31,7 +31,7 @@ export function hasUnfinishedChunks(store: Store, documentNo: number): boolean {
 
 /**
  * Marks the job of a document at the step `settle` as done if no job of its chunks is unfinished, even if some of those
- * jobs failed. Call inside a write.
+ * jobs are dead or cancelled. Call inside a write.
  * @returns whether a job was marked; false if a chunk's job is unfinished or no job waits
  */
 export function settleDocumentJob(store: Store, documentNo: number, now: number): boolean {
@@ -80,7 +80,8 @@ export function documentOfJob(store: Store, id: string): number | null {
 }
 
 /**
- * Cancels the unfinished job that reads a document or waits for its chunks. The jobs of the chunks are not cancelled.
+ * Cancels the unfinished job that reads a document or waits for its chunks; a worker that has claimed it can no longer
+ * commit anything for it. The jobs of the chunks are not cancelled.
  * @returns the number of cancelled jobs
  */
 export function cancelDocumentJobs(store: Store, documentNo: number, now: number): number {

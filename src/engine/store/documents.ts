@@ -167,8 +167,9 @@ export function failDocument(
 }
 
 /**
- * Stores that every chunk of a document's live generation is embedded and linked: a `processing` document becomes
- * `ready`.
+ * Stores that no job of a chunk of a document's live generation is unfinished: a `processing` document becomes `ready`.
+ * If it is the first time, the generation gets `now` as the time at which it settled, and the time since it was shown
+ * (ms) as the duration of its stage `encode`.
  */
 export function noteSettled(store: Store, documentNo: number, now: number): void {
   store
@@ -186,7 +187,7 @@ export function noteSettled(store: Store, documentNo: number, now: number): void
  * Lists at most `limit` numbers of documents that meet all conditions of a filter: one of its users, one of its
  * sessions, one of its writers, all of its tags. An undefined condition is ignored. Session, writer and tags are those
  * of the shown generation or of the next one, even if that has failed. A document that was cancelled before it was read
- * has no tags. Documents that are being erased are left out.
+ * has no tags. Documents that are being erased are left out. A filter by files matches no document.
  * @param options.among numbers of the only documents to examine; all documents if left out
  */
 export function listMatchingDocuments(
@@ -222,7 +223,10 @@ export function listMatchingDocuments(
     .all(...values, limit) as number[];
 }
 
-/** Lists the numbers of the documents that have expired by `now` (Unix ms, included) and are not being erased yet. */
+/**
+ * Lists the numbers of at most `limit` documents that have expired by `now` (Unix ms, included) and are not being
+ * erased yet.
+ */
 export function listExpiredDocuments(store: Store, now: number, limit: number): number[] {
   const rows = store
     .prepare(

@@ -194,8 +194,8 @@ export function setLastSeen(store: Store, memoryNo: number, lastSeenAt: number):
 
 /**
  * Reinforces a memory that a query returned: its salience as of `now` rises by 0.1 (RECALL_SALIENCE_BOOST), to at most
- * 1, and the access is counted. All reinforcements of a memory together raise its salience by at most `perHour` in one
- * hour.
+ * 1, the access is counted, and the memory is last seen at `now`. All reinforcements of a memory together raise its
+ * salience by at most `perHour` in one hour.
  */
 export function recallMemory(
   store: Store,

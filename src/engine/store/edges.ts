@@ -348,8 +348,9 @@ const strongestLinks = (direction: 'out' | 'in') => {
 };
 
 /**
- * Lists the links of a memory in both directions, by falling weight, then by the age of the other memory, then by type;
- * at most 1,000. Links to parts of documents that queries do not find are left out.
+ * Lists the links of a memory in both directions, by falling weight, then by the number of the other memory (the one
+ * added first comes first), then by type; at most 1,000. Links to parts of documents that queries do not find are left
+ * out.
  */
 export function listLinks(store: Store, memoryNo: number): Link[] {
   const rows = store

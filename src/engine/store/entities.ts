@@ -270,7 +270,8 @@ export interface EntityListing {
  * `match` 'whole', only the name that equals the prefix is listed. Names with the most mentions come first; ties are
  * sorted by name. A name of several users is listed once. The order and the pages depend on the mentions by all
  * memories, whether they pass or not. The returned counts leave out memories that do not pass, as far as they are
- * examined: at most 2,000 mentions of each name and about 20,000 on a page.
+ * examined: at most 2,000 mentions of each name and about 20,000 on a page. Only the first 50,000 entities in
+ * alphabetical order that begin with the prefix are considered.
  */
 export function listEntities(
   store: Store,
@@ -328,8 +329,8 @@ const MAX_SHOWN = 100;
 const STATED_READ = 5_000;
 
 /**
- * Describes a name by the memories that pass the filter: its latest 100 mentions and its 100 most often stated
- * relations; undefined if no such memory mentions it.
+ * Describes a name by the memories that pass the filter: its latest 100 mentions, and its 100 most often stated
+ * relations among 5,000 statements in each direction; undefined if no such memory mentions it.
  * @param name name in folded form
  * @param userId user whose memories count; undefined for those of all users
  */

@@ -15,8 +15,8 @@ type Condition = readonly [sql: string, values: readonly string[]];
 
 /**
  * Deletes at most `limit` answers and at most `limit` deliveries that belong to the webhooks or standing queries which
- * are about to be deleted. For users it also removes their names from `limit` deliveries. There may be very many rows,
- * so several writes delete them. Call inside a write.
+ * are about to be deleted. For users it also removes their names from at most `limit` deliveries. There may be very
+ * many rows, so several writes delete them. Call inside a write.
  * @returns the number of rows that were deleted or changed; 0 if none is left
  */
 export function deleteStandingRows(store: Store, part: StandingPart, limit: number): number {

@@ -57,8 +57,8 @@ export function hasEvents(store: Store): boolean {
 }
 
 /**
- * Switches the change feed on or off, and deletes all its events. Cursors from before become invalid, since changes in
- * between have no events. Call inside a write.
+ * Switches the change feed on or off, and deletes all its events and the numbers that `keepUserNo` kept. Cursors from
+ * before become invalid, since changes in between have no events. Call inside a write.
  */
 export function switchEvents(store: Store, isOn: boolean): void {
   found.delete(store);
@@ -68,8 +68,9 @@ export function switchEvents(store: Store, isOn: boolean): void {
 }
 
 /**
- * Makes all cursors invalid and deletes all events, after a backup was restored: the events since the backup are lost,
- * and their numbers will be given to other events.
+ * Makes all cursors invalid and deletes all events, as `switchEvents` does, after a backup was restored: the events
+ * since the backup are lost, and their numbers will be given to other events. The feed stays on or off. Call inside a
+ * write.
  */
 export function renewFeed(store: Store): void {
   switchEvents(store, hasEvents(store));
@@ -106,7 +107,8 @@ export function appendEvent(store: Store, kind: EventKind): void {
 /**
  * Deletes at most `limit` of the oldest events: those up to the last one that is older than `before` (Unix ms) or is
  * not among the newest `rows` events. The newest event stays, so that no number is given twice. Events also stay until
- * their deliveries to webhooks were made. Call inside a write.
+ * their deliveries to webhooks were made. Numbers that `keepUserNo` kept are deleted, too, once the oldest event is
+ * later than the erasure of their user. Call inside a write.
  * @returns the number of deleted events
  */
 export function purgeEvents(
@@ -170,7 +172,7 @@ export function takeUserNo(store: Store, userId: string): number {
     .get() as number;
 }
 
-/** Returns the kept numbers of those of these users whose last memory was erased, by name. */
+/** Returns by the user's name the numbers that `keepUserNo` has kept of these users; users without one are left out. */
 export function erasedNumbers(store: Store, userIds: ReadonlySet<string>): ReadonlyMap<string, number> {
   const numbers = new Map<string, number>();
   const isAny = store.prepare('SELECT 1 FROM erased_users LIMIT 1').get() !== undefined;
@@ -203,8 +205,11 @@ export function newestCursor(store: Store): string {
 }
 
 /**
- * Reads the events after a cursor that pass a filter. One call examines at most 5,000 events. Events of a memory that
- * was erased since are left out, except for the event of its erasure.
+ * Reads at most `limit` events that pass a filter: those after a cursor, or without one from the oldest kept event on.
+ * One call examines at most 5,000 events. Events of a memory that was erased since are left out, except for the event
+ * of its erasure.
+ * @returns the events; `cursor`: the position after the last examined event, even if no event passed; `hasMore`:
+ *   whether later events exist, which need not pass
  * @throws EngineError `invalid` for a text that is no cursor; `conflict` if events after it are no longer kept, and
  *   while the change feed is off
  */

@@ -67,7 +67,10 @@ export interface NumberSlice {
   readonly next: number | null;
 }
 
-/** Greatest number of memories that are examined for one slice if `Selection.isSlow`. */
+/**
+ * Greatest number of memories that are examined for one slice if `Selection.isSlow`, and of items of session logs that
+ * are examined for one slice.
+ */
 const LOOKED_AT_ONCE = 2_000;
 
 /**
@@ -119,7 +122,7 @@ export interface LeftOut {
   readonly documents_not_read: number;
   /** Number of webhooks, whose secrets must not leave the file. */
   readonly webhooks: number;
-  /** Number of memories that a consolidation made of several others, which are exported instead. */
+  /** Number of memories that a consolidation made of others; those others, its sources, are exported. */
   readonly consolidations: number;
 }
 

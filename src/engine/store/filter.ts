@@ -70,7 +70,8 @@ export interface FilterOptions {
  * Compiles a filter to SQL. Every value is a parameter, and a list is one JSON parameter, so filters of one shape share
  * one prepared statement and no text of a caller becomes SQL. A field that is undefined excludes nothing. An empty list
  * of alternatives matches nothing; an empty list of tags excludes nothing.
- * @param now time at which it is judged which memories are valid and have expired, Unix ms
+ * @param now time at which it is judged which memories are valid and have expired, and which salience they have, Unix
+ *   ms
  * @throws EngineError `invalid` for a meaningless metadata condition, for more than 32 of them, and for sectors
  *   together with `asOf.recorded`, since earlier sectors are not kept
  */

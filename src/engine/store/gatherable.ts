@@ -106,7 +106,7 @@ export interface Near {
   readonly similarity: number;
 }
 
-/** Lists the automatic waypoints (links to the nearest memory) of these memories. */
+/** Lists the automatic waypoints (links to the nearest memory) that start from these memories, at most one of each. */
 export function listWaypointsOf(store: Store, memoryNos: readonly number[]): Near[] {
   return store
     .prepare(

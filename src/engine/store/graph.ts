@@ -18,7 +18,10 @@ import { hasWorkEnded, readUntilWorkEnds, ROW_BYTES, spendWork } from './work-bu
 const FOLLOWED = 64;
 /** Greatest number of nodes whose edges one statement reads. The work budget is only checked between statements. */
 const NODES_AT_ONCE = 50;
-/** Greatest number of edges of one kind (links, mentions, relations) that a graph may have for each of its nodes. */
+/**
+ * Greatest number of edges of one kind (links, mentions, relations) in a graph, as a multiple of its greatest number of
+ * nodes.
+ */
 const LINES_PER_NODE = 4;
 /** Number of collected memories at which they are sorted and all but the most salient ones are dropped. */
 const SORTED_AT_ONCE = 10_000;

@@ -75,6 +75,7 @@ export interface DocumentTwin {
   readonly readAt: number | null;
   /** SHA-256 of that generation's file; null if it is not known or there is no generation. */
   readonly fileHash: Buffer | null;
+  /** Number of chunks of that generation, whether they are stored yet or not; null without a generation. */
   readonly chunks: number | null;
 }
 
@@ -101,8 +102,9 @@ export function hasPlace(store: Store, generationNo: number, index: number): boo
 }
 
 /**
- * Inserts a memory with its labels and dynamics (salience, state). It appends the event `memory.stored`, unless the
- * memory is a part of a document. The caller must insert its words, its name as an item and its job.
+ * Inserts a memory with its labels and dynamics (salience, state), and adds it to the count of its user's memories. It
+ * appends the event `memory.stored`, unless the memory is a part of a document. The caller must insert its words, its
+ * name as an item and its job.
  * @returns the number of the memory
  */
 export function insertExactMemory(store: Store, line: PortableMemory, facts: MemoryFacts): number {
@@ -329,7 +331,8 @@ export function insertExactDocument(store: Store, line: PortableDocument, writer
 
 /**
  * Lets queries find a document if all memories of its live generation are stored: its chunks, and the root memory that
- * a document with chunks has. Otherwise it does nothing.
+ * a document with chunks has. A `processing` document then becomes `ready`, or `empty` without chunks. Otherwise it
+ * does nothing.
  */
 export function showComplete(store: Store, documentNo: number): void {
   const { generationNo, chunks, stored } = store

@@ -125,7 +125,7 @@ export function claimDocument(
 
 /**
  * Claims those of the given jobs that are still due at this step; a job that a queue delivered may be done or changed
- * by now. Call inside a write.
+ * by now. `bulkUntil` has no effect. Call inside a write.
  * @param alone true to claim only suspects that may run in a group of `jobNos.length`, while the caller runs no other
  *   job; false to claim only jobs that are no suspects
  * @returns the claims by ascending `jobNo`

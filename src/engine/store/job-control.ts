@@ -7,8 +7,9 @@ import { UUID, UNFINISHED, isUnfinished, markFailed } from './jobs.ts';
 import type { Store } from './open-store.ts';
 
 /**
- * Queues a failed, dead or cancelled job again at its step, due at once and with its full number of attempts. A job
- * that embeds a memory for a change of the model becomes an ordinary `memory` job. Call inside a write.
+ * Queues a failed, dead or cancelled job again at its step, due at once, with its full number of attempts and no
+ * crashes. The memory that it embeds or links, or the document that it reads, becomes `queued`, too. A job that embeds
+ * a memory for a change of the model becomes an ordinary `memory` job. Call inside a write.
  * @throws EngineError `not_found`; `conflict` if the job is queued, active or done, if its memory or file no longer
  *   exists, if another unfinished job embeds or links its memory, or if it reads a document and was cancelled
  */
@@ -84,7 +85,8 @@ function requeueAnew(store: Store, id: string, now: number): void {
 
 /**
  * Cancels an unfinished job, even if a worker holds it. Its memory becomes `failed`, or `ready` if it has a vector; a
- * job at the step `reason` changes no memory. Call inside a write.
+ * job at the step `reason` changes no memory. The document of a job that reads one is left as it is: the caller must
+ * change it. Call inside a write.
  * @throws EngineError `not_found`; `conflict` if the job has ended
  */
 export function cancelJob(store: Store, id: string, now: number): Job {

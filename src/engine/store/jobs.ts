@@ -228,7 +228,7 @@ export interface Failure {
 }
 
 /**
- * Ends a claim because its attempt failed.
+ * Ends a claim because its attempt failed. The state of the job's memory or document is left as it is.
  * @returns the new state of the job: 'failed' if another attempt follows, 'dead' if the job was given up; undefined if
  *   the claim no longer held the job, which stays as it is
  */

@@ -94,7 +94,8 @@ function keepLast<T>(parse: (text: string) => T): (text: string) => T {
 /**
  * Compiles conditions on metadata, in the order of the filter. A key names a field of the top level, and a dot in it
  * has no special meaning. A value without operator means `$eq`. Values are equal if type and value are equal (1 equals
- * 1.0, but not true); lists and objects are compared as JSON text; null also equals a missing key.
+ * 1.0, but not true); lists and objects are compared as JSON text; null also equals a missing key. `$gt` and the like
+ * compare a number with a number, or a text with a text by Unicode code points; they fail for any other value.
  * @throws EngineError `invalid` for a meaningless condition, and for more than 32 of them
  */
 export function compileMetadata(metadata: NonNullable<MemoryFilter['metadata']>): KeyCondition[] {

@@ -1,6 +1,7 @@
 /**
- * Stores for each model a base: the cosine that unrelated texts have in its vector space. The weights of links depend
- * on it. A base is measured once and not updated, so that the weights stay comparable until the model changes.
+ * Stores for each model a base: how similar unrelated texts are in its vector space, as `baseOfCosines` computes it.
+ * The threshold of waypoints depends on it. A base is measured once and not updated, so that links stay comparable
+ * until the model changes.
  */
 
 import { UNFINISHED } from './jobs.ts';
@@ -17,8 +18,8 @@ function readLinkBases(store: Store): LinkBases {
 }
 
 /**
- * Finds the base of a model, the cosine that unrelated texts have in its space, from 0 to below 1; undefined until it
- * is measured.
+ * Finds the base of a model (see `baseOfCosines`): how similar unrelated texts are in its space, 0..0.9; undefined
+ * until it is measured.
  */
 export function findLinkBase(store: Store, modelNo: number): number | undefined {
   return readLinkBases(store)[modelNo];
@@ -59,8 +60,8 @@ export function listOldestEmbedded(
 }
 
 /**
- * Tells whether a memory with a number up to `upTo` (included) lacks vectors of a model and has an unfinished job that
- * will make them.
+ * Tells whether a memory with a number up to `upTo` (included) that is not `ready` lacks vectors of a model and has an
+ * unfinished job that will make them.
  */
 export function waitsForVectors(store: Store, modelNo: number, upTo: number): boolean {
   return (

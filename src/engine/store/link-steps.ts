@@ -39,7 +39,8 @@ export interface Allowed {
 
 /**
  * Reads the strongest links of each memory to memories that pass the filter, at most `perOrigin` for each. Links of the
- * type `contradicts` are not followed, since what contradicts a hit does not answer the query.
+ * type `contradicts` are not followed, since what contradicts a hit does not answer the query. If the memories have
+ * more than 400 links together, only the 2,000 strongest of each memory and direction are examined.
  * @returns steps sorted by `origin`, strongest first; ties by the number of the memory reached, then by type
  */
 export function stepsFrom(store: Store, origins: readonly number[], allowed: Allowed, perOrigin: number): Step[] {

@@ -121,8 +121,8 @@ export type DropStep = { readonly after: number } | 'dropped';
 
 /**
  * Deletes one slice of a model: at most `limit` of its vectors with their codes (sign bits); in the last call its
- * calibration, its link base and the model itself. No process may use the model any more. Call inside a write,
- * repeatedly until the result is 'dropped'.
+ * calibration, its link base and the model itself, whose number is not given again. No process may use the model any
+ * more. Call inside a write, repeatedly until the result is 'dropped'.
  * @param after 0 in the first call, then the `after` that the call before returned
  * @throws EngineError `internal` for a live model
  */

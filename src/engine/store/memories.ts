@@ -24,8 +24,9 @@ import { SELECT_USER } from './users.ts';
 
 /**
  * Row of a memory: `memories` joined with `memory_dynamics` and `users`. Times are Unix ms. `tags`, `files`, `entities`
- * and `metadata` are JSON; bit i of `sectors` stands for SECTORS[i]. `salience` and `strength` are the values at
- * `salience_at` and `strength_at`; their present values must be computed by the decay.
+ * and `metadata` are JSON; bit i of `sectors` stands for SECTORS[i]. `external_id` is the key of an item that is in a
+ * namespace. `salience` and `strength` are the values at `salience_at` and `strength_at`; their present values must be
+ * computed by the decay.
  */
 export interface MemoryRow {
   readonly memoryNo: number;
@@ -190,8 +191,8 @@ export type MemoryColumns = Partial<
 >;
 
 /**
- * Sets columns of a memory, raises its `version` by 1, and sets `updated_at` to `now` unless it is later. Call it
- * through `replaceMemory`, which keeps the earlier values.
+ * Sets columns of a memory, raises its `version` by 1, and sets `updated_at` to `now` unless the stored time is later.
+ * Call it through `replaceMemory`, which keeps the earlier values.
  */
 export function updateMemory(store: Store, memoryNo: number, columns: MemoryColumns, now: number): void {
   const names = Object.keys(columns).sort();

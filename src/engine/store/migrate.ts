@@ -10,7 +10,8 @@ const TENANT_MIGRATIONS = path.join(import.meta.dirname, 'migrations');
 
 /**
  * Brings the schema of a file to the newest version. Each step is one transaction, and `PRAGMA user_version` counts the
- * steps, so a process that is killed leaves the file at the version before or after a step.
+ * steps, so a process that is killed leaves the file at the version before or after a step. If another process migrates
+ * the file, it waits for up to 30 minutes.
  * @param file path of the database, for the error message
  * @param folder folder of the steps: `0001-name.sql`, `0002-name.sql` and so on without a gap
  * @throws EngineError `unprocessable` if the file has a newer schema than this code knows; it is left unchanged

@@ -36,7 +36,9 @@ export function openDatabase(file: string, { key, ...options }: OpenDatabaseOpti
   throw notADatabase(file, true, undefined);
 }
 
-/** Opens an encrypted file; undefined if the key is wrong. */
+/**
+ * Opens an encrypted file; undefined if the key is wrong. The key of a file that is locked at present is not checked.
+ */
 function unlock(file: string, key: FileKey, options: Database.Options): Database.Database | undefined {
   const Sealed = loadCipherLibrary();
   const db = new Sealed(file, options);

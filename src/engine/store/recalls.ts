@@ -106,7 +106,8 @@ export interface ErasedRecalls {
 /**
  * Deletes some of the recalls (answered queries) with numbers above `after` whose query named a user of the filter and,
  * if the filter names sessions, one of these sessions; a filter may also name sessions alone. A filter by tags, files
- * or writers deletes none. Call inside a write, repeatedly until `next` is null.
+ * or writers deletes none. One call examines at most 2,000 recalls and deletes at most 10. Call inside a write,
+ * repeatedly until `next` is null, with `next` as the following `after`.
  */
 export function eraseRecalls(store: Store, filter: ErasureFilter, after: number): ErasedRecalls {
   const { userIds, sessionIds, tags = [], withinTags = [], files, writtenBy } = filter;

@@ -22,8 +22,8 @@ export interface ReembedRecord {
   /** Number of the last memory that was processed in the phases `embed` and `link`; of the last vector in `drop`. */
   readonly cursor: number;
   /**
-   * Number of jobs that were added in this pass over the memories. After a pass that adds none, every memory has its
-   * new vectors.
+   * Number of jobs that were added in this pass over the memories. After a pass that adds none, every memory with a
+   * text has its new vectors or a dead job that was to make them.
    */
   readonly owed: number;
   /** Number of the pass over the memories, from 1. */
@@ -301,7 +301,8 @@ function lacksVectors(models: ModelNumbers): { readonly sql: string; readonly pa
 
 /**
  * Lists the memories with numbers above `after`, ascending, that lack vectors of a model of their sectors and have no
- * job to make them. A memory with a dead job is left out, since a person should look at its error first.
+ * job to make them. A memory with a dead job is left out, since a person should look at its error first, and so is one
+ * without title and text, which gets no vectors.
  * @param within number of memories to examine, at least 1
  * @param limit greatest number of memories listed
  */

@@ -182,7 +182,8 @@ export function hasReflectionOnAll(store: Store, sources: readonly number[]): bo
 /**
  * Examines a page of users for due reflections: the first `limit` users with numbers above `after`.
  * @returns `due`: numbers of the users with at least `atLeast` memories that were added since the last reflection on
- *   all their memories; `last`: number of the last user of the page, due or not, undefined if no user is left
+ *   all their memories, where parts of documents and conclusions do not count; `last`: number of the last user of the
+ *   page, due or not, undefined if no user is left
  */
 export function listUnreflected(
   store: Store,

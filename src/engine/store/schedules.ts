@@ -73,7 +73,8 @@ export function renewSchedule(store: Store, claim: ScheduleClaim): void {
 
 /**
  * Gives up a claim, unless another process has taken it over. Call inside a write.
- * @param ranAt time at which the completed run began, Unix ms; left out after an interrupted run, which stays due
+ * @param ranAt time at which the completed run began, Unix ms, which is stored as the last run, while noted failures
+ *   are deleted; left out after an interrupted run, which stays due
  */
 export function releaseSchedule(
   store: Store,
@@ -108,7 +109,8 @@ export function listLastRuns(store: Store, names: readonly string[]): [name: str
 }
 
 /**
- * Makes a schedule due at once, even in a pause after failures. Call inside a write.
+ * Makes a schedule due at once, even in a pause after failures, by deleting its last run and its failures. A schedule
+ * that `waitsAPeriod` would wait for a whole period instead. Call inside a write.
  * @returns false, without writing anything, while a process runs it
  */
 export function requestRun(store: Store, name: string, times: Times): boolean {

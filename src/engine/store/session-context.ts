@@ -19,7 +19,10 @@ export interface SessionPlace {
   readonly eventTime: number;
 }
 
-/** SQL that is true if a memory is no part of a document; parts of earlier versions are known by their generation. */
+/**
+ * SQL that is true if a memory has a session and is no part of a document; parts that earlier versions of Cairn stored
+ * are known by their generation.
+ */
 const IS_TURN = "m.is_part = 0 AND m.session_id <> '' AND d.generation_no IS NULL";
 // The texts of the statements are made once, as every add uses them.
 const SELECT_BEFORE = `SELECT m.content FROM memories m INDEXED BY memories_by_turn

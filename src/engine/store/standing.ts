@@ -78,7 +78,7 @@ export function insertStandingQuery(
   return Number(lastInsertRowid);
 }
 
-/** Lists a page of standing queries, newest first; `total` counts all of them. */
+/** Lists a page of standing queries, newest first; `total` counts all pages. With `userId`, both are of this user. */
 export function listStandingQueries(store: Store, { limit, offset, userId }: StandingPage): Listed<StandingQuery> {
   const [where, of] = userId === undefined ? ['', []] : ['WHERE user_id = ?', [userId]];
   const rows = store
@@ -167,7 +167,7 @@ export interface ComparedQuery {
   readonly characters: number;
 }
 
-/** Returns a text that changes when a standing query is added or deleted. */
+/** Returns a text that changes when a standing query is added or deleted, but not when its text is replaced. */
 export function standingVersion(store: Store): string {
   const { last, count } = store
     .prepare('SELECT coalesce(max(query_no), 0) AS last, count(*) AS count FROM standing_queries')
@@ -193,8 +193,8 @@ export interface DueMemory {
 }
 
 /**
- * Tells whether there is a memory to be compared with the standing queries that no process has claimed and whose state
- * is not `queued`.
+ * Tells whether there is a memory to be compared with the standing queries that no process holds a claim on at `now`
+ * (Unix ms) and whose state is not `queued`.
  */
 export function hasDueMemories(store: Store, now: number): boolean {
   return store.prepare(`SELECT 1 ${DUE} LIMIT 1`).get(now) !== undefined;

@@ -20,8 +20,8 @@ const MAX_SIDE_BYTES = 3 * 1024 * 1024;
 
 /**
  * Reads the memories before and after another one, of its user or only of its session, that are active, valid and not
- * expired. The memory itself may have any status. If the texts before or after it exceed 3 MiB, the farthest memories
- * are left out.
+ * expired, and have all `tags`. The memory itself may have any status and tags. If the texts before or after it exceed
+ * 3 MiB, the farthest memories are left out, and `isCut` is true. At most 5,000 memories on each side are examined.
  * @param id id of the memory in the middle
  * @throws EngineError `not_found` for an unknown id, an expired memory and a part of a document that queries do not
  *   find

@@ -23,13 +23,14 @@ export function listChangedBy(
 export interface FormerValues {
   /** The former values by column, for the columns whose present value is different. */
   readonly columns: MemoryColumns;
+  /** The former status; undefined if it is the present one. */
   readonly status: MemoryRow['status'] | undefined;
 }
 
 /**
  * Finds the values that a memory had before its latest changes by one writer: before the unbroken series of changes by
  * this writer at the end of its history. Changes that links caused are ignored.
- * @returns undefined if another writer made the last change
+ * @returns undefined if another writer made the last change, or if nothing was changed
  */
 export function valuesBefore(store: Store, row: MemoryRow, writerNo: number): FormerValues | undefined {
   const changes = store

@@ -94,7 +94,8 @@ export function insertVector(
 const EMPTY = Buffer.alloc(0);
 
 /**
- * Stores a vector of another file, given by its bytes in a stored form. Call inside a write.
+ * Stores a vector of another file, given by its bytes in a stored form, which are not checked. It does not serve as a
+ * cached embedding of its text. The caller must add it to indexes and store its code. Call inside a write.
  * @param form form of the bytes: int5 in a space of int5, otherwise the precision of the vector
  * @returns the number of the vector
  */

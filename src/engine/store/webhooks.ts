@@ -41,7 +41,8 @@ const SECRET_BYTES = 24;
 // ── Webhooks ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * Stores a webhook, which gets the events that follow. Call inside a write.
+ * Stores a webhook, which gets the events that follow. Before the first webhook of a file, it also moves the cursor of
+ * the webhooks to the newest event. The returned secret cannot be read again. Call inside a write.
  * @param owned.queryNo number of the standing query whose answers alone it gets; null for a webhook that also gets
  *   other events
  * @param owned.writerNo number of the key that asked for it; null if no caller did
@@ -97,7 +98,7 @@ function refuseOneMore(store: Store, userId: string | undefined): void {
   throw new EngineError('conflict', `at most ${ofSameEvents} webhooks are told of ${events}: delete one first`);
 }
 
-/** Lists a page of webhooks, newest first; `total` counts all of them. */
+/** Lists a page of webhooks, newest first; `total` counts all pages. With `userId`, both are of this user only. */
 export function listWebhooks(store: Store, { limit, offset, userId }: StandingPage): Listed<Webhook> {
   const [where, of] = userId === undefined ? ['', []] : ['WHERE h.user_id = ?', [userId]];
   const rows = store
@@ -170,7 +171,7 @@ export interface ClaimedDeliveries {
 
 /**
  * Claims at most `limit` due deliveries of the next 256 webhooks, at most 4 of each, for an attempt that must end
- * within `leaseMs` (ms); after that they are due again. Call inside a write.
+ * within `leaseMs` (ms); after that they are due again. The attempt is counted here. Call inside a write.
  */
 export function claimDeliveries(
   store: Store,

@@ -48,10 +48,10 @@ interface LastFit {
 }
 
 /**
- * Measures the cosine of unrelated texts of a file in the vector space of each live model, if there is enough data and
- * enough has changed: at 50 memories, after a change of the models, when the number of memories or of those with
- * vectors has doubled, and daily while anything changes. A measurement reads for 100 ms and makes one small write. It
- * is deleted when fewer than 50 memories are left.
+ * Measures how similar unrelated texts of a file are (`FittedSpace.cosineBase`) in the vector space of each live model,
+ * if there is enough data and enough has changed: at 50 memories, after a change of the models, when the number of
+ * memories or of those with vectors has doubled, and daily while anything changes. A measurement reads for some 100 ms
+ * and makes one small write. It is deleted when fewer than 50 memories are left.
  * @returns whether a measurement was due and was made
  */
 export function calibrateScores({ open, clock }: CalibrateContext): boolean {
@@ -69,9 +69,9 @@ export function calibrateScores({ open, clock }: CalibrateContext): boolean {
 }
 
 /**
- * Measures the cosine of unrelated texts in vector spaces, live or not, and returns a function that stores the result,
- * to be called inside a write. With fewer than 50 memories that function stores nothing. A space in which too few
- * vectors can be compared loses its stored cosine.
+ * Measures how similar unrelated texts are in vector spaces, live or not, and returns a function that stores the
+ * result, to be called inside a write. With fewer than 50 memories that function stores nothing. A space in which too
+ * few vectors can be compared loses its stored calibration.
  * @param now time of the measurement, Unix ms
  */
 export function prepareFit(store: Store, spaces: readonly VectorSpace[], now: number): () => void {
@@ -161,9 +161,9 @@ const SEED = 20;
 const MIN_PAIRS = 20;
 
 /**
- * Returns for each space, in order, the cosine of unrelated texts; undefined if the sample has too few pairs. Pairs of
- * stored vectors that are not of one session stand for unrelated texts, so that no query has to be embedded, which may
- * cost money.
+ * Returns for each space, in order, its base (`baseOfCosines`), which tells how similar unrelated texts are; undefined
+ * if the sample has too few pairs. Pairs of stored vectors that are not of one session stand for unrelated texts, so
+ * that no query has to be embedded, which may cost money.
  */
 function fit(store: Store, spaces: readonly VectorSpace[]): (number | undefined)[] {
   const sample = sampleMemories(store, { count: SAMPLED, characters: CHARACTERS, random: createRandom(SEED) });
@@ -171,9 +171,9 @@ function fit(store: Store, spaces: readonly VectorSpace[]): (number | undefined)
 }
 
 /**
- * Returns the cosine of unrelated texts in a space, measured on pairs of sampled memories that are not of one session;
- * undefined if the sample has fewer than 20 such pairs. If a query lies nearer to a memory than this, that counts as
- * evidence.
+ * Returns the base of a space (`baseOfCosines`), measured on pairs of sampled memories that are not of one session;
+ * undefined if the sample has fewer than 20 such pairs. If a query lies nearer to a memory than unrelated texts do,
+ * that counts as evidence.
  */
 function cosineBase(store: Store, space: VectorSpace, sample: readonly SampledMemory[]): number | undefined {
   const embedded = sample.flatMap((memory) => {

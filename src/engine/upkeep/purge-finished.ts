@@ -22,9 +22,9 @@ const PURGE_SLICE = 500;
 const RECALL_SLICE = 10;
 
 /**
- * Deletes what was kept for a time that is over: finished jobs with their uploads, stored replies, the ids of changes
- * of session logs, logs of provider calls and of webhook deliveries, the audit log, receipts of erasures, events and
- * recalls. It also erases the items of session logs that were cleared or erased.
+ * Deletes what was kept for a time that is over: jobs that are done or cancelled, uploads whose reading failed for
+ * good, stored replies, the ids of changes of session logs, logs of provider calls and of webhook deliveries, the audit
+ * log, receipts of erasures, events and recalls. It also erases the items of session logs that were cleared or erased.
  */
 export async function purgeFinished(context: MaintenanceContext): Promise<void> {
   const { config, clock } = context;

@@ -99,7 +99,7 @@ type Next = { readonly inMs: number } | 'finished';
 
 /**
  * Does one slice of work on a change of the model, some 100 ms, and then ends the job that directs the change or hands
- * it back for its next slice.
+ * it back for its next slice. At the end of the change, its record is deleted and the event `reembed.finished` added.
  * @param claim the directing job, which this worker holds
  * @throws EngineError `invalid` if the new model refused too many memories, or lowers the scores of a guarded
  *   evaluation set; the caller then gives the job up
@@ -139,7 +139,8 @@ async function runSlice(context: ControllerContext, claim: HeldJob, tries: Tries
 
 /**
  * Does a slice of the phase `embed`: adds jobs for memories that need a vector, until 1,024 are unfinished. Once a
- * whole pass over the memories finds none that needs one, and no guarded evaluation set falls, the new model goes live.
+ * whole pass over the memories finds none that needs one, and the results of no guarded evaluation set get worse, the
+ * new model goes live.
  * @param change.models the configured models, which are the target of the change
  * @throws EngineError `invalid` if the model refused more than 1 memory in 100, or lowers a guarded set
  */

@@ -64,8 +64,8 @@ interface RunnableSchedule extends Schedule {
 
 /**
  * Runs the schedules of a file that are due and that no other process runs, one after the other. A schedule that fails
- * is logged and stays due, and the others still run; after an abort no further one begins. Timers and Redis only say
- * when to call this; the file says which schedules are due.
+ * is logged and stays due (one that `backsOff` after a pause), and the others still run; after an abort no further one
+ * begins. Timers and Redis only say when to call this; the file says which schedules are due.
  * @returns the names of the schedules that completed; empty if none was due
  */
 export async function runDueSchedules(context: MaintenanceContext): Promise<string[]> {
