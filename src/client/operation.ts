@@ -11,7 +11,8 @@ export interface Operation {
   readonly query?: readonly string[];
   /**
    * Name of the input field that says where a page of a list begins. For `cursor` and `before` the reply contains the
-   * value for the next page; for `offset` and `u` the client counts the entries itself. Undefined if the reply is not a
+   * value for the next page; for `u` the client counts the entries itself, and for `offset` too, as the field `u`; those
+   * replies have a `total`. Undefined if the reply is not a
    * page.
    */
   readonly page?: 'cursor' | 'before' | 'u' | 'offset';
