@@ -84,7 +84,8 @@ export const newMemorySchema = z
       valid_to: time
         .nullish()
         .describe(
-          'Queries and lists leave the memory out from this time on; by default never. Must be later than `valid_from`.',
+          'Queries and lists leave the memory out from this time on; by default never. Must be later than ' +
+            '`valid_from`.',
         ),
       expires_at: time
         .nullish()

@@ -152,8 +152,8 @@ export const match = z
     path: z
       .array(uuid)
       .describe(
-        'Ids along the links from a direct hit to this memory, its own id last. Only its own id for a direct hit, and ' +
-          'for a memory that a related name led to.',
+        'Ids along the links from a direct hit to this memory, its own id last. Only its own id for a direct hit, ' +
+          'and for a memory that a related name led to.',
       ),
     supersedes: uuid.exactOptional().describe('The superseded memory that was found, and that this match replaces.'),
     similar: z
@@ -326,8 +326,8 @@ export const explanation = z
       .enum(OUTCOMES)
       .describe(
         '`returned`, or why the query left the memory out. `filtered`: it fails a condition in `failed_filters`. ' +
-          '`no_match`: it has no word of the query and its vector is not among the nearest. `not_a_candidate`: it has ' +
-          'such words, but too many others matched better. `superseded`: its successor took its place. ' +
+          '`no_match`: it has no word of the query and its vector is not among the nearest. `not_a_candidate`: it ' +
+          'has such words, but too many others matched better. `superseded`: its successor took its place. ' +
           '`below_min_score`, `below_relative_floor`: its score is too low. `not_exact`: by `cut: exact`. ' +
           '`near_duplicate`: a better match says nearly the same. `document_limit`: by `per_document`, or a chunk of ' +
           'its document replaces it. `kind_limit`: by `top_k`. `beyond_k`: `k` better ones were returned. ' +

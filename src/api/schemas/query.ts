@@ -179,7 +179,8 @@ const retrievalFields = {
       'memory it looks for, the nearest `k_dense` of each such sector.',
   ),
   session_prior: fraction.describe(
-    'Largest share of its `raw_score` that a match gains from other matches of its session; 0.1 by default, 0 for none.',
+    'Largest share of its `raw_score` that a match gains from other matches of its session; 0.1 by default, 0 for ' +
+      'none.',
   ),
   max_hops: integer(0, LIMITS.hops).describe(
     'Most links in a row that are followed from the best direct hits; 2 by default, 0 to follow none.',
@@ -196,11 +197,12 @@ const retrievalFields = {
   ),
   min_score: fraction.describe(
     'Matches with a lower `score` are left out, except those that only a strong link found; 0 leaves none out. By ' +
-      'default `OM_MIN_SCORE` (0.3), which is not applied if the query has several sentences and it is not known which ' +
-      'of them ask (`floor.reason`).',
+      'default `OM_MIN_SCORE` (0.3), which is not applied if the query has several sentences and it is not known ' +
+      'which of them ask (`floor.reason`).',
   ),
   relative_floor: fraction.describe(
-    'Matches whose `raw_score` is below this share of the best `raw_score` are left out; 0, the default, leaves none out.',
+    'Matches whose `raw_score` is below this share of the best `raw_score` are left out; 0, the default, leaves ' +
+      'none out.',
   ),
   cut: choice(CUTS).describe(
     'How the answer is cut to what belongs together; `none` by default. `relative` sets `relative_floor` to 0.5 if ' +
@@ -302,13 +304,14 @@ export const querySchema = z
       deep_recall: flag
         .nullish()
         .describe(
-          'If true, superseded, contradicted and archived memories take part, at the factors of `penalties`; false by ' +
-            'default. No effect with `filters.statuses`.',
+          'If true, superseded, contradicted and archived memories take part, at the factors of `penalties`; false ' +
+            'by default. No effect with `filters.statuses`.',
         ),
       include: someOf(INCLUDED)
         .nullish()
         .describe(
-          '`contradicted`: memories that lost a contradiction take part, at the factor of `penalties`; none by default.',
+          '`contradicted`: memories that lost a contradiction take part, at the factor of `penalties`; none by ' +
+            'default.',
         ),
       as_of: asOf
         .nullish()
@@ -326,20 +329,21 @@ export const querySchema = z
       include_episodes: flag
         .nullish()
         .describe(
-          'If true, the reply has `episodes` (with `prompt`, headings in the text; with `text` and `plain`, nothing). By ' +
-            'default only `prompt` has them. If false, memories that others ' +
-            'are derived from are no matches either, unless `top_k.episodes` bounds them.',
+          'If true, the reply has `episodes` (with `prompt`, headings in the text; with `text` and `plain`, ' +
+            'nothing). By default only `prompt` has them. If false, memories that others are derived from are no ' +
+            'matches either, unless `top_k.episodes` bounds them.',
         ),
       expand: someOf(EXPANSIONS)
         .nullish()
         .describe(
-          '`neighbours` adds up to two memories before and two after each match in its session; `document` adds up to ' +
-            'three memories that the match is derived from. They must pass the filters, too. Nothing by default.',
+          '`neighbours` adds up to two memories before and two after each match in its session; `document` adds up ' +
+            'to three memories that the match is derived from. They must pass the filters, too. Nothing by default.',
         ),
       reinforce: flag
         .nullish()
         .describe(
-          'If false, the query reinforces no memories and links; by default `OM_DECAY_REINFORCE_ON_QUERY`, which is true.',
+          'If false, the query reinforces no memories and links; by default `OM_DECAY_REINFORCE_ON_QUERY`, which ' +
+            'is true.',
         ),
       explain: flag
         .nullish()

@@ -257,8 +257,8 @@ export const waitQuery = z.strictObject({
     .optional()
     .meta({
       description:
-        'The reply comes when the work is finished, or after this many milliseconds; 0 does not wait. Has priority over ' +
-        '`Prefer: wait`. Without both, `OM_ADD_WAIT_MS` applies (0 by default).',
+        'The reply comes when the work is finished, or after this many milliseconds; 0 does not wait. Has priority ' +
+        'over `Prefer: wait`. Without both, `OM_ADD_WAIT_MS` applies (0 by default).',
       examples: [5_000],
     }),
 });
