@@ -23,12 +23,16 @@ export function overHttp(parent: Command, name: string, options: { isDefault?: b
 export function asking(parent: Command, name: string): Command {
   return overHttp(parent, name)
     .option('--user <id>', 'only the memories of this user')
-    .option('-k, --k <count>', 'most memories to return', integer(1, 200))
+    .option('-k, --k <count>', 'most memories to return (default: 8)', integer(1, 200))
     .addOption(new Option('--profile <name>', 'formula that scores memories').choices(PROFILES))
     .option('--min-score <score>', 'leave out memories with a lower score', fraction)
-    .addOption(new Option('--cut <way>', 'cut the answer to what belongs together').choices(CUTS))
+    .addOption(new Option('--cut <way>', 'cut the answer to what belongs together (default: none)').choices(CUTS))
     .option('--as-of <time>', 'answer for an earlier time, such as 2026-01-31', parseTime)
-    .addOption(new Option('--similarity <measure>', 'of the best memory, or absolute').choices(SIMILARITIES))
+    .addOption(
+      new Option('--similarity <measure>', 'relative to the best memory (the default), or absolute').choices(
+        SIMILARITIES,
+      ),
+    )
     .addOption(new Option('--include <kind>', 'let memories that lost a contradiction take part').choices(INCLUDED))
     .option('--deep', 'include superseded, contradicted and archived memories');
 }

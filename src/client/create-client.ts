@@ -30,8 +30,9 @@ export interface ClientOptions {
    */
   readonly timeoutMs?: number | undefined;
   /**
-   * Greatest number of attempts after the first; 2 by default. Only requests that may safely be sent twice are repeated
-   * (see `send`).
+   * Greatest number of attempts after the first; 2 by default, 0 for none. Every request is repeated if the server is
+   * busy (429, 503), as it has done nothing yet. If the connection breaks off or a gateway answers 502 or 504, only
+   * requests that may safely be sent twice are repeated. An attempt that times out is not repeated.
    */
   readonly retries?: number | undefined;
   /** Further headers of every request. They replace headers of the same name that the client sets. */
@@ -61,7 +62,7 @@ const EVENT_STREAM = 'text/event-stream';
 
 /**
  * Makes a client and sends nothing yet. Each method takes the fields of the path, the query string and the body in one
- * object. All failures of a method are a CairnError.
+ * object. A method rejects with a CairnError, with the reason of the caller's signal, or with what `key` throws.
  * @throws CairnError `invalid` if `options.url` is not an HTTP address
  */
 export function createClient(options: ClientOptions): Client {

@@ -2,8 +2,9 @@ import type { Problem } from './generated/types.ts';
 
 /**
  * Kind of a failure. The server's own codes are those of the API, such as `not_found`. `unreachable`: no reply came, so
- * it is unknown whether the request had an effect. `timeout`: no reply came in time. `no_cairn`: the server at this
- * address is not a Cairn server. `job_failed`: background work ended without success.
+ * it is unknown whether the request had an effect. `timeout`: no reply came in time, which leaves that unknown, too, or
+ * the wait for background work took too long. `no_cairn`: the server at this
+ * address is not a Cairn server, or redirects. `job_failed`: background work ended without success.
  */
 export type CairnErrorCode = Problem['code'] | 'unreachable' | 'timeout' | 'no_cairn' | 'job_failed';
 
@@ -19,11 +20,11 @@ interface CairnErrorDetails {
 export class CairnError extends Error {
   override readonly name = 'CairnError';
   readonly code: CairnErrorCode;
-  /** HTTP status of the reply; undefined if no reply came, or if the client itself found the failure. */
+  /** HTTP status of the reply; undefined if no reply came, or if its status was no error. */
   readonly status: number | undefined;
   /** Single problems of the request, such as wrong fields, one text for each; empty if the server named none. */
   readonly errors: readonly string[];
-  /** Id under which the server logs the request; undefined if no reply came. */
+  /** Id under which the server logs the request; undefined if no reply came or it names none. */
   readonly requestId: string | undefined;
   /** Time after which to send the request again (ms); undefined if the server named none. */
   readonly retryAfterMs: number | undefined;

@@ -11,8 +11,8 @@ export interface Operation {
   readonly query?: readonly string[];
   /**
    * Name of the input field that says where a page of a list begins. For `cursor` and `before` the reply contains the
-   * value for the next page; for `offset` and `u` the client counts the entries itself. Undefined if the reply is not a
-   * page.
+   * value for the next page; for `u` the client counts the entries itself. `offset` is the same, and its field is `u`,
+   * too, but only the `total` of the reply shows where the list ends. Undefined if the reply is not a page.
    */
   readonly page?: 'cursor' | 'before' | 'u' | 'offset';
   /** Set if sending the request twice may have two effects. If no reply comes, it is then not sent again. */

@@ -4,13 +4,13 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
   /** Longest time of one attempt (ms); that of the client by default. */
   readonly timeoutMs?: number | undefined;
-  /** Greatest number of attempts after the first; that of the client by default. */
+  /** Greatest number of attempts after the first (see `ClientOptions`); that of the client by default. */
   readonly retries?: number | undefined;
   /** The call's idempotency key, if the operation takes one. By default a new one is made; `false` sends none. */
   readonly idempotencyKey?: string | false | undefined;
   /**
    * The version that is to be changed, as the `etag` of an earlier reply gives it. If the resource has another version,
-   * the call throws `conflict`.
+   * the call throws `conflict`. By default any version is changed.
    */
   readonly ifMatch?: string | undefined;
   /** An id of the caller's choice under which the server logs the request. */
@@ -37,13 +37,16 @@ export interface Receipt<Value> extends Reply<Value> {
   /**
    * Waits until all jobs that the reply names are done, and returns the reply. The key must be allowed to read.
    * @param options `timeoutMs`: longest wait in all, by default 10 minutes; `signal`: ends the wait with its reason
-   * @throws CairnError `job_failed` if a job ends without success, `timeout`
+   * @throws CairnError `job_failed` if a job ends without success, `timeout` after `timeoutMs`, or the error of the
+   *   request; the reason of the signal if it aborts
    */
   ready(options?: ReadyOptions): Promise<Value>;
 }
 
 export interface ReadyOptions {
+  /** Longest wait for all jobs together (ms); 600,000 by default. */
   readonly timeoutMs?: number;
+  /** Ends the wait, which then rejects with the signal's reason. */
   readonly signal?: AbortSignal;
 }
 
@@ -56,7 +59,8 @@ export interface Page<Value, Entry> extends Reply<Value>, AsyncIterable<Entry> {
 /**
  * A stream of server-sent events. It is opened when it is iterated over, and closed when the loop is left. If it breaks
  * off, the client tries for up to a minute to open it again, except with `retries: 0`. The loop ends when the job or
- * document of the stream reaches its final state; otherwise it ends with a CairnError.
+ * document of the stream reaches its final state or is removed. Otherwise it throws a CairnError, or the reason of the
+ * caller's signal.
  */
 export type Events<Event> = AsyncIterable<Event>;
 

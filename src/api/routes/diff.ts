@@ -18,10 +18,11 @@ export const diffRoutes: readonly Route[] = [
     limited: ['queries'],
     summary: 'Tells what became known, was changed, replaced, contradicted, ended, faded and erased between two times',
     description:
-      'Memories are shown as they were at the end of the window, whatever their status; parts of documents are left ' +
-      'out. A memory that was stored in the window is only among `added`. What was erased is only counted. Each list ' +
-      'is in order of time and cut to `limit`: ask for a smaller window to see the rest. `faded` rests on the ' +
-      "memories' present anchors, so one that was recalled after the window is not among them. Nothing is reinforced.",
+      'Memories are shown as they were at the end of the window (with `axis=valid` as they are now), whatever their ' +
+      'status; parts of documents are left out. A memory that was stored in the window is only among `added`. What ' +
+      'was erased is only counted. Each list is in order of time, `faded` by falling salience, and cut to `limit`: ' +
+      'ask for a smaller window to see the rest. A memory that was recalled after the window is not among `faded`. ' +
+      'Nothing is reinforced.',
     query: diffQuery,
     errors: { invalid: '`to` is not later than `from`.' },
     replies: {

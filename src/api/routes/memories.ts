@@ -64,7 +64,9 @@ export const memoryRoutes: readonly Route[] = [
     access: 'write',
     forBoundKeys: true,
     summary: "Raises a memory's salience, and its strength by 0.1",
-    description: 'Neither rises above 1.',
+    description:
+      'Neither rises above 1. If `boost` is 0, or the salience has risen by `OM_REINFORCE_PER_HOUR` within this ' +
+      'hour, neither rises at all; the reply is a 200 all the same.',
     body: { json: reinforceSchema, example: { id: MEMORY_ID.example } },
     replies: {
       200: {

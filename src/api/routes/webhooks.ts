@@ -40,8 +40,8 @@ export const webhookRoutes: readonly Route[] = [
     description:
       'Each event is a POST of `{type, timestamp, data: {id, user_id, …}}` with ids and no content, signed as ' +
       'Standard Webhooks says: the headers `webhook-id`, `webhook-timestamp` and `webhook-signature`. It is tried ' +
-      'again until a 2xx comes, with the same `webhook-id`, so a receiver passes over an id that it knows. ' +
-      'Deliveries are in no order.',
+      'again until a 2xx comes, at most `OM_WEBHOOK_ATTEMPTS` times, with the same `webhook-id`, so a receiver ' +
+      'passes over an id that it knows. Deliveries are in no order.',
     query: noQuery,
     body: {
       json: newWebhook,

@@ -13,8 +13,12 @@ export const consolidateSchema = z.strictObject(
     user_id: id
       .nullish()
       .describe('Only memories of this user are gathered; those of all users, each apart, if left out.'),
-    dry_run: flag.optional().describe('If true, the reply lists what would be gathered, and nothing changes.'),
-    again: flag.optional().describe('If true, memories whose consolidation was undone are gathered again.'),
+    dry_run: flag
+      .optional()
+      .describe('If true, the reply lists what would be gathered, and nothing changes; false by default.'),
+    again: flag
+      .optional()
+      .describe('If true, memories whose consolidation was undone are gathered again; false by default.'),
   },
   BODY_EXPECTED,
 );

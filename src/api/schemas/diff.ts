@@ -18,7 +18,7 @@ export const diffQuery = z.strictObject({
       '`recorded`: what was stored and changed in the window. `valid`: what began or ended in the window, by ' +
         'what is known now.',
     ),
-  user_id: id.optional().describe('Only memories of this user.'),
+  user_id: id.optional().describe('Only memories of this user; all users by default.'),
   session_id: givenId.optional().describe('Only memories of this session.'),
   tag: label(LIMITS.labelCharacters).optional().describe('Only memories with this tag.'),
   topic: text(LIMITS.queryCharacters)
@@ -40,7 +40,7 @@ const lists = {
     .describe('Memories that were changed, as they were at both ends of the window. Their text may have stayed.'),
   superseded: z
     .array(entry.extend({ by: storedMemory.nullable() }))
-    .describe('Memories that another one replaced; `by` is null if that one was erased.'),
+    .describe('Memories that another one replaced; `by` is null if that one was erased or cannot be shown.'),
   contradicted: z
     .array(
       z.strictObject({
@@ -53,7 +53,7 @@ const lists = {
     )
     .describe('Pairs that were said to contradict each other.'),
   ended: z.array(entry).describe('Memories whose validity ended without a successor.'),
-  archived: z.array(entry),
+  archived: z.array(entry).describe('Memories that were archived.'),
   restored: z.array(entry).describe('Memories that are active again.'),
   faded: z
     .array(z.strictObject({ memory: storedMemory, salience_from: unit, salience_to: unit }))
@@ -88,7 +88,9 @@ export const diffReply = z.strictObject({
       'Numbers of memories that were deleted and that expired, by the audit log; null with a filter, and where the ' +
         'log does not reach back to `from`.',
     ),
-  degraded: z.boolean().describe('True if the work of one request ended before all memories were looked at.'),
+  degraded: z
+    .boolean()
+    .describe('True if not all memories were looked at, as one request may only read so much (`OM_QUERY_WORK_MB`).'),
   text: z.string().exactOptional().describe('All this as a text for a language model, if `format` is `prompt`.'),
   tokens: count.exactOptional().describe('Estimated tokens of `text`.'),
   truncated: z

@@ -18,7 +18,7 @@ const warning = z
       'part_unreadable',
     ]),
     message: z.string(),
-    page: z.int().exactOptional(),
+    page: z.int().exactOptional().describe('Page that it is about; absent if it is about no single page.'),
   })
   .meta({ id: 'DocumentWarning' });
 
@@ -44,20 +44,21 @@ const fields = {
   state: z
     .enum(DOCUMENT_STATES)
     .describe('`processing` until every chunk is embedded and linked; `empty` if the document has no text.'),
-  error: failure.nullable().describe('Why the document failed or is empty.'),
+  error: failure.nullable().describe('Why the document failed or is empty; null if it did neither.'),
   source: z.enum(['upload', 'url']),
-  url: z.string().nullable(),
-  file_name: z.string().nullable(),
-  format: z.enum(DOCUMENT_FORMATS).nullable(),
-  bytes: count.nullable(),
-  sha256: z.string().nullable().describe("SHA-256 of the file's bytes, in hexadecimal."),
+  url: z.string().nullable().describe('Address that it was fetched from; null for an upload.'),
+  file_name: z.string().nullable().describe('Name that was given with an upload; null without one.'),
+  format: z.enum(DOCUMENT_FORMATS).nullable().describe('The declared format until the file is read; null for none.'),
+  bytes: count.nullable().describe('Size of the file; null until a page is fetched.'),
+  sha256: z.string().nullable().describe("SHA-256 of the file's bytes, in hexadecimal; null until a page is fetched."),
   title: z.string().describe("The title that was given, else the file's own title."),
-  authors: z
-    .array(z.string())
-    .describe('Authors that the file names; the language and the times below also come from the file.'),
-  language: z.string().nullable(),
-  published_at: timestamp.nullable(),
-  modified_at: timestamp.nullable(),
+  authors: z.array(z.string()).describe('Authors that the file names; empty if it names none or is not read yet.'),
+  language: z
+    .string()
+    .nullable()
+    .describe('BCP 47 tag such as `en`, from the file or found in its text; null if unknown.'),
+  published_at: timestamp.nullable().describe('null if the file does not say.'),
+  modified_at: timestamp.nullable().describe('null if the file does not say.'),
   type: z.string().nullable(),
   tags: z.array(z.string()),
   metadata: anyObject,
@@ -66,10 +67,10 @@ const fields = {
   root_memory_id: uuid
     .nullable()
     .describe('The memory that represents the whole document; null until queries can find the document.'),
-  chunks: count,
-  pages: count.nullable(),
-  characters: count,
-  tokens: count.describe('Tokens of the whole text.'),
+  chunks: count.describe('Number of chunks; 0 until the document is read.'),
+  pages: count.nullable().describe('Number of pages; null until the document is read, and for a format without pages.'),
+  characters: count.describe('Length of the extracted text in UTF-16 code units; 0 until it is read.'),
+  tokens: count.describe('Estimated tokens of the whole text; 0 until it is read.'),
   progress,
   receipt: z
     .strictObject({ stored: count, kept: count, removed: count })
@@ -78,10 +79,10 @@ const fields = {
   warnings: z
     .array(warning)
     .describe('What was left out, or was kept but should be checked. Warnings never hold content.'),
-  job_id: uuid.nullable().describe('The job that reads the document, as long as the ledger holds it.'),
+  job_id: uuid.nullable().describe('The latest job that reads the document; null once the ledger no longer holds it.'),
   created_at: timestamp,
   updated_at: timestamp,
-  shown_at: timestamp.nullable().describe('When queries could first find the document.'),
+  shown_at: timestamp.nullable().describe('When queries could first find this version of it; null before that.'),
   ready_at: timestamp.nullable(),
 };
 
@@ -219,7 +220,7 @@ const positionFields = {
     .nullable()
     .describe('Number of the chunk, counted from 0; null for the root memory, which represents the whole document.'),
   start_offset: count.nullable().describe('Start in the extracted text, in UTF-16 code units.'),
-  end_offset: count.nullable(),
+  end_offset: count.nullable().describe('End in the extracted text, excluded.'),
   page_from: z.int().nullable().describe('First page, slide or sheet of the chunk; null if the format has none.'),
   page_to: z.int().nullable(),
   heading_path: z.array(z.string()).describe('Headings above the chunk, outermost first.'),

@@ -37,7 +37,7 @@ const documentFields = {
   event_time: time
     .nullish()
     .describe('Event time of its memories; by default the time at which the document was stored.'),
-  expires_at: time.nullish().describe('The document cannot be read or found from this time on.'),
+  expires_at: time.nullish().describe('The document cannot be read or found from this time on; never by default.'),
 };
 export type DocumentFields = z.output<z.ZodObject<typeof documentFields>>;
 
@@ -69,7 +69,9 @@ export const ingestSchema = z
       text: unboundedText.nullish().describe('A text. Give either `text` or `data`.'),
       encoding: choice(['base64', 'utf8'])
         .nullish()
-        .describe('Encoding of `data`; the format decides by default. A text in base64 must name it.'),
+        .describe(
+          'Encoding of `data`; by default base64 for a binary format, utf8 for text. A text in base64 must name it.',
+        ),
       ...documentFields,
       config,
     },
@@ -216,7 +218,7 @@ const SHA256_EXAMPLE = 'c03273aa821fc076557f1f63e4d505e8f4972b3ef6641307edcff5e6
 export const documentsQuery = z.strictObject({
   written_by: givenId.optional().describe('Only documents that the key with this public id handed in.'),
   ...page,
-  user_id: userId.optional().describe('Only documents of this user.'),
+  user_id: userId.optional().describe('Only documents of this user; `user_id=` for no particular user.'),
   session_id: id.optional().meta({ description: 'Only documents of this session.', examples: ['ci-7'] }),
   state: choice(DOCUMENT_STATES).optional().describe('Only documents in this state.'),
   external_id: givenId

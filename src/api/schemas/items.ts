@@ -53,14 +53,20 @@ export const itemSchema = z
       metadata: metadata.nullish().describe('Any JSON object, at most 16 KiB, for filters.'),
       type: label(LIMITS.labelCharacters).nullish().describe('Your own type of memory, for filters.'),
       title: text(LIMITS.titleCharacters).nullish().describe('A title, indexed and embedded together with the text.'),
-      gist: text(LIMITS.gistCharacters).nullish().describe('One line about the text.'),
-      entities: tags.nullish().describe('Names in the text.'),
+      gist: text(LIMITS.gistCharacters)
+        .nullish()
+        .describe('One line about the text; derived from the text by default.'),
+      entities: tags.nullish().describe('Names in the text; left out or `[]`, they are derived from the text.'),
       files: labels(LIMITS.files, LIMITS.fileCharacters).nullish().describe('Paths that the text mentions.'),
-      event_time: time.nullish().describe('When the event happened; left out, it stays as it is.'),
+      event_time: time
+        .nullish()
+        .describe(
+          'When the event happened; left out, it stays as it is, and is the time of the request for a new item.',
+        ),
       valid_from: time.nullish().describe('Queries and lists leave the item out before this time.'),
       valid_to: time.nullish().describe('Queries and lists leave the item out from this time on.'),
       expires_at: time.nullish().describe('The item cannot be read from this time on; it is erased soon after.'),
-      importance: fraction.nullish().describe('The initial salience.'),
+      importance: fraction.nullish().describe('The initial salience; by default as for a memory.'),
       confidence: fraction.nullish().describe('How certain the item is; 1 by default.'),
     },
     BODY_EXPECTED,

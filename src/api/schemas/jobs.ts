@@ -34,7 +34,9 @@ export const jobSchema = z
       .describe(
         'The memory that the job works on; null if it works on none, as the job of a document, or if it was erased.',
       ),
-    document_id: uuid.nullable().describe('The document that the job reads, or that its memory belongs to.'),
+    document_id: uuid
+      .nullable()
+      .describe('The document that the job reads, or that its memory belongs to; null for none.'),
     step: z.enum(JOB_STEPS).describe('The next step of the job.'),
     state: z
       .enum(JOB_STATES)
@@ -51,7 +53,7 @@ export const jobSchema = z
       ),
     created_at: timestamp,
     updated_at: timestamp,
-    finished_at: timestamp.nullable(),
+    finished_at: timestamp.nullable().describe('When the job was done, dead or cancelled; null before that.'),
     timeline: z.array(z.strictObject({ event: z.string(), at: timestamp })),
   })
   .meta({
@@ -93,7 +95,7 @@ const backlog = z.strictObject({
   queued: count,
   active: count,
   failed: count,
-  oldest_age_ms: count,
+  oldest_age_ms: count.describe('Age of the oldest unfinished job of the step, ms.'),
 });
 export type BacklogItem = Wire<typeof backlog>;
 

@@ -30,7 +30,8 @@ export const linkSchema = z.strictObject(
     weight: fraction
       .nullish()
       .describe(
-        'Share of the activation that passes the link in a query. If left out, an existing link keeps its weight.',
+        'Share of the activation that passes the link in a query. If left out, an existing link keeps its weight, ' +
+          'and a new one has that of its type.',
       ),
   },
   BODY_EXPECTED,

@@ -45,7 +45,7 @@ export const memoryListSchema = z
         .describe('An earlier time to list for; a bare time means `valid`. The order is that of today.'),
       order_by: choice(['id', 'event_time'])
         .nullish()
-        .describe('`id`, the default, is the order of adding; memories of one `event_time` stand in that order, too.'),
+        .describe('`id`, the default, is the order of adding; it also decides between memories of one `event_time`.'),
       order: choice(['asc', 'desc']).nullish().describe('`desc` by default: the newest first.'),
       limit: integer(1, LIMITS.page).nullish().describe(`Most items on the page; ${PAGE_LIMIT} by default.`),
       cursor: cursor.nullish().describe(CURSOR),
@@ -148,7 +148,7 @@ export const namespaceListQuery = z.strictObject({
   suffix: pattern.default('').describe('Only namespaces that end with these labels; `*` stands for any one label.'),
   max_depth: digits(1, LIMITS.namespaceCharacters)
     .optional()
-    .describe('Paths are cut to this many labels; `items` then counts what is below as well.'),
+    .describe('Paths are cut to this many labels; `items` then counts what is below as well. Not cut by default.'),
   ...pageOf,
 });
 
@@ -179,7 +179,9 @@ export type NamespaceListItem = Wire<typeof namespaceListReply>['items'][number]
  * Schema of the query string of `DELETE /namespaces/:name`, which erases all items of a namespace and of the namespaces
  * below it.
  */
-export const namespaceOwnerQuery = z.strictObject({ user_id: userId.optional().describe('The user who owns it.') });
+export const namespaceOwnerQuery = z.strictObject({
+  user_id: userId.optional().describe('The user who owns the items; left out or empty for no particular user.'),
+});
 /** Schema of a namespace in the path of a route: labels joined by dots. */
 export const namespaceSchema = namespace;
 /**

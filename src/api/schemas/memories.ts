@@ -74,21 +74,28 @@ export const newMemorySchema = z
         .describe('A title, indexed and embedded together with the content.'),
       gist: text(LIMITS.gistCharacters)
         .nullish()
-        .describe('One line about the text; derived from the text by default.'),
-      entities: tags.nullish().describe('Names in the text; derived from the text by default.'),
+        .describe('One line about the text, a short summary; derived from the text by default.'),
+      entities: tags.nullish().describe('Names in the text; left out or `[]`, they are derived from the text.'),
       files: labels(LIMITS.files, LIMITS.fileCharacters).nullish().describe('Paths that the text mentions.'),
       event_time: time.nullish().describe('When the event happened; by default the time of the request.'),
-      valid_from: time.nullish().describe('Queries and lists leave the memory out before this time.'),
+      valid_from: time
+        .nullish()
+        .describe('Queries and lists leave the memory out before this time; no limit by default.'),
       valid_to: time
         .nullish()
-        .describe('Queries and lists leave the memory out from this time on. Must be later than `valid_from`.'),
+        .describe(
+          'Queries and lists leave the memory out from this time on; by default never. Must be later than ' +
+            '`valid_from`.',
+        ),
       expires_at: time
         .nullish()
-        .describe('The memory cannot be read from this time on; it is erased within about a minute.'),
+        .describe(
+          'The memory cannot be read from this time on, and is erased within about a minute; never by default.',
+        ),
       importance: fraction
         .nullish()
         .describe('The initial salience; by default 0.4, and 0.1 more for each additional sector.'),
-      confidence: fraction.nullish().describe('How certain the memory is; 1 by default.'),
+      confidence: fraction.nullish().describe('How sure you are that the memory is true, 1 for certain; 1 by default.'),
       external_id: givenId.nullish().describe('The id of the memory in your system; unique for each user.'),
       on_duplicate: choice(DUPLICATE_WAYS)
         .nullish()
@@ -158,7 +165,7 @@ export const patchSchema = z
         .describe('The new title; the memory is embedded and linked again.'),
       gist: text(LIMITS.gistCharacters).optional().describe('One line about the text; `""` derives it from the text.'),
       entities: tags.optional().describe('Names in the text; `[]` derives them from the text.'),
-      type: label(LIMITS.labelCharacters).nullable().optional().describe('Your own type of memory.'),
+      type: label(LIMITS.labelCharacters).nullable().optional().describe('Your own type of memory; null for none.'),
       tags: tags.optional().describe('The new tags; they replace the old ones.'),
       files: labels(LIMITS.files, LIMITS.fileCharacters)
         .optional()
@@ -172,12 +179,17 @@ export const patchSchema = z
       valid_from: time.nullable().optional().describe('Start of validity; null for none.'),
       valid_to: time.nullable().optional().describe('End of validity; null for none. Must be later than `valid_from`.'),
       expires_at: time.nullable().optional().describe('When the memory expires; null for never.'),
-      importance: fraction.nullable().optional().describe('A number becomes the salience from now on.'),
-      confidence: fraction.optional().describe('How certain the memory is.'),
+      importance: fraction
+        .nullable()
+        .optional()
+        .describe('A number becomes the salience from now on; null removes the number and keeps the salience.'),
+      confidence: fraction.optional().describe('How sure you are that the memory is true; 1 for certain.'),
       status: z
         .enum(['active', 'archived'], expected('active or archived'))
         .optional()
-        .describe('Lists leave archived memories out, and so do queries that do not ask for them.'),
+        .describe(
+          '`archived`: lists and queries that do not ask for such memories leave it out. `active`: they show it again.',
+        ),
     },
     BODY_EXPECTED,
   )
@@ -195,7 +207,10 @@ export const reinforceSchema = z.strictObject(
     // OpenMemory allows up to 100; salience is at most 1 in any case.
     boost: numberUpTo(100)
       .nullish()
-      .describe('Increase of the salience; 0.1 by default, and values above 1 count as 1.'),
+      .describe(
+        'Increase of the salience; 0.1 by default, and values above 1 count as 1. Within one hour the salience rises ' +
+          'by at most `OM_REINFORCE_PER_HOUR`. With 0 nothing rises.',
+      ),
   },
   BODY_EXPECTED,
 );

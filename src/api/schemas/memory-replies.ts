@@ -56,7 +56,7 @@ export const writer = z
 const stored = {
   id: uuid.describe('Ids are sorted by the time of adding.'),
   user_id: z.string().describe('`""` means no particular user.'),
-  session_id: z.string(),
+  session_id: z.string().describe('`""` means no session.'),
   content: z.string(),
   title: z.string(),
   type: z.string().nullable(),
@@ -80,18 +80,20 @@ const stored = {
     ),
   salience: unit.describe('How present it is at the time of reading; falls with `e^(−decay_lambda · days)`.'),
   strength: unit.describe('How well established it is at the time of reading; falls with `e^(−0.01 · days)`.'),
-  decay_lambda: z.number().min(0),
-  confidence: unit,
-  importance: unit.nullable(),
+  decay_lambda: z.number().min(0).describe('Rate at which the salience falls, per day.'),
+  confidence: unit.describe('How sure its author is that the memory is true; 1 for certain.'),
+  importance: unit.nullable().describe('Salience that a caller stated last; null if no caller did.'),
   access_count: count.describe('Number of queries that returned and reinforced the memory.'),
-  last_seen_at: timestamp,
+  last_seen_at: timestamp.describe(
+    'When it was added, added again, reinforced, or last returned by a reinforcing query.',
+  ),
   created_at: timestamp,
-  updated_at: timestamp,
+  updated_at: timestamp.describe('When `version` last rose; `created_at` at first.'),
   event_time: timestamp,
-  valid_from: timestamp.nullable(),
-  valid_to: timestamp.nullable(),
-  expires_at: timestamp.nullable(),
-  external_id: z.string().nullable(),
+  valid_from: timestamp.nullable().describe('Start of validity, included; null for none.'),
+  valid_to: timestamp.nullable().describe('End of validity, excluded; null for none.'),
+  expires_at: timestamp.nullable().describe('Time from which it cannot be read; null for never.'),
+  external_id: z.string().nullable().describe('Its id in your system, or the key of an item; null for none.'),
   namespace: z.string().optional().describe('Namespace of an item; absent if it is in none.'),
   value: anyValue.optional().describe('Value of an item, any JSON; absent if it has none.'),
   written_by: writer,
@@ -225,7 +227,7 @@ export type BatchOutcome = Wire<typeof batchOutcome>;
 
 const summary = {
   accepted: count.describe('Items that were stored, duplicates included.'),
-  rejected: count,
+  rejected: count.describe('Items that were refused; nothing of them is stored.'),
   token,
   receipt_id: uuid.exactOptional().describe('The receipt of the batch, with `receipt=true`: `GET /receipts/{id}`.'),
 };
@@ -261,7 +263,7 @@ export const batchReplyLine = z.union([
 const truncated = z
   .literal(true)
   .exactOptional()
-  .describe('The reply has 8 MiB, so further items were left out; absent otherwise.');
+  .describe('Items were left out, as the reply may have at most 8 MiB; absent otherwise.');
 /**
  * Fields of a page that say how it ends: whether it was cut, and where the next page begins (absent on the last one).
  */
@@ -307,7 +309,7 @@ export const historyReply = z.strictObject({
 export const timelineReply = z.strictObject({
   before: z.array(memorySchema).describe('The earliest first.'),
   anchor: memorySchema,
-  after: z.array(memorySchema),
+  after: z.array(memorySchema).describe('The earliest first.'),
   truncated,
 });
 

@@ -149,7 +149,12 @@ export const match = z
       .number()
       .min(0)
       .describe('Score of the profile times the adjustments; may exceed 1. Matches are sorted by it.'),
-    path: z.array(uuid).describe('Ids from the direct hit to this memory; for a direct hit only its own id.'),
+    path: z
+      .array(uuid)
+      .describe(
+        'Ids along the links from a direct hit to this memory, its own id last. Only its own id for a direct hit, ' +
+          'and for a memory that a related name led to.',
+      ),
     supersedes: uuid.exactOptional().describe('The superseded memory that was found, and that this match replaces.'),
     similar: z
       .strictObject({ count, ids: z.array(uuid) })
@@ -158,11 +163,13 @@ export const match = z
     neighbours: z
       .strictObject({ before: z.array(storedMemory), after: z.array(storedMemory) })
       .exactOptional()
-      .describe('With `expand`: memories around the match in its session, the earliest first.'),
+      .describe(
+        'With `neighbours` in `expand`: memories around the match in its session, each list the earliest first.',
+      ),
     sources: z
       .array(storedMemory)
       .exactOptional()
-      .describe('With `expand`: memories that the match is derived from, the nearest first.'),
+      .describe('With `document` in `expand`: memories that the match is derived from, the nearest first.'),
     document: provenance.exactOptional(),
     explain: hitExplanation.exactOptional(),
   })
@@ -174,7 +181,7 @@ const episode = z
     kind: z.enum(['memory', 'session']),
     id: z.string().describe('Id of the memory or the session.'),
     user_id: z.string(),
-    title: z.string().describe('Title of the memory, else its gist; for a session its id.'),
+    title: z.string().describe('Title of the memory, or its gist if it has no title; for a session its id.'),
     memory: storedMemory.nullable().describe('null for a session, which has no text of its own.'),
     memory_ids: z.array(uuid).describe('Matches that belong to the episode, best first.'),
   })
@@ -230,7 +237,7 @@ export const cut = z
 /** Schema of whether an answer may be worse than it should be. */
 export const degraded = z
   .boolean()
-  .describe('Whether the answer may be worse than it should; `degraded_reasons` says why.');
+  .describe('Whether the answer may be incomplete or ranked worse than usual; `degraded_reasons` says why.');
 /** Schema of the reasons why an answer is `degraded` (may be incomplete); absent if it is not. */
 export const degradedReasons = z
   .array(z.enum(['vectors', ...WORK_ENDS]))
@@ -286,7 +293,7 @@ const textReply = z
     format: z.enum(FORMATS).exclude(['json']),
     text: z.string().describe('The matches, laid out for a language model.'),
     tokens: count.describe('Estimated tokens of the text.'),
-    ids: z.array(uuid).describe('Memories that the text holds, best first.'),
+    ids: z.array(uuid).describe('Ids of the matches that the text holds, best first.'),
     ...answer,
   })
   .meta({ id: 'MatchesAsText' });
@@ -315,10 +322,20 @@ const explanationExample = {
 export const explanation = z
   .strictObject({
     memory_id: uuid,
-    outcome: z.enum(OUTCOMES).describe('`returned`, or why the query left the memory out.'),
+    outcome: z
+      .enum(OUTCOMES)
+      .describe(
+        '`returned`, or why the query left the memory out. `filtered`: it fails a condition in `failed_filters`. ' +
+          '`no_match`: it has no word of the query and its vector is not among the nearest. `not_a_candidate`: it ' +
+          'has such words, but too many others matched better. `superseded`: its successor took its place. ' +
+          '`below_min_score`, `below_relative_floor`: its score is too low. `not_exact`: by `cut: exact`. ' +
+          '`near_duplicate`: a better match says nearly the same. `document_limit`: by `per_document`, or a chunk of ' +
+          'its document replaces it. `kind_limit`: by `top_k`. `beyond_k`: `k` better ones were returned. ' +
+          '`over_budget`: its text does not fit.',
+      ),
     rank: rank.nullable().describe('Rank among all candidates; null if the memory was no candidate.'),
-    score: unit.nullable(),
-    raw_score: z.number().nullable(),
+    score: unit.nullable().describe('Calibrated score; null if the memory was no candidate.'),
+    raw_score: z.number().nullable().describe('Score of the profile; null if the memory was no candidate.'),
     failed_filters: z
       .array(z.string())
       .describe(

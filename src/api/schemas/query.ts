@@ -84,27 +84,31 @@ const metadataFilter = jsonObject
 export const filtersSchema = z
   .strictObject(
     {
-      sectors: someOf(SECTORS).optional().describe('Memories of one of these sectors, primary or additional.'),
+      sectors: someOf(SECTORS)
+        .optional()
+        .describe('Memories of one of these sectors, primary or additional. A 400 together with `as_of.recorded`.'),
       types: ids.optional().describe('Memories of one of these types.'),
       tags: tags.optional().describe('Memories with all of these tags.'),
       users: ids.optional().describe('Memories of these users. If a `user_id` is given too, both must hold.'),
       sessions: ids.optional().describe('Memories of these sessions.'),
       statuses: someOf(MEMORY_STATUSES)
         .optional()
-        .describe('Memories with one of these statuses; by default only `active`.'),
+        .describe('Memories with one of these statuses, and only those; left out, see `POST /memory/query`.'),
       external_ids: ids.optional().describe('Memories with one of these ids in your system.'),
       written_by: ids
         .optional()
         .describe('Memories that were added with one of these keys (public ids), whoever changed them since.'),
-      documents: ids.optional().describe('Chunks and root memories of these documents.'),
+      documents: ids
+        .optional()
+        .describe('Chunks and root memories of the documents with these ids, in the version that queries find.'),
       files: z
         .array(label(LIMITS.fileCharacters).min(1, 'must not be empty'), expected('a list of strings'))
         .min(1, 'must not be empty')
         .max(LIMITS.filterValues, `at most ${LIMITS.filterValues} entries`)
         .optional()
         .describe('Memories that mention one of these files, as the paths in their `files`.'),
-      event_time: range.optional().describe('When the event happened.'),
-      created_at: range.optional().describe('When the memory was added.'),
+      event_time: range.optional().describe('Memories whose event happened in this range.'),
+      created_at: range.optional().describe('Memories that were added in this range.'),
       metadata: metadataFilter
         .optional()
         .describe(
@@ -116,11 +120,11 @@ export const filtersSchema = z
       namespace: z
         .union([z.literal(''), namespace], expected('labels joined by dots, such as a.b'))
         .nullish()
-        .describe('Only items of this namespace and of those below it; `""` for items in any namespace.'),
+        .describe('Only items of this namespace and of those below it; `""` for items in any namespace, but in one.'),
       min_salience: fraction.nullish().describe('Memories whose salience is at least this at the time of the request.'),
       sector: sector.nullish().describe("One sector, under OpenMemory's name."),
       user_id: id.nullish().describe("One user, under OpenMemory's name."),
-      min_score: fraction.nullish().describe('Lowest score, if the query itself has no `min_score`.'),
+      min_score: fraction.nullish().describe('Same as `min_score` of the query, which has priority.'),
       startTime: time.nullish().describe('Same as `startTime` of the query.'),
       endTime: time.nullish().describe('Same as `endTime` of the query.'),
     },
@@ -148,29 +152,38 @@ const retrievalFields = {
       'relevance itself (`absolute`), which is the cosine with `vector_weight` 1.',
   ),
   penalties: weightTable(PENALISED, 1).describe(
-    'Factors on the `raw_score` of memories by status; others keep their values: superseded and archived 0.5, ' +
+    'Factors from 0 to 1 on the `raw_score` of memories by status. By default superseded and archived 0.5, ' +
       'contradicted 0.3. That of `contradicted` also lowers the weaker of two that contradict each other; that of ' +
       '`consolidated`, 0.8, a source beside the memory that it was gathered into, if it then comes after that.',
   ),
   weights: weightTable(WEIGHT_NAMES, 1).describe(
-    "Weights of the profile by name; others keep their values. A name that the query's profile does not use is a 400.",
+    'Weights of the profile by name, 0 to 1; others keep their values. By default `composite` has similarity 0.7, ' +
+      'salience 0.1, recency 0.1 and waypoint 0.1; `activation` has activation 0.5, recency 0.2, strength 0.2 and ' +
+      'confidence 0.1; `retention` has alpha 0.3, the exponent of the feature `retention`; `fusion` has none. In a ' +
+      'query, a name that its profile does not use is a 400.',
   ),
   column_weights: weightTable(TEXT_COLUMNS, LIMITS.columnWeight).describe(
-    'Weights of a word by the column in which it stands; the others keep their values.',
+    'Weights of a word by the column in which it stands, 0 to 10; the others keep their values. By default title 2; ' +
+      'entities, tags and identifiers 1.5; content and gist 1; context, the memories around it in its session, 0.3.',
   ),
   vector_weight: fraction.describe(
-    '0 for words only, 1 for vectors only; by default 0.08 offline and 0.5 with a model.',
+    'Share of the vectors in the relevance: 0 for words only, 1 for vectors only. By default 0.08 with the offline ' +
+      'embedder, and 0.5 with a model of a provider.',
   ),
   k_sparse: integer(1, LIMITS.candidates).describe('Most candidates from the search by words; `k` + 20 by default.'),
   k_dense: integer(1, LIMITS.candidates).describe(
     'Most candidates from the search by vectors; `k`, at least 20, by default.',
   ),
   dense_sectors: choice(['all', 'candidate']).describe(
-    '`candidate`: if the query shows what kind of memory it looks for, the nearest `k_dense` of each such sector.',
+    '`all`, the default: the nearest `k_dense` memories of all sectors. `candidate`: if the query shows what kind of ' +
+      'memory it looks for, the nearest `k_dense` of each such sector.',
   ),
-  session_prior: fraction.describe('Most that a match can gain from other matches of its session; 0.1 by default.'),
+  session_prior: fraction.describe(
+    'Largest share of its `raw_score` that a match gains from other matches of its session; 0.1 by default, 0 for ' +
+      'none.',
+  ),
   max_hops: integer(0, LIMITS.hops).describe(
-    'Most links in a row that are followed from the best direct hits; 2 by default.',
+    'Most links in a row that are followed from the best direct hits; 2 by default, 0 to follow none.',
   ),
   decay_per_hop: fraction.describe('Share of the activation that remains after each link; 0.5 by default.'),
   entity_graph: flag.describe(
@@ -182,9 +195,14 @@ const retrievalFields = {
   k_rerank: integer(2, LIMITS.rerank).describe(
     'Most candidates that `llm` orders; 20 by default. `builtin` reads 24 whatever this says.',
   ),
-  min_score: fraction.describe('Matches with a lower `score` are left out; `OM_MIN_SCORE` (0.3) by default.'),
+  min_score: fraction.describe(
+    'Matches with a lower `score` are left out, except those that only a strong link found; 0 leaves none out. By ' +
+      'default `OM_MIN_SCORE` (0.3), which is not applied if the query has several sentences and it is not known ' +
+      'which of them ask (`floor.reason`).',
+  ),
   relative_floor: fraction.describe(
-    'Matches whose `raw_score` is below this share of the best `raw_score` are left out.',
+    'Matches whose `raw_score` is below this share of the best `raw_score` are left out; 0, the default, leaves ' +
+      'none out.',
   ),
   cut: choice(CUTS).describe(
     'How the answer is cut to what belongs together; `none` by default. `relative` sets `relative_floor` to 0.5 if ' +
@@ -199,11 +217,11 @@ const retrievalFields = {
     .boolean(expected('true or false'))
     .describe(
       'Of memories that say nearly the same, written by one key for one user, only the best is a match, with the ' +
-        'others in `similar`; true by default.',
+        'others in `similar`; true by default. Without known keys nothing is compared.',
     ),
   writer_share: fraction.describe(
-    'Greatest share of the first places that memories written by one key take while memories of another key match, ' +
-      'too; 0.75 by default, 1 for no bound.',
+    'Greatest share of the first places, rounded up, that memories written by one key take while memories of another ' +
+      'key match, too; 0.75 by default, 1 for no bound.',
   ),
 };
 
@@ -271,7 +289,7 @@ export const querySchema = z
         .describe('Plain text; a memory may match any of its words. `"a phrase"` in double quotes counts as one term.'),
       k: integer(1, LIMITS.k).nullish().describe(`Most matches; ${DEFAULT_K} by default.`),
       user_id: id.nullish().describe('Only memories of this user; `""` for no particular user. All users by default.'),
-      filters: filtersSchema.nullish().describe('Filters of memories.'),
+      filters: filtersSchema.nullish().describe('Which memories are searched; all that the key may see by default.'),
       startTime: time.nullish().describe("`created_at` from this time on, included; the name is OpenMemory's."),
       endTime: time.nullish().describe("`created_at` up to this time, included; the name is OpenMemory's."),
       ...retrievalOptions,
@@ -280,15 +298,24 @@ export const querySchema = z
         .describe(
           "Most estimated tokens of the matches' contents, or of the whole text with `format` `prompt` or `text`. A " +
             'match that does not fit is skipped; a shorter one further down may take its place. Where the best one ' +
-            'does not fit, the reply says in `best_needs` what would be enough.',
+            'does not fit, the reply says in `best_needs` what would be enough. No limit by default, except 1 Mi ' +
+            'characters of titles and contents in a text.',
         ),
       deep_recall: flag
         .nullish()
-        .describe('If true, superseded, contradicted and archived memories take part, at the factors of `penalties`.'),
+        .describe(
+          'If true, superseded, contradicted and archived memories take part, at the factors of `penalties`; false ' +
+            'by default. No effect with `filters.statuses`.',
+        ),
       include: someOf(INCLUDED)
         .nullish()
-        .describe('`contradicted`: memories that lost a contradiction take part, at the factor of `penalties`.'),
-      as_of: asOf.nullish().describe('An earlier time to answer for; a bare time means `valid`.'),
+        .describe(
+          '`contradicted`: memories that lost a contradiction take part, at the factor of `penalties`; none by ' +
+            'default.',
+        ),
+      as_of: asOf
+        .nullish()
+        .describe('An earlier time to answer for; a bare time means `valid`. The present by default.'),
       top_k: z
         .strictObject(
           {
@@ -298,23 +325,29 @@ export const querySchema = z
           expected('an object {knowledge, episodes}'),
         )
         .nullish()
-        .describe('Most matches of each kind.'),
+        .describe('Most matches of each kind, within `k`; no such limits by default. Other matches are not limited.'),
       include_episodes: flag
         .nullish()
         .describe(
-          'If true, adds `episodes` to the reply; true by default only for `prompt`. If false, memories that others ' +
-            'are derived from are no matches either, unless `top_k.episodes` bounds them.',
+          'If true, the reply has `episodes` (with `prompt`, headings in the text; with `text` and `plain`, ' +
+            'nothing). By default only `prompt` has them. If false, memories that others are derived from are no ' +
+            'matches either, unless `top_k.episodes` bounds them.',
         ),
       expand: someOf(EXPANSIONS)
         .nullish()
         .describe(
-          '`neighbours` adds two memories before and after each match in its session; `document` adds up to three ' +
-            'memories that the match is derived from.',
+          '`neighbours` adds up to two memories before and two after each match in its session; `document` adds up ' +
+            'to three memories that the match is derived from. They must pass the filters, too. Nothing by default.',
         ),
       reinforce: flag
         .nullish()
-        .describe('If false, the query changes no memories and links; `OM_DECAY_REINFORCE_ON_QUERY` by default.'),
-      explain: flag.nullish().describe('If true, adds `explain` to each match, and `trace` to the reply.'),
+        .describe(
+          'If false, the query reinforces no memories and links; by default `OM_DECAY_REINFORCE_ON_QUERY`, which ' +
+            'is true.',
+        ),
+      explain: flag
+        .nullish()
+        .describe('If true, adds `explain` to each match, and `trace` to the reply; false by default.'),
       format: choice(FORMATS)
         .nullish()
         .describe(
@@ -323,7 +356,10 @@ export const querySchema = z
         ),
       token: label(LIMITS.tokenCharacters)
         .nullish()
-        .describe('A write receipt; the query waits for its writes, at most 2 s.'),
+        .describe(
+          'A write receipt: the query waits, at most 2 s, for the background work of its writes, and then answers in ' +
+            'any case; `token_satisfied` says whether the work was finished.',
+        ),
     },
     BODY_EXPECTED,
   )

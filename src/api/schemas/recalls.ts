@@ -183,7 +183,7 @@ export const recallListQuery = z.strictObject({
     .transform(Number)
     .optional()
     .register(SHOWN_AS, { type: 'integer', minimum: 1 })
-    .describe('`next` of the page before.'),
+    .describe('`next` of the page before; the newest answers by default.'),
 });
 /** Schema of the reply 200 to `GET /recalls`, which lists answers that were given, the newest first. */
 export const recallListReply = z

@@ -111,7 +111,9 @@ export const newWebhook = z.strictObject(
   {
     url: url.describe('Where events are sent, by POST. Only https at public addresses, unless `OM_WEBHOOK_ALLOW`.'),
     events: someOf(EVENT_KINDS).optional().describe('Kinds of events that are sent; all kinds if left out.'),
-    user_id: givenId.optional().describe('Only events about this user’s memories and documents.'),
+    user_id: givenId
+      .optional()
+      .describe('Only events about this user’s memories and documents; of all users by default.'),
   },
   BODY_EXPECTED,
 );

@@ -244,7 +244,10 @@ export const longPage = {
 /** Schema of the query parameter `user_id`: a memory or document of another user then counts as absent. */
 export const ownerFilter = userId
   .optional()
-  .describe('The user who must be the owner; otherwise the reply is a 404, as if nothing had this id.');
+  .describe(
+    'The user who must be the owner, `user_id=` for no particular user; otherwise the reply is a 404, as if nothing ' +
+      'had this id. Left out, any owner will do.',
+  );
 /** Schema of the query string of `GET /documents/:id`, `GET /documents/:id/content` and others. */
 export const ownerQuery = z.strictObject({ user_id: ownerFilter });
 
@@ -254,7 +257,8 @@ export const waitQuery = z.strictObject({
     .optional()
     .meta({
       description:
-        'The reply comes when the work is finished, or after this many milliseconds. Has priority over `Prefer: wait`.',
+        'The reply comes when the work is finished, or after this many milliseconds; 0 does not wait. Has priority ' +
+        'over `Prefer: wait`. Without both, `OM_ADD_WAIT_MS` applies (0 by default).',
       examples: [5_000],
     }),
 });

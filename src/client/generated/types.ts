@@ -371,23 +371,23 @@ export type Add = {
   readonly type?: string | null | undefined;
   /** A title, indexed and embedded together with the content. */
   readonly title?: string | null | undefined;
-  /** One line about the text; derived from the text by default. */
+  /** One line about the text, a short summary; derived from the text by default. */
   readonly gist?: string | null | undefined;
-  /** Names in the text; derived from the text by default. */
+  /** Names in the text; left out or `[]`, they are derived from the text. */
   readonly entities?: readonly string[] | null | undefined;
   /** Paths that the text mentions. */
   readonly files?: readonly string[] | null | undefined;
   /** When the event happened; by default the time of the request. */
   readonly event_time?: Time | null | undefined;
-  /** Queries and lists leave the memory out before this time. */
+  /** Queries and lists leave the memory out before this time; no limit by default. */
   readonly valid_from?: Time | null | undefined;
-  /** Queries and lists leave the memory out from this time on. Must be later than `valid_from`. */
+  /** Queries and lists leave the memory out from this time on; by default never. Must be later than `valid_from`. */
   readonly valid_to?: Time | null | undefined;
-  /** The memory cannot be read from this time on; it is erased within about a minute. */
+  /** The memory cannot be read from this time on, and is erased within about a minute; never by default. */
   readonly expires_at?: Time | null | undefined;
   /** The initial salience; by default 0.4, and 0.1 more for each additional sector. */
   readonly importance?: number | null | undefined;
-  /** How certain the memory is; 1 by default. */
+  /** How sure you are that the memory is true, 1 for certain; 1 by default. */
   readonly confidence?: number | null | undefined;
   /** The id of the memory in your system; unique for each user. */
   readonly external_id?: string | null | undefined;
@@ -457,6 +457,7 @@ export type BatchReply = {
   )[];
   /** Items that were stored, duplicates included. */
   readonly accepted: number;
+  /** Items that were refused; nothing of them is stored. */
   readonly rejected: number;
   /** Write receipt: a query that sends it waits, at most 2 s, for the background work of this write, such as sectors and vectors. A memory is found by its words without it. null if no work is left. */
   readonly token: string | null;
@@ -468,6 +469,7 @@ export type BatchReply = {
 export type BatchSummary = {
   /** Items that were stored, duplicates included. */
   readonly accepted: number;
+  /** Items that were refused; nothing of them is stored. */
   readonly rejected: number;
   /** Write receipt: a query that sends it waits, at most 2 s, for the background work of this write, such as sectors and vectors. A memory is found by its words without it. null if no work is left. */
   readonly token: string | null;
@@ -583,11 +585,14 @@ export type Document = {
   readonly written_by: string | null;
   /** `processing` until every chunk is embedded and linked; `empty` if the document has no text. */
   readonly state: 'queued' | 'processing' | 'ready' | 'empty' | 'failed' | 'cancelled';
-  /** Why the document failed or is empty. */
+  /** Why the document failed or is empty; null if it did neither. */
   readonly error: Failure | null;
   readonly source: 'upload' | 'url';
+  /** Address that it was fetched from; null for an upload. */
   readonly url: string | null;
+  /** Name that was given with an upload; null without one. */
   readonly file_name: string | null;
+  /** The declared format until the file is read; null for none. */
   readonly format:
     | 'pdf'
     | 'docx'
@@ -603,15 +608,19 @@ export type Document = {
     | 'email'
     | 'code'
     | null;
+  /** Size of the file; null until a page is fetched. */
   readonly bytes: number | null;
-  /** SHA-256 of the file's bytes, in hexadecimal. */
+  /** SHA-256 of the file's bytes, in hexadecimal; null until a page is fetched. */
   readonly sha256: string | null;
   /** The title that was given, else the file's own title. */
   readonly title: string;
-  /** Authors that the file names; the language and the times below also come from the file. */
+  /** Authors that the file names; empty if it names none or is not read yet. */
   readonly authors: readonly string[];
+  /** BCP 47 tag such as `en`, from the file or found in its text; null if unknown. */
   readonly language: string | null;
+  /** null if the file does not say. */
   readonly published_at: Timestamp | null;
+  /** null if the file does not say. */
   readonly modified_at: Timestamp | null;
   readonly type: string | null;
   readonly tags: readonly string[];
@@ -622,10 +631,13 @@ export type Document = {
   readonly expires_at: Timestamp | null;
   /** The memory that represents the whole document; null until queries can find the document. */
   readonly root_memory_id: string | null;
+  /** Number of chunks; 0 until the document is read. */
   readonly chunks: number;
+  /** Number of pages; null until the document is read, and for a format without pages. */
   readonly pages: number | null;
+  /** Length of the extracted text in UTF-16 code units; 0 until it is read. */
   readonly characters: number;
-  /** Tokens of the whole text. */
+  /** Estimated tokens of the whole text; 0 until it is read. */
   readonly tokens: number;
   /** Progress: pages read, chunks of the document, and how many of them are embedded and linked. */
   readonly progress: {
@@ -646,11 +658,11 @@ export type Document = {
   } | null;
   /** What was left out, or was kept but should be checked. Warnings never hold content. */
   readonly warnings: readonly DocumentWarning[];
-  /** The job that reads the document, as long as the ledger holds it. */
+  /** The latest job that reads the document; null once the ledger no longer holds it. */
   readonly job_id: string | null;
   readonly created_at: Timestamp;
   readonly updated_at: Timestamp;
-  /** When queries could first find the document. */
+  /** When queries could first find this version of it; null before that. */
   readonly shown_at: Timestamp | null;
   readonly ready_at: Timestamp | null;
 };
@@ -674,6 +686,7 @@ export type DocumentWarning = {
     | 'undecodable_bytes'
     | 'part_unreadable';
   readonly message: string;
+  /** Page that it is about; absent if it is about no single page. */
   readonly page?: number;
 };
 export type DuplicateLine = {
@@ -930,7 +943,7 @@ export type Episode = {
   /** Id of the memory or the session. */
   readonly id: string;
   readonly user_id: string;
-  /** Title of the memory, else its gist; for a session its id. */
+  /** Title of the memory, or its gist if it has no title; for a session its id. */
   readonly title: string;
   /** null for a session, which has no text of its own. */
   readonly memory: StoredMemory | null;
@@ -991,7 +1004,7 @@ export type ExplainQuery = {
   readonly k?: number | null | undefined;
   /** Only memories of this user; `""` for no particular user. All users by default. */
   readonly user_id?: string | null | undefined;
-  /** Filters of memories. */
+  /** Which memories are searched; all that the key may see by default. */
   readonly filters?: Filters | null | undefined;
   /** `created_at` from this time on, included; the name is OpenMemory's. */
   readonly startTime?: Time | null | undefined;
@@ -1001,7 +1014,7 @@ export type ExplainQuery = {
   readonly profile?: 'composite' | 'activation' | 'retention' | 'fusion' | null | undefined;
   /** What the feature `similarity` is: the share of the best candidate’s relevance (`relative`, the default), or the relevance itself (`absolute`), which is the cosine with `vector_weight` 1. */
   readonly similarity?: 'relative' | 'absolute' | null | undefined;
-  /** Factors on the `raw_score` of memories by status; others keep their values: superseded and archived 0.5, contradicted 0.3. That of `contradicted` also lowers the weaker of two that contradict each other; that of `consolidated`, 0.8, a source beside the memory that it was gathered into, if it then comes after that. */
+  /** Factors from 0 to 1 on the `raw_score` of memories by status. By default superseded and archived 0.5, contradicted 0.3. That of `contradicted` also lowers the weaker of two that contradict each other; that of `consolidated`, 0.8, a source beside the memory that it was gathered into, if it then comes after that. */
   readonly penalties?:
     | {
         readonly superseded?: number | undefined;
@@ -1011,7 +1024,7 @@ export type ExplainQuery = {
       }
     | null
     | undefined;
-  /** Weights of the profile by name; others keep their values. A name that the query's profile does not use is a 400. */
+  /** Weights of the profile by name, 0 to 1; others keep their values. By default `composite` has similarity 0.7, salience 0.1, recency 0.1 and waypoint 0.1; `activation` has activation 0.5, recency 0.2, strength 0.2 and confidence 0.1; `retention` has alpha 0.3, the exponent of the feature `retention`; `fusion` has none. In a query, a name that its profile does not use is a 400. */
   readonly weights?:
     | {
         readonly similarity?: number | undefined;
@@ -1025,7 +1038,7 @@ export type ExplainQuery = {
       }
     | null
     | undefined;
-  /** Weights of a word by the column in which it stands; the others keep their values. */
+  /** Weights of a word by the column in which it stands, 0 to 10; the others keep their values. By default title 2; entities, tags and identifiers 1.5; content and gist 1; context, the memories around it in its session, 0.3. */
   readonly column_weights?:
     | {
         readonly context?: number | undefined;
@@ -1038,17 +1051,17 @@ export type ExplainQuery = {
       }
     | null
     | undefined;
-  /** 0 for words only, 1 for vectors only; by default 0.08 offline and 0.5 with a model. */
+  /** Share of the vectors in the relevance: 0 for words only, 1 for vectors only. By default 0.08 with the offline embedder, and 0.5 with a model of a provider. */
   readonly vector_weight?: number | null | undefined;
   /** Most candidates from the search by words; `k` + 20 by default. */
   readonly k_sparse?: number | null | undefined;
   /** Most candidates from the search by vectors; `k`, at least 20, by default. */
   readonly k_dense?: number | null | undefined;
-  /** `candidate`: if the query shows what kind of memory it looks for, the nearest `k_dense` of each such sector. */
+  /** `all`, the default: the nearest `k_dense` memories of all sectors. `candidate`: if the query shows what kind of memory it looks for, the nearest `k_dense` of each such sector. */
   readonly dense_sectors?: 'all' | 'candidate' | null | undefined;
-  /** Most that a match can gain from other matches of its session; 0.1 by default. */
+  /** Largest share of its `raw_score` that a match gains from other matches of its session; 0.1 by default, 0 for none. */
   readonly session_prior?: number | null | undefined;
-  /** Most links in a row that are followed from the best direct hits; 2 by default. */
+  /** Most links in a row that are followed from the best direct hits; 2 by default, 0 to follow none. */
   readonly max_hops?: number | null | undefined;
   /** Share of the activation that remains after each link; 0.5 by default. */
   readonly decay_per_hop?: number | null | undefined;
@@ -1058,27 +1071,27 @@ export type ExplainQuery = {
   readonly rerank?: 'none' | 'builtin' | 'llm' | null | undefined;
   /** Most candidates that `llm` orders; 20 by default. `builtin` reads 24 whatever this says. */
   readonly k_rerank?: number | null | undefined;
-  /** Matches with a lower `score` are left out; `OM_MIN_SCORE` (0.3) by default. */
+  /** Matches with a lower `score` are left out, except those that only a strong link found; 0 leaves none out. By default `OM_MIN_SCORE` (0.3), which is not applied if the query has several sentences and it is not known which of them ask (`floor.reason`). */
   readonly min_score?: number | null | undefined;
-  /** Matches whose `raw_score` is below this share of the best `raw_score` are left out. */
+  /** Matches whose `raw_score` is below this share of the best `raw_score` are left out; 0, the default, leaves none out. */
   readonly relative_floor?: number | null | undefined;
   /** How the answer is cut to what belongs together; `none` by default. `relative` sets `relative_floor` to 0.5 if nothing else sets it. `exact` returns only memories that by themselves hold most of what the query says beside its names, up to the largest clear gap, and often nothing: for short facts. */
   readonly cut?: 'none' | 'relative' | 'exact' | null | undefined;
   /** Most matches derived from one memory, itself included; 2 by default, 0 for no limit. Applies if `k` is at most 10. Unless it is 0, a matching chunk replaces the root memory of its document. */
   readonly per_document?: number | null | undefined;
-  /** Of memories that say nearly the same, written by one key for one user, only the best is a match, with the others in `similar`; true by default. */
+  /** Of memories that say nearly the same, written by one key for one user, only the best is a match, with the others in `similar`; true by default. Without known keys nothing is compared. */
   readonly collapse_similar?: boolean | null | undefined;
-  /** Greatest share of the first places that memories written by one key take while memories of another key match, too; 0.75 by default, 1 for no bound. */
+  /** Greatest share of the first places, rounded up, that memories written by one key take while memories of another key match, too; 0.75 by default, 1 for no bound. */
   readonly writer_share?: number | null | undefined;
-  /** Most estimated tokens of the matches' contents, or of the whole text with `format` `prompt` or `text`. A match that does not fit is skipped; a shorter one further down may take its place. Where the best one does not fit, the reply says in `best_needs` what would be enough. */
+  /** Most estimated tokens of the matches' contents, or of the whole text with `format` `prompt` or `text`. A match that does not fit is skipped; a shorter one further down may take its place. Where the best one does not fit, the reply says in `best_needs` what would be enough. No limit by default, except 1 Mi characters of titles and contents in a text. */
   readonly token_budget?: number | null | undefined;
-  /** If true, superseded, contradicted and archived memories take part, at the factors of `penalties`. */
+  /** If true, superseded, contradicted and archived memories take part, at the factors of `penalties`; false by default. No effect with `filters.statuses`. */
   readonly deep_recall?: boolean | null | undefined;
-  /** `contradicted`: memories that lost a contradiction take part, at the factor of `penalties`. */
+  /** `contradicted`: memories that lost a contradiction take part, at the factor of `penalties`; none by default. */
   readonly include?: readonly 'contradicted'[] | null | undefined;
-  /** An earlier time to answer for; a bare time means `valid`. */
+  /** An earlier time to answer for; a bare time means `valid`. The present by default. */
   readonly as_of?: Time | AsOf | null | undefined;
-  /** Most matches of each kind. */
+  /** Most matches of each kind, within `k`; no such limits by default. Other matches are not limited. */
   readonly top_k?:
     | {
         /** Most matches that are derived from others. */
@@ -1088,24 +1101,24 @@ export type ExplainQuery = {
       }
     | null
     | undefined;
-  /** If true, adds `episodes` to the reply; true by default only for `prompt`. If false, memories that others are derived from are no matches either, unless `top_k.episodes` bounds them. */
+  /** If true, the reply has `episodes` (with `prompt`, headings in the text; with `text` and `plain`, nothing). By default only `prompt` has them. If false, memories that others are derived from are no matches either, unless `top_k.episodes` bounds them. */
   readonly include_episodes?: boolean | null | undefined;
-  /** `neighbours` adds two memories before and after each match in its session; `document` adds up to three memories that the match is derived from. */
+  /** `neighbours` adds up to two memories before and two after each match in its session; `document` adds up to three memories that the match is derived from. They must pass the filters, too. Nothing by default. */
   readonly expand?: readonly ('neighbours' | 'document')[] | null | undefined;
-  /** If false, the query changes no memories and links; `OM_DECAY_REINFORCE_ON_QUERY` by default. */
+  /** If false, the query reinforces no memories and links; by default `OM_DECAY_REINFORCE_ON_QUERY`, which is true. */
   readonly reinforce?: boolean | null | undefined;
-  /** If true, adds `explain` to each match, and `trace` to the reply. */
+  /** If true, adds `explain` to each match, and `trace` to the reply; false by default. */
   readonly explain?: boolean | null | undefined;
   /** With `prompt`, `text` and `plain` the reply holds a text for a language model; `json` by default. `plain` has one statement a line, without notice and sources. */
   readonly format?: 'json' | 'prompt' | 'text' | 'plain' | null | undefined;
-  /** A write receipt; the query waits for its writes, at most 2 s. */
+  /** A write receipt: the query waits, at most 2 s, for the background work of its writes, and then answers in any case; `token_satisfied` says whether the work was finished. */
   readonly token?: string | null | undefined;
   /** The memory to explain. */
   readonly memory_id: string;
 };
 export type Explanation = {
   readonly memory_id: string;
-  /** `returned`, or why the query left the memory out. */
+  /** `returned`, or why the query left the memory out. `filtered`: it fails a condition in `failed_filters`. `no_match`: it has no word of the query and its vector is not among the nearest. `not_a_candidate`: it has such words, but too many others matched better. `superseded`: its successor took its place. `below_min_score`, `below_relative_floor`: its score is too low. `not_exact`: by `cut: exact`. `near_duplicate`: a better match says nearly the same. `document_limit`: by `per_document`, or a chunk of its document replaces it. `kind_limit`: by `top_k`. `beyond_k`: `k` better ones were returned. `over_budget`: its text does not fit. */
   readonly outcome:
     | 'returned'
     | 'filtered'
@@ -1122,7 +1135,9 @@ export type Explanation = {
     | 'over_budget';
   /** Rank among all candidates; null if the memory was no candidate. */
   readonly rank: number | null;
+  /** Calibrated score; null if the memory was no candidate. */
   readonly score: number | null;
+  /** Score of the profile; null if the memory was no candidate. */
   readonly raw_score: number | null;
   /** Fields of the request that the memory does not match; `status` or `validity` if it is hidden by default. */
   readonly failed_filters: readonly string[];
@@ -1143,7 +1158,7 @@ export type Explanation = {
   readonly changes: {
     readonly [field: string]: Json;
   } | null;
-  /** Whether the answer may be worse than it should; `degraded_reasons` says why. */
+  /** Whether the answer may be incomplete or ranked worse than usual; `degraded_reasons` says why. */
   readonly degraded: boolean;
   /** Only if `degraded`. `vectors`: vectors are missing because the embedding provider failed, so words decide. `work_budget`: more rows would have been looked at than one request may (`OM_QUERY_WORK_MB`). `deadline`: it took too long (`OM_QUERY_DEADLINE_MS`). For the last two the answer rests on what was found until then. */
   readonly degraded_reasons?: readonly ('vectors' | 'work_budget' | 'deadline')[];
@@ -1191,7 +1206,9 @@ export type FederatedMatch = {
   readonly id: string;
   /** `""` means no particular user. */
   readonly user_id: string;
+  /** `""` means no session. */
   readonly session_id: string;
+  /** Its id in your system, or the key of an item; null for none. */
   readonly external_id: string | null;
   readonly content: string;
   readonly title: string;
@@ -1213,15 +1230,15 @@ export type FederatedQuery = {
   readonly k?: number | null | undefined;
   /** Only memories of this user; `""` for no particular user. All users by default. */
   readonly user_id?: string | null | undefined;
-  /** Filters of memories. */
+  /** Which memories are searched; all that the key may see by default. */
   readonly filters?: Filters | null | undefined;
-  /** Matches with a lower `score` are left out; `OM_MIN_SCORE` (0.3) by default. */
+  /** Matches with a lower `score` are left out, except those that only a strong link found; 0 leaves none out. By default `OM_MIN_SCORE` (0.3), which is not applied if the query has several sentences and it is not known which of them ask (`floor.reason`). */
   readonly min_score?: number | null | undefined;
   /** How the answer is cut to what belongs together; `none` by default. `relative` sets `relative_floor` to 0.5 if nothing else sets it. `exact` returns only memories that by themselves hold most of what the query says beside its names, up to the largest clear gap, and often nothing: for short facts. */
   readonly cut?: 'none' | 'relative' | 'exact' | null | undefined;
-  /** An earlier time to answer for; a bare time means `valid`. */
+  /** An earlier time to answer for; a bare time means `valid`. The present by default. */
   readonly as_of?: Time | AsOf | null | undefined;
-  /** If true, superseded, contradicted and archived memories take part, at the factors of `penalties`. */
+  /** If true, superseded, contradicted and archived memories take part, at the factors of `penalties`; false by default. No effect with `filters.statuses`. */
   readonly deep_recall?: boolean | null | undefined;
   /** Tenants that are asked, of those of the key; all of them if left out. */
   readonly tenants?: readonly string[] | undefined;
@@ -1292,7 +1309,7 @@ export type FeedbackMeasure = {
 };
 /** Fields are joined by AND, the values of one list by OR. */
 export type Filters = {
-  /** Memories of one of these sectors, primary or additional. */
+  /** Memories of one of these sectors, primary or additional. A 400 together with `as_of.recorded`. */
   readonly sectors?: readonly ('episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective')[] | undefined;
   /** Memories of one of these types. */
   readonly types?: readonly string[] | undefined;
@@ -1302,17 +1319,17 @@ export type Filters = {
   readonly users?: readonly string[] | undefined;
   /** Memories of these sessions. */
   readonly sessions?: readonly string[] | undefined;
-  /** Memories with one of these statuses; by default only `active`. */
+  /** Memories with one of these statuses, and only those; left out, see `POST /memory/query`. */
   readonly statuses?: readonly ('active' | 'superseded' | 'contradicted' | 'archived')[] | undefined;
   /** Memories with one of these ids in your system. */
   readonly external_ids?: readonly string[] | undefined;
   /** Memories that were added with one of these keys (public ids), whoever changed them since. */
   readonly written_by?: readonly string[] | undefined;
-  /** Chunks and root memories of these documents. */
+  /** Chunks and root memories of the documents with these ids, in the version that queries find. */
   readonly documents?: readonly string[] | undefined;
   /** Memories that mention one of these files, as the paths in their `files`. */
   readonly files?: readonly string[] | undefined;
-  /** When the event happened. */
+  /** Memories whose event happened in this range. */
   readonly event_time?:
     | {
         /** Start, included. */
@@ -1321,7 +1338,7 @@ export type Filters = {
         readonly to?: Time | undefined;
       }
     | undefined;
-  /** When the memory was added. */
+  /** Memories that were added in this range. */
   readonly created_at?:
     | {
         /** Start, included. */
@@ -1336,7 +1353,7 @@ export type Filters = {
         readonly [field: string]: unknown;
       }
     | undefined;
-  /** Only items of this namespace and of those below it; `""` for items in any namespace. */
+  /** Only items of this namespace and of those below it; `""` for items in any namespace, but in one. */
   readonly namespace?: string | null | undefined;
   /** Memories whose salience is at least this at the time of the request. */
   readonly min_salience?: number | null | undefined;
@@ -1344,7 +1361,7 @@ export type Filters = {
   readonly sector?: 'episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective' | null | undefined;
   /** One user, under OpenMemory's name. */
   readonly user_id?: string | null | undefined;
-  /** Lowest score, if the query itself has no `min_score`. */
+  /** Same as `min_score` of the query, which has priority. */
   readonly min_score?: number | null | undefined;
   /** Same as `startTime` of the query. */
   readonly startTime?: Time | null | undefined;
@@ -1653,11 +1670,14 @@ export type IngestedDocument = {
   readonly written_by: string | null;
   /** `processing` until every chunk is embedded and linked; `empty` if the document has no text. */
   readonly state: 'queued' | 'processing' | 'ready' | 'empty' | 'failed' | 'cancelled';
-  /** Why the document failed or is empty. */
+  /** Why the document failed or is empty; null if it did neither. */
   readonly error: Failure | null;
   readonly source: 'upload' | 'url';
+  /** Address that it was fetched from; null for an upload. */
   readonly url: string | null;
+  /** Name that was given with an upload; null without one. */
   readonly file_name: string | null;
+  /** The declared format until the file is read; null for none. */
   readonly format:
     | 'pdf'
     | 'docx'
@@ -1673,15 +1693,19 @@ export type IngestedDocument = {
     | 'email'
     | 'code'
     | null;
+  /** Size of the file; null until a page is fetched. */
   readonly bytes: number | null;
-  /** SHA-256 of the file's bytes, in hexadecimal. */
+  /** SHA-256 of the file's bytes, in hexadecimal; null until a page is fetched. */
   readonly sha256: string | null;
   /** The title that was given, else the file's own title. */
   readonly title: string;
-  /** Authors that the file names; the language and the times below also come from the file. */
+  /** Authors that the file names; empty if it names none or is not read yet. */
   readonly authors: readonly string[];
+  /** BCP 47 tag such as `en`, from the file or found in its text; null if unknown. */
   readonly language: string | null;
+  /** null if the file does not say. */
   readonly published_at: Timestamp | null;
+  /** null if the file does not say. */
   readonly modified_at: Timestamp | null;
   readonly type: string | null;
   readonly tags: readonly string[];
@@ -1692,10 +1716,13 @@ export type IngestedDocument = {
   readonly expires_at: Timestamp | null;
   /** The memory that represents the whole document; null until queries can find the document. */
   readonly root_memory_id: string | null;
+  /** Number of chunks; 0 until the document is read. */
   readonly chunks: number;
+  /** Number of pages; null until the document is read, and for a format without pages. */
   readonly pages: number | null;
+  /** Length of the extracted text in UTF-16 code units; 0 until it is read. */
   readonly characters: number;
-  /** Tokens of the whole text. */
+  /** Estimated tokens of the whole text; 0 until it is read. */
   readonly tokens: number;
   /** Progress: pages read, chunks of the document, and how many of them are embedded and linked. */
   readonly progress: {
@@ -1720,7 +1747,7 @@ export type IngestedDocument = {
   readonly job_id: string | null;
   readonly created_at: Timestamp;
   readonly updated_at: Timestamp;
-  /** When queries could first find the document. */
+  /** When queries could first find this version of it; null before that. */
   readonly shown_at: Timestamp | null;
   readonly ready_at: Timestamp | null;
   readonly document_id: string;
@@ -1771,6 +1798,7 @@ export type Item = {
   readonly id: string;
   /** `""` means no particular user. */
   readonly user_id: string;
+  /** `""` means no session. */
   readonly session_id: string;
   readonly content: string;
   readonly title: string;
@@ -1793,18 +1821,27 @@ export type Item = {
   readonly salience: number;
   /** How well established it is at the time of reading; falls with `e^(−0.01 · days)`. */
   readonly strength: number;
+  /** Rate at which the salience falls, per day. */
   readonly decay_lambda: number;
+  /** How sure its author is that the memory is true; 1 for certain. */
   readonly confidence: number;
+  /** Salience that a caller stated last; null if no caller did. */
   readonly importance: number | null;
   /** Number of queries that returned and reinforced the memory. */
   readonly access_count: number;
+  /** When it was added, added again, reinforced, or last returned by a reinforcing query. */
   readonly last_seen_at: Timestamp;
   readonly created_at: Timestamp;
+  /** When `version` last rose; `created_at` at first. */
   readonly updated_at: Timestamp;
   readonly event_time: Timestamp;
+  /** Start of validity, included; null for none. */
   readonly valid_from: Timestamp | null;
+  /** End of validity, excluded; null for none. */
   readonly valid_to: Timestamp | null;
+  /** Time from which it cannot be read; null for never. */
   readonly expires_at: Timestamp | null;
+  /** Its id in your system, or the key of an item; null for none. */
   readonly external_id: string | null;
   /** `""` for none. */
   readonly namespace: string;
@@ -1844,7 +1881,7 @@ export type Job = {
   readonly kind: 'memory' | 'document' | 'reembed' | 'contradictions' | 'reflection' | 'consolidation';
   /** The memory that the job works on; null if it works on none, as the job of a document, or if it was erased. */
   readonly memory_id: string | null;
-  /** The document that the job reads, or that its memory belongs to. */
+  /** The document that the job reads, or that its memory belongs to; null for none. */
   readonly document_id: string | null;
   /** The next step of the job. */
   readonly step: 'ingest' | 'settle' | 'encode' | 'link' | 'reason' | 'done';
@@ -1862,6 +1899,7 @@ export type Job = {
   readonly error: Failure | null;
   readonly created_at: Timestamp;
   readonly updated_at: Timestamp;
+  /** When the job was done, dead or cancelled; null before that. */
   readonly finished_at: Timestamp | null;
   readonly timeline: readonly {
     readonly event: string;
@@ -2064,6 +2102,7 @@ export type Match = {
   readonly id: string;
   /** `""` means no particular user. */
   readonly user_id: string;
+  /** `""` means no session. */
   readonly session_id: string;
   readonly content: string;
   readonly title: string;
@@ -2086,18 +2125,27 @@ export type Match = {
   readonly salience: number;
   /** How well established it is at the time of reading; falls with `e^(−0.01 · days)`. */
   readonly strength: number;
+  /** Rate at which the salience falls, per day. */
   readonly decay_lambda: number;
+  /** How sure its author is that the memory is true; 1 for certain. */
   readonly confidence: number;
+  /** Salience that a caller stated last; null if no caller did. */
   readonly importance: number | null;
   /** Number of queries that returned and reinforced the memory. */
   readonly access_count: number;
+  /** When it was added, added again, reinforced, or last returned by a reinforcing query. */
   readonly last_seen_at: Timestamp;
   readonly created_at: Timestamp;
+  /** When `version` last rose; `created_at` at first. */
   readonly updated_at: Timestamp;
   readonly event_time: Timestamp;
+  /** Start of validity, included; null for none. */
   readonly valid_from: Timestamp | null;
+  /** End of validity, excluded; null for none. */
   readonly valid_to: Timestamp | null;
+  /** Time from which it cannot be read; null for never. */
   readonly expires_at: Timestamp | null;
+  /** Its id in your system, or the key of an item; null for none. */
   readonly external_id: string | null;
   /** Namespace of an item; absent if it is in none. */
   readonly namespace?: string;
@@ -2111,7 +2159,7 @@ export type Match = {
   readonly score: number;
   /** Score of the profile times the adjustments; may exceed 1. Matches are sorted by it. */
   readonly raw_score: number;
-  /** Ids from the direct hit to this memory; for a direct hit only its own id. */
+  /** Ids along the links from a direct hit to this memory, its own id last. Only its own id for a direct hit, and for a memory that a related name led to. */
   readonly path: readonly string[];
   /** The superseded memory that was found, and that this match replaces. */
   readonly supersedes?: string;
@@ -2120,12 +2168,12 @@ export type Match = {
     readonly count: number;
     readonly ids: readonly string[];
   };
-  /** With `expand`: memories around the match in its session, the earliest first. */
+  /** With `neighbours` in `expand`: memories around the match in its session, each list the earliest first. */
   readonly neighbours?: {
     readonly before: readonly StoredMemory[];
     readonly after: readonly StoredMemory[];
   };
-  /** With `expand`: memories that the match is derived from, the nearest first. */
+  /** With `document` in `expand`: memories that the match is derived from, the nearest first. */
   readonly sources?: readonly StoredMemory[];
   readonly document?: Provenance;
   readonly explain?: HitExplanation;
@@ -2136,7 +2184,7 @@ export type Matches = {
   readonly matches: readonly Match[];
   /** With `include_episodes`: the memories and sessions that the matches belong to. */
   readonly episodes?: readonly Episode[];
-  /** Whether the answer may be worse than it should; `degraded_reasons` says why. */
+  /** Whether the answer may be incomplete or ranked worse than usual; `degraded_reasons` says why. */
   readonly degraded: boolean;
   /** Only if `degraded`. `vectors`: vectors are missing because the embedding provider failed, so words decide. `work_budget`: more rows would have been looked at than one request may (`OM_QUERY_WORK_MB`). `deadline`: it took too long (`OM_QUERY_DEADLINE_MS`). For the last two the answer rests on what was found until then. */
   readonly degraded_reasons?: readonly ('vectors' | 'work_budget' | 'deadline')[];
@@ -2162,9 +2210,9 @@ export type MatchesAsText = {
   readonly text: string;
   /** Estimated tokens of the text. */
   readonly tokens: number;
-  /** Memories that the text holds, best first. */
+  /** Ids of the matches that the text holds, best first. */
   readonly ids: readonly string[];
-  /** Whether the answer may be worse than it should; `degraded_reasons` says why. */
+  /** Whether the answer may be incomplete or ranked worse than usual; `degraded_reasons` says why. */
   readonly degraded: boolean;
   /** Only if `degraded`. `vectors`: vectors are missing because the embedding provider failed, so words decide. `work_budget`: more rows would have been looked at than one request may (`OM_QUERY_WORK_MB`). `deadline`: it took too long (`OM_QUERY_DEADLINE_MS`). For the last two the answer rests on what was found until then. */
   readonly degraded_reasons?: readonly ('vectors' | 'work_budget' | 'deadline')[];
@@ -2188,6 +2236,7 @@ export type Memory = {
   readonly id: string;
   /** `""` means no particular user. */
   readonly user_id: string;
+  /** `""` means no session. */
   readonly session_id: string;
   readonly content: string;
   readonly title: string;
@@ -2210,18 +2259,27 @@ export type Memory = {
   readonly salience: number;
   /** How well established it is at the time of reading; falls with `e^(−0.01 · days)`. */
   readonly strength: number;
+  /** Rate at which the salience falls, per day. */
   readonly decay_lambda: number;
+  /** How sure its author is that the memory is true; 1 for certain. */
   readonly confidence: number;
+  /** Salience that a caller stated last; null if no caller did. */
   readonly importance: number | null;
   /** Number of queries that returned and reinforced the memory. */
   readonly access_count: number;
+  /** When it was added, added again, reinforced, or last returned by a reinforcing query. */
   readonly last_seen_at: Timestamp;
   readonly created_at: Timestamp;
+  /** When `version` last rose; `created_at` at first. */
   readonly updated_at: Timestamp;
   readonly event_time: Timestamp;
+  /** Start of validity, included; null for none. */
   readonly valid_from: Timestamp | null;
+  /** End of validity, excluded; null for none. */
   readonly valid_to: Timestamp | null;
+  /** Time from which it cannot be read; null for never. */
   readonly expires_at: Timestamp | null;
+  /** Its id in your system, or the key of an item; null for none. */
   readonly external_id: string | null;
   /** Namespace of an item; absent if it is in none. */
   readonly namespace?: string;
@@ -2247,7 +2305,7 @@ export type MemoryList = {
   readonly endTime?: Time | null | undefined;
   /** An earlier time to list for; a bare time means `valid`. The order is that of today. */
   readonly as_of?: Time | AsOf | null | undefined;
-  /** `id`, the default, is the order of adding; memories of one `event_time` stand in that order, too. */
+  /** `id`, the default, is the order of adding; it also decides between memories of one `event_time`. */
   readonly order_by?: 'id' | 'event_time' | null | undefined;
   /** `desc` by default: the newest first. */
   readonly order?: 'asc' | 'desc' | null | undefined;
@@ -2305,7 +2363,7 @@ export type NewDocument = {
   readonly data?: string | null | undefined;
   /** A text. Give either `text` or `data`. */
   readonly text?: string | null | undefined;
-  /** Encoding of `data`; the format decides by default. A text in base64 must name it. */
+  /** Encoding of `data`; by default base64 for a binary format, utf8 for text. A text in base64 must name it. */
   readonly encoding?: 'base64' | 'utf8' | null | undefined;
   /** The user who owns the document; `""`, the default, means no particular user. */
   readonly user_id?: string | null | undefined;
@@ -2329,7 +2387,7 @@ export type NewDocument = {
     | undefined;
   /** Event time of its memories; by default the time at which the document was stored. */
   readonly event_time?: Time | null | undefined;
-  /** The document cannot be read or found from this time on. */
+  /** The document cannot be read or found from this time on; never by default. */
   readonly expires_at?: Time | null | undefined;
   /** OpenMemory's clients send this field; it is ignored. At most 16 KiB. */
   readonly config?:
@@ -2364,13 +2422,13 @@ export type NewItem = {
   readonly type?: string | null | undefined;
   /** A title, indexed and embedded together with the text. */
   readonly title?: string | null | undefined;
-  /** One line about the text. */
+  /** One line about the text; derived from the text by default. */
   readonly gist?: string | null | undefined;
-  /** Names in the text. */
+  /** Names in the text; left out or `[]`, they are derived from the text. */
   readonly entities?: readonly string[] | null | undefined;
   /** Paths that the text mentions. */
   readonly files?: readonly string[] | null | undefined;
-  /** When the event happened; left out, it stays as it is. */
+  /** When the event happened; left out, it stays as it is, and is the time of the request for a new item. */
   readonly event_time?: Time | null | undefined;
   /** Queries and lists leave the item out before this time. */
   readonly valid_from?: Time | null | undefined;
@@ -2378,7 +2436,7 @@ export type NewItem = {
   readonly valid_to?: Time | null | undefined;
   /** The item cannot be read from this time on; it is erased soon after. */
   readonly expires_at?: Time | null | undefined;
-  /** The initial salience. */
+  /** The initial salience; by default as for a memory. */
   readonly importance?: number | null | undefined;
   /** How certain the item is; 1 by default. */
   readonly confidence?: number | null | undefined;
@@ -2404,23 +2462,23 @@ export type NewMemory = {
   readonly type?: string | null | undefined;
   /** A title, indexed and embedded together with the content. */
   readonly title?: string | null | undefined;
-  /** One line about the text; derived from the text by default. */
+  /** One line about the text, a short summary; derived from the text by default. */
   readonly gist?: string | null | undefined;
-  /** Names in the text; derived from the text by default. */
+  /** Names in the text; left out or `[]`, they are derived from the text. */
   readonly entities?: readonly string[] | null | undefined;
   /** Paths that the text mentions. */
   readonly files?: readonly string[] | null | undefined;
   /** When the event happened; by default the time of the request. */
   readonly event_time?: Time | null | undefined;
-  /** Queries and lists leave the memory out before this time. */
+  /** Queries and lists leave the memory out before this time; no limit by default. */
   readonly valid_from?: Time | null | undefined;
-  /** Queries and lists leave the memory out from this time on. Must be later than `valid_from`. */
+  /** Queries and lists leave the memory out from this time on; by default never. Must be later than `valid_from`. */
   readonly valid_to?: Time | null | undefined;
-  /** The memory cannot be read from this time on; it is erased within about a minute. */
+  /** The memory cannot be read from this time on, and is erased within about a minute; never by default. */
   readonly expires_at?: Time | null | undefined;
   /** The initial salience; by default 0.4, and 0.1 more for each additional sector. */
   readonly importance?: number | null | undefined;
-  /** How certain the memory is; 1 by default. */
+  /** How sure you are that the memory is true, 1 for certain; 1 by default. */
   readonly confidence?: number | null | undefined;
   /** The id of the memory in your system; unique for each user. */
   readonly external_id?: string | null | undefined;
@@ -2454,7 +2512,7 @@ export type NewPage = {
     | undefined;
   /** Event time of its memories; by default the time at which the document was stored. */
   readonly event_time?: Time | null | undefined;
-  /** The document cannot be read or found from this time on. */
+  /** The document cannot be read or found from this time on; never by default. */
   readonly expires_at?: Time | null | undefined;
   /** OpenMemory's clients send this field; it is ignored. At most 16 KiB. */
   readonly config?:
@@ -2579,6 +2637,7 @@ export type Provenance = {
   readonly chunk: number | null;
   /** Start in the extracted text, in UTF-16 code units. */
   readonly start_offset: number | null;
+  /** End in the extracted text, excluded. */
   readonly end_offset: number | null;
   /** First page, slide or sheet of the chunk; null if the format has none. */
   readonly page_from: number | null;
@@ -2638,7 +2697,7 @@ export type Query = {
   readonly k?: number | null | undefined;
   /** Only memories of this user; `""` for no particular user. All users by default. */
   readonly user_id?: string | null | undefined;
-  /** Filters of memories. */
+  /** Which memories are searched; all that the key may see by default. */
   readonly filters?: Filters | null | undefined;
   /** `created_at` from this time on, included; the name is OpenMemory's. */
   readonly startTime?: Time | null | undefined;
@@ -2648,7 +2707,7 @@ export type Query = {
   readonly profile?: 'composite' | 'activation' | 'retention' | 'fusion' | null | undefined;
   /** What the feature `similarity` is: the share of the best candidate’s relevance (`relative`, the default), or the relevance itself (`absolute`), which is the cosine with `vector_weight` 1. */
   readonly similarity?: 'relative' | 'absolute' | null | undefined;
-  /** Factors on the `raw_score` of memories by status; others keep their values: superseded and archived 0.5, contradicted 0.3. That of `contradicted` also lowers the weaker of two that contradict each other; that of `consolidated`, 0.8, a source beside the memory that it was gathered into, if it then comes after that. */
+  /** Factors from 0 to 1 on the `raw_score` of memories by status. By default superseded and archived 0.5, contradicted 0.3. That of `contradicted` also lowers the weaker of two that contradict each other; that of `consolidated`, 0.8, a source beside the memory that it was gathered into, if it then comes after that. */
   readonly penalties?:
     | {
         readonly superseded?: number | undefined;
@@ -2658,7 +2717,7 @@ export type Query = {
       }
     | null
     | undefined;
-  /** Weights of the profile by name; others keep their values. A name that the query's profile does not use is a 400. */
+  /** Weights of the profile by name, 0 to 1; others keep their values. By default `composite` has similarity 0.7, salience 0.1, recency 0.1 and waypoint 0.1; `activation` has activation 0.5, recency 0.2, strength 0.2 and confidence 0.1; `retention` has alpha 0.3, the exponent of the feature `retention`; `fusion` has none. In a query, a name that its profile does not use is a 400. */
   readonly weights?:
     | {
         readonly similarity?: number | undefined;
@@ -2672,7 +2731,7 @@ export type Query = {
       }
     | null
     | undefined;
-  /** Weights of a word by the column in which it stands; the others keep their values. */
+  /** Weights of a word by the column in which it stands, 0 to 10; the others keep their values. By default title 2; entities, tags and identifiers 1.5; content and gist 1; context, the memories around it in its session, 0.3. */
   readonly column_weights?:
     | {
         readonly context?: number | undefined;
@@ -2685,17 +2744,17 @@ export type Query = {
       }
     | null
     | undefined;
-  /** 0 for words only, 1 for vectors only; by default 0.08 offline and 0.5 with a model. */
+  /** Share of the vectors in the relevance: 0 for words only, 1 for vectors only. By default 0.08 with the offline embedder, and 0.5 with a model of a provider. */
   readonly vector_weight?: number | null | undefined;
   /** Most candidates from the search by words; `k` + 20 by default. */
   readonly k_sparse?: number | null | undefined;
   /** Most candidates from the search by vectors; `k`, at least 20, by default. */
   readonly k_dense?: number | null | undefined;
-  /** `candidate`: if the query shows what kind of memory it looks for, the nearest `k_dense` of each such sector. */
+  /** `all`, the default: the nearest `k_dense` memories of all sectors. `candidate`: if the query shows what kind of memory it looks for, the nearest `k_dense` of each such sector. */
   readonly dense_sectors?: 'all' | 'candidate' | null | undefined;
-  /** Most that a match can gain from other matches of its session; 0.1 by default. */
+  /** Largest share of its `raw_score` that a match gains from other matches of its session; 0.1 by default, 0 for none. */
   readonly session_prior?: number | null | undefined;
-  /** Most links in a row that are followed from the best direct hits; 2 by default. */
+  /** Most links in a row that are followed from the best direct hits; 2 by default, 0 to follow none. */
   readonly max_hops?: number | null | undefined;
   /** Share of the activation that remains after each link; 0.5 by default. */
   readonly decay_per_hop?: number | null | undefined;
@@ -2705,27 +2764,27 @@ export type Query = {
   readonly rerank?: 'none' | 'builtin' | 'llm' | null | undefined;
   /** Most candidates that `llm` orders; 20 by default. `builtin` reads 24 whatever this says. */
   readonly k_rerank?: number | null | undefined;
-  /** Matches with a lower `score` are left out; `OM_MIN_SCORE` (0.3) by default. */
+  /** Matches with a lower `score` are left out, except those that only a strong link found; 0 leaves none out. By default `OM_MIN_SCORE` (0.3), which is not applied if the query has several sentences and it is not known which of them ask (`floor.reason`). */
   readonly min_score?: number | null | undefined;
-  /** Matches whose `raw_score` is below this share of the best `raw_score` are left out. */
+  /** Matches whose `raw_score` is below this share of the best `raw_score` are left out; 0, the default, leaves none out. */
   readonly relative_floor?: number | null | undefined;
   /** How the answer is cut to what belongs together; `none` by default. `relative` sets `relative_floor` to 0.5 if nothing else sets it. `exact` returns only memories that by themselves hold most of what the query says beside its names, up to the largest clear gap, and often nothing: for short facts. */
   readonly cut?: 'none' | 'relative' | 'exact' | null | undefined;
   /** Most matches derived from one memory, itself included; 2 by default, 0 for no limit. Applies if `k` is at most 10. Unless it is 0, a matching chunk replaces the root memory of its document. */
   readonly per_document?: number | null | undefined;
-  /** Of memories that say nearly the same, written by one key for one user, only the best is a match, with the others in `similar`; true by default. */
+  /** Of memories that say nearly the same, written by one key for one user, only the best is a match, with the others in `similar`; true by default. Without known keys nothing is compared. */
   readonly collapse_similar?: boolean | null | undefined;
-  /** Greatest share of the first places that memories written by one key take while memories of another key match, too; 0.75 by default, 1 for no bound. */
+  /** Greatest share of the first places, rounded up, that memories written by one key take while memories of another key match, too; 0.75 by default, 1 for no bound. */
   readonly writer_share?: number | null | undefined;
-  /** Most estimated tokens of the matches' contents, or of the whole text with `format` `prompt` or `text`. A match that does not fit is skipped; a shorter one further down may take its place. Where the best one does not fit, the reply says in `best_needs` what would be enough. */
+  /** Most estimated tokens of the matches' contents, or of the whole text with `format` `prompt` or `text`. A match that does not fit is skipped; a shorter one further down may take its place. Where the best one does not fit, the reply says in `best_needs` what would be enough. No limit by default, except 1 Mi characters of titles and contents in a text. */
   readonly token_budget?: number | null | undefined;
-  /** If true, superseded, contradicted and archived memories take part, at the factors of `penalties`. */
+  /** If true, superseded, contradicted and archived memories take part, at the factors of `penalties`; false by default. No effect with `filters.statuses`. */
   readonly deep_recall?: boolean | null | undefined;
-  /** `contradicted`: memories that lost a contradiction take part, at the factor of `penalties`. */
+  /** `contradicted`: memories that lost a contradiction take part, at the factor of `penalties`; none by default. */
   readonly include?: readonly 'contradicted'[] | null | undefined;
-  /** An earlier time to answer for; a bare time means `valid`. */
+  /** An earlier time to answer for; a bare time means `valid`. The present by default. */
   readonly as_of?: Time | AsOf | null | undefined;
-  /** Most matches of each kind. */
+  /** Most matches of each kind, within `k`; no such limits by default. Other matches are not limited. */
   readonly top_k?:
     | {
         /** Most matches that are derived from others. */
@@ -2735,17 +2794,17 @@ export type Query = {
       }
     | null
     | undefined;
-  /** If true, adds `episodes` to the reply; true by default only for `prompt`. If false, memories that others are derived from are no matches either, unless `top_k.episodes` bounds them. */
+  /** If true, the reply has `episodes` (with `prompt`, headings in the text; with `text` and `plain`, nothing). By default only `prompt` has them. If false, memories that others are derived from are no matches either, unless `top_k.episodes` bounds them. */
   readonly include_episodes?: boolean | null | undefined;
-  /** `neighbours` adds two memories before and after each match in its session; `document` adds up to three memories that the match is derived from. */
+  /** `neighbours` adds up to two memories before and two after each match in its session; `document` adds up to three memories that the match is derived from. They must pass the filters, too. Nothing by default. */
   readonly expand?: readonly ('neighbours' | 'document')[] | null | undefined;
-  /** If false, the query changes no memories and links; `OM_DECAY_REINFORCE_ON_QUERY` by default. */
+  /** If false, the query reinforces no memories and links; by default `OM_DECAY_REINFORCE_ON_QUERY`, which is true. */
   readonly reinforce?: boolean | null | undefined;
-  /** If true, adds `explain` to each match, and `trace` to the reply. */
+  /** If true, adds `explain` to each match, and `trace` to the reply; false by default. */
   readonly explain?: boolean | null | undefined;
   /** With `prompt`, `text` and `plain` the reply holds a text for a language model; `json` by default. `plain` has one statement a line, without notice and sources. */
   readonly format?: 'json' | 'prompt' | 'text' | 'plain' | null | undefined;
-  /** A write receipt; the query waits for its writes, at most 2 s. */
+  /** A write receipt: the query waits, at most 2 s, for the background work of its writes, and then answers in any case; `token_satisfied` says whether the work was finished. */
   readonly token?: string | null | undefined;
 };
 export type Readiness = {
@@ -2840,7 +2899,7 @@ export type Recall = {
   >;
   /** Ids of matches of the logged answer that were erased since, or that the key may no longer see. */
   readonly missing: readonly string[];
-  /** Whether the answer may be worse than it should; `degraded_reasons` says why. */
+  /** Whether the answer may be incomplete or ranked worse than usual; `degraded_reasons` says why. */
   readonly degraded: boolean;
   /** Only if `degraded`. `vectors`: vectors are missing because the embedding provider failed, so words decide. `work_budget`: more rows would have been looked at than one request may (`OM_QUERY_WORK_MB`). `deadline`: it took too long (`OM_QUERY_DEADLINE_MS`). For the last two the answer rests on what was found until then. */
   readonly degraded_reasons?: readonly ('vectors' | 'work_budget' | 'deadline')[];
@@ -2863,7 +2922,7 @@ export type RecallSummary = {
   readonly profile: 'composite' | 'activation' | 'retention' | 'fusion';
   /** Number of its matches. */
   readonly matches: number;
-  /** Whether the answer may be worse than it should; `degraded_reasons` says why. */
+  /** Whether the answer may be incomplete or ranked worse than usual; `degraded_reasons` says why. */
   readonly degraded: boolean;
 };
 export type RecalledMemory = {
@@ -3000,7 +3059,7 @@ export type Replay = {
   readonly k?: number | null | undefined;
   /** Only memories of this user; `""` for no particular user. All users by default. */
   readonly user_id?: string | null | undefined;
-  /** Filters of memories. */
+  /** Which memories are searched; all that the key may see by default. */
   readonly filters?: Filters | null | undefined;
   /** `created_at` from this time on, included; the name is OpenMemory's. */
   readonly startTime?: Time | null | undefined;
@@ -3010,7 +3069,7 @@ export type Replay = {
   readonly profile?: 'composite' | 'activation' | 'retention' | 'fusion' | null | undefined;
   /** What the feature `similarity` is: the share of the best candidate’s relevance (`relative`, the default), or the relevance itself (`absolute`), which is the cosine with `vector_weight` 1. */
   readonly similarity?: 'relative' | 'absolute' | null | undefined;
-  /** Factors on the `raw_score` of memories by status; others keep their values: superseded and archived 0.5, contradicted 0.3. That of `contradicted` also lowers the weaker of two that contradict each other; that of `consolidated`, 0.8, a source beside the memory that it was gathered into, if it then comes after that. */
+  /** Factors from 0 to 1 on the `raw_score` of memories by status. By default superseded and archived 0.5, contradicted 0.3. That of `contradicted` also lowers the weaker of two that contradict each other; that of `consolidated`, 0.8, a source beside the memory that it was gathered into, if it then comes after that. */
   readonly penalties?:
     | {
         readonly superseded?: number | undefined;
@@ -3020,7 +3079,7 @@ export type Replay = {
       }
     | null
     | undefined;
-  /** Weights of the profile by name; others keep their values. A name that the query's profile does not use is a 400. */
+  /** Weights of the profile by name, 0 to 1; others keep their values. By default `composite` has similarity 0.7, salience 0.1, recency 0.1 and waypoint 0.1; `activation` has activation 0.5, recency 0.2, strength 0.2 and confidence 0.1; `retention` has alpha 0.3, the exponent of the feature `retention`; `fusion` has none. In a query, a name that its profile does not use is a 400. */
   readonly weights?:
     | {
         readonly similarity?: number | undefined;
@@ -3034,7 +3093,7 @@ export type Replay = {
       }
     | null
     | undefined;
-  /** Weights of a word by the column in which it stands; the others keep their values. */
+  /** Weights of a word by the column in which it stands, 0 to 10; the others keep their values. By default title 2; entities, tags and identifiers 1.5; content and gist 1; context, the memories around it in its session, 0.3. */
   readonly column_weights?:
     | {
         readonly context?: number | undefined;
@@ -3047,17 +3106,17 @@ export type Replay = {
       }
     | null
     | undefined;
-  /** 0 for words only, 1 for vectors only; by default 0.08 offline and 0.5 with a model. */
+  /** Share of the vectors in the relevance: 0 for words only, 1 for vectors only. By default 0.08 with the offline embedder, and 0.5 with a model of a provider. */
   readonly vector_weight?: number | null | undefined;
   /** Most candidates from the search by words; `k` + 20 by default. */
   readonly k_sparse?: number | null | undefined;
   /** Most candidates from the search by vectors; `k`, at least 20, by default. */
   readonly k_dense?: number | null | undefined;
-  /** `candidate`: if the query shows what kind of memory it looks for, the nearest `k_dense` of each such sector. */
+  /** `all`, the default: the nearest `k_dense` memories of all sectors. `candidate`: if the query shows what kind of memory it looks for, the nearest `k_dense` of each such sector. */
   readonly dense_sectors?: 'all' | 'candidate' | null | undefined;
-  /** Most that a match can gain from other matches of its session; 0.1 by default. */
+  /** Largest share of its `raw_score` that a match gains from other matches of its session; 0.1 by default, 0 for none. */
   readonly session_prior?: number | null | undefined;
-  /** Most links in a row that are followed from the best direct hits; 2 by default. */
+  /** Most links in a row that are followed from the best direct hits; 2 by default, 0 to follow none. */
   readonly max_hops?: number | null | undefined;
   /** Share of the activation that remains after each link; 0.5 by default. */
   readonly decay_per_hop?: number | null | undefined;
@@ -3067,27 +3126,27 @@ export type Replay = {
   readonly rerank?: 'none' | 'builtin' | 'llm' | null | undefined;
   /** Most candidates that `llm` orders; 20 by default. `builtin` reads 24 whatever this says. */
   readonly k_rerank?: number | null | undefined;
-  /** Matches with a lower `score` are left out; `OM_MIN_SCORE` (0.3) by default. */
+  /** Matches with a lower `score` are left out, except those that only a strong link found; 0 leaves none out. By default `OM_MIN_SCORE` (0.3), which is not applied if the query has several sentences and it is not known which of them ask (`floor.reason`). */
   readonly min_score?: number | null | undefined;
-  /** Matches whose `raw_score` is below this share of the best `raw_score` are left out. */
+  /** Matches whose `raw_score` is below this share of the best `raw_score` are left out; 0, the default, leaves none out. */
   readonly relative_floor?: number | null | undefined;
   /** How the answer is cut to what belongs together; `none` by default. `relative` sets `relative_floor` to 0.5 if nothing else sets it. `exact` returns only memories that by themselves hold most of what the query says beside its names, up to the largest clear gap, and often nothing: for short facts. */
   readonly cut?: 'none' | 'relative' | 'exact' | null | undefined;
   /** Most matches derived from one memory, itself included; 2 by default, 0 for no limit. Applies if `k` is at most 10. Unless it is 0, a matching chunk replaces the root memory of its document. */
   readonly per_document?: number | null | undefined;
-  /** Of memories that say nearly the same, written by one key for one user, only the best is a match, with the others in `similar`; true by default. */
+  /** Of memories that say nearly the same, written by one key for one user, only the best is a match, with the others in `similar`; true by default. Without known keys nothing is compared. */
   readonly collapse_similar?: boolean | null | undefined;
-  /** Greatest share of the first places that memories written by one key take while memories of another key match, too; 0.75 by default, 1 for no bound. */
+  /** Greatest share of the first places, rounded up, that memories written by one key take while memories of another key match, too; 0.75 by default, 1 for no bound. */
   readonly writer_share?: number | null | undefined;
-  /** Most estimated tokens of the matches' contents, or of the whole text with `format` `prompt` or `text`. A match that does not fit is skipped; a shorter one further down may take its place. Where the best one does not fit, the reply says in `best_needs` what would be enough. */
+  /** Most estimated tokens of the matches' contents, or of the whole text with `format` `prompt` or `text`. A match that does not fit is skipped; a shorter one further down may take its place. Where the best one does not fit, the reply says in `best_needs` what would be enough. No limit by default, except 1 Mi characters of titles and contents in a text. */
   readonly token_budget?: number | null | undefined;
-  /** If true, superseded, contradicted and archived memories take part, at the factors of `penalties`. */
+  /** If true, superseded, contradicted and archived memories take part, at the factors of `penalties`; false by default. No effect with `filters.statuses`. */
   readonly deep_recall?: boolean | null | undefined;
-  /** `contradicted`: memories that lost a contradiction take part, at the factor of `penalties`. */
+  /** `contradicted`: memories that lost a contradiction take part, at the factor of `penalties`; none by default. */
   readonly include?: readonly 'contradicted'[] | null | undefined;
-  /** An earlier time to answer for; a bare time means `valid`. */
+  /** An earlier time to answer for; a bare time means `valid`. The present by default. */
   readonly as_of?: Time | AsOf | null | undefined;
-  /** Most matches of each kind. */
+  /** Most matches of each kind, within `k`; no such limits by default. Other matches are not limited. */
   readonly top_k?:
     | {
         /** Most matches that are derived from others. */
@@ -3097,11 +3156,11 @@ export type Replay = {
       }
     | null
     | undefined;
-  /** If true, adds `episodes` to the reply; true by default only for `prompt`. If false, memories that others are derived from are no matches either, unless `top_k.episodes` bounds them. */
+  /** If true, the reply has `episodes` (with `prompt`, headings in the text; with `text` and `plain`, nothing). By default only `prompt` has them. If false, memories that others are derived from are no matches either, unless `top_k.episodes` bounds them. */
   readonly include_episodes?: boolean | null | undefined;
-  /** `neighbours` adds two memories before and after each match in its session; `document` adds up to three memories that the match is derived from. */
+  /** `neighbours` adds up to two memories before and two after each match in its session; `document` adds up to three memories that the match is derived from. They must pass the filters, too. Nothing by default. */
   readonly expand?: readonly ('neighbours' | 'document')[] | null | undefined;
-  /** If true, adds `explain` to each match, and `trace` to the reply. */
+  /** If true, adds `explain` to each match, and `trace` to the reply; false by default. */
   readonly explain?: boolean | null | undefined;
   /** With `prompt`, `text` and `plain` the reply holds a text for a language model; `json` by default. `plain` has one statement a line, without notice and sources. */
   readonly format?: 'json' | 'prompt' | 'text' | 'plain' | null | undefined;
@@ -3127,7 +3186,7 @@ export type ReplayReply = {
   readonly gone: readonly ChangedMatch[];
   /** Matches of this answer that the recall did not have. */
   readonly new: readonly ChangedMatch[];
-  /** Whether the answer may be worse than it should; `degraded_reasons` says why. */
+  /** Whether the answer may be incomplete or ranked worse than usual; `degraded_reasons` says why. */
   readonly degraded: boolean;
   /** Only if `degraded`. `vectors`: vectors are missing because the embedding provider failed, so words decide. `work_budget`: more rows would have been looked at than one request may (`OM_QUERY_WORK_MB`). `deadline`: it took too long (`OM_QUERY_DEADLINE_MS`). For the last two the answer rests on what was found until then. */
   readonly degraded_reasons?: readonly ('vectors' | 'work_budget' | 'deadline')[];
@@ -3137,14 +3196,14 @@ export type RetrievalDefaults = {
   readonly profile?: 'composite' | 'activation' | 'retention' | 'fusion';
   /** What the feature `similarity` is: the share of the best candidate’s relevance (`relative`, the default), or the relevance itself (`absolute`), which is the cosine with `vector_weight` 1. */
   readonly similarity?: 'relative' | 'absolute';
-  /** Factors on the `raw_score` of memories by status; others keep their values: superseded and archived 0.5, contradicted 0.3. That of `contradicted` also lowers the weaker of two that contradict each other; that of `consolidated`, 0.8, a source beside the memory that it was gathered into, if it then comes after that. */
+  /** Factors from 0 to 1 on the `raw_score` of memories by status. By default superseded and archived 0.5, contradicted 0.3. That of `contradicted` also lowers the weaker of two that contradict each other; that of `consolidated`, 0.8, a source beside the memory that it was gathered into, if it then comes after that. */
   readonly penalties?: {
     readonly superseded?: number;
     readonly contradicted?: number;
     readonly archived?: number;
     readonly consolidated?: number;
   };
-  /** Weights of the profile by name; others keep their values. A name that the query's profile does not use is a 400. */
+  /** Weights of the profile by name, 0 to 1; others keep their values. By default `composite` has similarity 0.7, salience 0.1, recency 0.1 and waypoint 0.1; `activation` has activation 0.5, recency 0.2, strength 0.2 and confidence 0.1; `retention` has alpha 0.3, the exponent of the feature `retention`; `fusion` has none. In a query, a name that its profile does not use is a 400. */
   readonly weights?: {
     readonly similarity?: number;
     readonly salience?: number;
@@ -3155,7 +3214,7 @@ export type RetrievalDefaults = {
     readonly confidence?: number;
     readonly alpha?: number;
   };
-  /** Weights of a word by the column in which it stands; the others keep their values. */
+  /** Weights of a word by the column in which it stands, 0 to 10; the others keep their values. By default title 2; entities, tags and identifiers 1.5; content and gist 1; context, the memories around it in its session, 0.3. */
   readonly column_weights?: {
     readonly context?: number;
     readonly title?: number;
@@ -3165,17 +3224,17 @@ export type RetrievalDefaults = {
     readonly tags?: number;
     readonly identifiers?: number;
   };
-  /** 0 for words only, 1 for vectors only; by default 0.08 offline and 0.5 with a model. */
+  /** Share of the vectors in the relevance: 0 for words only, 1 for vectors only. By default 0.08 with the offline embedder, and 0.5 with a model of a provider. */
   readonly vector_weight?: number;
   /** Most candidates from the search by words; `k` + 20 by default. */
   readonly k_sparse?: number;
   /** Most candidates from the search by vectors; `k`, at least 20, by default. */
   readonly k_dense?: number;
-  /** `candidate`: if the query shows what kind of memory it looks for, the nearest `k_dense` of each such sector. */
+  /** `all`, the default: the nearest `k_dense` memories of all sectors. `candidate`: if the query shows what kind of memory it looks for, the nearest `k_dense` of each such sector. */
   readonly dense_sectors?: 'all' | 'candidate';
-  /** Most that a match can gain from other matches of its session; 0.1 by default. */
+  /** Largest share of its `raw_score` that a match gains from other matches of its session; 0.1 by default, 0 for none. */
   readonly session_prior?: number;
-  /** Most links in a row that are followed from the best direct hits; 2 by default. */
+  /** Most links in a row that are followed from the best direct hits; 2 by default, 0 to follow none. */
   readonly max_hops?: number;
   /** Share of the activation that remains after each link; 0.5 by default. */
   readonly decay_per_hop?: number;
@@ -3185,17 +3244,17 @@ export type RetrievalDefaults = {
   readonly rerank?: 'none' | 'builtin' | 'llm';
   /** Most candidates that `llm` orders; 20 by default. `builtin` reads 24 whatever this says. */
   readonly k_rerank?: number;
-  /** Matches with a lower `score` are left out; `OM_MIN_SCORE` (0.3) by default. */
+  /** Matches with a lower `score` are left out, except those that only a strong link found; 0 leaves none out. By default `OM_MIN_SCORE` (0.3), which is not applied if the query has several sentences and it is not known which of them ask (`floor.reason`). */
   readonly min_score?: number;
-  /** Matches whose `raw_score` is below this share of the best `raw_score` are left out. */
+  /** Matches whose `raw_score` is below this share of the best `raw_score` are left out; 0, the default, leaves none out. */
   readonly relative_floor?: number;
   /** How the answer is cut to what belongs together; `none` by default. `relative` sets `relative_floor` to 0.5 if nothing else sets it. `exact` returns only memories that by themselves hold most of what the query says beside its names, up to the largest clear gap, and often nothing: for short facts. */
   readonly cut?: 'none' | 'relative' | 'exact';
   /** Most matches derived from one memory, itself included; 2 by default, 0 for no limit. Applies if `k` is at most 10. Unless it is 0, a matching chunk replaces the root memory of its document. */
   readonly per_document?: number;
-  /** Of memories that say nearly the same, written by one key for one user, only the best is a match, with the others in `similar`; true by default. */
+  /** Of memories that say nearly the same, written by one key for one user, only the best is a match, with the others in `similar`; true by default. Without known keys nothing is compared. */
   readonly collapse_similar?: boolean;
-  /** Greatest share of the first places that memories written by one key take while memories of another key match, too; 0.75 by default, 1 for no bound. */
+  /** Greatest share of the first places, rounded up, that memories written by one key take while memories of another key match, too; 0.75 by default, 1 for no bound. */
   readonly writer_share?: number;
 };
 export type SalienceFall = {
@@ -3280,6 +3339,7 @@ export type StoredMemory = {
   readonly id: string;
   /** `""` means no particular user. */
   readonly user_id: string;
+  /** `""` means no session. */
   readonly session_id: string;
   readonly content: string;
   readonly title: string;
@@ -3302,18 +3362,27 @@ export type StoredMemory = {
   readonly salience: number;
   /** How well established it is at the time of reading; falls with `e^(−0.01 · days)`. */
   readonly strength: number;
+  /** Rate at which the salience falls, per day. */
   readonly decay_lambda: number;
+  /** How sure its author is that the memory is true; 1 for certain. */
   readonly confidence: number;
+  /** Salience that a caller stated last; null if no caller did. */
   readonly importance: number | null;
   /** Number of queries that returned and reinforced the memory. */
   readonly access_count: number;
+  /** When it was added, added again, reinforced, or last returned by a reinforcing query. */
   readonly last_seen_at: Timestamp;
   readonly created_at: Timestamp;
+  /** When `version` last rose; `created_at` at first. */
   readonly updated_at: Timestamp;
   readonly event_time: Timestamp;
+  /** Start of validity, included; null for none. */
   readonly valid_from: Timestamp | null;
+  /** End of validity, excluded; null for none. */
   readonly valid_to: Timestamp | null;
+  /** Time from which it cannot be read; null for never. */
   readonly expires_at: Timestamp | null;
+  /** Its id in your system, or the key of an item; null for none. */
   readonly external_id: string | null;
   /** Namespace of an item; absent if it is in none. */
   readonly namespace?: string;
@@ -3432,11 +3501,11 @@ export type Webhook = {
   };
 };
 export type AddMemoryInput = {
-  /** The reply comes when the work is finished, or after this many milliseconds. Has priority over `Prefer: wait`. */
+  /** The reply comes when the work is finished, or after this many milliseconds; 0 does not wait. Has priority over `Prefer: wait`. Without both, `OM_ADD_WAIT_MS` applies (0 by default). */
   readonly wait?: number | undefined;
 } & Add;
 export type AddMemoryAgainInput = {
-  /** The reply comes when the work is finished, or after this many milliseconds. Has priority over `Prefer: wait`. */
+  /** The reply comes when the work is finished, or after this many milliseconds; 0 does not wait. Has priority over `Prefer: wait`. Without both, `OM_ADD_WAIT_MS` applies (0 by default). */
   readonly wait?: number | undefined;
 } & Add;
 export type AddMemoriesInput = {
@@ -3455,11 +3524,11 @@ export type GetBatchReceiptInput = {
   readonly u?: number | undefined;
 };
 export type IngestDocumentInput = {
-  /** The reply comes when the work is finished, or after this many milliseconds. Has priority over `Prefer: wait`. */
+  /** The reply comes when the work is finished, or after this many milliseconds; 0 does not wait. Has priority over `Prefer: wait`. Without both, `OM_ADD_WAIT_MS` applies (0 by default). */
   readonly wait?: number | undefined;
 } & (NewDocument | UploadForm);
 export type IngestPageInput = {
-  /** The reply comes when the work is finished, or after this many milliseconds. Has priority over `Prefer: wait`. */
+  /** The reply comes when the work is finished, or after this many milliseconds; 0 does not wait. Has priority over `Prefer: wait`. Without both, `OM_ADD_WAIT_MS` applies (0 by default). */
   readonly wait?: number | undefined;
 } & NewPage;
 export type IngestDocumentsInput = {
@@ -3473,7 +3542,7 @@ export type ListDocumentsInput = {
   readonly l?: number | undefined;
   /** Items to skip, from the beginning of the list. */
   readonly u?: number | undefined;
-  /** Only documents of this user. */
+  /** Only documents of this user; `user_id=` for no particular user. */
   readonly user_id?: string | undefined;
   /** Only documents of this session. */
   readonly session_id?: string | undefined;
@@ -3489,25 +3558,25 @@ export type ListDocumentsInput = {
 export type GetDocumentInput = {
   /** Id of the document. */
   readonly id: string;
-  /** The user who must be the owner; otherwise the reply is a 404, as if nothing had this id. */
+  /** The user who must be the owner, `user_id=` for no particular user; otherwise the reply is a 404, as if nothing had this id. Left out, any owner will do. */
   readonly user_id?: string | undefined;
 };
 export type ReplaceDocumentInput = {
   /** Id of the document. */
   readonly id: string;
-  /** The reply comes when the work is finished, or after this many milliseconds. Has priority over `Prefer: wait`. */
+  /** The reply comes when the work is finished, or after this many milliseconds; 0 does not wait. Has priority over `Prefer: wait`. Without both, `OM_ADD_WAIT_MS` applies (0 by default). */
   readonly wait?: number | undefined;
 } & (NewDocument | NewPage | UploadForm);
 export type DeleteDocumentInput = {
   /** Id of the document. */
   readonly id: string;
-  /** The user who must be the owner; otherwise the reply is a 404, as if nothing had this id. */
+  /** The user who must be the owner, `user_id=` for no particular user; otherwise the reply is a 404, as if nothing had this id. Left out, any owner will do. */
   readonly user_id?: string | undefined;
 };
 export type GetDocumentContentInput = {
   /** Id of the document. */
   readonly id: string;
-  /** The user who must be the owner; otherwise the reply is a 404, as if nothing had this id. */
+  /** The user who must be the owner, `user_id=` for no particular user; otherwise the reply is a 404, as if nothing had this id. Left out, any owner will do. */
   readonly user_id?: string | undefined;
 };
 export type ListChunksInput = {
@@ -3517,7 +3586,7 @@ export type ListChunksInput = {
   readonly l?: number | undefined;
   /** Items to skip, from the beginning of the list. */
   readonly u?: number | undefined;
-  /** The user who must be the owner; otherwise the reply is a 404, as if nothing had this id. */
+  /** The user who must be the owner, `user_id=` for no particular user; otherwise the reply is a 404, as if nothing had this id. Left out, any owner will do. */
   readonly user_id?: string | undefined;
 };
 export type GetDocumentReceiptInput = {
@@ -3527,19 +3596,19 @@ export type GetDocumentReceiptInput = {
   readonly l?: number | undefined;
   /** Items to skip, from the beginning of the list. */
   readonly u?: number | undefined;
-  /** The user who must be the owner; otherwise the reply is a 404, as if nothing had this id. */
+  /** The user who must be the owner, `user_id=` for no particular user; otherwise the reply is a 404, as if nothing had this id. Left out, any owner will do. */
   readonly user_id?: string | undefined;
 };
 export type WatchDocumentInput = {
   /** Id of the document. */
   readonly id: string;
-  /** The user who must be the owner; otherwise the reply is a 404, as if nothing had this id. */
+  /** The user who must be the owner, `user_id=` for no particular user; otherwise the reply is a 404, as if nothing had this id. Left out, any owner will do. */
   readonly user_id?: string | undefined;
 };
 export type CancelDocumentInput = {
   /** Id of the document. */
   readonly id: string;
-  /** The user who must be the owner; otherwise the reply is a 404, as if nothing had this id. */
+  /** The user who must be the owner, `user_id=` for no particular user; otherwise the reply is a 404, as if nothing had this id. Left out, any owner will do. */
   readonly user_id?: string | undefined;
 };
 export type QueryMemoriesInput = Query;
@@ -3551,7 +3620,7 @@ export type DiffMemoriesInput = {
   readonly to?: Time | undefined;
   /** `recorded`: what was stored and changed in the window. `valid`: what began or ended in the window, by what is known now. */
   readonly axis?: 'recorded' | 'valid' | undefined;
-  /** Only memories of this user. */
+  /** Only memories of this user; all users by default. */
   readonly user_id?: string | undefined;
   /** Only memories of this session. */
   readonly session_id?: string | undefined;
@@ -3575,7 +3644,7 @@ export type ListRecallsInput = {
   readonly memory_id?: string | undefined;
   /** Most answers on the page. */
   readonly limit?: number | undefined;
-  /** `next` of the page before. */
+  /** `next` of the page before; the newest answers by default. */
   readonly before?: number | undefined;
 };
 export type GetRecallInput = {
@@ -3615,7 +3684,7 @@ export type LinkMemoriesInput = {
   readonly dst: string;
   /** Type of the link. */
   readonly type: 'waypoint' | 'mentions' | 'supports' | 'depends_on' | 'same_as' | 'derived_from';
-  /** Share of the activation that passes the link in a query. If left out, an existing link keeps its weight. */
+  /** Share of the activation that passes the link in a query. If left out, an existing link keeps its weight, and a new one has that of its type. */
   readonly weight?: number | null | undefined;
 };
 export type UnlinkMemoriesInput = {
@@ -3664,11 +3733,11 @@ export type ListNearDuplicatesInput = {
 export type ListLinksInput = {
   /** Id of the memory. */
   readonly id: string;
-  /** The user who must be the owner; otherwise the reply is a 404, as if nothing had this id. */
+  /** The user who must be the owner, `user_id=` for no particular user; otherwise the reply is a 404, as if nothing had this id. Left out, any owner will do. */
   readonly user_id?: string | undefined;
 };
 export type ReflectInput = {
-  /** The reply comes when the work is finished, or after this many milliseconds. Has priority over `Prefer: wait`. */
+  /** The reply comes when the work is finished, or after this many milliseconds; 0 does not wait. Has priority over `Prefer: wait`. Without both, `OM_ADD_WAIT_MS` applies (0 by default). */
   readonly wait?: number | undefined;
 } & {
   /** The user whose memories are read; by default the memories of no particular user. */
@@ -3692,13 +3761,13 @@ export type ListMemoriesInput = {
 export type ReinforceMemoryInput = {
   /** The memory to reinforce. */
   readonly id: string;
-  /** Increase of the salience; 0.1 by default, and values above 1 count as 1. */
+  /** Increase of the salience; 0.1 by default, and values above 1 count as 1. Within one hour the salience rises by at most `OM_REINFORCE_PER_HOUR`. With 0 nothing rises. */
   readonly boost?: number | null | undefined;
 };
 export type GetMemoryInput = {
   /** Id of the memory. */
   readonly id: string;
-  /** The user who must be the owner; otherwise the reply is a 404, as if nothing had this id. */
+  /** The user who must be the owner, `user_id=` for no particular user; otherwise the reply is a 404, as if nothing had this id. Left out, any owner will do. */
   readonly user_id?: string | undefined;
 };
 export type PatchMemoryInput = {
@@ -3715,7 +3784,7 @@ export type PatchMemoryInput = {
   readonly gist?: string | undefined;
   /** Names in the text; `[]` derives them from the text. */
   readonly entities?: readonly string[] | undefined;
-  /** Your own type of memory. */
+  /** Your own type of memory; null for none. */
   readonly type?: string | null | undefined;
   /** The new tags; they replace the old ones. */
   readonly tags?: readonly string[] | undefined;
@@ -3736,17 +3805,17 @@ export type PatchMemoryInput = {
   readonly valid_to?: Time | null | undefined;
   /** When the memory expires; null for never. */
   readonly expires_at?: Time | null | undefined;
-  /** A number becomes the salience from now on. */
+  /** A number becomes the salience from now on; null removes the number and keeps the salience. */
   readonly importance?: number | null | undefined;
-  /** How certain the memory is. */
+  /** How sure you are that the memory is true; 1 for certain. */
   readonly confidence?: number | undefined;
-  /** Lists leave archived memories out, and so do queries that do not ask for them. */
+  /** `archived`: lists and queries that do not ask for such memories leave it out. `active`: they show it again. */
   readonly status?: 'active' | 'archived' | undefined;
 };
 export type DeleteMemoryInput = {
   /** Id of the memory. */
   readonly id: string;
-  /** The user who must be the owner; otherwise the reply is a 404, as if nothing had this id. */
+  /** The user who must be the owner, `user_id=` for no particular user; otherwise the reply is a 404, as if nothing had this id. Left out, any owner will do. */
   readonly user_id?: string | undefined;
 };
 export type DeleteMemoriesInput = {
@@ -3768,7 +3837,7 @@ export type GetHistoryInput = {
   readonly l?: number | undefined;
   /** Only revisions that replaced a lower version than this: `next` of the page before. */
   readonly before?: number | undefined;
-  /** The user who must be the owner; otherwise the reply is a 404, as if nothing had this id. */
+  /** The user who must be the owner, `user_id=` for no particular user; otherwise the reply is a 404, as if nothing had this id. Left out, any owner will do. */
   readonly user_id?: string | undefined;
 };
 export type GetTimelineInput = {
@@ -3780,7 +3849,7 @@ export type GetTimelineInput = {
   readonly after?: number | undefined;
   /** If true, only memories of the same session; otherwise all memories of the same user. */
   readonly session?: boolean | undefined;
-  /** The user who must be the owner; otherwise the reply is a 404, as if nothing had this id. */
+  /** The user who must be the owner, `user_id=` for no particular user; otherwise the reply is a 404, as if nothing had this id. Left out, any owner will do. */
   readonly user_id?: string | undefined;
 };
 export type ListMemoriesOfUserInput = {
@@ -3842,7 +3911,7 @@ export type GetNeighbourhoodInput = {
   readonly hops?: number | undefined;
   /** Most memories and names together. */
   readonly limit?: number | undefined;
-  /** The user who must be the owner; otherwise the reply is a 404, as if nothing had this id. */
+  /** The user who must be the owner, `user_id=` for no particular user; otherwise the reply is a 404, as if nothing had this id. Left out, any owner will do. */
   readonly user_id?: string | undefined;
 };
 export type GetUserGraphInput = {
@@ -3876,7 +3945,7 @@ export type ListNamespacesInput = {
   readonly prefix?: string | undefined;
   /** Only namespaces that end with these labels; `*` stands for any one label. */
   readonly suffix?: string | undefined;
-  /** Paths are cut to this many labels; `items` then counts what is below as well. */
+  /** Paths are cut to this many labels; `items` then counts what is below as well. Not cut by default. */
   readonly max_depth?: number | undefined;
   /** Most entries on the page. */
   readonly limit?: number | undefined;
@@ -3895,7 +3964,7 @@ export type MoveNamespaceInput = {
 export type DeleteNamespaceInput = {
   /** Path of the namespace. */
   readonly name: string;
-  /** The user who owns it. */
+  /** The user who owns the items; left out or empty for no particular user. */
   readonly user_id?: string | undefined;
 };
 export type ReadLogInput = {
@@ -4165,7 +4234,7 @@ export type CreateStandingQueryInput = {
   /** Conditions on the memories that answer. */
   readonly filters?:
     | {
-        /** Memories of one of these sectors, primary or additional. */
+        /** Memories of one of these sectors, primary or additional. A 400 together with `as_of.recorded`. */
         readonly sectors?: readonly ('episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective')[] | undefined;
         /** Memories of one of these types. */
         readonly types?: readonly string[] | undefined;
@@ -4173,17 +4242,17 @@ export type CreateStandingQueryInput = {
         readonly tags?: readonly string[] | undefined;
         /** Memories of these sessions. */
         readonly sessions?: readonly string[] | undefined;
-        /** Memories with one of these statuses; by default only `active`. */
+        /** Memories with one of these statuses, and only those; left out, see `POST /memory/query`. */
         readonly statuses?: readonly ('active' | 'superseded' | 'contradicted' | 'archived')[] | undefined;
         /** Memories with one of these ids in your system. */
         readonly external_ids?: readonly string[] | undefined;
         /** Memories that were added with one of these keys (public ids), whoever changed them since. */
         readonly written_by?: readonly string[] | undefined;
-        /** Chunks and root memories of these documents. */
+        /** Chunks and root memories of the documents with these ids, in the version that queries find. */
         readonly documents?: readonly string[] | undefined;
         /** Memories that mention one of these files, as the paths in their `files`. */
         readonly files?: readonly string[] | undefined;
-        /** When the event happened. */
+        /** Memories whose event happened in this range. */
         readonly event_time?:
           | {
               /** Start, included. */
@@ -4192,7 +4261,7 @@ export type CreateStandingQueryInput = {
               readonly to?: Time | undefined;
             }
           | undefined;
-        /** When the memory was added. */
+        /** Memories that were added in this range. */
         readonly created_at?:
           | {
               /** Start, included. */
@@ -4207,7 +4276,7 @@ export type CreateStandingQueryInput = {
               readonly [field: string]: unknown;
             }
           | undefined;
-        /** Only items of this namespace and of those below it; `""` for items in any namespace. */
+        /** Only items of this namespace and of those below it; `""` for items in any namespace, but in one. */
         readonly namespace?: string | null | undefined;
         /** Memories whose salience is at least this at the time of the request. */
         readonly min_salience?: number | null | undefined;
@@ -4271,7 +4340,7 @@ export type CreateWebhookInput = {
         | 'standing.answered'
       )[]
     | undefined;
-  /** Only events about this user’s memories and documents. */
+  /** Only events about this user’s memories and documents; of all users by default. */
   readonly user_id?: string | undefined;
 };
 export type ListWebhooksInput = {
@@ -4353,14 +4422,14 @@ export type RevertLearnedInput = {
   readonly id: string;
 };
 export type ConsolidateInput = {
-  /** The reply comes when the work is finished, or after this many milliseconds. Has priority over `Prefer: wait`. */
+  /** The reply comes when the work is finished, or after this many milliseconds; 0 does not wait. Has priority over `Prefer: wait`. Without both, `OM_ADD_WAIT_MS` applies (0 by default). */
   readonly wait?: number | undefined;
 } & {
   /** Only memories of this user are gathered; those of all users, each apart, if left out. */
   readonly user_id?: string | null | undefined;
-  /** If true, the reply lists what would be gathered, and nothing changes. */
+  /** If true, the reply lists what would be gathered, and nothing changes; false by default. */
   readonly dry_run?: boolean | undefined;
-  /** If true, memories whose consolidation was undone are gathered again. */
+  /** If true, memories whose consolidation was undone are gathered again; false by default. */
   readonly again?: boolean | undefined;
 };
 export type ListConsolidationsInput = {
@@ -4460,7 +4529,7 @@ export type PutRetrievalDefaultsInput = {
   readonly profile?: 'composite' | 'activation' | 'retention' | 'fusion' | null | undefined;
   /** What the feature `similarity` is: the share of the best candidate’s relevance (`relative`, the default), or the relevance itself (`absolute`), which is the cosine with `vector_weight` 1. */
   readonly similarity?: 'relative' | 'absolute' | null | undefined;
-  /** Factors on the `raw_score` of memories by status; others keep their values: superseded and archived 0.5, contradicted 0.3. That of `contradicted` also lowers the weaker of two that contradict each other; that of `consolidated`, 0.8, a source beside the memory that it was gathered into, if it then comes after that. */
+  /** Factors from 0 to 1 on the `raw_score` of memories by status. By default superseded and archived 0.5, contradicted 0.3. That of `contradicted` also lowers the weaker of two that contradict each other; that of `consolidated`, 0.8, a source beside the memory that it was gathered into, if it then comes after that. */
   readonly penalties?:
     | {
         readonly superseded?: number | undefined;
@@ -4470,7 +4539,7 @@ export type PutRetrievalDefaultsInput = {
       }
     | null
     | undefined;
-  /** Weights of the profile by name; others keep their values. A name that the query's profile does not use is a 400. */
+  /** Weights of the profile by name, 0 to 1; others keep their values. By default `composite` has similarity 0.7, salience 0.1, recency 0.1 and waypoint 0.1; `activation` has activation 0.5, recency 0.2, strength 0.2 and confidence 0.1; `retention` has alpha 0.3, the exponent of the feature `retention`; `fusion` has none. In a query, a name that its profile does not use is a 400. */
   readonly weights?:
     | {
         readonly similarity?: number | undefined;
@@ -4484,7 +4553,7 @@ export type PutRetrievalDefaultsInput = {
       }
     | null
     | undefined;
-  /** Weights of a word by the column in which it stands; the others keep their values. */
+  /** Weights of a word by the column in which it stands, 0 to 10; the others keep their values. By default title 2; entities, tags and identifiers 1.5; content and gist 1; context, the memories around it in its session, 0.3. */
   readonly column_weights?:
     | {
         readonly context?: number | undefined;
@@ -4497,17 +4566,17 @@ export type PutRetrievalDefaultsInput = {
       }
     | null
     | undefined;
-  /** 0 for words only, 1 for vectors only; by default 0.08 offline and 0.5 with a model. */
+  /** Share of the vectors in the relevance: 0 for words only, 1 for vectors only. By default 0.08 with the offline embedder, and 0.5 with a model of a provider. */
   readonly vector_weight?: number | null | undefined;
   /** Most candidates from the search by words; `k` + 20 by default. */
   readonly k_sparse?: number | null | undefined;
   /** Most candidates from the search by vectors; `k`, at least 20, by default. */
   readonly k_dense?: number | null | undefined;
-  /** `candidate`: if the query shows what kind of memory it looks for, the nearest `k_dense` of each such sector. */
+  /** `all`, the default: the nearest `k_dense` memories of all sectors. `candidate`: if the query shows what kind of memory it looks for, the nearest `k_dense` of each such sector. */
   readonly dense_sectors?: 'all' | 'candidate' | null | undefined;
-  /** Most that a match can gain from other matches of its session; 0.1 by default. */
+  /** Largest share of its `raw_score` that a match gains from other matches of its session; 0.1 by default, 0 for none. */
   readonly session_prior?: number | null | undefined;
-  /** Most links in a row that are followed from the best direct hits; 2 by default. */
+  /** Most links in a row that are followed from the best direct hits; 2 by default, 0 to follow none. */
   readonly max_hops?: number | null | undefined;
   /** Share of the activation that remains after each link; 0.5 by default. */
   readonly decay_per_hop?: number | null | undefined;
@@ -4517,17 +4586,17 @@ export type PutRetrievalDefaultsInput = {
   readonly rerank?: 'none' | 'builtin' | 'llm' | null | undefined;
   /** Most candidates that `llm` orders; 20 by default. `builtin` reads 24 whatever this says. */
   readonly k_rerank?: number | null | undefined;
-  /** Matches with a lower `score` are left out; `OM_MIN_SCORE` (0.3) by default. */
+  /** Matches with a lower `score` are left out, except those that only a strong link found; 0 leaves none out. By default `OM_MIN_SCORE` (0.3), which is not applied if the query has several sentences and it is not known which of them ask (`floor.reason`). */
   readonly min_score?: number | null | undefined;
-  /** Matches whose `raw_score` is below this share of the best `raw_score` are left out. */
+  /** Matches whose `raw_score` is below this share of the best `raw_score` are left out; 0, the default, leaves none out. */
   readonly relative_floor?: number | null | undefined;
   /** How the answer is cut to what belongs together; `none` by default. `relative` sets `relative_floor` to 0.5 if nothing else sets it. `exact` returns only memories that by themselves hold most of what the query says beside its names, up to the largest clear gap, and often nothing: for short facts. */
   readonly cut?: 'none' | 'relative' | 'exact' | null | undefined;
   /** Most matches derived from one memory, itself included; 2 by default, 0 for no limit. Applies if `k` is at most 10. Unless it is 0, a matching chunk replaces the root memory of its document. */
   readonly per_document?: number | null | undefined;
-  /** Of memories that say nearly the same, written by one key for one user, only the best is a match, with the others in `similar`; true by default. */
+  /** Of memories that say nearly the same, written by one key for one user, only the best is a match, with the others in `similar`; true by default. Without known keys nothing is compared. */
   readonly collapse_similar?: boolean | null | undefined;
-  /** Greatest share of the first places that memories written by one key take while memories of another key match, too; 0.75 by default, 1 for no bound. */
+  /** Greatest share of the first places, rounded up, that memories written by one key take while memories of another key match, too; 0.75 by default, 1 for no bound. */
   readonly writer_share?: number | null | undefined;
 };
 export type GetPrivacyPolicyInput = Readonly<Record<string, never>>;
@@ -4721,7 +4790,7 @@ export type IngestDocumentsReply = {
 export type ListDocumentsReply = {
   readonly items: readonly Document[];
   readonly total: number;
-  /** The reply has 8 MiB, so further items were left out; absent otherwise. */
+  /** Items were left out, as the reply may have at most 8 MiB; absent otherwise. */
   readonly truncated?: true;
   /** Offset `u` of the next page; absent on the last page. */
   readonly next?: number;
@@ -4736,6 +4805,7 @@ export type ListChunksReply = {
     readonly chunk: number | null;
     /** Start in the extracted text, in UTF-16 code units. */
     readonly start_offset: number | null;
+    /** End in the extracted text, excluded. */
     readonly end_offset: number | null;
     /** First page, slide or sheet of the chunk; null if the format has none. */
     readonly page_from: number | null;
@@ -4763,7 +4833,7 @@ export type DiffMemoriesReply = {
     readonly before: StoredMemory;
     readonly fields: readonly string[];
   }[];
-  /** Memories that another one replaced; `by` is null if that one was erased. */
+  /** Memories that another one replaced; `by` is null if that one was erased or cannot be shown. */
   readonly superseded: readonly {
     readonly memory: StoredMemory;
     readonly at: Timestamp;
@@ -4782,6 +4852,7 @@ export type DiffMemoriesReply = {
     readonly memory: StoredMemory;
     readonly at: Timestamp;
   }[];
+  /** Memories that were archived. */
   readonly archived: readonly {
     readonly memory: StoredMemory;
     readonly at: Timestamp;
@@ -4813,7 +4884,7 @@ export type DiffMemoriesReply = {
     readonly deleted: number;
     readonly expired: number;
   } | null;
-  /** True if the work of one request ended before all memories were looked at. */
+  /** True if not all memories were looked at, as one request may only read so much (`OM_QUERY_WORK_MB`). */
   readonly degraded: boolean;
   /** All this as a text for a language model, if `format` is `prompt`. */
   readonly text?: string;
@@ -4918,7 +4989,7 @@ export type PageMemoriesReply = {
 };
 export type ListMemoriesReply = {
   readonly items: readonly Memory[];
-  /** The reply has 8 MiB, so further items were left out; absent otherwise. */
+  /** Items were left out, as the reply may have at most 8 MiB; absent otherwise. */
   readonly truncated?: true;
   /** Offset `u` of the next page; absent on the last page. */
   readonly next?: number;
@@ -4934,6 +5005,7 @@ export type PatchMemoryReply = {
   readonly id: string;
   /** `""` means no particular user. */
   readonly user_id: string;
+  /** `""` means no session. */
   readonly session_id: string;
   readonly content: string;
   readonly title: string;
@@ -4956,18 +5028,27 @@ export type PatchMemoryReply = {
   readonly salience: number;
   /** How well established it is at the time of reading; falls with `e^(−0.01 · days)`. */
   readonly strength: number;
+  /** Rate at which the salience falls, per day. */
   readonly decay_lambda: number;
+  /** How sure its author is that the memory is true; 1 for certain. */
   readonly confidence: number;
+  /** Salience that a caller stated last; null if no caller did. */
   readonly importance: number | null;
   /** Number of queries that returned and reinforced the memory. */
   readonly access_count: number;
+  /** When it was added, added again, reinforced, or last returned by a reinforcing query. */
   readonly last_seen_at: Timestamp;
   readonly created_at: Timestamp;
+  /** When `version` last rose; `created_at` at first. */
   readonly updated_at: Timestamp;
   readonly event_time: Timestamp;
+  /** Start of validity, included; null for none. */
   readonly valid_from: Timestamp | null;
+  /** End of validity, excluded; null for none. */
   readonly valid_to: Timestamp | null;
+  /** Time from which it cannot be read; null for never. */
   readonly expires_at: Timestamp | null;
+  /** Its id in your system, or the key of an item; null for none. */
   readonly external_id: string | null;
   /** Namespace of an item; absent if it is in none. */
   readonly namespace?: string;
@@ -4996,7 +5077,7 @@ export type GetHistoryReply = {
       readonly [field: string]: Json;
     };
   }[];
-  /** The reply has 8 MiB, so further items were left out; absent otherwise. */
+  /** Items were left out, as the reply may have at most 8 MiB; absent otherwise. */
   readonly truncated?: true;
   /** The `before` of the next page; absent on the last page. */
   readonly next?: number;
@@ -5005,14 +5086,15 @@ export type GetTimelineReply = {
   /** The earliest first. */
   readonly before: readonly Memory[];
   readonly anchor: Memory;
+  /** The earliest first. */
   readonly after: readonly Memory[];
-  /** The reply has 8 MiB, so further items were left out; absent otherwise. */
+  /** Items were left out, as the reply may have at most 8 MiB; absent otherwise. */
   readonly truncated?: true;
 };
 export type ListMemoriesOfUserReply = {
   readonly user_id: string;
   readonly items: readonly Memory[];
-  /** The reply has 8 MiB, so further items were left out; absent otherwise. */
+  /** Items were left out, as the reply may have at most 8 MiB; absent otherwise. */
   readonly truncated?: true;
   /** Offset `u` of the next page; absent on the last page. */
   readonly next?: number;
@@ -5042,6 +5124,7 @@ export type PutItemReply = {
   readonly id: string;
   /** `""` means no particular user. */
   readonly user_id: string;
+  /** `""` means no session. */
   readonly session_id: string;
   readonly content: string;
   readonly title: string;
@@ -5064,18 +5147,27 @@ export type PutItemReply = {
   readonly salience: number;
   /** How well established it is at the time of reading; falls with `e^(−0.01 · days)`. */
   readonly strength: number;
+  /** Rate at which the salience falls, per day. */
   readonly decay_lambda: number;
+  /** How sure its author is that the memory is true; 1 for certain. */
   readonly confidence: number;
+  /** Salience that a caller stated last; null if no caller did. */
   readonly importance: number | null;
   /** Number of queries that returned and reinforced the memory. */
   readonly access_count: number;
+  /** When it was added, added again, reinforced, or last returned by a reinforcing query. */
   readonly last_seen_at: Timestamp;
   readonly created_at: Timestamp;
+  /** When `version` last rose; `created_at` at first. */
   readonly updated_at: Timestamp;
   readonly event_time: Timestamp;
+  /** Start of validity, included; null for none. */
   readonly valid_from: Timestamp | null;
+  /** End of validity, excluded; null for none. */
   readonly valid_to: Timestamp | null;
+  /** Time from which it cannot be read; null for never. */
   readonly expires_at: Timestamp | null;
+  /** Its id in your system, or the key of an item; null for none. */
   readonly external_id: string | null;
   /** `""` for none. */
   readonly namespace: string;
@@ -5543,6 +5635,7 @@ export type ListJobsReply = {
     readonly queued: number;
     readonly active: number;
     readonly failed: number;
+    /** Age of the oldest unfinished job of the step, ms. */
     readonly oldest_age_ms: number;
   }[];
 };
