@@ -20,7 +20,10 @@ export interface EvalItem {
 /** An evaluation set as it is stored. It replaces a stored set of the same name, whose runs stay. */
 export interface NewEvalSet {
   readonly name: string;
-  /** Whether the set is guarded: a change of the tenant's query defaults that lowers one of its measures is refused. */
+  /**
+   * Whether the set is guarded: a change of the tenant's query defaults is refused if it lowers the set's `recall` or
+   * `rightlyEmpty`, or raises `forbidden`. The other measures may fall.
+   */
   readonly guard: boolean;
   readonly items: readonly EvalItem[];
 }
@@ -130,7 +133,7 @@ export interface Evals {
   /**
    * Runs all sets if the interval of `OM_EVAL_EVERY` has passed since the last time and no other process is running
    * them.
-   * @returns the number of sets that were run; 0 if they are not due
+   * @returns the number of sets that were run; 0 if they are not due, run elsewhere, or `OM_EVAL_EVERY` is not set
    */
   runDueEvals(signal?: AbortSignal): Promise<number>;
   /**
