@@ -22,7 +22,7 @@ export interface TenantStats {
   /** Number of automatic links between similar memories. */
   readonly waypoints: number;
   readonly jobs: JobCounts;
-  /** Size of the file without its write-ahead log, in bytes; 0 with PostgreSQL, where a tenant has no file of its own. */
+  /** Size of the file without its write-ahead log, in bytes; 0 with PostgreSQL, where it has no file. */
   readonly databaseBytes: number;
   /** Size of the file's write-ahead log, in bytes; 0 if there is none, as with PostgreSQL. */
   readonly walBytes: number;
