@@ -149,7 +149,11 @@ export const match = z
       .number()
       .min(0)
       .describe('Score of the profile times the adjustments; may exceed 1. Matches are sorted by it.'),
-    path: z.array(uuid).describe('Ids from the direct hit to this memory; for a direct hit only its own id.'),
+    path: z
+      .array(uuid)
+      .describe(
+        'Ids from the direct hit to this memory; for a direct hit, or one reached from a name, only its own id.',
+      ),
     supersedes: uuid.exactOptional().describe('The superseded memory that was found, and that this match replaces.'),
     similar: z
       .strictObject({ count, ids: z.array(uuid) })

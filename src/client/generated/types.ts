@@ -2111,7 +2111,7 @@ export type Match = {
   readonly score: number;
   /** Score of the profile times the adjustments; may exceed 1. Matches are sorted by it. */
   readonly raw_score: number;
-  /** Ids from the direct hit to this memory; for a direct hit only its own id. */
+  /** Ids from the direct hit to this memory; for a direct hit, or one reached from a name, only its own id. */
   readonly path: readonly string[];
   /** The superseded memory that was found, and that this match replaces. */
   readonly supersedes?: string;
@@ -4307,7 +4307,7 @@ export type RetryDeliveriesInput = {
 export type PutEvalInput = {
   /** Name of the set. */
   readonly name: string;
-  /** If true, a change of the query defaults that lowers the set is refused, unless it is forced. */
+  /** If true, a change of the query defaults is refused if it lowers `recall` or `rightly_empty` of the set or raises `forbidden`, unless it is forced. */
   readonly guard?: boolean | undefined;
   /** The questions. */
   readonly items: readonly {
@@ -4808,7 +4808,7 @@ export type DiffMemoriesReply = {
     readonly restored: number;
     readonly faded: number;
   };
-  /** Numbers of memories that were deleted and that expired, by the audit log; null with a filter, and where the log does not reach back to `from`. */
+  /** Numbers of memories that were deleted and that expired, by the audit log, without those of documents that were deleted by themselves; null with a filter, and where the log does not reach back to `from`. */
   readonly erased: {
     readonly deleted: number;
     readonly expired: number;
@@ -5375,7 +5375,7 @@ export type ListEvalsReply = {
 export type GetEvalReply = {
   /** Name of the set. */
   readonly name: string;
-  /** If true, a change of the query defaults that lowers the set is refused, unless it is forced. */
+  /** If true, a change of the query defaults is refused if it lowers `recall` or `rightly_empty` of the set or raises `forbidden`, unless it is forced. */
   readonly guard?: boolean;
   /** The questions. */
   readonly items: readonly {

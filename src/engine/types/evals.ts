@@ -110,7 +110,7 @@ export const EVAL_LIMITS = { sets: 100, items: 500, entries: 50, runs: 200, guar
 /** The methods of a tenant that store and run evaluation sets. */
 export interface Evals {
   /**
-   * Stores a set, in place of the one of the same name if there is one.
+   * Stores a set, in place of the one of the same name if there is one, whose runs stay.
    * @throws EngineError `conflict` over `EVAL_LIMITS` (100 sets, 1,000 items in guarded sets); `unprocessable` if the
    *   privacy policy refuses the texts
    */

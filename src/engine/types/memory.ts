@@ -182,8 +182,8 @@ export interface Memory {
  * that allows null. `metadata` is merged by its top-level keys, and a key whose value is null is removed. Lists are
  * replaced as a whole. A changed `content` empties `gist` and `entities` unless the update states them. After a change
  * of `content` or `title` the memory has no vectors until it is embedded and linked again; links that Cairn concluded
- * from the old text are removed, reflections drawn from it are archived, and memories consolidated from it are erased.
- * A number as `importance` also becomes the present salience.
+ * from the old text are removed, and reflections drawn from it are archived. A change of text, tags, metadata or times
+ * also erases memories that were consolidated from it. A number as `importance` also becomes the present salience.
  */
 export interface MemoryPatch {
   readonly content?: string | undefined;
