@@ -95,7 +95,7 @@ export interface Engine {
    * @throws EngineError `not_found` if there is no such tenant
    */
   tenant(tenantId: string): Promise<Tenant>;
-  /** Ids of tenants that this process knows to have webhooks, or searches that run on each new memory. */
+  /** Ids of the tenants that this process knows to have webhooks or standing queries. */
   readonly tended: Set<string>;
   /** Says whether workers take jobs from the tenants' files or from Redis, and whether that Redis can be reached. */
   queueState(): QueueState;
@@ -108,8 +108,8 @@ export interface Engine {
 /**
  * One tenant's memories, documents and jobs. A read sees everything that was committed before it began. A write
  * resolves once its commit is on disk. All times are Unix milliseconds. Every write can also throw EngineError
- * `unavailable`, with `retryAfterMs`, while another connection holds the file, and `storage_full` if the disk or the
- * tenant's quota is full.
+ * `unavailable`, with `retryAfterMs`, while another connection holds the file; `storage_full` if the disk or the
+ * tenant's quota is full; and a write of texts `unprocessable` if the privacy policy refuses one of them.
  */
 export interface Tenant
   extends
@@ -152,9 +152,9 @@ export interface Tenant
    */
   addMemories(items: readonly AddItem[], options?: AddOptions): Promise<AddReply>;
   /**
-   * Changes the fields that `patch` names, and no other. `metadata` is merged one level deep. The old values
-   * are kept as a revision and `version` is raised by 1. If nothing changes, nothing is written.
-   * @param options.ifVersion changes the memory only if this is its current version
+   * Changes the fields that `patch` names, with the effects that `MemoryPatch` describes. The old values are kept as a
+   * revision and `version` is raised by 1. If nothing changes, nothing is written.
+   * @param options.ifVersion changes the memory only if this is its current version; no condition if left out
    * @returns the memory with its new values
    * @throws EngineError `not_found`; `conflict` if `ifVersion` is not the current version, if a superseded or
    *   contradicted memory is given a status, or if the content, title or expiry of a part of a document is changed;
@@ -162,24 +162,26 @@ export interface Tenant
    */
   patchMemory(id: string, patch: MemoryPatch, options?: { readonly ifVersion?: number | undefined }): Promise<Memory>;
   /**
-   * Erases a memory with its vectors, links and revisions, and the reflections drawn from it. The root memory of a
-   * document takes the whole document with it.
+   * Erases a memory with its vectors, links and revisions, and the reflections and consolidated memories made from it.
+   * The root memory of a document takes the whole document with it.
    * @throws EngineError `not_found`, also for a document that lacks a tag of `withinTags`; `conflict` for a chunk of a
    *   document
    */
   deleteMemory(id: string, options?: DeleteOptions): Promise<Receipted>;
   /**
    * Erases all memories and documents that match a filter, whatever their status, in several commits, and counts what
-   * was erased. A filter of nothing but a user or a session also erases session logs. A document is erased as a whole
-   * if any chunk of it matches. Documents that have not been read yet match by their own user, session, tags and
-   * writer. A filter that names only writers undoes all that they did: their links are removed as well, and memories of
-   * others that they changed get their former values back.
-   * @throws EngineError `invalid` if the filter names no user, session, tag or writer
+   * was erased. A document is erased as a whole if any chunk of it matches; one that has not been read yet matches by
+   * its own user, session, tags and writer. A filter of nothing but users and sessions also erases their session logs
+   * and recalls (answered queries); one of nothing but users, their standing queries, webhooks and evaluation items.
+   * A filter with writers also erases the log items that they wrote and, with nothing else but users, the standing
+   * queries and webhooks that they stored. A filter that names only writers undoes all that they did: their links are
+   * removed as well, and memories of others that they changed get their former values back.
+   * @throws EngineError `invalid` if the filter names no user, session, tag, file or writer
    */
   deleteMemories(filter: ErasureFilter): Promise<Receipted<ErasureReceipt>>;
   /**
    * Raises a memory's salience by `boost`, within one hour by at most `OM_REINFORCE_PER_HOUR`, and its strength by 0.1,
-   * each to at most 1. If the hour's limit is reached, neither rises. Both decay from now on.
+   * each to at most 1. With a `boost` of 0 or once the hour's limit is reached, neither rises. Both decay from now on.
    * @param boost 0..1
    * @returns the memory with its new values
    * @throws EngineError `not_found`
@@ -229,13 +231,15 @@ export interface Tenant
    * Adds a link between two memories, or changes the weight of the link that exists.
    * @returns the link as seen from `src`
    * @throws EngineError `not_found` for a memory; `invalid` for a memory linked to itself, or for the types
-   *   `supersedes` and `contradicts`, which have methods of their own
+   *   `supersedes` and `contradicts`, which have methods of their own; `conflict` for the `derived_from` link from a
+   *   consolidated memory to a source
    */
   linkMemories(link: NewLink): Promise<Link>;
   /**
    * Removes a link, stated or made by Cairn; the two memories of a contradiction may be given in either order. If a
    * `supersedes` or `contradicts` link had changed a memory's status, that status is restored.
-   * @throws EngineError `not_found` for a memory, or if there is no such link
+   * @throws EngineError `not_found` for a memory, or if there is no such link; `conflict` for the `derived_from` link
+   *   from a consolidated memory to a source, or in the middle of a chain of over 1,000 superseded memories
    */
   unlinkMemories(link: Pick<NewLink, 'src' | 'dst' | 'type'>): Promise<void>;
   /**
@@ -261,14 +265,14 @@ export interface Tenant
   }): Promise<Link>;
   /**
    * Lists the active, valid memories just before and after a memory by event time, those of its user or only those of
-   * its session. The memory itself may have any status.
+   * its session. The memory itself may have any status. At most 5,000 memories are examined on each side.
    * @throws EngineError `not_found`
    */
   timeline(id: string, around: TimelineOptions): Promise<Timeline>;
   /**
    * Searches the memories by words, vectors and links. If the query's vector cannot be made in time, it searches by
    * words alone and sets `degraded`. Unless the query or the settings say otherwise, the memories that are returned are
-   * reinforced soon afterwards.
+   * reinforced soon afterwards, and the answer is stored in the recall log.
    * @throws EngineError `invalid` for a malformed metadata condition, sectors with `asOf.recorded`, a weight that the
    *   profile does not read, or a reranker that this server does not have; on abort, the reason of `signal`
    */
@@ -286,15 +290,13 @@ export interface Tenant
    * under the new defaults.
    * @param how.force stores the defaults whatever the guarded sets say
    * @throws EngineError `invalid` for `rerank: 'llm'` if the server has no language model; `conflict`, with the
-   *   numbers, if a guarded set falls in recall or in items that are rightly empty
+   *   numbers, if a guarded set falls in recall or in items that are rightly empty, or has more with a forbidden hit
    */
   putRetrievalDefaults(
     options: RetrievalOptions,
     how?: { readonly force?: boolean; readonly signal?: AbortSignal },
   ): Promise<void>;
-  /**
-   * Counts the memories of each sector, whatever their status, and averages their salience; one entry for each sector.
-   */
+  /** Counts the memories of each sector, whatever their status, and averages their salience: one entry a sector. */
   sectorStats(): Promise<SectorStats[]>;
   /**
    * Lists the entities named in memories that a query could find, most often mentioned first, ties by name.
@@ -306,8 +308,7 @@ export interface Tenant
     page: Page,
   ): Promise<EntitySummary[]>;
   /**
-   * Returns what memories say about an entity. Its name may be given in any case, with or without accents, or as an
-   * alias.
+   * Returns what memories say about an entity, whose name may be in any case, with or without accents, or an alias.
    * @param userId reads only memories of this user, with all `tags`; undefined reads those of all users
    * @throws EngineError `not_found` if no memory that a query could find mentions the name
    */
@@ -377,9 +378,7 @@ export interface Tenant
    * @throws EngineError `not_found`
    */
   listDocumentChunks(id: string, page: Page): Promise<DocumentChunk[]>;
-  /**
-   * Accounts for each character of a document's text, with a page of its spans. Throws what `documentContent` throws.
-   */
+  /** Accounts for each character of a document's text, with a page of spans. Throws what `documentContent` throws. */
   documentReceipt(id: string, page: Page): Promise<TextReceipt>;
   /** Hides a document at once and erases it with all its chunks. Throws EngineError `not_found`. */
   deleteDocument(id: string): Promise<Receipted>;

@@ -1,9 +1,11 @@
 /**
  * Names the kind of an error: the API turns it into a status, and a worker decides by it whether to try again.
- * `invalid`: a value is wrong; `unauthenticated`: no valid key; `forbidden`: the key may not do this; `conflict`: it
- * does not fit the present state; `unsupported`: a media type or charset; `unprocessable`: a file is damaged or from
- * another version, or an Idempotency-Key came with another body; `rate_limited`: a provider asks for a pause;
- * `internal`: a bug; `unavailable`: try again later; `storage_full`: the disk is full.
+ * `invalid`: a value is wrong; `unauthenticated`: no valid key; `forbidden`: the key may not do this; `not_found`: what
+ * the request names does not exist, or the caller may not see it; `conflict`: the request does not fit the present
+ * state; `too_large`: a body, line or file has too many bytes; `unsupported`: a media type or charset that is not read;
+ * `unprocessable`: the privacy policy refuses a text, an Idempotency-Key came with another body, or a file is damaged
+ * or from another version; `rate_limited`: the caller made too many requests, or a provider asks for a pause;
+ * `internal`: a bug; `unavailable`: try again later; `storage_full`: the disk or the tenant's quota is full.
  */
 export type ErrorCode =
   | 'invalid'
@@ -22,9 +24,12 @@ export type ErrorCode =
 /** What an `EngineError` can hold beside its code and message. */
 export interface EngineErrorOptions {
   readonly cause?: unknown;
-  /** Milliseconds a caller should wait before it tries again; only with `rate_limited` and `unavailable`. */
+  /**
+   * Time that a caller should wait before it tries again, in ms; only with `rate_limited` and `unavailable`, and absent
+   * if no time is known.
+   */
   readonly retryAfterMs?: number;
-  /** Problems of a request or of the settings: one line each, which names the field. */
+  /** Problems of a request or of the settings: one line each, which names the field. Absent if `message` says all. */
   readonly details?: readonly string[];
 }
 

@@ -80,8 +80,8 @@ export interface Embedder {
   /** Lowest cosine similarity, included, at which two memories get a waypoint (automatic link). Differs by embedder. */
   readonly waypointThreshold: number;
   /**
-   * Whether unrelated texts may have cosines far above 0, as with most trained models. If so, the cosine of unrelated
-   * memories is measured in each file, and the waypoint threshold then counts from that value instead of 0.
+   * Whether unrelated texts may have cosines far above 0, as with most trained models. If so, the cosine c of
+   * unrelated memories is measured in each file (0 until then), and the waypoint threshold t becomes c + (1 − c) · t.
    */
   readonly isAnisotropic: boolean;
   /** Default weight of vectors in rank fusion, 0..1. It is below 0.5 if vectors are only hashed words. */
@@ -210,7 +210,7 @@ export interface VectorIndex {
   vectorsOf(userNo: number, most: number): readonly number[] | undefined;
   /** Removes all vectors. The caller then adds them all again. */
   clear(): void;
-  /** Frees the memory of the index. */
+  /** Frees the memory of the index. It cannot be used afterwards. */
   close(): void;
 }
 
@@ -259,7 +259,7 @@ export interface ParseResult extends Omit<ParsedDocument, 'text' | 'pages'> {
   readonly format: DocumentFormat;
   /** Number of pages; null for a format without pages. */
   readonly pages: number | null;
-  /** Length of the text, in UTF-16 units. */
+  /** Length of the text, in UTF-16 code units. */
   readonly characters: number;
   /** Estimated number of tokens of the text: those of all chunks, minus the text that chunks repeat from each other. */
   readonly tokens: number;
@@ -391,7 +391,7 @@ export interface Chunk {
   readonly headingPath: readonly string[];
   /** Number of the page on which the chunk begins, from 1; null if the format has no pages. */
   readonly pageFrom: number | null;
-  /** Number of the page on which the chunk ends; null if the format has no pages. */
+  /** Number of the page on which the chunk ends, from 1; null if the format has no pages. */
   readonly pageTo: number | null;
   /** Number of tokens of this text as OpenAI's embedding models count them (cl100k_base). */
   readonly tokens: number;

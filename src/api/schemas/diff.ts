@@ -85,8 +85,8 @@ export const diffReply = z.strictObject({
     .strictObject({ deleted: count, expired: count })
     .nullable()
     .describe(
-      'Numbers of memories that were deleted and that expired, by the audit log; null with a filter, and where the ' +
-        'log does not reach back to `from`.',
+      'Numbers of memories that were deleted and that expired, by the audit log, without those of documents that ' +
+        'were deleted by themselves; null with a filter, and where the log does not reach back to `from`.',
     ),
   degraded: z
     .boolean()

@@ -39,7 +39,10 @@ export const evalSet = z.strictObject(
     name: evalName.describe('Name of the set.'),
     guard: flag
       .optional()
-      .describe('If true, a change of the query defaults that lowers the set is refused, unless it is forced.'),
+      .describe(
+        'If true, a change of the query defaults is refused if it lowers `recall` or `rightly_empty` of the set or ' +
+          'raises `forbidden`, unless it is forced.',
+      ),
     items: items.min(1, 'expected at least one item').describe('The questions.'),
   },
   BODY_EXPECTED,

@@ -4376,7 +4376,7 @@ export type RetryDeliveriesInput = {
 export type PutEvalInput = {
   /** Name of the set. */
   readonly name: string;
-  /** If true, a change of the query defaults that lowers the set is refused, unless it is forced. */
+  /** If true, a change of the query defaults is refused if it lowers `recall` or `rightly_empty` of the set or raises `forbidden`, unless it is forced. */
   readonly guard?: boolean | undefined;
   /** The questions. */
   readonly items: readonly {
@@ -4879,7 +4879,7 @@ export type DiffMemoriesReply = {
     readonly restored: number;
     readonly faded: number;
   };
-  /** Numbers of memories that were deleted and that expired, by the audit log; null with a filter, and where the log does not reach back to `from`. */
+  /** Numbers of memories that were deleted and that expired, by the audit log, without those of documents that were deleted by themselves; null with a filter, and where the log does not reach back to `from`. */
   readonly erased: {
     readonly deleted: number;
     readonly expired: number;
@@ -5467,7 +5467,7 @@ export type ListEvalsReply = {
 export type GetEvalReply = {
   /** Name of the set. */
   readonly name: string;
-  /** If true, a change of the query defaults that lowers the set is refused, unless it is forced. */
+  /** If true, a change of the query defaults is refused if it lowers `recall` or `rightly_empty` of the set or raises `forbidden`, unless it is forced. */
   readonly guard?: boolean;
   /** The questions. */
   readonly items: readonly {

@@ -143,7 +143,11 @@ export function parseTime(text: string): number | null {
   const trimmed = text.trim();
   if (trimmed.length > 64 || !/\d{4}/.test(trimmed)) return null;
   const iso = /^(\d{4})[-/](\d{1,2})(?:[-/](\d{1,2}))?$/.exec(trimmed);
-  if (iso) return Date.UTC(Number(iso[1]), Number(iso[2]) - 1, Number(iso[3] ?? 1));
+  if (iso) {
+    const [year, month, day] = [Number(iso[1]), Number(iso[2]), Number(iso[3] ?? 1)];
+    const isDay = month >= 1 && month <= 12 && day >= 1 && day <= new Date(Date.UTC(year, month, 0)).getUTCDate();
+    return isDay ? Date.UTC(year, month - 1, day) : null;
+  }
   const hasZone = /(?:Z|GMT|UTC|[+-]\d\d:?\d\d)$/i.test(trimmed);
   const time = Date.parse(hasZone || /^\d{4}$/.test(trimmed) ? trimmed : `${trimmed}Z`);
   const parsed = Number.isNaN(time) ? Date.parse(trimmed) : time;

@@ -46,6 +46,7 @@ export interface DiffEntry {
 
 /**
  * A memory whose fields a caller changed in the window: `memory` as it was at the end, `before` as it was at the start.
+ * A memory that was added in the window is not among them.
  */
 export interface ChangedEntry extends DiffEntry {
   readonly before: Memory;
@@ -114,9 +115,9 @@ export interface MemoryDiff extends DiffLists {
   /** Number of entries that each list would have without `limit` and without the bound of 512 KiB on its texts. */
   readonly counts: Readonly<Record<keyof DiffLists, number>>;
   /**
-   * Number of memories that were erased in the window, by deletes and by expiry, in the whole tenant. It is counted
-   * from the audit log: null with a filter or a topic, on the axis `valid`, with `OM_AUDIT=off`, and if records of the
-   * window may have been removed from the log.
+   * Number of memories that were erased in the window, by deletes and by expiry, in the whole tenant; those of a
+   * document that was deleted by itself are not counted. The numbers are from the audit log: null with a filter or a
+   * topic, on the axis `valid`, with `OM_AUDIT=off`, and if records of the window may have been removed from the log.
    */
   readonly erased: { readonly deleted: number; readonly expired: number } | null;
   /** Whether the work budget of one request ended before all memories were read, so that entries may be missing. */

@@ -108,7 +108,8 @@ export interface UploadedFile {
  * A stored document as a caller sees it. Times are Unix ms. A document may be read several times. File, title, sizes,
  * tags and metadata are those of the version that queries find, even while a newer version is being read or after that
  * failed; while queries find none, those of the latest version. `state` and `error` describe the latest reading, and
- * `progress` the reading that is under way, if there is one.
+ * `progress` the reading that is under way, if there is one. Fields of `NewDocument` without a comment
+ * mean the same.
  */
 export interface Document {
   readonly id: string;
@@ -159,7 +160,7 @@ export interface Document {
    * the document, and for a document without text.
    */
   readonly rootMemoryId: string | null;
-  /** Number of chunks; 0 until the document was read. */
+  /** Number of chunks, without the root memory; 0 until the document was read. */
   readonly chunks: number;
   /** Number of pages; null until the document was read, and always for a format without pages. */
   readonly pages: number | null;
@@ -173,6 +174,7 @@ export interface Document {
    * queries find the document.
    */
   readonly receipt: DocumentReceipt | null;
+  /** Warnings of the version; empty if there are none or it was not read yet. */
   readonly warnings: readonly DocumentWarning[];
   /** Id of the latest job that reads the document; null once that job was removed from the ledger. */
   readonly jobId: string | null;
@@ -238,7 +240,10 @@ export interface DocumentFilter {
   readonly sha256?: string | undefined;
 }
 
-/** Position of a memory in the document that it is a part of, with what identifies the document. */
+/**
+ * Position of a memory in the document that it is a part of, with what identifies the document. Title, file name, URL,
+ * format and hash are as in `Document`.
+ */
 export interface Provenance {
   readonly documentId: string;
   readonly title: string;

@@ -20,7 +20,10 @@ export interface EvalItem {
 /** An evaluation set as it is stored. It replaces a stored set of the same name, whose runs stay. */
 export interface NewEvalSet {
   readonly name: string;
-  /** Whether the set is guarded: a change of the tenant's query defaults that lowers one of its measures is refused. */
+  /**
+   * Whether the set is guarded: a change of the tenant's query defaults is refused if it lowers the set's `recall` or
+   * `rightlyEmpty`, or raises `forbidden`. The other measures may fall.
+   */
   readonly guard: boolean;
   readonly items: readonly EvalItem[];
 }
@@ -107,7 +110,7 @@ export const EVAL_LIMITS = { sets: 100, items: 500, entries: 50, runs: 200, guar
 /** The methods of a tenant that store and run evaluation sets. */
 export interface Evals {
   /**
-   * Stores a set, in place of the one of the same name if there is one.
+   * Stores a set, in place of the one of the same name if there is one, whose runs stay.
    * @throws EngineError `conflict` over `EVAL_LIMITS` (100 sets, 1,000 items in guarded sets); `unprocessable` if the
    *   privacy policy refuses the texts
    */
@@ -130,7 +133,7 @@ export interface Evals {
   /**
    * Runs all sets if the interval of `OM_EVAL_EVERY` has passed since the last time and no other process is running
    * them.
-   * @returns the number of sets that were run; 0 if they are not due
+   * @returns the number of sets that were run; 0 if they are not due, run elsewhere, or `OM_EVAL_EVERY` is not set
    */
   runDueEvals(signal?: AbortSignal): Promise<number>;
   /**

@@ -1,5 +1,6 @@
 /**
  * The kinds of events in the change feed. Files store the index of a kind in this list, so a new kind comes last.
+ * `ready` and `failed` say how the processing of a memory or document ended; `job.dead`, that a job was given up;
  * `memory.expired` is the erasure of a memory whose expiry has passed, `memory.deleted` any other erasure;
  * `standing.answered` says that a memory answers a standing query; `reembed.finished` that a change of the embedding
  * model has ended.

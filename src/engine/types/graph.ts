@@ -57,6 +57,9 @@ export interface MemoryGraph {
    * Relations between two names (`src` and `dst`, folded) that memories state; `relation` is the type, such as `uses`.
    */
   readonly relations: readonly { readonly src: string; readonly dst: string; readonly relation: string }[];
-  /** Whether anything was left out because of a bound on nodes, connections or bytes. */
+  /**
+   * Whether anything was left out because of a bound on nodes, connections or bytes, or because the work budget of one
+   * request ended.
+   */
   readonly isCut: boolean;
 }

@@ -39,7 +39,7 @@ export interface Features {
   readonly confidence: number;
 }
 
-/** A factor by which the raw score of the profile was multiplied, and its reason. */
+/** A factor by which the raw score of the profile was multiplied, and its reason. A factor above 1 raises the score. */
 export interface Adjustment {
   /**
    * Reason of the factor. `status`: the memory is not active. `contradicted`: a stronger candidate contradicts it.
@@ -69,8 +69,8 @@ export interface HitExplanation {
    */
   readonly lexical: { readonly rank: number; readonly bm25: number; readonly coverage: number } | null;
   /**
-   * Rank among the memories that the search by vectors found, cosine similarity, and the index of the memory's nearest
-   * window, from 0.
+   * Rank among the memories that the search by vectors found, cosine similarity (-1..1), and the index of the memory's
+   * nearest window (part of its text), from 0.
    */
   readonly dense: { readonly rank: number; readonly similarity: number; readonly window: number } | null;
   /** Rank and score in the fusion of both lists; null for a memory that is in neither list. */
@@ -121,8 +121,8 @@ export interface Hit {
   /** Score by the profile's formula times all adjustments; comparable only within one query. */
   readonly rawScore: number;
   /**
-   * Ids of the memories on the path of links to this hit, from the memory that matched the query to the hit itself; a
-   * hit that matched by itself has only its own id.
+   * Ids of the memories on the path of links to this hit, from the memory that matched the query to the hit itself. A
+   * hit that matched by itself, or that was reached from a name, has only its own id.
    */
   readonly path: readonly string[];
   /**
@@ -136,12 +136,14 @@ export interface Hit {
    */
   readonly similar?: { readonly count: number; readonly ids: readonly string[] };
   /**
-   * At most two memories on each side of the hit, earlier first; absent unless the query expands `neighbours`. See
-   * `Expansion`.
+   * At most two memories on each side of the hit, earlier first, which must pass the filter, too; absent unless the
+   * query expands `neighbours`. See `Expansion`. Neighbours and sources are empty from the first hit on at which their
+   * texts, added up over the hits, exceed 4 MiB.
    */
   readonly neighbours?: { readonly before: readonly Memory[]; readonly after: readonly Memory[] };
   /**
-   * At most three memories from which the hit is derived, nearest first; absent unless the query expands `document`.
+   * At most three memories from which the hit is derived, nearest first, which must pass the filter, too; absent unless
+   * the query expands `document`. Empty if there are none, or for the reason that `neighbours` names.
    */
   readonly sources?: readonly Memory[];
   /** Position of the hit in its document; absent if it is no part of a document. */
@@ -151,8 +153,8 @@ export interface Hit {
 }
 
 /**
- * A group of hits: those that are derived from one memory, or else those of one session. A hit that is not derived and
- * has no session belongs to no episode.
+ * A group of hits: those that are derived from one memory, together with that memory if it is a hit, or else those of
+ * one session. A hit belongs to no episode if it is not derived, no memory is derived from it and it has no session.
  */
 export interface Episode {
   readonly kind: 'memory' | 'session';

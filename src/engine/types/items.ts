@@ -13,7 +13,7 @@ export interface ItemPlace {
   readonly key: string;
 }
 
-/** An item to put. It replaces everything that is stored under its name. */
+/** An item to put. It replaces all that is stored under its name, but an `eventTime` of null keeps the former time. */
 export interface NewItem
   extends ItemPlace, Omit<NewMemory, 'userId' | 'sessionId' | 'externalId' | 'content' | 'supersedes'> {
   /** Text that queries search; null derives it from the value. With '' no query finds the item by its text. */
@@ -120,9 +120,11 @@ export interface MoveReceipt {
 export interface Items {
   /**
    * Stores an item under its name. If the name is taken, everything of that item is replaced, and its former values are
-   * kept as a revision. An item whose expiry has passed counts as absent. A put that changes nothing writes nothing.
-   * Queries find an item by its text, like any memory.
-   * @throws EngineError `conflict` for another version than `ifVersion`, and for an existing item without `withinTags`;
+   * kept as a revision, except that an `eventTime` of null keeps the former one. An item that was archived, superseded
+   * or contradicted becomes active again, and the links that made it so are removed. An item whose expiry has passed
+   * counts as absent. A put that changes nothing writes nothing. Queries find an item by its text, like any memory.
+   * @throws EngineError `conflict` for another version than `ifVersion`, for an existing item without `withinTags`, and
+   *   for one that was superseded in the middle of a chain of over 1,000 memories;
    *   `unprocessable` if the privacy policy refuses the text; `unavailable` while too many jobs wait; `storage_full`
    *   over the tenant's quota
    */

@@ -29,6 +29,7 @@ export interface LearnedOptions {
   readonly weights: Weights;
   /** Share of vectors against words in the fusion, 0..1; null for the embedder's own default. */
   readonly vectorWeight: number | null;
+  /** Lowest score of a hit, 0..1; 0 for no bound. */
   readonly minScore: number;
 }
 
@@ -56,6 +57,7 @@ export interface LearnedReport {
 /** Weights of the ranking that were learned from feedback: a proposal, or one that was accepted or reverted. */
 export interface Learned {
   readonly id: string;
+  /** Time of learning, Unix ms. */
   readonly at: number;
   readonly state: LearnedState;
   readonly profile: Profile;
@@ -77,8 +79,8 @@ export interface Learning {
   /**
    * Learns the weights of the tenant's profile (scoring formula), the share of vectors and the lowest score of a hit
    * from the newest 1,000 recalls (answered queries) with feedback. If the result is better on the held-out recalls, it
-   * is stored as a proposal; it is not applied. There is no proposal with fewer than 40 recalls that have feedback both
-   * on a used hit and on a useless or wrong one.
+   * is stored as a proposal; it is not applied. There is no proposal with fewer than 40 recalls of this profile that
+   * have feedback both on a used hit and on a useless or wrong one.
    */
   learnWeights(): Promise<LearningOutcome>;
   /** Lists the learned weights, newest first, at most 100 entries; older ones are not kept. */

@@ -79,7 +79,8 @@ export interface Lists extends Items {
    */
   listPresent(ids: readonly string[], filter: Pick<MemoryFilter, 'userIds' | 'withinTags'>): Promise<string[]>;
   /**
-   * Reads the graph around a memory, breadth first: memories of the same user that links or common names connect to it.
+   * Reads the graph around a memory, breadth first: memories of the same user that links or common names connect to it,
+   * whatever their status. Memories that have expired, or are not valid at present, are left out.
    * @param options.hops greatest number of steps from the memory, 1..3; from a memory to a name, and from the name to
    *   another memory, is one step each
    * @param options.limit greatest number of memories and names together, 1..2,000

@@ -111,7 +111,7 @@ export interface NewMemory {
 /** The ways to treat an exact duplicate; `NewMemory.onDuplicate` says what they mean. */
 export const DUPLICATE_WAYS = ['merge', 'keep'] as const;
 
-/** A stored memory as a caller sees it. Times are Unix ms. */
+/** A stored memory as a caller sees it. Times are Unix ms. Fields of `NewMemory` without a comment mean the same. */
 export interface Memory {
   readonly id: string;
   readonly userId: string;
@@ -180,7 +180,10 @@ export interface Memory {
 /**
  * The fields that an update changes. A field that is `undefined` keeps its value; null removes the value of a field
  * that allows null. `metadata` is merged by its top-level keys, and a key whose value is null is removed. Lists are
- * replaced as a whole. A changed `content` empties `gist` and `entities` unless the update states them.
+ * replaced as a whole. A changed `content` empties `gist` and `entities` unless the update states them. After a change
+ * of `content` or `title` the memory has no vectors until it is embedded and linked again; links that Cairn concluded
+ * from the old text are removed, and reflections drawn from it are archived. A change of text, tags, metadata or times
+ * also erases memories that were consolidated from it. A number as `importance` also becomes the present salience.
  */
 export interface MemoryPatch {
   readonly content?: string | undefined;
@@ -214,10 +217,11 @@ export interface Revision {
 
 /**
  * Result of one item of an add request. `accepted`: the memory was stored and has a job. `duplicate`: an equal memory
- * was stored already, and that memory was reinforced. `rejected`: nothing was written, because its `externalId` belongs
- * to another text, because it cannot supersede the memory that `supersedes` names, because a source in
- * `AddOptions.derived` is missing, or because the privacy policy refuses it. `screened` says what was done about
- * sensitive values; it is absent if the policy looks for none.
+ * was stored already; it was reinforced, and is active again if it was archived. `rejected`: nothing was written, for
+ * example because its `externalId` belongs to another text, because it cannot supersede the memory that `supersedes`
+ * names, because a source in `AddOptions.derived` is missing, because the equal memory lacks one of `withinTags`,
+ * because the privacy policy refuses it, or because the add did not take it (`AddReply.taken`). `screened` says what
+ * was done about sensitive values; it is absent if the policy looks for none.
  */
 export type AddOutcome =
   | {
@@ -377,7 +381,7 @@ export interface AddReply {
    * Whether this is the stored reply to an earlier request with the same Idempotency-Key, and nothing was written now.
    */
   readonly replayed: boolean;
-  /** Number of the first items that were taken; the others can be added again. Left out if all were. */
+  /** Number of the first items that were taken; the others were rejected and can be added again. Absent if all were. */
   readonly taken?: number | undefined;
 }
 

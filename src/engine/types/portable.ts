@@ -69,7 +69,9 @@ export interface PortablePlace {
 /**
  * A memory. A line whose `state` is null was written by another program: an import stores it as a new memory, which
  * still has to be embedded and linked. With the state `ready`, links come in lines of their own, so that the memory
- * only has to be embedded, if the line has no vectors.
+ * only has to be embedded, if the line has no vectors. For a null, an import takes: as `created_at` the time of the
+ * import; as `updated_at` and `event_time` that of `created_at`; as `salience` and `strength` those of a new memory.
+ * Fields without a comment are as in `Memory`.
  */
 export interface PortableMemory {
   readonly type: 'memory';
@@ -114,6 +116,7 @@ export interface PortableMemory {
    * its author.
    */
   readonly written_by: string | null;
+  /** Vectors of the memory; absent if the export leaves vectors out. */
   readonly vectors?: readonly PortableVector[] | undefined;
 }
 

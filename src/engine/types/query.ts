@@ -11,9 +11,9 @@ export const PROFILES = ['composite', 'activation', 'retention', 'fusion'] as co
 export type Profile = (typeof PROFILES)[number];
 
 /**
- * The weights of all profiles. `composite` reads similarity, salience, recency and waypoint; `activation` reads
- * activation, recency, strength and confidence; `retention` reads `alpha`, the exponent of the retention; `fusion`
- * reads none.
+ * The weights of all profiles, here with their defaults. `composite` reads similarity (0.7), salience, recency and
+ * waypoint (0.1 each); `activation` reads activation (0.5), recency (0.2), strength (0.2) and confidence (0.1);
+ * `retention` reads `alpha` (0.3), the exponent of the retention; `fusion` reads none.
  */
 export const WEIGHT_NAMES = [
   'similarity',
@@ -134,12 +134,13 @@ export interface RetrievalOptions {
    */
   readonly penalties?: Penalties | undefined;
   /**
-   * Weights of a query word by the column that contains it, 0..10 each; a column that is left out keeps its default.
+   * Weights of a query word by the column that contains it, 0..10 each; a column that is left out keeps its default: 2
+   * for the title, 1 for content and gist, 1.5 for entities, tags and identifiers, 0.3 for the context.
    */
   readonly columnWeights?: Readonly<Partial<Record<TextColumn, number>>> | undefined;
   /**
-   * Share of vectors against words in the fusion: 0 for words alone, 1 for vectors alone. The default depends on the
-   * embedder.
+   * Share of vectors against words in the fusion: 0 for words alone, 1 for vectors alone. The default is that of the
+   * embedder: 0.08 for the offline one, 0.5 for a model.
    */
   readonly vectorWeight?: number | undefined;
   /** Greatest number of candidates from the search by words, 1..1000; `k` + 20 by default. */

@@ -119,7 +119,10 @@ export interface RecallHead {
   readonly confidence: number;
   /** Approximate number of memories that the query searched. */
   readonly scope: number;
-  /** Whether the floor `minScore` (lowest score of a hit) was applied. */
+  /**
+   * False if a floor `minScore` (lowest score of a hit) was not applied, as `FloorReport.reason` says; true if it was,
+   * and also if there was no floor.
+   */
   readonly floorActed: boolean;
   /**
    * Live model, if vectors were searched; null if only words were. With a model for each sector it is that of the first
@@ -163,7 +166,7 @@ export interface RecallListing {
   readonly memoryId?: string | undefined;
   /** Value of `next` of the page before; the newest recalls if left out. */
   readonly before?: number | undefined;
-  /** Greatest number of recalls on the page. */
+  /** Greatest number of recalls on the page; a page may have fewer, or none, and still not be the last. */
   readonly limit: number;
 }
 
@@ -238,9 +241,12 @@ export interface Replay {
    */
   readonly askedAt: number;
   readonly at: number;
+  /** Text of the query, as in `RecallHead`. */
   readonly question: string | null;
+  /** Hits of the new answer, best first. */
   readonly hits: readonly Hit[];
   readonly degradedReasons: readonly DegradedReason[];
+  /** Ids of hits of the first answer that were erased since, or that the caller may not see any more. */
   readonly missing: readonly string[];
   /**
    * Names of the parts of the first answer that are missing here because the recall log does not store them, such as
@@ -248,7 +254,9 @@ export interface Replay {
    */
   readonly notKept: readonly string[];
   readonly moved: readonly MovedHit[];
+  /** Hits of the first answer that the new one lacks. */
   readonly gone: readonly ChangedHit[];
+  /** Hits of the new answer that the first one lacked. */
   readonly new: readonly ChangedHit[];
 }
 

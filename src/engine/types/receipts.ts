@@ -151,6 +151,7 @@ export interface BatchReceipt {
   readonly isComplete: boolean;
   /** One page of the items, by their numbers. */
   readonly items: readonly ReceiptItemState[];
+  /** Number of all items. */
   readonly total: number;
 }
 
@@ -158,7 +159,8 @@ export interface BatchReceipt {
 export interface BatchReceipts {
   /**
    * Records the results of items of a batch, after comparing the text that each memory holds with the text that was
-   * sent.
+   * sent. It also deletes some of the receipts that are older than `OM_RECEIPT_DAYS` or, if there are very many, the
+   * oldest.
    * @param id id of the receipt to which the items are added; a new receipt is made if left out
    * @returns the id of the receipt
    */

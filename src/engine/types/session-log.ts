@@ -63,7 +63,7 @@ export interface LogReceipt {
 
 /** Greatest number of items of one log. */
 export const MAX_LOG_ITEMS = 100_000;
-/** Greatest number of items that one change appends. */
+/** Greatest number of items that one change by the HTTP API appends. The engine itself does not check it. */
 export const MAX_APPENDED_ITEMS = 100;
 /**
  * Greatest number of items that one change replaces. They are removed in one commit, for which all other writes wait.

@@ -34,7 +34,10 @@ export interface NewStandingQuery {
   readonly filter: MemoryFilter;
   /** The conditions as the caller wrote them, which readers of the query get back. */
   readonly given: Metadata;
-  /** Lowest score of an answer, 0..1; if left out, the tenant's default `minScore` of queries. */
+  /**
+   * Lowest score of an answer, 0..1; if left out, the tenant's default `minScore` of queries, or else `OM_MIN_SCORE`,
+   * as it is when a memory is compared.
+   */
   readonly minScore?: number | undefined;
   /** URL of a webhook that gets the answers to this query only, and that is deleted with it; none if left out. */
   readonly webhookUrl?: string | undefined;
@@ -48,8 +51,11 @@ export interface NewStandingQuery {
 export interface StandingQuery {
   readonly id: string;
   readonly query: string;
+  /** User whose memories can answer; null for those of all users. */
   readonly userId: string | null;
+  /** The conditions of the query as the caller wrote them. */
   readonly given: Metadata;
+  /** Lowest score of an answer, 0..1; null for the default `minScore` of queries at the time of each comparison. */
   readonly minScore: number | null;
   /** Time at which the query was stored, Unix ms. */
   readonly createdAt: number;
@@ -65,8 +71,8 @@ export interface StandingAnswer {
   /** Id of the document that the memory is a part of; null if it is no part of a document. */
   readonly documentId: string | null;
   /**
-   * Score that a query would give the memory, 0..1; null for a memory that counts as an answer only because it
-   * supersedes one.
+   * Score that a query would give the memory as its best hit, 0..1, by at most the first 4,000 characters of its text;
+   * null for a memory that counts as an answer only because it supersedes one.
    */
   readonly score: number | null;
   /** Id of the older answer that this memory supersedes; null if it supersedes none. */
@@ -88,6 +94,7 @@ export interface StandingRest {
 export interface StandingMatch {
   readonly queryNo: number;
   readonly memoryNo: number;
+  /** Score as in `StandingAnswer`. */
   readonly score: number | null;
   /** `memoryNo` of the older answer that the memory supersedes; null if it supersedes none. */
   readonly supersedes: number | null;
@@ -106,7 +113,9 @@ export interface NewWebhook {
 export interface Webhook {
   readonly id: string;
   readonly url: string;
+  /** Kinds of events that it gets; an empty list means all kinds. It is empty for the webhook of a standing query. */
   readonly kinds: readonly EventKind[];
+  /** User whose events it gets; null for those of all users. */
   readonly userId: string | null;
   /** Id of the standing query whose answers alone the webhook gets; null for a webhook that also gets other events. */
   readonly standingId: string | null;
@@ -153,10 +162,12 @@ export interface Delivery {
   /** Value of the header `webhook-id`, the same for all attempts. */
   readonly id: string;
   readonly event: DeliveredEvent;
+  /** User of the memory or document that the event is about; null for an event about no user's data. */
   readonly userId: string | null;
   /** Time of the event, Unix ms. */
   readonly at: number;
   readonly state: DeliveryState;
+  /** Number of attempts since the event, or since the delivery was last made pending again (`retryDeliveries`). */
   readonly attempts: number;
   /** Time of the next attempt, Unix ms; null for a delivery that is delivered or dead. */
   readonly nextAt: number | null;
@@ -194,9 +205,14 @@ export interface DeliveryOutcome {
 
 /** Selects a page of a list of standing queries, answers, webhooks or deliveries. */
 export interface StandingPage {
+  /** Greatest number of entries on the page. */
   readonly limit: number;
+  /** Number of entries skipped at the start of the list; 0 for the first page. */
   readonly offset: number;
-  /** Lists only entries that belong to this user; all if left out. */
+  /**
+   * Lists only standing queries or webhooks that were stored for this user, without those for all users; all if left
+   * out. A list of answers or of deliveries ignores it.
+   */
   readonly userId?: string | undefined;
 }
 
@@ -214,7 +230,7 @@ export interface ErasedStanding {
   readonly webhooks: number;
 }
 
-/** A page of a list; `total` counts all entries of the list. */
+/** A page of a list; `total` counts all entries of the list, on whichever page they are. */
 export interface Listed<Entry> {
   readonly items: readonly Entry[];
   readonly total: number;
@@ -223,7 +239,8 @@ export interface Listed<Entry> {
 /** The methods of a tenant for standing queries and webhooks. */
 export interface Standing {
   /**
-   * Stores a standing query. Memories that are stored or changed from then on are compared with it.
+   * Stores a standing query. Memories that are stored or changed from then on are compared with it; those that are
+   * stored already are not, until they change.
    * @throws EngineError `conflict` over `STANDING_LIMITS`, for an id that exists, and with `OM_EVENTS=false`; `invalid`
    *   for a webhook URL to which Cairn does not send; `unprocessable` if the privacy policy refuses a text;
    *   `storage_full` over the tenant's quota

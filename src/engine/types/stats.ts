@@ -17,11 +17,13 @@ export interface TenantStats {
   /** Number of stored memories, whatever their state, status and visibility. */
   readonly memories: number;
   readonly byState: Readonly<Record<MemoryState, number>>;
+  /** Number of stored vectors of all models. A memory may have several. */
   readonly vectors: number;
+  /** Number of automatic links between similar memories. */
   readonly waypoints: number;
   readonly jobs: JobCounts;
-  /** Size of the file without its write-ahead log, in bytes. */
+  /** Size of the file without its write-ahead log, in bytes; 0 with PostgreSQL, where it has no file. */
   readonly databaseBytes: number;
-  /** Size of the file's write-ahead log, in bytes. */
+  /** Size of the file's write-ahead log, in bytes; 0 if there is none, as with PostgreSQL. */
   readonly walBytes: number;
 }
