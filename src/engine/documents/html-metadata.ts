@@ -145,8 +145,9 @@ export function parseTime(text: string): number | null {
   const iso = /^(\d{4})[-/](\d{1,2})(?:[-/](\d{1,2}))?$/.exec(trimmed);
   if (iso) {
     const [year, month, day] = [Number(iso[1]), Number(iso[2]), Number(iso[3] ?? 1)];
-    const isDay = month >= 1 && month <= 12 && day >= 1 && day <= new Date(Date.UTC(year, month, 0)).getUTCDate();
-    return isDay ? Date.UTC(year, month - 1, day) : null;
+    const date = new Date(Date.UTC(year, month - 1, day));
+    // `Date.UTC` takes a day that no calendar has for one of another month.
+    return date.getUTCMonth() === month - 1 && date.getUTCDate() === day ? date.getTime() : null;
   }
   const hasZone = /(?:Z|GMT|UTC|[+-]\d\d:?\d\d)$/i.test(trimmed);
   const time = Date.parse(hasZone || /^\d{4}$/.test(trimmed) ? trimmed : `${trimmed}Z`);
