@@ -15,7 +15,7 @@ const MEMORIES = Number(process.argv[2] ?? 60_000);
 const CONNECTIONS = Number(process.argv[3] ?? 32);
 const TURNS = 5;
 const BATCH_ITEMS = 100;
-/** Memories of a conversation: each is indexed with the two before it as its context. */
+/** Number of memories of a conversation. Each memory is indexed with the two before it as its context. */
 const SESSION_MEMORIES = 20;
 
 interface Contender {
@@ -25,7 +25,7 @@ interface Contender {
 interface Turn {
   readonly perSecond: number;
   readonly latencies: readonly number[];
-  /** CPU time of the server, µs a memory. */
+  /** CPU time of the server for one memory, µs. */
   readonly cpuUs: number;
 }
 

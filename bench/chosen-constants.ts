@@ -18,7 +18,7 @@ export type ChosenBy = 'order' | 'topic' | 'sentences' | 'floor' | 'exact';
 
 export interface ChosenConstant extends ConstantName {
   readonly by: ChosenBy;
-  /** The value at which the constant does nothing; left out where there is none. */
+  /** The value at which the constant has no effect; left out if there is no such value. */
   readonly off?: number;
   /** Other values that are compared with the chosen one. */
   readonly others: readonly number[];

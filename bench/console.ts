@@ -60,7 +60,10 @@ function reportBytes(): void {
   report('console_bytes_gzip', total(all), { files: all.length, first_page: total(first) });
 }
 
-/** The first paint is what the browser calls the first contentful one: something can be read. */
+/**
+ * Measures the time to the first paint of the page, without and with a cache. It is the time that the browser calls the
+ * first contentful paint, from which something can be read.
+ */
 async function measureFirstPaint(browser: Browser, url: string): Promise<void> {
   const cold: Load[] = [];
   const warm: Load[] = [];
@@ -105,7 +108,7 @@ function reportLoads(figure: string, loads: readonly Load[], more: Readonly<Reco
   });
 }
 
-/** Frames while the layout settles, then while the map is moved, zoomed and led through time. */
+/** Measures frames while the layout of the graph settles, then while the map is moved, zoomed and led through time. */
 async function measureGraph(browser: Browser, url: string): Promise<void> {
   const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
   await page.goto(`${url}/console#/graph?user_id=map&limit=${NODES}`);
@@ -135,7 +138,7 @@ async function measureGraph(browser: Browser, url: string): Promise<void> {
   await page.close();
 }
 
-/** Frames while a list is scrolled over that was loaded to its end; a frame without rows in sight is blank. */
+/** Measures frames while a list that was loaded to its end is scrolled; a frame without rows in sight is blank. */
 async function measureList(browser: Browser, url: string): Promise<void> {
   const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
   await page.goto(`${url}/console#/browse?user_id=list`);

@@ -66,7 +66,10 @@ async function readBare(bytes: Uint8Array): Promise<void> {
   await task.destroy();
 }
 
-/** Milliseconds. What a run returns as a function is done outside of the time. */
+/**
+ * Reports the median time of several runs, ms. A function that a run returns is called after the run, and its time does
+ * not count.
+ */
 async function reportMedian(
   figure: string,
   more: Readonly<Record<string, number | string>>,

@@ -33,7 +33,7 @@ const PAGES = 350;
 const COPIES = 3;
 const STREAMED = 8;
 const ROUNDS = 3;
-/** One for each child. */
+/** Number of documents that warm up the child processes of the parser, one for each. */
 const WARMING = 2;
 const BULK_FILES = 1_000;
 const BULK_AT_ONCE = 4;
@@ -41,7 +41,10 @@ const MEMORIES = 5_000;
 const WARMING_QUERIES = 200;
 const IDLE_QUERIES = 2_000;
 const DOCUMENT_POLL_MS = 5;
-/** Times are read from the server's clock. */
+/**
+ * Interval at which the state of a stream of documents is requested (ms). It may be long, as the measured times are
+ * those of the server's clock.
+ */
 const STREAM_POLL_MS = 1_000;
 const ERASED_DOCUMENTS = 4;
 const ERASED_LINES = 2_000;

@@ -55,11 +55,11 @@ interface Measured {
   /** Relevant ids of each question that has an answer. */
   readonly relevant: readonly ReadonlySet<string>[];
   readonly plain: readonly Found[];
-  /** Without floors. */
+  /** What Cairn found without floors. */
   readonly ours: readonly Found[];
-  /** With the default floors. */
+  /** What Cairn found with the default floors. */
   readonly floored: readonly Found[];
-  /** With the default floors, by the questions without an answer. */
+  /** What Cairn found with the default floors for the questions that have no answer. */
   readonly unanswerable: readonly Found[];
 }
 

@@ -1,4 +1,4 @@
-/** Evaluation sets stored through the real engine, to be asked, with plain FTS5 beside it. */
+/** Stores an evaluation set through the real engine, so that its questions can be asked, and in plain FTS5. */
 import { randomUUID } from 'node:crypto';
 import fs from 'node:fs';
 import os from 'node:os';
@@ -46,18 +46,21 @@ export type AskOptions = Omit<Partial<MemoryQuery>, 'query' | 'filter' | 'reinfo
 export interface EvaluatedStoreOptions {
   /** The time of every add and of every question, Unix ms. */
   readonly now: number;
-  /** Settings as the environment names them. */
+  /** Settings by their names in the environment; the defaults if left out. */
   readonly settings?: Readonly<Record<string, string>>;
-  /** Runs once everything is stored, linked and fitted. */
+  /** Called with the store once all memories are stored and linked and the models of the texts are fitted. */
   readonly prepare?: (store: SqliteStore) => void;
-  /** Told how many of the set's memories are stored, and how many of those are encoded and linked. */
+  /** Called with the number of the set's memories that are stored, and of jobs of these that were claimed so far. */
   readonly onProgress?: (stored: number, finished: number) => void;
 }
 
 const ADD_SLICE = 500;
 const BATCH = 256;
 
-/** Stores a set through the real engine by a fixed clock: adds, the workers' batches, fits to its texts. */
+/**
+ * Stores a set through the real engine by a fixed clock: it adds the memories, runs the workers' batches, and fits the
+ * models of the texts.
+ */
 export async function openEvaluatedStore(
   set: Pick<EvaluationSet, 'users' | 'questions'>,
   { now, settings = {}, prepare, onProgress }: EvaluatedStoreOptions,

@@ -15,10 +15,15 @@ export interface Answer {
   readonly ms: number;
 }
 
+/** Answers to the questions of a set, by the kind of question. */
 export interface Answers {
+  /** Questions that have an answer among the memories of their user. */
   readonly answerable: readonly Answer[];
+  /** Questions of the set that have no answer. */
   readonly unanswerable: readonly Answer[];
+  /** Questions of other sets, about other subjects. */
   readonly foreign: readonly Answer[];
+  /** Questions of one user of the set, put to another user. */
   readonly others: readonly Answer[];
 }
 

@@ -63,7 +63,10 @@ interface BestScores {
   readonly others: readonly number[];
 }
 
-/** @param strangers questions of other sets */
+/**
+ * Asks all questions of a set, and returns the best score of any memory for each of them.
+ * @param strangers questions of other sets
+ */
 async function bestScores(
   store: EvaluatedStore,
   {

@@ -60,9 +60,9 @@ const { openEvaluatedStore, padUsers } = await import('./evaluated-store.ts');
 
 const NOW = Date.UTC(2025, 0, 1);
 const K = 10;
-/** Questions of one user that are put to another. */
+/** Greatest number of questions of one user that are put to another user. */
 const OTHERS = 100;
-/** Memories of each user of the sets that were kept aside. */
+/** Number of memories to which each user of the sets that were kept aside is filled up. */
 const FILLED = 200;
 
 async function main(): Promise<void> {

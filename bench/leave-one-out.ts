@@ -29,7 +29,7 @@ const { openEvaluatedStore } = await import('./evaluated-store.ts');
 
 const NOW = Date.UTC(2025, 0, 1);
 const K = 10;
-/** Turns of a passage: some 200 words of a chat. */
+/** Number of turns of a chat in a passage, which then has some 200 words. */
 const PASSAGE = 8;
 const STRANGE_QUESTIONS = 100;
 /** Wrong answers to strange questions that weigh as much as an answer that is lost. */
@@ -73,15 +73,15 @@ function readLines(file: string): Measured[] {
 
 interface MeasuredSet {
   readonly set: EvaluationSet;
-  /** What the set can judge. */
+  /** The kinds of constants that the set can judge. */
   readonly judges: readonly ChosenBy[];
-  /** Of these many questions in a row, the first is asked. */
+  /** Only every question of this number is asked, beginning with the first; 1 asks all. */
   readonly every: number;
   /** Questions of other sets. */
   readonly strangers: readonly string[];
   /** Texts of other sets, as noise for a set with one user. */
   readonly noise: readonly string[];
-  /** Tags that bound the question at a place, if any. */
+  /** Returns the tags to which the question with this index is restricted; undefined for none. */
   readonly tagsAt?: (place: number) => readonly string[] | undefined;
 }
 
@@ -138,7 +138,7 @@ async function measureSet(
   await using store = await openEvaluatedStore(measuredSet.set, { now: NOW });
   const judges = judgesOf(store, measuredSet);
   const progress = startProgress(name, wanted.length);
-  /** What the code as it is reaches, by `ChosenBy`. */
+  /** The result with the constants as they are in the code, by `ChosenBy`. */
   const asItIs = new Map<ChosenBy, number>();
   for (const [place, { constant, value }] of wanted.entries()) {
     const judge = judges[constant.by];

@@ -148,6 +148,12 @@ const MEASUREMENTS: Readonly<Record<string, Measurement>> = {
     accepts: NUMBER,
     most: 1,
   },
+  'postgres-speed': {
+    usage: '[MEMORIES]',
+    about: 'adds, background work and queries in PostgreSQL, against bare inserts in the same run',
+    accepts: NUMBER,
+    most: 1,
+  },
   'tracing-cost': { usage: '[MEMORIES]', about: 'what traces cost, on and off', accepts: NUMBER, most: 1 },
   standing: {
     usage: '[QUERIES] [MEMORIES] [names|natural]',

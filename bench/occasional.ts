@@ -1,7 +1,7 @@
 /**
  * Cost of what is asked for now and then: `npm run measure -- occasional [MEMORIES]`. A difference, a recall that is
  * looked up and asked again, weights that are learned, an evaluation set, the receipt of a document, a delete with its
- * receipt and the proof of it, each among so many memories with vectors. Prints one JSON line per figure.
+ * receipt and the proof of it, each among MEMORIES memories with vectors. Prints one JSON line per figure.
  */
 import fs from 'node:fs';
 import os from 'node:os';
@@ -18,7 +18,7 @@ import { createQuestions, createTexts } from './load.ts';
 import { percentile, report } from './report.ts';
 
 const MEMORIES = Number(process.argv[2] ?? 10_000);
-/** Runs of each part; its figure is their median. */
+/** Number of runs of each part; the figure of the part is their median. */
 const RUNS = 9;
 const JUDGED = 100;
 const EVALUATED = 50;

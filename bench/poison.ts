@@ -37,7 +37,8 @@ try {
 }
 
 /**
- * Both in one run, one after the other: what else the machine does, and how much is stored, is much the same for both.
+ * Measures the workers without such a text and then with one, in one run, so that the load of the machine and the
+ * number of stored memories are much the same for both.
  */
 async function measure(): Promise<void> {
   const settings = {

@@ -23,7 +23,7 @@ import { createQuestions, createTexts } from './load.ts';
 import { report } from './report.ts';
 
 const MEMORIES = Math.max(400, Number(process.argv[2] ?? 2_000));
-/** Memories of a group, as the writer commits them together. */
+/** Number of memories that the writer commits together in one group. */
 const GROUP = 100;
 const QUERIES = 100;
 /** Length of a tick of the kernel's clock, in which /proc counts CPU time, µs. */

@@ -20,7 +20,7 @@ const MEMORIES = Number(process.argv[2] ?? 10_000);
 const BATCH = 64;
 const DIMENSIONS = 256;
 const GATHERED = 64_000;
-/** Texts in one call of the gatherer: the windows of a worker's batch of memories. */
+/** Number of texts in one call of the gatherer: the windows of a worker's batch of memories. */
 const AT_ONCE = 256;
 const IMPORT_BATCH = 100;
 

@@ -27,7 +27,7 @@ const MEMORIES = Number(process.argv[2] ?? 20_000);
 const CONNECTIONS = Number(process.argv[3] ?? 32);
 const WORKERS = 2;
 const QUERIES = 300;
-/** Memories in one request of an import, as `cairn import` sends them. */
+/** Number of memories in one request of an import, as `cairn import` sends them. */
 const IMPORT_BATCH = 100;
 const PROVIDER_TEXTS = 6_400;
 const PROVIDER_MS = 150;

@@ -48,7 +48,7 @@ try {
   fs.rmSync(folder, { recursive: true, force: true });
 }
 
-/** Opens the copy of a name, whose log of recalls is kept for so many days. */
+/** Opens an engine on the copy with this name, which keeps its recalls for `days` days; '0' keeps none. */
 function start(name: string, days: string) {
   const file = path.join(folder, `${name}.sqlite`);
   return openEngine({ config: readConfig({ OM_DB_PATH: file, OM_RECALL_DAYS: days }) });

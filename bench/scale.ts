@@ -46,9 +46,9 @@ const SMALL_USER_EVERY = 100;
 const MANY_USERS = 500;
 const ADD_BATCH = 100;
 const WORK_BATCH = 256;
-/** Memories that are added before their jobs run: few enough that the ledger stays short. */
+/** Number of memories that are added before their jobs run: few enough that the ledger stays short. */
 const ROUND = 5_000;
-/** Jobs for two workers; they read their indexes while the first of these jobs run. */
+/** Number of jobs that two workers share; they read their indexes while the first of these jobs run. */
 const SHARED_WORK = 20_000;
 /** Interval at which the remaining jobs are counted, ms; each count reads one index row per job. */
 const LOOK_MS = 200;

@@ -45,7 +45,10 @@ export async function openSplitStores(
   };
 }
 
-/** Every `count`th session of a user; every `count`th memory of one who has a single session. */
+/**
+ * Returns the memories of a user that belong to one of `count` parts (`part`, from 0): every `count`th session, or
+ * every `count`th memory of a user who has a single session.
+ */
 function partOf(
   { userId, memories }: EvaluationUser,
   { part, count }: { readonly part: number; readonly count: number },

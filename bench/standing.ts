@@ -32,7 +32,7 @@ const QUERIES = Number(process.argv[2] ?? 10_000);
 const MEMORIES = Number(process.argv[3] ?? 2_000);
 const KIND = process.argv[4] ?? 'names';
 const ADDED_AT_ONCE = 64;
-/** Memories that are in the file when the measuring begins, so that a query has a scope. */
+/** Number of memories that are in the file when the measuring begins, so that a query has a scope. */
 const BEFORE = 10_000;
 
 const texts = createTexts(BEFORE + 4 * MEMORIES, 5);
@@ -91,7 +91,7 @@ await Promise.all([parts.documentParser?.close(), parts.pageFetcher?.close()]);
 parts.pool.close();
 fs.rmSync(folder, { recursive: true, force: true });
 
-/** A process that answers every delivery, so that its work is not measured. */
+/** Starts a receiver of webhooks in a process of its own, so that its work is not measured. */
 async function startReceiver() {
   const code = `require('node:http')
     .createServer((request, response) => request.resume().on('end', () => response.end()))

@@ -9,7 +9,7 @@ import { RawClient } from './raw-client.ts';
 
 const BATCH = 100;
 const USERS = 60;
-/** One memory of this many is changed, linked or replaced after it was added, for each kind of change. */
+/** For each kind of change, one memory in this number is changed, linked or replaced after it was added. */
 const CHANGED_EACH = 50;
 
 /** A call of the API: the body of a reply below 300. */

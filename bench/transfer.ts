@@ -2,7 +2,7 @@
  * Export and import of a whole store: `npm run measure -- transfer [MEMORIES] [QUESTIONS] [MEGABYTES]`. A service is
  * filled with all that an export can hold, exported over HTTP and by the command line, and imported into empty services
  * the same ways. Then the source and a copy are asked the same questions, and the run fails if an answer differs. At
- * the end an archive of another program, of so many megabytes, is imported; 0 leaves that out. Prints one JSON line per
+ * the end an archive of another program, of MEGABYTES MB, is imported; 0 leaves that out. Prints one JSON line per
  * figure; `cpu_s` is CPU time for 10,000 memories, of the server and of the command line.
  */
 import { spawn } from 'node:child_process';
@@ -73,7 +73,7 @@ async function fill(service: Process): Promise<readonly string[]> {
   return questions;
 }
 
-/** Calls a service on a connection of its own: the server ends one that says nothing for some seconds. */
+/** Calls a service on a connection of its own, since the server closes connections that are idle for some seconds. */
 async function withCaller<T>({ url }: Process, work: (call: Call) => Promise<T>): Promise<T> {
   const { call, close } = caller(url);
   try {
@@ -83,7 +83,7 @@ async function withCaller<T>({ url }: Process, work: (call: Call) => Promise<T>)
   }
 }
 
-/** @returns the number of memories of the export */
+/** Exports the store over HTTP and by the command line. @returns the number of memories in the export */
 async function measureExports(service: Process): Promise<number> {
   await timed('export_http', service, async () => {
     const [response] = (await once(http.get(`${service.url}/export`), 'response')) as [http.IncomingMessage];

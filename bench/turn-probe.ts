@@ -5,7 +5,10 @@
 import fs from 'node:fs';
 import { isMainThread } from 'node:worker_threads';
 
-/** A turn below this is taken for idle (ms): the next look waits, so that the probe does not keep the thread busy. */
+/**
+ * CPU time below which a turn counts as idle (ms). The next look then waits, so that the probe does not keep the thread
+ * busy.
+ */
 const IDLE_MS = 0.2;
 /** Pause of the probe while the thread idles (ms). The turns of a pause count as one, so none is made smaller. */
 const PAUSE_MS = 1;

@@ -8,7 +8,7 @@ import type { Asked } from './evaluated-store.ts';
 export const VARIANTS = ['clean', 'before', 'after', 'around', 'wrapped', 'joined'] as const;
 export type Variant = (typeof VARIANTS)[number];
 
-/** Sentences that are put beside a question in the variants `before`, `after` and `around`. */
+/** Number of sentences that are put beside a question in the variants `before`, `after` and `around`. */
 const NOISE_SENTENCES = 4;
 const MAX_NOISE_CHARACTERS = 240;
 /** Width at which the variant `wrapped` breaks lines, in characters. */

@@ -6,7 +6,8 @@ export type ClientAddressOf = (request: IncomingMessage) => string;
 
 /**
  * Makes the function that finds a client's address. It is the address of the connection or, if that is a trusted
- * proxy's, the last address in `X-Forwarded-For` that is not a trusted proxy's. Addresses further left are not
+ * proxy's, the last entry of `X-Forwarded-For` that is not a trusted proxy's address, without its port. If there is no
+ * such entry, or it is no address (`unknown`), it is the address of the connection. Entries further left are not
  * believed, since a client can write them itself.
  * @param trusted addresses and networks (`10.0.0.0/8`) of proxies, as `OM_TRUSTED_PROXIES` lists them
  */
@@ -16,8 +17,8 @@ export function clientAddresses(trusted: readonly string[]): ClientAddressOf {
     const own = plain(request.socket.remoteAddress ?? '');
     if (!isProxy(own)) return own;
     const forwarded = (request.headersDistinct['x-forwarded-for'] ?? []).join(',').split(',');
-    const addresses = forwarded.map((address) => plain(address.trim())).filter((address) => isIP(address) !== 0);
-    return addresses.findLast((address) => !isProxy(address)) ?? own;
+    const last = forwarded.map((entry) => plain(withoutPort(entry.trim()))).findLast((entry) => !isProxy(entry)) ?? '';
+    return isIP(last) === 0 ? own : last;
   };
 }
 
@@ -34,6 +35,12 @@ export function proxyCheck(trusted: readonly string[]): (address: string) => boo
     const own = plain(address);
     return isIP(own) !== 0 && proxies.check(own, isIPv6(own) ? 'ipv6' : 'ipv4');
   };
+}
+
+/** Takes the port off `203.0.113.9:52311` or `[2001:db8::1]:52311`, and the brackets off an address without a port. */
+function withoutPort(entry: string): string {
+  const [, v6, v4] = /^(?:\[([^\]]*)\]|(\d+(?:\.\d+){3}))(?::\d{1,5})?$/.exec(entry) ?? [];
+  return v6 ?? v4 ?? entry;
 }
 
 /**

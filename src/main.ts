@@ -8,6 +8,7 @@ import {
   type Logger,
   type Metrics,
   openEngine,
+  queueServerOf,
   readConfig,
   releaseMemoryAfterStart,
   shareInstanceLock,
@@ -40,8 +41,8 @@ export interface RunningService {
 }
 
 /**
- * Starts the API and the workers in one process. Without Redis this is the whole service, and no other process may use
- * the data folder.
+ * Starts the API and the workers in one process. Without `REDIS_URL` and `OM_DATABASE_URL` this is the whole service,
+ * and no other process may use the data folder.
  * @throws the error of the part that cannot start, after those that have started are stopped
  */
 export async function startService(config: Config, logger: Logger = silentLogger): Promise<RunningService> {
@@ -54,8 +55,8 @@ export async function startService(config: Config, logger: Logger = silentLogger
     metrics.watchProcess(VERSION);
     const tracing = await createTracing(config, logger);
     if (tracing !== null) started.push({ stop: () => tracing.close() });
-    // Without Redis no other process may work here, so all leases at the start belong to processes that died.
-    const lock = await (config.REDIS_URL === undefined ? acquireInstanceLock : shareInstanceLock)(config.paths.lock);
+    // Without queues no other process may work here, so all leases at the start belong to processes that died.
+    const lock = await (queueServerOf(config) === null ? acquireInstanceLock : shareInstanceLock)(config.paths.lock);
     started.push({ stop: () => lock.release() });
     const worker = await startWork(config, { logger, metrics, tracing });
     started.push({ stop: () => worker.drain() });
@@ -88,18 +89,15 @@ export async function startService(config: Config, logger: Logger = silentLogger
 
 /**
  * Starts the background work of this process. Its jobs come from the ledgers in the tenants' files, or with `REDIS_URL`
- * from BullMQ's queues.
+ * or `OM_DATABASE_URL` from BullMQ's queues.
  */
 async function startWork(
   config: Config,
   { logger, metrics, tracing }: { logger: Logger; metrics: Metrics; tracing: Tracing | null },
 ): Promise<BackgroundWork> {
-  if (config.REDIS_URL === undefined) {
-    // Workers of other machines may use a database. What a dead process had claimed is taken back when its lease ends.
-    const alone = config.OM_DATABASE_URL === undefined;
-    return startEmbeddedWorker({ config, logger, alone, onHung: () => metrics.hungThreads.inc() });
-  }
-  // Loaded here, so that a process without Redis does not hold it in memory.
+  if (queueServerOf(config) === null)
+    return startEmbeddedWorker({ config, logger, alone: true, onHung: () => metrics.hungThreads.inc() });
+  // Loaded here, so that a process without queues does not hold it in memory.
   const { startQueuedWork } = await import('./workers/queued.ts');
   return startQueuedWork({ config, logger, metrics, tracing });
 }

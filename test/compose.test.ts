@@ -44,7 +44,9 @@ describe('docker-compose.yml', () => {
     expect(members.sort()).toEqual(['api', 'redis', 'worker']);
     expect(services['redis']!.command!.slice(-2)).toEqual(['--requirepass', '${REDIS_PASSWORD:-}']);
     for (const name of ['api', 'worker']) {
-      expect(services[name]!.environment!['REDIS_URL']).toBe('redis://:${REDIS_PASSWORD:-}@redis:6379');
+      expect(services[name]!.environment!['REDIS_URL']).toBe(
+        '${CAIRN_REDIS_URL-redis://:${REDIS_PASSWORD:-}@redis:6379}',
+      );
     }
   });
 

@@ -10,7 +10,12 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { createRandom } from '../src/engine/random.ts';
 import { DENSE_FEATURES, denseFeaturesOf, FEATURES, featuresOf } from '../src/engine/sectors/features.ts';
-import { encodeWeights, probabilitiesBy, shareOf, type SectorWeights } from '../src/engine/sectors/learned-model.ts';
+import {
+  encodeWeights,
+  probabilitiesBy,
+  weightFactorOf,
+  type SectorWeights,
+} from '../src/engine/sectors/learned-model.ts';
 import { scorePatterns } from '../src/engine/sectors/score-patterns.ts';
 import { sectorWordsOf } from '../src/engine/sectors/sector-words.ts';
 import { SECTORS } from '../src/engine/types.ts';
@@ -43,7 +48,7 @@ export function trainSectors(): SectorWeights {
   for (let epoch = 0; epoch < EPOCHS; epoch++) {
     for (const example of shuffled(examples, random)) {
       const features = example.features.filter(() => random() >= DROPPED);
-      const share = shareOf(features);
+      const share = weightFactorOf(features);
       // Now and then without the patterns, since they know few words of other languages.
       const given = random() < DROPPED / 2 ? withoutPatterns(example.dense) : example.dense;
       const probabilities = probabilitiesBy(weights, features, given);

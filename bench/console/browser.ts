@@ -6,7 +6,7 @@ import { type Browser, chromium } from 'playwright-core';
 /** Browsers by the names under which Debian and others install them. */
 const BROWSERS = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
 
-/** Starts `BROWSER_BIN`, else the first Chromium on the PATH. Throws an Error where there is none. */
+/** Starts the browser `BROWSER_BIN`, or else the first Chromium on the PATH. @throws Error if there is none */
 export async function launchBrowser(): Promise<Browser> {
   const folders = (process.env['PATH'] ?? '').split(path.delimiter);
   const installed = BROWSERS.flatMap((name) => folders.map((folder) => path.join(folder, name)));

@@ -1,6 +1,6 @@
 /** A store for measurements of the console: a user whose graph is as large as one may be, and one with a long list. */
 import { createRandom } from '../../src/engine/random.ts';
-import { putEntities } from '../../src/engine/store/entities.ts';
+import { putEntities } from '../../src/engine/store/put-entities.ts';
 import { ensureUser } from '../../src/engine/store/memories.ts';
 import { openStore } from '../../src/engine/store/open-store.ts';
 import { SECTORS } from '../../src/engine/types.ts';
@@ -9,9 +9,9 @@ import { createTexts } from '../load.ts';
 import { rareWord } from '../natural-text.ts';
 
 const DAY_MS = 86_400_000;
-/** Memories for each name of the graph. */
+/** Number of memories for each name of the graph. */
 const PER_NAME = 10;
-/** Names that a memory mentions. */
+/** Number of names that a memory mentions. */
 const MENTIONS = 2;
 
 /**
@@ -40,7 +40,7 @@ export async function fillStore(file: string, { nodes, rows }: { nodes: number; 
       if (near.memoryNo !== memoryNo) seedEdge(store, { src: memoryNo, dst: near.memoryNo, weight: random() });
       const mentioned = new Set(Array.from({ length: MENTIONS }, () => names[Math.floor(random() * names.length)]!));
       const entities = [...mentioned].map((name) => ({ name, label: name, type: 'other' as const }));
-      putEntities(store, { memory: memoryNo, userNo }, { entities, relations: [] });
+      putEntities(store, [{ memoryNo, userNo, graph: { entities, relations: [] } }]);
     }
   });
   const list = Array.from({ length: rows }, (_, at) => ({ content: `Memory number ${at}.`, userId: 'list' }));

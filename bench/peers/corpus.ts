@@ -12,18 +12,18 @@ import { createTemplateTexts, shuffledWords } from './template-text.ts';
 export const KINDS = ['natural', 'template'] as const;
 export type Kind = (typeof KINDS)[number];
 
-/** Texts beyond the loaded ones, for the adds beside questions. */
+/** Number of texts beyond the loaded ones, for the adds beside questions. */
 export const SPARE_TEXTS = 6_000;
 const QUESTIONS = 20_000;
 const KNOWN = 50;
-/** Words of a text that is looked for: enough to tell it from all others. */
+/** Number of words in the question for a known text: enough to tell the text from all others. */
 const KNOWN_WORDS = 14;
-/** Words of a question about template texts: the least of them, and how many lengths there are. */
+/** A question about template texts has at least `LEAST_WORDS` words, and one of `LENGTHS` lengths from there on. */
 const LEAST_WORDS = 5;
 const LENGTHS = 6;
 const SEED = 1;
 
-/** A question of a text's own words, to check that a system finds what it holds. */
+/** A question made of words of a text, to check that a system finds the text. */
 interface Known {
   readonly question: string;
   readonly text: string;

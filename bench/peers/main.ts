@@ -22,7 +22,7 @@ import { makeTables, type Figure } from './table.ts';
 
 const USAGE = `npm run bench -- --peers [--sizes 10000,100000] [--texts ${KINDS.join(',')}] [--cap MINUTES] [--seed N]
   [--systems ${Object.keys(SYSTEMS).join(',')}]`;
-/** Most minutes that `--cap` can allow: a day. */
+/** Greatest number of minutes that `--cap` can allow: a day. */
 const LONGEST_CAP = 1_440;
 /** Heap of a measuring process, MB: Orama keeps all vectors there. */
 const HEAP_MB = 8_192;
@@ -104,7 +104,7 @@ interface Measurement {
   readonly keep: (message: Message) => void;
 }
 
-/** Measures one system. Where it does not come to an end, the last figure says why. */
+/** Measures one system. If the measurement does not come to an end, the last figure says why. */
 async function measure({ system, size, folder, capMinutes, keep }: Measurement): Promise<void> {
   const own = path.join(folder, 'own');
   fs.mkdirSync(own);

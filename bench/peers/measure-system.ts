@@ -12,7 +12,7 @@ import { openCorpus, SPARE_TEXTS } from './corpus.ts';
 import type { Ask, OpenSystem, System } from './system.ts';
 
 const DIMENSIONS = 768;
-/** Texts that a system is given at once while it is loaded. */
+/** Number of texts that a system is given at once while it is loaded. */
 const PORTION = 5_000;
 const WARM_UP = 100;
 const QUESTIONS = 500;
@@ -22,7 +22,7 @@ const CLIENTS = 8;
 const CLIENTS_MS = 10_000;
 const ADDS_PER_S = 200;
 const BESIDE_ADDS_MS = 15_000;
-/** Time after which a system has returned what loading and asking took, ms. */
+/** Time after which a system has returned the memory that loading and asking took, ms. */
 const SETTLED_MS = 5_000;
 const PROBE_MS = 1_000;
 
@@ -99,7 +99,10 @@ async function check({ ask }: System, { known }: Corpus): Promise<void> {
   tell('found', found / known.length, { asked: known.length });
 }
 
-/** Includes the time for which the event loop is busy with other work, such as adds. */
+/**
+ * Returns the time until the answer to a question, ms. It includes the time for which the event loop is busy with other
+ * work, such as adds.
+ */
 async function latencyOf(ask: Ask, question: string): Promise<number> {
   const begun = performance.now();
   await nextTurn();
@@ -128,7 +131,7 @@ async function askTogether(clients: readonly Ask[], { nextQuestion }: Corpus): P
   tell('asked_per_s_by_8', perSecond, { p50: percentile(latencies, 0.5), p95: percentile(latencies, 0.95) });
 }
 
-/** Returns the number of texts that were added. */
+/** Asks questions while texts are added. Returns the number of texts that were added. */
 async function askBesideAdds(system: System, ask: Ask, { take, nextQuestion }: Corpus): Promise<number> {
   const texts = await take(SPARE_TEXTS);
   const latencies: number[] = [];

@@ -20,17 +20,17 @@ export interface System {
   readonly adding: Adding;
   /** Ids of the processes that the system runs in; without it, it runs in the measuring process. */
   processIds?(): readonly number[];
-  /** Frees on disk what the system can free, and ends it. */
+  /** Lets the system free the disk space that it can free, and ends it. */
   close(): Promise<void>;
 }
 
 /** How single adds are handed to a system that prefers to take several together. */
 interface Adding {
-  /** Most calls of `add` at the same time. */
+  /** Greatest number of calls of `add` at the same time. */
   readonly atOnce: number;
-  /** Most texts of one call. */
+  /** Greatest number of texts in one call. */
   readonly together: number;
-  /** Least time between two calls, ms, during which texts gather. */
+  /** Shortest time between two calls, during which texts are gathered, ms. */
   readonly everyMs: number;
 }
 

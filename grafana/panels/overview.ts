@@ -104,12 +104,13 @@ export const overview: Dashboard = {
         },
         {
           kind: 'stat',
-          title: 'Redis',
-          description: 'Whether all processes reach it: 1 or 0. While it is down adds and queries work and jobs wait.',
+          title: 'Queues',
+          description:
+            'Whether all processes reach the Redis or PostgreSQL of the queues: 1 or 0. While it is down jobs wait.',
           unit: 'short',
           thresholds: { critical: 1, isFloor: true },
           more: 'cairn-pipeline',
-          queries: [{ expr: 'min(cairn_redis_up)', legend: 'up' }],
+          queries: [{ expr: 'min(cairn_redis_up) or min(cairn_queues_up)', legend: 'up' }],
         },
         {
           kind: 'stat',

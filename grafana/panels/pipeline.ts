@@ -126,11 +126,11 @@ export const pipeline: Dashboard = {
       ],
     },
     {
-      title: 'Queues in Redis',
+      title: 'Queues',
       panels: [
         {
           kind: 'lines',
-          title: 'Jobs in Redis',
+          title: 'Jobs in queues',
           description:
             'As BullMQ counts them, each of up to 64 rows; short on purpose. Waiting and none active: nobody takes ' +
             'that queue.',
@@ -140,7 +140,7 @@ export const pipeline: Dashboard = {
         {
           kind: 'lines',
           title: 'Rows handed out',
-          description: 'Rows of the ledgers that jobs in Redis carried.',
+          description: 'Rows of the ledgers that jobs of the queues carried.',
           unit: 'ops',
           queries: [{ expr: perSecond('cairn_dispatched_rows_total', 'step'), legend: '{{step}}' }],
         },
@@ -160,9 +160,8 @@ export const pipeline: Dashboard = {
         },
         {
           kind: 'lines',
-          title: 'Trouble with Redis',
-          description:
-            'A minute. A refill at the first start is usual; another says that Redis lost its data or evicts it.',
+          title: 'Trouble with queues',
+          description: 'A minute. A refill at the first start is usual; another says that the queues lost their data.',
           unit: 'cpm',
           queries: [
             { expr: perMinute('cairn_dispatch_failures_total'), legend: 'failed rounds' },
@@ -172,7 +171,7 @@ export const pipeline: Dashboard = {
         },
         {
           kind: 'lines',
-          title: 'Stalled in Redis',
+          title: 'Stalled in queues',
           description:
             'A minute: jobs of BullMQ whose worker let go of their lock. The ledger hands their rows out again.',
           unit: 'cpm',

@@ -177,6 +177,27 @@ export const retrieval: Dashboard = {
       ],
     },
     {
+      title: 'Standby of PostgreSQL',
+      panels: [
+        {
+          kind: 'lines',
+          title: 'Standby is read',
+          description: 'Least of all processes: 1, or 0 while the primary answers in its place. The log says why.',
+          unit: 'short',
+          mayBeEmpty: 'OM_DATABASE_READ_URL is not set',
+          queries: [{ expr: 'min(cairn_standby_up)', legend: 'read' }],
+        },
+        {
+          kind: 'lines',
+          title: 'Reads that it might answer',
+          description: 'Reads a second by outcome: answered by it, or by the primary, and why.',
+          unit: 'ops',
+          mayBeEmpty: 'OM_DATABASE_READ_URL is not set',
+          queries: [{ expr: perSecond('cairn_standby_reads_total', 'outcome'), legend: '{{outcome}}' }],
+        },
+      ],
+    },
+    {
       title: 'Evaluation sets',
       panels: [
         {

@@ -1,6 +1,6 @@
 import cors from 'cors';
 import express, { type Express, type Request, type RequestHandler, type Response } from 'express';
-import { EngineError, isBound } from '../engine/index.ts';
+import { EngineError, isBound, runInShare } from '../engine/index.ts';
 import { createAccessControl, type AccessControl, isReading } from './access-control.ts';
 import { watchAdmission } from './watch-admission.ts';
 import { answerErrors } from './http-errors.ts';
@@ -13,7 +13,7 @@ import { parseQueryString } from './query-string.ts';
 import { QUEUE_BOARD_PATH, serveQueueBoard } from './queue-board.ts';
 import { takeForRequest } from './take-tokens.ts';
 import { localsOf } from './reply.ts';
-import type { ApiContext, Call, Route } from './route.ts';
+import type { ApiContext, Call, KeyRoute, Route } from './route.ts';
 import { challengeForMcp, refuseOtherMethods } from './mcp/endpoint.ts';
 import { ROUTES } from './routes.ts';
 import { tenantOf } from './tenant-of.ts';
@@ -60,18 +60,25 @@ function serve(route: Route, api: ApiContext, accessControl: AccessControl): Req
       accessControl.admit(request, access, key === undefined ? undefined : () => key);
     if (route.access === 'anyone') return route.handle({ api, request, response, admit });
     const principal = await admit(route.access);
+    const { keyId, tenantId } = principal;
+    Object.assign(localsOf(response), { keyId, tenantId });
     if (isBound(principal) && route.forBoundKeys !== true)
       throw new EngineError('forbidden', 'this key is bound to a user or tags, and this route is about more than them');
     const tenant = await tenantOf(api.engine, principal);
     watchAdmission(response, () => accessControl.isStillAdmitted(principal));
     const call = { api, request, response, admit, principal, tenant };
     takeForRequest(call, route);
-    if (api.engine.config.OM_AUDIT === 'all' && isReading(route.access) && route.recordsItsReads !== true)
+    if (api.engine.config.OM_AUDIT === 'all' && readsTexts(route))
       await tenant.recordAction(`read.${route.name}`, { reads: 1 });
-    return route.handle(call);
+    return runInShare(principal, () => route.handle(call));
   };
   const { tracing } = api.engine;
   return tracing !== null && isTraced(route) ? traceRequests(tracing, route, handle) : handle;
+}
+
+/** Whether requests to a route are recorded as reads with `OM_AUDIT=all`, and the route does not record them itself. */
+function readsTexts({ access, alsoReads, recordsItsReads }: KeyRoute): boolean {
+  return (isReading(access) || alsoReads === true) && recordsItsReads !== true;
 }
 
 /**
@@ -103,6 +110,7 @@ function allowOrigins(origins: readonly string[]): RequestHandler {
       'retry-after',
       'ratelimit',
       'ratelimit-policy',
+      'preference-applied',
       'idempotent-replayed',
       'x-request-id',
       'www-authenticate',

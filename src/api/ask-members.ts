@@ -1,5 +1,5 @@
 /** Sends one query to several members, which are tenants of this server and other servers, and merges their answers. */
-import { createFederationClient, type FederationClient } from '../engine/adapters/index.ts';
+import { type AnswerRoom, createFederationClient, type FederationClient } from '../engine/adapters/index.ts';
 import {
   DEFAULT_K,
   EngineError,
@@ -66,8 +66,8 @@ const MAX_MATCHES_BYTES = 6 * 1024 * 1024;
 const MAX_ANSWER_BYTES = 9 * 1024 * 1024;
 
 /**
- * Returns the greatest number of bytes that are read of a server's answer with `k` matches: enough for `k` memories of
- * the greatest length and one JSON value (`value` of an item) of the greatest length, but at most 9 MiB.
+ * Returns the greatest number of bytes that are read of a server's answer with `k` matches: the greatest length of a
+ * memory's content and metadata, `k` times, and 512 KiB for everything else, but at most 9 MiB in all.
  */
 const answerBytes = (k: number) =>
   Math.min(2 * LIMITS.valueBytes + k * (LIMITS.contentBytes + LIMITS.metadataBytes), MAX_ANSWER_BYTES);
@@ -91,7 +91,7 @@ export async function askMembers(
   const limits = { maxBytes: answerBytes(question.k), room, signal };
   const asked = await Promise.all([
     ...tenantIds.map((tenantId) =>
-      timed({ tenant: tenantId, server: null }, () => askTenant(call, question, { tenantId, signal })),
+      timed({ tenant: tenantId, server: null }, () => askTenant(call, question, { tenantId, room, signal })),
     ),
     ...servers.map((server) =>
       timed({ tenant: server.remoteTenant, server: server.name }, () => askServer(call, question, { server, limits })),
@@ -152,7 +152,7 @@ const without = (outcome: MemberOutcome, detail: string): Answer => ({
 async function askTenant(
   call: TenantCall,
   question: Question,
-  { tenantId, signal }: { readonly tenantId: string; readonly signal: AbortSignal },
+  { tenantId, room, signal }: { readonly tenantId: string; readonly room: AnswerRoom; readonly signal: AbortSignal },
 ): Promise<Answer> {
   const { api, principal } = call;
   const { config, logger } = api.engine;
@@ -167,6 +167,12 @@ async function askTenant(
     const query = { ...toQuery(question), ...(isPublicRead(principal) ? { isLogged: false } : {}) };
     const { hits, degraded, recallId } = await tenant.query(query, AbortSignal.any([signal, timeout]));
     const matches = hits.map((hit) => memberMatchOf(matchItem(hit)));
+    // They are held until the slowest member has answered. A text takes two bytes a character at most.
+    for (const match of matches) {
+      if (!room.take(2 * JSON.stringify(match).length))
+        return without('failed', 'answers to this key take too much memory now; ask fewer members at once');
+      await takeTurn();
+    }
     return { outcome: 'answered', detail: null, matches, degraded, recallId };
   } catch (error) {
     signal.throwIfAborted();

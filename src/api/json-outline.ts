@@ -1,10 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { EngineError } from '../engine/index.ts';
+import { GatheredBytes } from './gathered-bytes.ts';
 
 /**
  * Names of the fields whose strings are taken out of the JSON of a document, since they may be as long as the document.
  */
 const LONG_FIELDS: ReadonlySet<string> = new Set(['data', 'text']);
+/**
+ * Length from which such a string is taken out (bytes). A shorter one stays in the outline: reading it from the file of
+ * the body would cost more than its memory, and a batch may have 100 of them.
+ */
+export const LONG_BYTES = 1024;
 /**
  * The two positions at which fields of a document may stand, each written as the brackets that are open there: `{` is
  * the body itself, `{[{` is an object in a list of the body (a batch of documents).
@@ -23,9 +29,9 @@ export interface StringPlace {
 }
 
 /**
- * Takes the long strings of documents (`data`, `text`) out of a JSON body while the body arrives, so that the body is
- * never held in memory. The outline is the short JSON text that is left; a short placeholder stands in it for each long
- * string. Whether the body is well-formed JSON is found out later, when the outline is parsed.
+ * Takes the long strings of documents (`data`, `text`, from 1 KiB) out of a JSON body while the body arrives, so that
+ * the body is never held in memory. The outline is the short JSON text that is left; a short placeholder stands in it
+ * for each long string. Whether the body is well-formed JSON is found out later, when the outline is parsed.
  */
 export class JsonOutline {
   /**
@@ -33,12 +39,12 @@ export class JsonOutline {
    */
   readonly places = new Map<string, StringPlace>();
   readonly #maxBytes: number;
+  readonly #hold: (bytes: number) => void;
   /**
    * Prefix of the placeholders. It is random for each body, so that no client can write such a placeholder into a body.
    */
   readonly #name = randomUUID();
-  readonly #rest: Buffer[] = [];
-  #restBytes = 0;
+  readonly #rest = new GatheredBytes();
   /** Number of bytes of the body before the present chunk. */
   #offset = 0;
   /** The open brackets, the outermost first, as a text of `{` and `[`. */
@@ -49,6 +55,8 @@ export class JsonOutline {
    * Offset in the body of the first byte after the opening quote of the string that is being taken out; -1 if none is.
    */
   #leftOutFrom = -1;
+  /** Bytes of that string in the chunks before the present one; none once it is long. */
+  readonly #short = new GatheredBytes();
   /** First bytes, at most 31, of the string that was read last or is being read: it may be the name of a field. */
   #key = '';
   #lastKey = '';
@@ -58,9 +66,11 @@ export class JsonOutline {
   /**
    * Makes the outline of a body that has not arrived yet.
    * @param maxBytes greatest number of bytes of the outline
+   * @param hold is told how many bytes of the outline are kept in memory; `push` throws what it throws
    */
-  constructor(maxBytes: number) {
+  constructor(maxBytes: number, hold: (bytes: number) => void = () => {}) {
     this.#maxBytes = maxBytes;
+    this.#hold = hold;
   }
 
   /**
@@ -74,10 +84,7 @@ export class JsonOutline {
       if (this.#inString) {
         at = this.#throughString(chunk, at);
         if (this.#inString) break;
-        if (this.#leftOutFrom !== -1) {
-          this.#takeOut(this.#offset + at - 1);
-          from = at - 1;
-        }
+        if (this.#leftOutFrom !== -1) from = this.#endLong(at - 1);
         continue;
       }
       const byte = chunk[at++]!;
@@ -92,6 +99,8 @@ export class JsonOutline {
       } else this.#step(byte);
     }
     if (this.#leftOutFrom === -1) this.#keep(chunk.subarray(from));
+    else if (this.#offset + chunk.length - this.#leftOutFrom >= LONG_BYTES) this.#short.take();
+    else this.#short.add(chunk.subarray(Math.max(0, this.#leftOutFrom - this.#offset)));
     this.#offset += chunk.length;
   }
 
@@ -100,7 +109,7 @@ export class JsonOutline {
    * body was pushed.
    */
   rest(): Buffer {
-    return Buffer.concat(this.#rest, this.#restBytes);
+    return this.#rest.take();
   }
 
   /**
@@ -142,18 +151,30 @@ export class JsonOutline {
     if (byte === COMMA) this.#lastKey = '';
   }
 
-  #takeOut(end: number): void {
-    const name = `${this.#name} ${this.places.size}`;
-    this.places.set(name, { start: this.#leftOutFrom, end });
+  /**
+   * Ends a string that may be long: puts a placeholder into the outline if it is, else the string itself.
+   * @param end offset of its closing quote in the present chunk
+   * @returns the offset in the present chunk from which bytes are still to be kept
+   */
+  #endLong(end: number): number {
+    const place = { start: this.#leftOutFrom, end: this.#offset + end };
+    const before = this.#short.take();
     this.#leftOutFrom = -1;
+    if (place.end - place.start < LONG_BYTES) {
+      this.#keep(before);
+      return Math.max(0, place.start - this.#offset);
+    }
+    const name = `${this.#name} ${this.places.size}`;
+    this.places.set(name, place);
     this.#keep(Buffer.from(name));
+    return end;
   }
 
   #keep(bytes: Buffer): void {
-    this.#restBytes += bytes.length;
-    if (this.#restBytes > this.#maxBytes) {
+    if (this.#rest.size + bytes.length > this.#maxBytes) {
       throw new EngineError('too_large', `the body is over ${this.#maxBytes} bytes beside its data and text`);
     }
-    if (bytes.length > 0) this.#rest.push(Buffer.from(bytes));
+    this.#rest.add(bytes);
+    this.#hold(this.#rest.size);
   }
 }

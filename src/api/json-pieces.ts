@@ -4,13 +4,27 @@ import { JsonText } from '../engine/index.ts';
 const LONG_CHARACTERS = 16 * 1024;
 const PIECE_CHARACTERS = 8 * 1024;
 
+/** Greatest number of objects and lists around a long text that is looked for. */
+const MAX_DEPTH = 2;
+
 /**
  * Tells whether a value is a text of at least 16,384 UTF-16 code units or a `JsonText`, or an object or list with one
- * of these directly in it.
+ * of these directly in it, or in an object or list in it.
  */
 export function hasLongText(value: unknown): boolean {
+  return isLongWithin(value, MAX_DEPTH);
+}
+
+function isLongWithin(value: unknown, depth: number): boolean {
   if (isLong(value)) return true;
-  return typeof value === 'object' && value !== null && Object.values(value).some(isLong);
+  if (depth === 0 || typeof value !== 'object' || value === null) return false;
+  return Object.values(value).some((part) => isLongWithin(part, depth - 1));
+}
+
+/** Tells whether a value is an object with a `JsonText` directly in it, whose text need not be parsed for a reply. */
+export function hasJsonText(value: unknown): value is object {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  return Object.values(value).some((field) => field instanceof JsonText);
 }
 
 /**
@@ -27,8 +41,7 @@ export function* jsonPieces(value: unknown): Generator<string> {
       if (field === undefined) continue;
       yield `${separator}${JSON.stringify(name)}:`;
       separator = ',';
-      if (isLong(field)) yield* piecesOf(field);
-      else yield JSON.stringify(field);
+      yield* jsonPieces(field);
     }
     yield '}';
   }

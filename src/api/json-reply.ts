@@ -219,7 +219,8 @@ export async function sendObject(call: TenantCall, object: object, heldBytes: nu
       if (!Array.isArray(value)) await reply.addValue(value);
       else isCut = (await reply.addList([value as unknown[]], { toJson: (item) => item })).isCut || isCut;
     }
-    await reply.end(isCut ? `${separator}"truncated":true}` : '}');
+    const isTold = 'truncated' in object && object.truncated === true;
+    await reply.end(isCut && !isTold ? `${separator}"truncated":true}` : '}');
   };
   await sendInPieces(call, make, heldBytes);
 }

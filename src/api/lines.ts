@@ -1,5 +1,15 @@
-import { takeTurn } from '../engine/index.ts';
 import type { Readable } from 'node:stream';
+import { EngineError, takeTurn } from '../engine/index.ts';
+import { GatheredBytes } from './gathered-bytes.ts';
+
+/**
+ * Greatest number of bytes of an unfinished line that may wait for their rest as long as the connection lives: programs
+ * that write lines into a pipe hand over a block at a time, whose end may be anywhere in a line.
+ */
+const WAITING_BYTES = 64 * 1024;
+/** Longest time that a longer line may take to arrive, for each MiB that a line may have (ms). */
+const MS_PER_MIB = 25_000;
+const MIB = 1024 * 1024;
 
 /** One line of an upload, without its line feed; a carriage return stays. */
 export interface Line {
@@ -15,29 +25,42 @@ export interface Line {
  * much of a body may arrive at once. It throws what the stream throws, so the unfinished last line of an aborted upload
  * is never yielded.
  * @param options `maxBytes` is the greatest length of a line without its line feed; a longer line is yielded with
- *   `bytes` null
+ *   `bytes` null. `hold` is told after each chunk how many bytes of an unfinished line are kept in memory; what it
+ *   throws ends the lines. `now` is a clock that never goes back (ms)
+ * @throws EngineError `invalid`, with `hold` alone, if over 64 KiB of a line have come, and the stream was waited for
+ *   longer than 25 s for each MiB of `maxBytes` since the line began: a client that sends a byte a minute would keep
+ *   the memory otherwise
  */
 export async function* linesOf(
   stream: Readable,
-  { maxBytes }: { readonly maxBytes: number },
+  {
+    maxBytes,
+    hold,
+    now = () => performance.now(),
+  }: { readonly maxBytes: number; readonly hold?: (bytes: number) => void; readonly now?: () => number },
 ): AsyncGenerator<readonly Line[]> {
   let number = 0;
-  let parts: Buffer[] = [];
-  let size = 0;
+  const line = new GatheredBytes();
+  let isTooLong = false;
+  /** Time for which the stream was waited for since the current line began (ms). */
+  let waitedMs = 0;
+  const longestMs = (maxBytes / MIB) * MS_PER_MIB;
   const keep = (part: Buffer) => {
-    size += part.length;
-    if (size <= maxBytes) parts.push(part);
-    else parts = [];
+    isTooLong ||= line.size + part.length > maxBytes;
+    if (isTooLong) line.take();
+    else line.add(part);
   };
   const finishInto = (lines: Line[]) => {
     number++;
-    const bytes = size > maxBytes ? null : parts.length === 1 ? parts[0]! : Buffer.concat(parts);
-    if (bytes === null || !isBlank(bytes)) lines.push({ number, bytes });
-    parts = [];
-    size = 0;
+    waitedMs = 0;
+    const whole = line.take();
+    if (isTooLong || !isBlank(whole)) lines.push({ number, bytes: isTooLong ? null : whole });
+    isTooLong = false;
   };
+  let doneAt = now();
   // If the caller leaves the loop early, the response is still to be written, so the connection must stay open.
   for await (const chunk of stream.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+    if (line.size > 0) waitedMs += now() - doneAt;
     const lines: Line[] = [];
     let start = 0;
     for (let end = chunk.indexOf(LINE_FEED); end !== -1; end = chunk.indexOf(LINE_FEED, start)) {
@@ -46,11 +69,15 @@ export async function* linesOf(
       start = end + 1;
     }
     if (start < chunk.length) keep(chunk.subarray(start));
+    // A line that ended in this chunk counts until the caller is done with it.
     if (lines.length > 0) yield lines;
+    hold?.(line.size);
+    if (hold !== undefined && waitedMs > longestMs && line.size > WAITING_BYTES) throw tooSlow(number + 1, longestMs);
     await takeTurn();
+    doneAt = now();
   }
   const last: Line[] = [];
-  if (size > 0) finishInto(last);
+  if (isTooLong || line.size > 0) finishInto(last);
   if (last.length > 0) yield last;
 }
 
@@ -68,6 +95,14 @@ export async function* groupsOf(
       await takeTurn();
     }
   }
+}
+
+function tooSlow(number: number, longestMs: number): EngineError {
+  const seconds = Math.round(longestMs / 1000);
+  return new EngineError(
+    'invalid',
+    `line ${number} did not arrive within ${seconds} s: send each line in one go, the time between two lines is free`,
+  );
 }
 
 const LINE_FEED = 10;

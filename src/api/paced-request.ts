@@ -1,4 +1,5 @@
 import { IncomingMessage } from 'node:http';
+import { inQuietTurn } from '../engine/index.ts';
 
 /** Length below which a piece of a body is short, in bytes. */
 const SHORT_BYTES = 1024;
@@ -14,12 +15,12 @@ const waiting: (() => void)[] = [];
 /** Calls `readOn` in a later turn of the event loop. Each turn calls one of these functions. */
 function inTurn(readOn: () => void): void {
   waiting.push(readOn);
-  if (waiting.length === 1) setImmediate(readNext);
+  if (waiting.length === 1) inQuietTurn(readNext);
 }
 
 function readNext(): void {
   waiting.shift()!();
-  if (waiting.length > 0) setImmediate(readNext);
+  if (waiting.length > 0) inQuietTurn(readNext);
 }
 
 /**

@@ -21,19 +21,19 @@ export function serveQueueBoard({ engine, stop }: ApiContext, accessControl: Acc
   stop.addEventListener('abort', close, { once: true });
 
   /**
-   * Returns the open board. A new board is opened if none is open or if the connection to Redis was lost meanwhile,
+   * Returns the open board. A new board is opened if none is open or if the server of the queues was lost meanwhile,
    * since the old board may hold queues that never became ready.
-   * @throws EngineError `unavailable` while Redis does not answer
+   * @throws EngineError `unavailable` while that server does not answer
    */
   async function obtainBoard(queuesAt: NonNullable<Engine['queuesAt']>): Promise<Board> {
     const state = engine.queueState();
     const current = await opening;
-    if (current?.isUp() && (state.mode !== 'redis' || state.isUp)) return current;
+    if (current?.isUp() && (state.mode === 'embedded' || state.isUp)) return current;
     if (current !== undefined) {
       current.close();
       opening = undefined;
     }
-    if (state.mode === 'redis' && !state.isUp) throw redisIsDown();
+    if (state.mode !== 'embedded' && !state.isUp) throw queuesAreDown(queuesAt);
     opening ??= openBoard(queuesAt, engine);
     opening.catch(() => (opening = undefined));
     return opening;
@@ -46,7 +46,7 @@ export function serveQueueBoard({ engine, stop }: ApiContext, accessControl: Acc
     if (engine.queuesAt === null) {
       throw new EngineError(
         'not_found',
-        'there are no queues to show without a Redis (REDIS_URL): ' +
+        'there are no queues to show without REDIS_URL or OM_DATABASE_URL: ' +
           'the ledger has every job, at GET /jobs or with `cairn jobs list`',
       );
     }
@@ -74,12 +74,12 @@ const BOARD_HEADERS = pageHeaders({
 });
 
 /** Loads bull-board and connects to the queues. Its packages are loaded here because most processes never need them. */
-async function openBoard({ redisUrl, prefix }: NonNullable<Engine['queuesAt']>, { logger }: Engine): Promise<Board> {
+async function openBoard(place: NonNullable<Engine['queuesAt']>, { logger }: Engine): Promise<Board> {
   const [{ createBullBoard }, { BullMQAdapter }, { ExpressAdapter }, { queues, isUp, close }] = await Promise.all([
     import('@bull-board/api'),
     import('@bull-board/api/bullMQAdapter'),
     import('@bull-board/express'),
-    openQueuesToShow({ redisUrl, prefix, logger }),
+    openQueuesToShow({ place, logger }),
   ]);
   const server = new ExpressAdapter().setBasePath(QUEUE_BOARD_PATH);
   const app = server.getRouter() as RequestHandler & Record<'enable' | 'disable', (setting: string) => void>;
@@ -95,7 +95,7 @@ async function openBoard({ redisUrl, prefix }: NonNullable<Engine['queuesAt']>, 
   server.setErrorHandler((error) => {
     throw isRefusal(error)
       ? new EngineError('invalid', 'the queue board does not understand this request')
-      : redisIsDown(error);
+      : queuesAreDown(place, error);
   });
   return { handle: app, isUp, close };
 }
@@ -104,8 +104,9 @@ function isRefusal(error: Error & { readonly statusCode?: number }): boolean {
   return error.statusCode !== undefined && error.statusCode < 500;
 }
 
-function redisIsDown(cause?: unknown): EngineError {
-  return new EngineError('unavailable', 'Redis does not answer; the ledger has every job: GET /jobs', {
+function queuesAreDown({ kind }: NonNullable<Engine['queuesAt']>, cause?: unknown): EngineError {
+  const server = kind === 'redis' ? 'Redis' : 'PostgreSQL';
+  return new EngineError('unavailable', `${server} does not answer; the ledger has every job: GET /jobs`, {
     retryAfterMs: 5_000,
     cause,
   });

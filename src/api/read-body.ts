@@ -1,7 +1,9 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { EngineError, isEngineError, takeTurn } from '../engine/index.ts';
+import { placeOfBody } from './body-places.ts';
 import { checkJsonInSteps, type JsonBounds } from './check-json.ts';
+import { GatheredBytes } from './gathered-bytes.ts';
 
 /** Longest JSON body that is read, in bytes. Uploads of documents have another bound. */
 export const MAX_JSON_BYTES = 1024 * 1024;
@@ -15,16 +17,20 @@ export interface JsonBody {
 }
 
 /**
- * Reads a JSON body of at most 1 MiB. `express.json` does not fit: it reads an oversized body to its end before it
- * refuses it, turns bytes that are not UTF-8 into replacement characters, and decompresses.
+ * Reads a JSON body of at most `maxBytes` (by default 1 MiB), with at most `most` values and names. `express.json` does
+ * not fit: it reads an oversized body to its end before it refuses it, turns bytes that are not UTF-8 into replacement
+ * characters, and decompresses.
  * @throws EngineError `unsupported` for another media type, charset or encoding; `too_large` as soon as the size is
- *   known; `invalid` for a missing body, malformed UTF-8 or JSON, a body that `checkJson` refuses, and one that takes
- *   more than 25 s or breaks off
+ *   known; `unavailable` if bodies fill their share of the memory (`BodyPlaces`); `invalid` for a missing body,
+ *   malformed UTF-8 or JSON, a body that `checkJson` refuses, and one that takes more than 25 s or breaks off
  */
-export async function readJson(request: IncomingMessage): Promise<JsonBody> {
+export async function readJson(
+  request: IncomingMessage,
+  { maxBytes = MAX_JSON_BYTES, most }: { readonly maxBytes?: number | undefined; readonly most?: JsonBounds } = {},
+): Promise<JsonBody> {
   requireJson(request);
-  const bytes = await readBytes(request, MAX_JSON_BYTES, BODY_TIMEOUT_MS);
-  return { value: await parseJsonInTurns(bytes), bytes };
+  const bytes = await readBytes(request, maxBytes, BODY_TIMEOUT_MS);
+  return { value: await parseJsonInTurns(bytes, most), bytes };
 }
 
 /**
@@ -72,9 +78,10 @@ export function mediaTypeOf(request: IncomingMessage): string | undefined {
 }
 
 /**
- * Reads a whole body of at most `maxBytes` into memory.
- * @throws EngineError `too_large`; `invalid` if the body has not arrived after `timeoutMs`, or breaks off. Bytes that
- *   arrive after an error are dropped
+ * Reads a whole body of at most `maxBytes` into memory. Its bytes are counted until the request is over (`BodyPlaces`),
+ * except those of a short body that has arrived already: it is soon answered.
+ * @throws EngineError `too_large`; `unavailable` if bodies fill their share of the memory; `invalid` if the body has
+ *   not arrived after `timeoutMs`, or breaks off. Bytes that arrive after an error are dropped
  */
 export function readBytes(request: IncomingMessage, maxBytes: number, timeoutMs: number): Promise<Buffer> {
   const tooLarge = () => new EngineError('too_large', `the body is over ${maxBytes} bytes; send less at once`);
@@ -86,18 +93,23 @@ export function readBytes(request: IncomingMessage, maxBytes: number, timeoutMs:
     if (bytes !== null) return Promise.resolve(bytes);
   }
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let size = 0;
+    const gathered = new GatheredBytes();
+    const place = placeOfBody(request);
     const settle = (error?: EngineError) => {
       clearTimeout(timer);
       request.off('data', onData).off('end', onEnd).off('close', onClose);
-      if (error !== undefined) return reject(error);
-      resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size));
+      if (error === undefined) return resolve(gathered.take());
+      place.leave();
+      reject(error);
     };
     const onData = (chunk: Buffer) => {
-      size += chunk.length;
-      if (size > maxBytes) return settle(tooLarge());
-      chunks.push(chunk);
+      if (gathered.size + chunk.length > maxBytes) return settle(tooLarge());
+      gathered.add(chunk);
+      try {
+        place.hold(gathered.size);
+      } catch (error) {
+        settle(error as EngineError);
+      }
     };
     const onEnd = () => settle();
     const onClose = () => settle(new EngineError('invalid', 'the connection broke off before the body was complete'));

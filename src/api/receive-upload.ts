@@ -7,10 +7,12 @@ import { createWriteStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import path from 'node:path';
-import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import busboy, { type BusboyEvents, type FieldInfo, type FileInfo } from 'busboy';
 import { EngineError, SNIFFED_BYTES, type Tenant, type Upload } from '../engine/index.ts';
+import { placeOfBody } from './body-places.ts';
+import { createEncodeStream } from './encode-stream.ts';
+import { addField, type FormFields, malformed, MAX_FIELD_BYTES } from './form-fields.ts';
 import { JsonOutline } from './json-outline.ts';
 import { readLongText } from './long-text.ts';
 import { MAX_JSON_BYTES, parseJsonInTurns, readJson, requireJson } from './read-body.ts';
@@ -41,8 +43,6 @@ export interface ReceivedForm {
   readonly fields: FormFields;
 }
 
-type FormFields = Record<string, string | string[]>;
-
 /** Interval (ms) in which a client must send at least 32 KiB (`MIN_BYTES`) of a body, or reach its end. */
 const IDLE_MS = 30_000;
 const MIN_BYTES = 32 * 1024;
@@ -51,9 +51,6 @@ const BASE_MS = 60_000;
 const MS_PER_MB = 16_000;
 
 const MAX_FORM_PARTS = 32;
-const MAX_FIELD_NAME_CHARACTERS = 64;
-/** Longest field of a form, in bytes. Metadata is the longest, with up to 16 KiB. */
-const MAX_FIELD_BYTES = 16 * 1024;
 /** Greatest number of bytes that a form may have in addition to its file. */
 const MAX_FORM_BYTES = 1024 * 1024;
 /** Longest content type of a form, in characters. RFC 2046 allows boundaries of 70; finding longer ones is slower. */
@@ -71,12 +68,18 @@ export async function receiveForm(request: IncomingMessage, tenant: Tenant, file
   refuseAnnounced(request, limits);
   const parser = openParser(request, fileBytes);
   const fields = Object.create(null) as FormFields;
+  const place = placeOfBody(request);
+  let fieldBytes = 0;
   let file: { readonly stored: Promise<StoredUpload>; readonly info: FileInfo } | undefined;
   const { promise: parsed, resolve: finish, reject: refuse } = Promise.withResolvers<void>();
 
   const onField = (name: string | undefined, value: string | undefined, info: FieldInfo) => {
-    const problem = addField(fields, { name, value, isCut: info.valueTruncated });
-    if (problem !== undefined) refuse(malformed(problem));
+    try {
+      place.hold((fieldBytes += Buffer.byteLength(value ?? '')));
+      addField(fields, { name, value, isCut: info.valueTruncated });
+    } catch (error) {
+      refuse(error);
+    }
   };
   const onFile: BusboyEvents['file'] = (name: string | undefined, stream, info) => {
     // The stream is destroyed together with the parser, which reports the error.
@@ -136,22 +139,6 @@ function openParser(request: IncomingMessage, fileBytes: number): busboy.Busboy 
   }
 }
 
-/** Adds a field to the fields of a form. Returns an error message if the field is wrong; undefined if it was added. */
-function addField(
-  fields: FormFields,
-  { name, value, isCut }: { name: string | undefined; value: string | undefined; isCut: boolean },
-): string | undefined {
-  if (name === undefined || name === '') return 'has a part without a name';
-  if (name.length > MAX_FIELD_NAME_CHARACTERS) return `has a field name over ${MAX_FIELD_NAME_CHARACTERS} characters`;
-  if (name === 'file') return 'has a part "file" that is no file: its content-disposition needs a filename';
-  if (isCut) return `has a field over ${MAX_FIELD_BYTES} bytes`;
-  // The parser puts this character where bytes are not UTF-8; it would be stored in place of the text.
-  if (value === undefined || value.includes('\ufffd')) return 'has a field that is not UTF-8';
-  const before = fields[name];
-  fields[name] = before === undefined ? value : [before, value].flat();
-  return undefined;
-}
-
 const PLAIN_ENCODINGS: ReadonlySet<string> = new Set(['7bit', '8bit', 'binary']);
 
 function problemOfFile(name: string | undefined, { encoding }: FileInfo): string | undefined {
@@ -160,8 +147,6 @@ function problemOfFile(name: string | undefined, { encoding }: FileInfo): string
   if (!PLAIN_ENCODINGS.has(encoding)) return 'has a content-transfer-encoding; send the file as it is';
   return undefined;
 }
-
-const malformed = (problem: string) => new EngineError('invalid', `the form ${problem}`);
 
 /** Longest JSON body of a document (bytes): base64 takes 4 characters for 3 bytes; 64 KiB are for other fields. */
 const jsonBytesOf = (fileBytes: number) => Math.ceil((fileBytes * 4) / 3) + 64 * 1024;
@@ -184,7 +169,7 @@ const NO_LONG_TEXTS: LongTexts = { find: () => undefined };
 
 /**
  * Reads a JSON body that holds a document. If the body is over 1 MiB or does not announce its length, it is written to
- * disk, and the strings `data` and `text` stay there; everything else in it may take 1 MiB.
+ * disk, and the strings `data` and `text` stay there from 1 KiB on; everything else in it may take 1 MiB.
  * @param fileBytes size of the largest document that is accepted, in bytes
  * @param use receives the value, in which a short string replaces each long one. The long ones can be read until the
  *   promise of `use` settles; then the body is deleted.
@@ -201,7 +186,7 @@ export async function receiveJson<Result>(
     return use((await readJson(request)).value, NO_LONG_TEXTS);
   }
   requireJson(request);
-  const outline = new JsonOutline(MAX_JSON_BYTES);
+  const outline = new JsonOutline(MAX_JSON_BYTES, placeOfBody(request).hold);
   const upload = await spool(request, { tenant, fileBytes, outline });
   const find = (value: string): LongText | undefined => {
     const place = outline.places.get(value);
@@ -227,11 +212,7 @@ async function spool(
   refuseAnnounced(request, limits);
   const upload = await tenant.createUpload(maxBytesOf(request, limits));
   const file = createWriteStream(upload.path);
-  const encoder = upload.createEncoder();
-  const sealing = new Transform({
-    transform: (chunk: Buffer, _encoding, done) => done(null, encoder.update(chunk)),
-    flush: (done) => done(null, encoder.end()),
-  });
+  const sealing = createEncodeStream(upload);
   // The request is no part of the pipeline, which would destroy it, and the answer with it, after a refusal.
   const written = pipeline(sealing, file);
   const { promise: failed, reject: refuse } = Promise.withResolvers<never>();

@@ -1,4 +1,7 @@
 import { EngineError } from '../engine/index.ts';
+import { addTo, type ByteShare } from './byte-share.ts';
+import { requireClient } from './room-in.ts';
+import type { TenantCall } from './route.ts';
 
 const MIB = 1024 * 1024;
 /**
@@ -21,12 +24,6 @@ const TOTAL_WAITING_BYTES = 128 * MIB;
 /** Longest time for which a large reply waits until memory is free (ms). */
 const WAIT_MS = 5_000;
 
-/** Sum of the sizes of all replies in one state (being sent, or waiting), in bytes: for each API key, and in total. */
-interface Share {
-  readonly ofKey: Map<string, number>;
-  total: number;
-}
-
 interface Waiting {
   readonly key: string;
   readonly bytes: number;
@@ -39,8 +36,8 @@ interface Waiting {
  * fill the memory with replies that nobody reads.
  */
 export class ReplyPlaces {
-  readonly #held: Share = { ofKey: new Map(), total: 0 };
-  readonly #waiting: Share = { ofKey: new Map(), total: 0 };
+  readonly #held: ByteShare = { ofKey: new Map(), total: 0 };
+  readonly #waiting: ByteShare = { ofKey: new Map(), total: 0 };
   #queue: Waiting[] = [];
 
   /**
@@ -60,7 +57,7 @@ export class ReplyPlaces {
    */
   async enter(key: string, bytes: number, waitMs: number = WAIT_MS): Promise<() => void> {
     if (!this.#hasRoom(key, bytes)) await this.#wait(key, bytes, waitMs);
-    else add(this.#held, key, bytes);
+    else addTo(this.#held, key, bytes);
     let isIn = true;
     return () => {
       if (isIn) this.#leave(key, bytes);
@@ -80,21 +77,21 @@ export class ReplyPlaces {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const waiting: Waiting = { key, bytes, enter: resolve };
     this.#queue.push(waiting);
-    add(this.#waiting, key, bytes);
+    addTo(this.#waiting, key, bytes);
     const timer = setTimeout(() => {
       this.#queue = this.#queue.filter((other) => other !== waiting);
-      add(this.#waiting, key, -bytes);
+      addTo(this.#waiting, key, -bytes);
       reject(refused());
     }, waitMs);
     return promise.finally(() => clearTimeout(timer));
   }
 
   #leave(key: string, bytes: number): void {
-    add(this.#held, key, -bytes);
+    addTo(this.#held, key, -bytes);
     this.#queue = this.#queue.filter((next) => {
       if (!this.#hasRoom(next.key, next.bytes)) return true;
-      add(this.#waiting, next.key, -next.bytes);
-      add(this.#held, next.key, next.bytes);
+      addTo(this.#waiting, next.key, -next.bytes);
+      addTo(this.#held, next.key, next.bytes);
       next.enter();
       return false;
     });
@@ -104,11 +101,16 @@ export class ReplyPlaces {
 /** The one `ReplyPlaces` of this process, which all its requests share. */
 export const replyPlaces = new ReplyPlaces();
 
-function add(share: Share, key: string, bytes: number): void {
-  const own = (share.ofKey.get(key) ?? 0) + bytes;
-  if (own === 0) share.ofKey.delete(key);
-  else share.ofKey.set(key, own);
-  share.total += bytes;
+/**
+ * Reserves memory for what a reply holds, or is made of, among all large replies of the process, until it has been sent
+ * or its client has left. If there is none, it waits.
+ * @throws EngineError `unavailable` if no memory became free in time
+ */
+export async function takeReplyPlace({ principal, response }: TenantCall, bytes: number): Promise<void> {
+  const leave = await replyPlaces.enter(`${principal.tenantId} ${principal.keyId}`, bytes);
+  response.once('close', leave);
+  if (response.destroyed) leave();
+  requireClient(response);
 }
 
 function refused(): EngineError {

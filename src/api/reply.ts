@@ -1,5 +1,6 @@
 import type { Response } from 'express';
 import type { RateClass } from '../engine/index.ts';
+import { hasJsonText, jsonPieces } from './json-pieces.ts';
 
 /** Data of a request that middleware and handlers share, in Express's `response.locals`. */
 export interface Locals {
@@ -13,6 +14,10 @@ export interface Locals {
   route: string;
   /** Id of the job that the request made; undefined if it made none. */
   jobId?: string;
+  /** Id of the key that was admitted; undefined before that, and on a route that anyone may call. */
+  keyId?: string;
+  /** Id of the tenant to which the request came; undefined where `keyId` is. */
+  tenantId?: string;
   /** Value of `WWW-Authenticate` in a reply 401; `Bearer realm="cairn"` by default. */
   challenge?: string;
   /**
@@ -39,7 +44,7 @@ export function localsOf(response: Response): Locals {
  * For UTF-8 it reserves three bytes a character, and most answers to queries would take a slower path.
  */
 export function sendJson(response: Response, status: number, body: unknown, mediaType = 'application/json'): void {
-  const text = JSON.stringify(body);
+  const text = hasJsonText(body) ? [...jsonPieces(body)].join('') : JSON.stringify(body);
   const bytes = Buffer.byteLength(text);
   response.statusCode = status;
   response.setHeader('content-type', `${mediaType}; charset=utf-8`);

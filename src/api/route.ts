@@ -102,6 +102,8 @@ export interface Body<Schema extends z.ZodType = z.ZodType> {
   readonly example: z.input<Schema>;
   /** Set if the body may be left out, which means the same as `{}`. */
   readonly optional?: true;
+  /** Longest body in bytes; by default 1 MiB. */
+  readonly maxBytes?: number;
   /**
    * Set if the fields may be given in the query string instead of a body. It is the word for the fields in an error
    * message, such as `filter`.
@@ -165,8 +167,9 @@ interface Parsed<Path extends string, Query extends z.ZodType, Json extends z.Zo
   readonly query: z.output<Query>;
   /**
    * Reads and parses the body. It must be called at most once.
-   * @throws EngineError `unsupported` for a body other than JSON; `too_large` over 1 MiB; `invalid` if it is malformed,
-   *   does not match the schema or takes more than 25 s; `forbidden` if it names a user to whom the key is not bound
+   * @throws EngineError `unsupported` for a body other than JSON; `too_large` over `maxBytes`; `unavailable` if bodies
+   *   fill their share of the memory; `invalid` if it is malformed, does not match the schema or takes more than 25 s;
+   *   `forbidden` if it names a user to whom the key is not bound
    */
   readBody(): Promise<z.output<Json>>;
   /** Answers with JSON. Only the compiler checks the shape of `body`; it is not parsed. */
@@ -190,6 +193,7 @@ export interface KeyRoute extends AnyRoute {
   readonly access: Exclude<Access, 'anyone'>;
   readonly forBoundKeys?: true;
   readonly recordsItsReads?: true;
+  readonly alsoReads?: true;
   readonly handle: (call: TenantCall) => void | Promise<void>;
 }
 export type Route = OpenRoute | KeyRoute;
@@ -223,6 +227,8 @@ export function route<
      * matters only with `OM_AUDIT=all`, which records reads.
      */
     readonly recordsItsReads?: true;
+    /** Set if the route is not for the role `read`, and yet can answer with stored texts. */
+    readonly alsoReads?: true;
     readonly handle: (call: TenantCall & Parsed<Path, Query, Json, Answers>) => void | Promise<void>;
   },
 ): KeyRoute {
@@ -273,12 +279,12 @@ async function readBody<Json extends z.ZodType>(
   return parse(body.json, await readFields(body, request)) as z.output<Json>;
 }
 
-async function readFields({ optional, orQuery }: Body, request: Request): Promise<unknown> {
+async function readFields({ optional, orQuery, maxBytes }: Body, request: Request): Promise<unknown> {
   const isThere = hasBody(request);
   if (orQuery !== undefined) {
     if (isThere && Object.keys(request.query).length > 0)
       throw new EngineError('invalid', `give the ${orQuery} in the query string or in the body, not in both`);
     if (!isThere) return request.query;
   }
-  return optional && !isThere ? {} : (await readJson(request)).value;
+  return optional && !isThere ? {} : (await readJson(request, { maxBytes })).value;
 }

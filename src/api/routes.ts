@@ -82,7 +82,7 @@ export const ROUTE_GROUPS: readonly RouteGroup[] = [
   },
   {
     name: 'OpenMemory',
-    description: "Second names of routes, and summaries of users, as OpenMemory's clients ask for them.",
+    description: "Second paths of routes, and summaries of users, which OpenMemory's clients request.",
     routes: openMemoryRoutes,
   },
   {
@@ -105,7 +105,7 @@ export const ROUTE_GROUPS: readonly RouteGroup[] = [
   { name: 'Change feed', description: 'What happened in a tenant, in the order of its commits.', routes: eventRoutes },
   {
     name: 'Standing queries',
-    description: 'Questions that are asked once: each memory that answers one from now on is reported, once.',
+    description: 'Stored questions: each memory that answers one from now on is reported, once.',
     routes: standingRoutes,
   },
   { name: 'Webhooks', description: 'Addresses that are told of events, signed.', routes: webhookRoutes },
@@ -130,16 +130,32 @@ export const ROUTE_GROUPS: readonly RouteGroup[] = [
     routes: mcpRoutes,
   },
   { name: 'Jobs', description: 'Background work on memories and documents.', routes: jobRoutes },
-  { name: 'Settings', description: "A tenant's defaults for its queries.", routes: settingsRoutes },
+  {
+    name: 'Settings',
+    description: "A tenant's defaults for its queries, and its privacy policy.",
+    routes: settingsRoutes,
+  },
   { name: 'Limits', description: 'Rate limits and quotas of tenants and keys.', routes: limitRoutes },
   { name: 'Audit log', description: 'What was done, when, and by which key.', routes: auditRoutes },
-  { name: 'Erasures', description: 'Receipts of deletes.', routes: erasureRoutes },
-  { name: 'Tenants', description: 'Whose memories the service keeps.', routes: tenantRoutes },
+  {
+    name: 'Erasures',
+    description: 'Receipts of deletes: what was erased, when, and by which key.',
+    routes: erasureRoutes,
+  },
+  { name: 'Tenants', description: 'The tenants of the service, each with memories of its own.', routes: tenantRoutes },
   { name: 'Keys', description: 'Who may call the API.', routes: keyRoutes },
-  { name: 'Upkeep', description: 'Decay and backups.', routes: adminRoutes },
+  {
+    name: 'Upkeep',
+    description: 'Previews of decay, backups, and the settings and activity of the service.',
+    routes: adminRoutes,
+  },
   { name: 'Embedding model', description: 'A change from one embedding model to another.', routes: reembedRoutes },
   { name: 'Providers', description: 'Calls of embedding providers and language models.', routes: providerRoutes },
-  { name: 'Console', description: 'The console, a page that shows all this to people.', routes: consoleRoutes },
+  {
+    name: 'Console',
+    description: 'The console, a page that shows what is stored to people, and its sessions.',
+    routes: consoleRoutes,
+  },
   {
     name: 'Service',
     description: 'State and description of the service itself.',

@@ -1,4 +1,4 @@
-import { type Engine, serialiseError } from '../engine/index.ts';
+import { type Engine, isStillUnreachable, serialiseError } from '../engine/index.ts';
 import { passes, tenantsOf } from './run-evals.ts';
 
 /** Interval between two checks of the tenants that are known to have standing queries or webhooks (ms). */
@@ -39,7 +39,8 @@ export async function tendStandingUntil(signal: AbortSignal, engine: Engine): Pr
         if (state === 'busy') isBusy = true;
       } catch (error) {
         // It is looked at again at the next scan.
-        if (!signal.aborted) engine.logger.error({ error: serialiseError(error) }, 'standing_failed');
+        if (!signal.aborted && !isStillUnreachable(error))
+          engine.logger.error({ error: serialiseError(error) }, 'standing_failed');
       }
     }
   }

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server, ServerResponse } from 'node:http';
 import type { AddressInfo, Server as NetServer, Socket } from 'node:net';
 import type { Express } from 'express';
-import { type Engine, EngineError, isLoopback } from '../engine/index.ts';
+import { type Engine, EngineError, isLoopback, noteConnection } from '../engine/index.ts';
 import { boundConnections } from './bound-connections.ts';
 import { inOrder } from './in-order.ts';
 import { proxyCheck } from '../client-address.ts';
@@ -145,6 +145,7 @@ function createHttpServer(app: Express, engine: Engine): { readonly server: Serv
   boundConnections(server, { most, readerTimeoutMs, isProxy: proxyCheck(trustedProxies) });
   const silent = new Set<Socket>();
   server.on('connection', (socket) => {
+    noteConnection();
     silent.add(socket);
     socket.once('close', () => silent.delete(socket));
   });

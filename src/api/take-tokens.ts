@@ -55,6 +55,18 @@ export function takeTokens(call: TenantCall, kind: RateClass, cost: number, { mu
 }
 
 /**
+ * Takes the tokens of `queries` for the guarded evaluation sets of the caller's tenant, which a change of the tenant's
+ * defaults runs under the present and the new ones.
+ * @throws EngineError `rate_limited`
+ */
+export async function takeForGuards(call: TenantCall): Promise<void> {
+  if (perMinuteOf(call, 'queries') === 0) return;
+  const sets = await call.tenant.listEvals();
+  const items = sets.reduce((sum, { guard, items }) => sum + (guard ? items : 0), 0);
+  takeTokens(call, 'queries', 2 * items);
+}
+
+/**
  * Writes the remaining tokens of a limit into the reply's headers. A request that takes tokens several times, such as a
  * batch of MCP messages, names each limit once, with the lowest remainder. Once the headers are sent, nothing is
  * written.

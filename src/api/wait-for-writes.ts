@@ -10,14 +10,27 @@ export const TOKEN_WAIT_MS = 2_000;
 
 /**
  * Returns how long an answer may wait for background work (ms); 0 to answer at once. The parameter `wait` has priority
- * over the header `Prefer: wait`, which counts seconds (RFC 7240) and is cut to the greatest `wait`. Without both it is
- * `OM_ADD_WAIT_MS`.
+ * over the header `Prefer: wait`, which counts seconds (RFC 7240) and is cut to the greatest `wait`; the reply says in
+ * `Preference-Applied` which wait holds. Without both it is `OM_ADD_WAIT_MS`.
  * @param wait the parameter of the query string (ms); undefined if it is not given
  */
-export function waitMsOf({ api, request }: TenantCall, wait: number | undefined): number {
+export function waitMsOf({ api, request, response }: TenantCall, wait: number | undefined): number {
   if (wait !== undefined) return wait;
-  const preferred = /(?:^|,) *wait *= *(\d{1,5}) *(?:[,;]|$)/i.exec(request.get('prefer') ?? '')?.[1];
-  return preferred === undefined ? api.engine.config.OM_ADD_WAIT_MS : Math.min(Number(preferred) * 1000, LIMITS.waitMs);
+  const preferred = preferredWait(request.get('prefer') ?? '');
+  if (preferred === undefined) return api.engine.config.OM_ADD_WAIT_MS;
+  const seconds = Math.min(preferred, LIMITS.waitMs / 1000);
+  response.setHeader('preference-applied', `wait=${seconds}`);
+  return seconds * 1000;
+}
+
+/**
+ * Returns the seconds of the first preference `wait` in a header `Prefer`, which may be any whole number; undefined if
+ * it has none, or another value. Commas in quoted values separate no preferences.
+ */
+function preferredWait(header: string): number | undefined {
+  const unquoted = header.replaceAll(/"([^"]*)"/g, (_, value: string) => value.replaceAll(/\D/g, '_'));
+  const seconds = /(?:^|,)\s*wait\s*=\s*(\d+)\s*(?:[,;]|$)/i.exec(unquoted)?.[1];
+  return seconds === undefined ? undefined : Number(seconds);
 }
 
 /**
@@ -40,12 +53,14 @@ export async function waitForWrites(
 }
 
 /**
- * Makes a signal that aborts when the client's connection closes before the answer was written. It does not abort if
- * the connection was already closed at the call, nor after a complete answer: each abort makes an error with a stack,
- * which takes longer than routing the request.
+ * Makes a signal that aborts when the client's connection closes before the answer was written; if it has closed
+ * already, the signal is aborted from the start. It does not abort after a complete answer: each abort makes an error
+ * with a stack, which takes longer than routing the request.
  */
 export function clientGone(response: Response): AbortSignal {
   const gone = new AbortController();
-  response.once('close', () => response.writableFinished || gone.abort());
+  const abortIfUnanswered = () => response.writableFinished || gone.abort();
+  if (response.destroyed) abortIfUnanswered();
+  else response.once('close', abortIfUnanswered);
   return gone.signal;
 }

@@ -1,5 +1,7 @@
 import type { Response } from 'express';
+import { EngineError } from '../engine/index.ts';
 import { localsOf } from './reply.ts';
+import type { TenantCall } from './route.ts';
 
 /**
  * Interval at which the keys of requests in progress are checked again (ms). A request with a revoked key ends within a
@@ -26,6 +28,20 @@ export function watchAdmission(response: Response, isStillAdmitted: () => boolea
   underWay.add(watched);
   response.once('close', () => underWay.delete(watched));
   timer ??= setInterval(checkAll, CHECK_MS).unref();
+}
+
+/**
+ * Leaves it to the handler of a request to end the reply once its caller is no longer admitted, so that the reply can
+ * still say what was done. The handler calls the returned function before each part of its work.
+ * @returns a function that throws EngineError `unauthenticated` once the caller's key or session has ended
+ */
+export function admissionCheck({ api, principal, response }: TenantCall): () => void {
+  let isAdmitted = true;
+  localsOf(response).onAdmissionLost = () => void (isAdmitted = false);
+  return () => {
+    if (!isAdmitted || !api.engine.control.isHolderValid(principal))
+      throw new EngineError('unauthenticated', 'this key or session has ended or was revoked');
+  };
 }
 
 function checkAll(): void {

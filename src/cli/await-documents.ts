@@ -18,7 +18,7 @@ const STALLED_MS = 600_000;
 
 /**
  * Waits until the server has finished processing documents (extracting and storing their text), successfully or not.
- * @param onSettled called after each request with the number of documents that are finished so far
+ * @param onFinished called after each request with the number of documents that are finished so far
  * @returns the finished documents, by id. Documents that were deleted meanwhile are missing, and so are those that are
  *   unfinished after ten minutes without any change.
  * @throws CliError if the server refuses a request, does not answer, or is still busy after ten minutes
@@ -26,9 +26,9 @@ const STALLED_MS = 600_000;
 export async function awaitDocuments(
   client: Client,
   ids: Iterable<string>,
-  onSettled: (count: number) => void,
+  onFinished: (count: number) => void,
 ): Promise<Map<string, DocumentItem>> {
-  const settled = new Map<string, DocumentItem>();
+  const finished = new Map<string, DocumentItem>();
   const pending = new Set(ids);
   let pauseMs = PAUSE_MS.min;
   let state = '';
@@ -44,9 +44,9 @@ export async function awaitDocuments(
       for (const id of slice) if (!existing.has(id)) pending.delete(id);
       for (const item of items) {
         if (!hasEnded(item)) moving.push(item);
-        else if (pending.delete(item.id)) settled.set(item.id, item);
+        else if (pending.delete(item.id)) finished.set(item.id, item);
       }
-      onSettled(settled.size);
+      onFinished(finished.size);
     }
     const now = performance.now();
     const nextState = JSON.stringify(moving.map(({ id, updated_at, progress }) => [id, updated_at, progress]));
@@ -56,7 +56,7 @@ export async function awaitDocuments(
     pauseMs = pending.size < before ? PAUSE_MS.min : Math.min(PAUSE_MS.max, pauseMs * 1.5);
     if (pending.size > 0) await sleep(Math.max(pauseMs, (now - startedAt) / SHARE_OF_TIME));
   }
-  return settled;
+  return finished;
 }
 
 async function listById(client: Client, ids: readonly string[]): Promise<DocumentItem[]> {

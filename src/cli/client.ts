@@ -87,7 +87,10 @@ export class RefusalError extends CliError {
  * wait for background work.
  */
 const TIMEOUT_MS = 90_000;
-/** Longest time of one request (ms). A server that sends nothing for `TIMEOUT_MS` ends it sooner. */
+/**
+ * Longest time of one request of a method of the published client (ms). It ends sooner if the server sends nothing for
+ * `TIMEOUT_MS`. Forms, lines and long replies have no such limit.
+ */
 const LONGEST_MS = 600_000;
 /** Longest line of an NDJSON reply that is read, in bytes. */
 const MAX_LINE_BYTES = 1024 * 1024;
@@ -281,8 +284,8 @@ async function readAnswer(response: http.IncomingMessage): Promise<Answer> {
 
 /**
  * Begins to send a body.
- * @returns a function that finds the cause of an error of the request: it returns the body's own error if the body
- *   failed first, and an error about the connection otherwise
+ * @returns a function that finds the cause of an error of the request: the body's own error if the body failed first; a
+ *   `CliError`, such as the server's refusal, as it is; for any other error, one about the connection
  */
 function startSending(server: ServerAddress, request: http.ClientRequest, body: Body) {
   let isOver = false;

@@ -45,28 +45,28 @@ export async function waitForAll(client: Client, sent: ReadonlyMap<string, SentD
   // Files with the same content are one document.
   const ids = new Set([...sent.values()].map(({ id }) => id));
   const progress = startProgress('Reading', ids.size);
-  const show = (settled: number) => progress.update(settled, `${count(settled)} of ${count(ids.size)}`);
-  const settled = await awaitDocuments(client, ids, show).finally(() => progress.stop());
-  const states = Map.groupBy(ids, (id) => settled.get(id)?.state ?? 'unfinished');
+  const show = (finished: number) => progress.update(finished, `${count(finished)} of ${count(ids.size)}`);
+  const finished = await awaitDocuments(client, ids, show).finally(() => progress.stop());
+  const states = Map.groupBy(ids, (id) => finished.get(id)?.state ?? 'unfinished');
   const counts = [...states].map(([state, ids]): [string, number] => [STATES[state] ?? state, ids.length]);
   if (counts.length > 0) print(tally(counts));
-  return failuresOf(sent, settled);
+  return failuresOf(sent, finished);
 }
 
 /**
- * Returns a failure for each document that did not become `ready` or `empty`, or is missing in `settled`.
+ * Returns a failure for each document that did not become `ready` or `empty`, or is missing in `finished`.
  * @param sent the documents that were sent, by the names that messages show
- * @param settled the finished documents by id, as `awaitDocuments` returns them
+ * @param finished the finished documents by id, as `awaitDocuments` returns them
  */
 export function failuresOf(
   sent: ReadonlyMap<string, SentDocument>,
-  settled: ReadonlyMap<string, DocumentItem>,
+  finished: ReadonlyMap<string, DocumentItem>,
 ): Failure[] {
   return [...sent].flatMap(([name, { id }]) => {
-    const state = settled.get(id)?.state;
+    const state = finished.get(id)?.state;
     if (state === 'ready' || state === 'empty') return [];
     if (state === undefined) return [{ name, code: 'unfinished', message: 'deleted meanwhile, or still being read' }];
-    const { code, message } = settled.get(id)!.error ?? { code: state, message: '' };
+    const { code, message } = finished.get(id)!.error ?? { code: state, message: '' };
     return [{ name, code, message }];
   });
 }

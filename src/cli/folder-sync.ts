@@ -104,7 +104,7 @@ export function createFolderSync(options: FolderSyncOptions): FolderSync {
    * State (`stamp`) of each file that need not be sent again, by path: its document is up to date, or was refused for
    * good.
    */
-  let settled = new Map<string, string>();
+  let handled = new Map<string, string>();
   /** State (`stamp`) of each file that could not be sent, by path, so that each failure is reported once. */
   const unreadable = new Map<string, string>();
   /** Time at which a document's file was first found missing, by path (ms of `performance.now()`). */
@@ -114,10 +114,10 @@ export function createFolderSync(options: FolderSyncOptions): FolderSync {
     const found = findFiles([folder]);
     const files = found.files.filter((file) => wants(insideOf(folder, file.path)));
     const present = new Set(files.map((file) => file.path));
-    settled = new Map([...settled].filter(([file]) => present.has(file)));
+    handled = new Map([...handled].filter(([file]) => present.has(file)));
     const gone = [...known.keys()].filter((file) => !present.has(file) && isGone(file));
-    const changed = files.filter((file) => settled.get(file.path) !== file.stamp);
-    const sending = await sendAll(options, { changed, gone, known, settled, unreadable });
+    const changed = files.filter((file) => handled.get(file.path) !== file.stamp);
+    const sending = await sendAll(options, { changed, gone, known, handled, unreadable });
 
     const now = performance.now();
     missing = new Map(gone.filter((file) => known.has(file)).map((file) => [file, missing.get(file) ?? now]));
@@ -147,7 +147,7 @@ export function createFolderSync(options: FolderSyncOptions): FolderSync {
       } catch (error) {
         // The server may have been restored meanwhile, so the next pass asks for its documents again.
         documents = undefined;
-        settled.clear();
+        handled.clear();
         throw error;
       }
     },
@@ -161,31 +161,31 @@ interface ToSend {
   /** Paths of the files that have a document on the server but no longer exist. */
   readonly gone: readonly string[];
   readonly known: Map<string, KnownDocument>;
-  readonly settled: Map<string, string>;
+  readonly handled: Map<string, string>;
   readonly unreadable: Map<string, string>;
 }
 
 type Sending = Pick<Pass, 'sent' | 'known' | 'isUnfinished'>;
 
 /**
- * Sends the files that changed, four at a time, and updates `known` and `settled`. The failure of one file is reported,
+ * Sends the files that changed, four at a time, and updates `known` and `handled`. The failure of one file is reported,
  * and the other files are sent all the same.
  * @throws an error that concerns all documents, such as a wrong key
  */
 async function sendAll(options: FolderSyncOptions, toSend: ToSend): Promise<Sending> {
   const { folder, onChange } = options;
-  const { changed, known, settled, unreadable } = toSend;
+  const { changed, known, handled, unreadable } = toSend;
   const sent = new Map<string, SentDocument>();
   let unchanged = 0;
   let isUnfinished = false;
   let failure: unknown;
   const orphans = Map.groupBy(toSend.gone, (file) => known.get(file)!.sha256);
 
-  const settle = async (file: FoundFile) => {
+  const handle = async (file: FoundFile) => {
     const inside = insideOf(folder, file.path);
     try {
       const outcome = await sendOne(options, { file, known, orphans });
-      settled.set(file.path, file.stamp);
+      handled.set(file.path, file.stamp);
       if (outcome === undefined) return void (unchanged += 1);
       sent.set(inside, outcome.sent);
       onChange(outcome.change);
@@ -196,14 +196,14 @@ async function sendAll(options: FolderSyncOptions, toSend: ToSend): Promise<Send
       // The document that was to be renamed was deleted by another program.
       if (error instanceof RefusalError && error.status === 404) return void (isUnfinished = true);
       const isFinal = error instanceof RefusalError && error.status < 500 && error.status !== 429;
-      if (isFinal) settled.set(file.path, file.stamp);
+      if (isFinal) handled.set(file.path, file.stamp);
       // A failure that may pass is tried again in each pass, and shown once.
       else if (unreadable.get(file.path) === file.stamp) return;
       else unreadable.set(file.path, file.stamp);
       onChange({ kind: 'refused', path: inside, failure: describeFailure(inside, error) });
     }
   };
-  await pLimit(UPLOADS_AT_ONCE).map(changed, (file) => (failure === undefined ? settle(file) : undefined));
+  await pLimit(UPLOADS_AT_ONCE).map(changed, (file) => (failure === undefined ? handle(file) : undefined));
   if (failure !== undefined) throw failure as Error;
   return { sent, known: unchanged, isUnfinished };
 }
@@ -211,7 +211,10 @@ async function sendAll(options: FolderSyncOptions, toSend: ToSend): Promise<Send
 interface OneFile {
   readonly file: FoundFile;
   readonly known: Map<string, KnownDocument>;
-  /** Paths of files that no longer exist but still have a document, by the SHA-256 of their content. */
+  /**
+   * Paths of files that no longer exist but still have a document, by the SHA-256 of their content; null is for
+   * documents without a known hash, which match no file.
+   */
   readonly orphans: ReadonlyMap<string | null, string[]>;
 }
 

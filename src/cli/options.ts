@@ -10,6 +10,7 @@ import {
   SECTORS,
   SIMILARITIES,
 } from '../engine/for-options.ts';
+import { parseIsoTime } from './iso-time.ts';
 
 /** Declares a command that sends requests to a running server, with the options `--url` and `--key`. */
 export function overHttp(parent: Command, name: string, options: { isDefault?: boolean } = {}): Command {
@@ -149,14 +150,14 @@ export function parseConcurrency(text: string): number {
 }
 
 /**
- * Parses a future day such as 2030-01-31, or a number of days from now such as 30d.
+ * Parses a future day such as 2030-01-31, or a number of days from now such as 30d. It may be a time of ISO 8601, too.
  * @returns Unix ms
- * @throws InvalidArgumentError for a day that is not in the future, and for any other text
+ * @throws InvalidArgumentError for a day that is not in the future or that its month does not have, and for any other
+ *   text
  */
 export function parseDay(text: string): number {
   const days = /^(\d{1,5})d$/.exec(text)?.[1];
-  const at =
-    days !== undefined ? Date.now() + Number(days) * DAY_MS : /^\d{4}-/.test(text) ? Date.parse(text) : Number.NaN;
+  const at = days === undefined ? parseIsoTime(text) : Date.now() + Number(days) * DAY_MS;
   if (at > Date.now()) return at;
   throw new InvalidArgumentError('expected a day to come, such as 2030-01-31 or 30d');
 }

@@ -3,6 +3,7 @@ import path from 'node:path';
 import { Readable } from 'node:stream';
 import { linesOf } from '../api/lines.ts';
 import { CliError } from './cli-error.ts';
+import { beginningOf } from '../engine/for-options.ts';
 
 /** Longest line of an export that is read, in bytes. */
 const MAX_LINE_BYTES = 16 * 1024 * 1024;
@@ -58,7 +59,7 @@ const RESERVED = new Set(['title', 'type', 'tags', 'permalink', 'created', 'modi
  * name is put below `metadata`.
  */
 function noteOf(line: Line, content: string): string {
-  const title = (line['title'] as string | undefined) || content.split('\n', 1)[0]!.slice(0, 80);
+  const title = (line['title'] as string | undefined) || beginningOf(content.split('\n', 1)[0]!, 80);
   const fields: Line = {
     title,
     type: line['memory_type'] ?? line['document_type'] ?? (line['type'] === 'document' ? 'document' : 'note'),

@@ -22,7 +22,10 @@ export interface ClientOptions {
    * Key or token, or a function that returns it, which is called for each request. By default requests carry no key.
    */
   readonly key?: string | (() => string | Promise<string>) | undefined;
-  /** Id of the tenant in which requests act, for a key or token that may act in several tenants. */
+  /**
+   * Id of the tenant in which requests act, for a key or token that may act in several tenants. By default it is the
+   * tenant of the key or token.
+   */
   readonly tenant?: string | undefined;
   /**
    * Longest time of one attempt, until the whole reply has arrived (ms). The default of 90,000 is longer than the

@@ -1,9 +1,9 @@
 import type { Problem } from './generated/types.ts';
 
 /**
- * Kind of a failure. The server's own codes are those of the API, such as `not_found`. `unreachable`: no reply came, so
- * it is unknown whether the request had an effect. `timeout`: no reply came in time, which leaves that unknown, too, or
- * the wait for background work took too long. `no_cairn`: the server at this
+ * Kind of a failure. The server's own codes are those of the API, such as `not_found`. The client adds four.
+ * `unreachable`: no reply came, so it is unknown whether the request had an effect. `timeout`: no reply came in time,
+ * so that this is unknown as well, or the wait for background work took too long. `no_cairn`: the server at this
  * address is not a Cairn server, or redirects. `job_failed`: background work ended without success.
  */
 export type CairnErrorCode = Problem['code'] | 'unreachable' | 'timeout' | 'no_cairn' | 'job_failed';

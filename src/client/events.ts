@@ -46,7 +46,7 @@ export async function* readEvents(
       const { done, value } = await reader.read();
       if (done) return;
       rest += decoder.decode(value, { stream: true });
-      const blocks = rest.split('\n\n');
+      const blocks = rest.split(/\r?\n\r?\n/);
       rest = blocks.pop()!;
       if (rest.length > MAX_EVENT_LENGTH) throw new CairnError('no_cairn', 'the stream holds no events');
       for (const block of blocks) {

@@ -10,9 +10,10 @@ export interface Operation {
    */
   readonly query?: readonly string[];
   /**
-   * Name of the input field that says where a page of a list begins. For `cursor` and `before` the reply contains the
-   * value for the next page; for `u` the client counts the entries itself. `offset` is the same, and its field is `u`,
-   * too, but only the `total` of the reply shows where the list ends. Undefined if the reply is not a page.
+   * Says how a list is read page by page; undefined if the reply is not a page. `cursor` and `before` are names of
+   * input fields that say where a page begins, and the reply contains the value for the next page. With `u` and
+   * `offset` the input field is `u`, an offset that the client counts itself; with `offset` only the `total` of the
+   * reply shows where the list ends.
    */
   readonly page?: 'cursor' | 'before' | 'u' | 'offset';
   /** Set if sending the request twice may have two effects. If no reply comes, it is then not sent again. */

@@ -30,7 +30,8 @@ export class CairnError extends Error {
 }
 
 /**
- * Sends a request and returns the JSON of its reply; undefined if the reply has no content. It is sent once.
+ * Sends a request and returns the JSON of its reply; undefined if the reply has no content. The request is sent only
+ * once.
  * @throws CairnError for a reply other than 2xx; what `fetch` throws if no reply comes in time
  */
 export type Send = (method: string, path: string, body?: object) => Promise<unknown>;

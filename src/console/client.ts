@@ -5,8 +5,8 @@ import { texts } from './texts.ts';
 import type { Problem } from './types.ts';
 
 /**
- * True if the service answered the last request. While it is false, `retryUntilUp` sends a request every second to find
- * out whether the service answers again.
+ * False from a request to which no answer came (an aborted request does not count) until the service answers again.
+ * While it is false, `retryUntilUp` sends a request every second to find out whether the service answers.
  */
 export const isUp = signal(true);
 /** Number of times that the service answered again after an outage. Views load their data again when it rises. */
@@ -41,7 +41,7 @@ interface RequestParts {
   readonly signal?: AbortSignal;
   readonly headers?: Readonly<Record<string, string>>;
   /** True if the request must not send the header that chooses a tenant, such as a request about the session. */
-  readonly isOfNone?: boolean;
+  readonly omitsTenant?: boolean;
 }
 
 let onUnauthenticated = () => {};
@@ -52,27 +52,41 @@ export function whenUnauthenticated(then: () => void): void {
 
 /**
  * Sends a request and returns its reply, parsed if it is JSON, and else as a text.
- * @throws Refusal if the request is refused, gets no answer, or is aborted
+ * @throws Refusal if the request is refused, gets no whole answer, is aborted, or is answered by what is no JSON,
+ *   though it says so
  */
 export async function send<Reply>(method: string, path: string, parts: RequestParts = {}): Promise<Reply> {
   const response = await request(method, path, parts);
   const isJson = response.headers.get('content-type')?.includes('json') ?? false;
-  return (isJson ? await response.json() : await response.text()) as Reply;
+  const text = await response.text().catch(noAnswer);
+  if (!isJson) return text as Reply;
+  try {
+    return JSON.parse(text) as Reply;
+  } catch {
+    throw new Refusal(texts.answered(response.status), response.status, 'internal');
+  }
 }
 
 async function request(method: string, path: string, parts: RequestParts) {
-  const { body, query = {}, signal, headers, isOfNone = false } = parts;
+  const { body, query = {}, signal, headers, omitsTenant = false } = parts;
   const response = await fetch(urlOf(path, query), {
     method,
-    headers: { ...headersOf(body, isOfNone ? undefined : chosenTenant.value), ...headers },
+    headers: { ...headersOf(body, omitsTenant ? undefined : chosenTenant.value), ...headers },
     ...(body === undefined ? {} : { body: body instanceof FormData ? body : JSON.stringify(body) }),
     ...(signal === undefined ? {} : { signal }),
-  }).catch((error: unknown) => {
-    if ((error as Error).name !== 'AbortError') loseService();
-    throw new Refusal(texts.noAnswer, 0, (error as Error).name === 'AbortError' ? 'aborted' : 'offline');
-  });
+  }).catch(noAnswer);
   if (response.ok) return response;
   throw await refusalOf(response);
+}
+
+/**
+ * Notes that the service does not answer, unless the request was aborted.
+ * @throws Refusal always
+ */
+function noAnswer(error: unknown): never {
+  const isAborted = (error as Error).name === 'AbortError';
+  if (!isAborted) loseService();
+  throw new Refusal(texts.noAnswer, 0, isAborted ? 'aborted' : 'offline');
 }
 
 function headersOf(body: unknown, tenant: string | undefined): Record<string, string> {
@@ -146,11 +160,12 @@ async function readEvents(
     const { value, done } = await reader.read();
     if (done) return false;
     text += value;
-    const blocks = text.split('\n\n');
+    const blocks = text.split(/\r?\n\r?\n/);
     text = blocks.pop()!;
     for (const block of blocks) {
-      const name = /^event: (.*)$/m.exec(block)?.[1];
-      const data = /^data: (.*)$/m.exec(block)?.[1];
+      // JSON may hold separators of Unicode, at which a `.` or `$` would end.
+      const name = /^event: ([^\r\n]*)/m.exec(block)?.[1];
+      const data = /^data: ([^\r\n]*)/m.exec(block)?.[1];
       if (name === undefined || data === undefined) continue;
       if (!onEvent(name, JSON.parse(data))) continue;
       await reader.cancel();

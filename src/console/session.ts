@@ -42,18 +42,18 @@ export function isOperator(): boolean {
 
 /**
  * Reads from the service who the caller is.
- * @throws Refusal if the service does not answer
+ * @throws Refusal if the service does not answer or refuses the request
  */
 export async function loadSession(): Promise<void> {
-  session.value = await send<SessionItem>('GET', '/console/session', { isOfNone: true });
+  session.value = await send<SessionItem>('GET', '/console/session', { omitsTenant: true });
 }
 
 /**
  * Exchanges a key for a session.
- * @throws Refusal for a wrong key, and for one that may not read
+ * @throws Refusal for a wrong key, for a key that may not read, and if the service does not answer
  */
 export async function signIn(key: string): Promise<void> {
-  session.value = await send<SessionItem>('POST', '/console/session', { body: { key }, isOfNone: true });
+  session.value = await send<SessionItem>('POST', '/console/session', { body: { key }, omitsTenant: true });
 }
 
 const VIEW = 'cairn-view';
@@ -76,7 +76,7 @@ export function takeRememberedView(): string | null {
 /** Ends the session. A user who signed in at an identity provider is then sent there to be signed out as well. */
 export async function signOut(): Promise<void> {
   changeParams({ tenant: '' }, { replace: true });
-  const { sign_out_url: url, ...rest } = await send<SignedOut>('DELETE', '/console/session', { isOfNone: true });
+  const { sign_out_url: url, ...rest } = await send<SignedOut>('DELETE', '/console/session', { omitsTenant: true });
   session.value = rest;
   // Whoever signed in at an identity provider is signed out there as well, before another person uses the browser.
   if (url !== null) location.assign(url);

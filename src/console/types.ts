@@ -59,7 +59,12 @@ export type Role = NonNullable<SessionItem['caller']>['role'];
 export type MemoryList = Wire<typeof memoryListReply>;
 /** A page of users, sessions, types or tags, each with its number of memories: `GET /sessions` and the like. */
 export type NameList = Wire<typeof nameListReply>;
+/** Memories that changed between two times, in one list for each kind of change: `GET /diff`. */
 export type Diff = Wire<typeof diffReply>;
+/**
+ * Memories and entities with their links: `GET /users/{id}/graph`, or up to three hops from a memory: `GET
+ * /memory/{id}/neighbourhood`.
+ */
 export type Graph = Wire<typeof graphReply>;
 /** A page of documents: `GET /documents`. */
 export type DocumentPage = Wire<typeof documentPage>;
@@ -70,9 +75,11 @@ export type EntityPage = Wire<typeof entityPage>;
  * /entities/{name}`.
  */
 export type EntityDetails = Wire<typeof entityDetails>;
-/** A page of jobs, with the number of all jobs in each state: `GET /jobs`. */
+/** A page of jobs, with the number of all jobs in each state and the backlog of each step: `GET /jobs`. */
 export type JobPage = Wire<typeof jobPage>;
-/** Reply to every `DELETE` of memories or documents: the numbers of removed rows by kind. */
+/**
+ * Reply to every `DELETE` of memories or documents: the numbers of removed rows by kind, and the token of the receipt.
+ */
 export type Deleted = Wire<typeof deletedReply>;
 /** The revisions of a memory with the values that they replaced: `GET /memory/{id}/history`. */
 export type History = Wire<typeof historyReply>;
@@ -104,7 +111,7 @@ export type SettingItem = Wire<typeof settingsReply>['items'][number];
 export type TenantPage = Wire<typeof tenantPage>;
 /** A new key, with its secret, which no later reply shows: `POST /admin/keys`. */
 export type MadeKey = Wire<typeof madeKey>;
-/** An evaluation set, which is a list of queries with known answers: body of `POST /evals`. */
+/** An evaluation set, which is a list of queries with known answers: `GET /evals/{name}`. */
 export type EvalSet = Wire<typeof storedEvalSet>;
 /** An evaluation set with the figures of its last run: an item of `GET /evals`. */
 export type EvalSummary = Wire<typeof evalList>['items'][number];

@@ -1,10 +1,11 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { crossChecks } from './config/checks.ts';
+import { parseDatabases } from './config/databases.ts';
 import { EMBEDDED_HERE, fallbacksOf, sectorModelsOf, type Fallback } from './config/embedding-models.ts';
 import { foreignSettings } from './config/foreign-settings.ts';
 import { readMasterKey } from './config/master-key.ts';
-import { listOf } from './config/setting-kinds.ts';
+import { durationText, listOf } from './config/setting-kinds.ts';
 import { parseNetworks, type Network } from './config/networks.ts';
 import { settingsSchema, type Settings } from './config/settings.ts';
 import { builtInMode, type EntityMode } from './entities/modes.ts';
@@ -13,8 +14,10 @@ import { EngineError } from './errors.ts';
 import type { NamedModel } from './named-model.ts';
 import { parsePrices, type Prices } from './prices.ts';
 
+export { HOME_DATABASE } from './config/databases.ts';
 export { readKeyFile } from './config/master-key.ts';
 export type { Network } from './config/networks.ts';
+export { queueServerOf } from './config/queue-server.ts';
 export { isLoopback, isTamperProofUrl } from './config/hosts.ts';
 export { settingsSchema } from './config/settings.ts';
 
@@ -38,6 +41,8 @@ export interface Config extends Readonly<Settings> {
     readonly guesses: string;
     readonly address: string;
   };
+  /** Addresses of the further databases of `OM_DATABASES`, by name; empty if it is not set. */
+  readonly databases: Readonly<Record<string, string>>;
   /**
    * Whether no provider is called for vectors: true if `OM_EMBEDDINGS` is `synthetic` or `local`, which compute them on
    * this machine's cores, or `none`.
@@ -76,9 +81,10 @@ export interface Config extends Readonly<Settings> {
 /**
  * Reads and checks the settings, the file of `OM_ENTITY_MODE_FILE`, and the master key from its file or command.
  * Variables that are unset, empty or blank take their defaults.
- * @param environment names and values as in `process.env`; other names are ignored
- * @throws EngineError `invalid` with one line in `details` for each problem: the setting's name, its value unless that
- *   is a key or a URL, and what is allowed
+ * @param environment names and values as in `process.env`; other names are ignored, except settings of other programs
+ *   that are refused (`foreignSettings`)
+ * @throws EngineError `invalid` with one line in `details` for each problem: the setting's name, mostly its value,
+ *   unless that may be secret, and what is allowed
  */
 export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
   const present = Object.fromEntries(
@@ -114,6 +120,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       guesses: `${base}.guesses.sqlite`,
       address: `${base}.address`,
     }),
+    databases: parseDatabases(settings.OM_DATABASES)!,
     embedsHere: EMBEDDED_HERE.has(settings.OM_EMBEDDINGS),
     prices: parsePrices(settings.OM_PRICES)!,
     sectorModels: sectorModelsOf(settings),
@@ -154,7 +161,7 @@ function describeProblem(name: string, present: Record<string, string | undefine
  * Whether the value of a setting may be secret or hold a secret: keys, tokens, and URLs, which may hold credentials.
  */
 function isSecretSetting(name: string): boolean {
-  return /_(KEY|TOKEN|SECRET)(_|$)|_(URL|ISSUER)$/.test(name) || name === 'OM_EMBED_FALLBACK';
+  return /_(KEY|TOKEN|SECRET)(_|$)|_(URL|ISSUER)$/.test(name) || ['OM_EMBED_FALLBACK', 'OM_DATABASES'].includes(name);
 }
 
 /** A setting with the value that is in force. */
@@ -169,6 +176,9 @@ export interface SettingInForce {
   readonly origin: 'environment' | 'default';
 }
 
+/** Names of the settings that are durations. `Config` has them in ms. */
+const DURATIONS: ReadonlySet<string> = new Set<keyof Settings>(['OM_BACKUP_EVERY', 'OM_EVAL_EVERY']);
+
 /** Lists all settings with their values and whether each comes from the environment or is the default. */
 export function listSettings(config: Config): SettingInForce[] {
   return Object.entries(settingsSchema.shape).map(([name, schema]) => {
@@ -177,9 +187,13 @@ export function listSettings(config: Config): SettingInForce[] {
     return {
       name,
       about: schema.description ?? '',
-      value: value === undefined || isHidden ? null : String(value),
+      value: value === undefined || isHidden ? null : writtenValue(name, value),
       isHidden,
       origin: config.given.includes(name) ? 'environment' : 'default',
     };
   });
+}
+
+function writtenValue(name: string, value: string | number | boolean): string {
+  return DURATIONS.has(name) ? durationText(value as number) : String(value);
 }

@@ -1,4 +1,5 @@
 import type { Config } from './config.ts';
+import type { QueuePlace } from './dispatch/dispatch-ports.ts';
 import type { ControlDatabase } from './control/control-database.ts';
 import type { Lead } from './lead.ts';
 import type { GuessLimit } from './control/guess-limit.ts';
@@ -43,6 +44,7 @@ import type {
   MemoryExplanation,
   MemoryFilter,
   MemoryPatch,
+  Screened,
   MemoryQuery,
   NearDuplicates,
   NewDocument,
@@ -78,16 +80,16 @@ export interface Engine {
   readonly embedder: Embedder | null;
   /** The database of tenants, keys and settings. Its file lies beside the tenants' files. */
   readonly control: ControlDatabase;
-  /** The rate limits of all keys, counted for all processes of the folder together. */
+  /** The rate limits of all keys, counted for all processes of the folder, or all nodes of the database, together. */
   readonly rates: RateLimits;
-  /** Delays callers by their address after too many requests with a wrong key. */
+  /** Refuses wrong keys of an address for a while, after too many of them. */
   readonly guesses: GuessLimit;
-  /** The event streams that each tenant has open, counted for all processes of the folder together. */
+  /** The event streams that each tenant has open, counted together in the same way. */
   readonly streams: StreamShares;
   /** The tracing that this engine was opened with; null if nothing is traced. */
   readonly tracing: Tracing | null;
-  /** URL of the Redis that holds the queues, and the prefix of their names there; null without `REDIS_URL`. */
-  readonly queuesAt: { readonly redisUrl: string; readonly prefix: string } | null;
+  /** Where the queues are; null without `REDIS_URL` and `OM_DATABASE_URL`. */
+  readonly queuesAt: QueuePlace | null;
   /** Commits and dispatches jobs on behalf of the machine's other API processes, which do not do so themselves. */
   readonly lead: Lead;
   /**
@@ -97,8 +99,10 @@ export interface Engine {
   tenant(tenantId: string): Promise<Tenant>;
   /** Ids of the tenants that this process knows to have webhooks or standing queries. */
   readonly tended: Set<string>;
-  /** Says whether workers take jobs from the tenants' files or from Redis, and whether that Redis can be reached. */
+  /** Says whether workers take jobs from the tenants' files or from queues, and whether these can be reached. */
   queueState(): QueueState;
+  /** Whether reads go to the standby; `down` while the primary answers for it, null without OM_DATABASE_READ_URL. */
+  standbyState(): 'up' | 'down' | null;
   /** Loads the models ahead of the first query. If one fails to load, only the call that needs it throws. */
   prepare(): Promise<void>;
   /** Writes what answered queries still have to change, and closes every file. The engine cannot be used afterwards. */
@@ -106,10 +110,10 @@ export interface Engine {
 }
 
 /**
- * One tenant's memories, documents and jobs. A read sees everything that was committed before it began. A write
- * resolves once its commit is on disk. All times are Unix milliseconds. Every write can also throw EngineError
- * `unavailable`, with `retryAfterMs`, while another connection holds the file; `storage_full` if the disk or the
- * tenant's quota is full; and a write of texts `unprocessable` if the privacy policy refuses one of them.
+ * One tenant's memories, documents and jobs. A read sees everything that was committed before it began (from a
+ * standby: through this process). A write resolves once its commit is on disk. All times are Unix milliseconds. Every
+ * write can also throw EngineError `unavailable`, with `retryAfterMs`, while another connection holds the file;
+ * `storage_full` if the disk or the tenant's quota is full; `unprocessable` if the privacy policy refuses a text.
  */
 export interface Tenant
   extends
@@ -153,14 +157,13 @@ export interface Tenant
   addMemories(items: readonly AddItem[], options?: AddOptions): Promise<AddReply>;
   /**
    * Changes the fields that `patch` names, with the effects that `MemoryPatch` describes. The old values are kept as a
-   * revision and `version` is raised by 1. If nothing changes, nothing is written.
-   * @param options.ifVersion changes the memory only if this is its current version; no condition if left out
-   * @returns the memory with its new values
+   * revision and `version` is raised by 1. If nothing changes, nothing is written. Returns the changed memory.
+   * @param options.ifVersion changes the memory only if this is its current version
    * @throws EngineError `not_found`; `conflict` if `ifVersion` is not the current version, if a superseded or
    *   contradicted memory is given a status, or if the content, title or expiry of a part of a document is changed;
    *   `invalid` if the merged metadata is over 16 KiB or if `validTo` is not later than `validFrom`
    */
-  patchMemory(id: string, patch: MemoryPatch, options?: { readonly ifVersion?: number | undefined }): Promise<Memory>;
+  patchMemory(id: string, patch: MemoryPatch, options?: { ifVersion?: number | undefined }): Promise<Memory & Screened>;
   /**
    * Erases a memory with its vectors, links and revisions, and the reflections and consolidated memories made from it.
    * The root memory of a document takes the whole document with it.
@@ -181,10 +184,10 @@ export interface Tenant
   deleteMemories(filter: ErasureFilter): Promise<Receipted<ErasureReceipt>>;
   /**
    * Raises a memory's salience by `boost`, within one hour by at most `OM_REINFORCE_PER_HOUR`, and its strength by 0.1,
-   * each to at most 1. With a `boost` of 0 or once the hour's limit is reached, neither rises. Both decay from now on.
+   * each to at most 1. With a `boost` of 0 or once the hour's limit is reached, only `lastSeenAt` changes.
    * @param boost 0..1
    * @returns the memory with its new values
-   * @throws EngineError `not_found`
+   * @throws EngineError `not_found`; `storage_full` over the quota of disk, as an audit record is written
    */
   reinforceMemory(id: string, boost: number): Promise<Memory>;
 
@@ -247,7 +250,7 @@ export interface Tenant
    * new one begins. Queries that match the old memory return the live end of its chain of successors.
    * @returns the old memory as it is now
    * @throws EngineError `not_found`; `invalid` for one memory given twice or memories of two users; `conflict` if the
-   *   chain would close a circle, or if the old memory has another successor
+   *   chain would close a circle or join two of over 500 memories, or if the old memory has another successor
    */
   supersedeMemory(supersession: { readonly oldId: string; readonly newId: string }): Promise<Memory>;
   /**
@@ -316,8 +319,7 @@ export interface Tenant
   /** Counts memories, vectors, waypoints and jobs of all states, and measures the file. */
   stats(): Promise<TenantStats>;
   /**
-   * Lists the provider calls of the last `OM_JOB_RETENTION_HOURS`, newest first; `total` counts all that match. A call
-   * that served several tenants is recorded with one of them only.
+   * Lists the provider calls of the last `OM_JOB_RETENTION_HOURS`, newest first; a shared one counts for one tenant.
    */
   listProviderCalls(
     filter: ProviderCallFilter,
@@ -325,7 +327,7 @@ export interface Tenant
   ): Promise<{ readonly items: EmbedLogEntry[]; readonly total: number }>;
   /**
    * Sums up the provider calls by day (UTC), model and purpose, newest day first. The sums are kept forever.
-   * @param since Unix ms; the first day that is listed is the one that contains this time
+   * @param since Unix ms; the first listed day contains this time
    */
   listProviderUsage(since: number): Promise<ProviderUsage[]>;
 
@@ -334,16 +336,16 @@ export interface Tenant
    * the file there, syncs it to disk, and then passes it to `addDocument` or `replaceDocument`, or discards it. A file
    * that no document owns is removed after twenty minutes.
    * @param bytes greatest size of the file that will be written; nobody checks that later
-   * @param madeFrom an upload from which the new file is made and which is discarded afterwards, so its space is not
-   *   counted twice
+   * @param madeFrom an upload that is discarded once the new file was made from it, so that it takes no further space
    * @throws EngineError `unavailable` with `retryAfterMs` if the files that arrive or wait to be read fill
-   *   `OM_UPLOADS_MAX_MB`; `storage_full` if the file would take the disk space that everything else needs
+   *   `OM_UPLOADS_MAX_MB`; `storage_full` if it and all files that arrive would take the disk space that the rest
+   *   needs, which the file's encoder may throw after each MiB, too
    */
   createUpload(bytes: number, madeFrom?: Upload): Promise<Upload>;
   /**
-   * Stores a document and the job that reads it. A file, external id or URL that one of the user's documents already
-   * has finds that document, which is read again only if anything changed. The upload belongs to Cairn from this call
-   * on.
+   * Stores a document and the job that reads it, or finds one of the user's: that with its external id; without an id,
+   * of those without id the one with its URL, or its file in its session. This is read again only if anything changed.
+   * The upload belongs to Cairn from this call on.
    * @throws EngineError `unavailable` with `retryAfterMs` if `OM_MAX_BACKLOG` jobs of the tenant wait; `conflict` for a
    *   known document that lacks one of the tags of `withinTags`, or with `onlyNew` for one that changed or is
    *   another key's
@@ -373,26 +375,24 @@ export interface Tenant
    */
   documentContent(id: string): Promise<AsyncIterable<string>>;
   /**
-   * Lists the chunks of a document in the order of its text, without its root memory; none until its first reading is
-   * complete.
-   * @throws EngineError `not_found`
+   * Lists the chunks of a document in slices, in the order of its text, without its root memory; none until its first
+   * reading is complete. Throws `not_found`, and `conflict` if the document is replaced meanwhile.
    */
-  listDocumentChunks(id: string, page: Page): Promise<DocumentChunk[]>;
+  streamDocumentChunks(id: string, page: Page): AsyncIterable<readonly DocumentChunk[]>;
   /** Accounts for each character of a document's text, with a page of spans. Throws what `documentContent` throws. */
   documentReceipt(id: string, page: Page): Promise<TextReceipt>;
   /** Hides a document at once and erases it with all its chunks. Throws EngineError `not_found`. */
   deleteDocument(id: string): Promise<Receipted>;
   /**
-   * Stops the reading of a document that waits, is running or has failed. Text of an earlier reading stays in force.
+   * Stops the reading of a document that waits, runs or has failed. Text of an earlier reading stays in force.
    * @throws EngineError `not_found`; `conflict` if there is no such reading
    */
   cancelDocument(id: string): Promise<Document>;
-
   /**
    * Waits until all jobs that a write receipt names have ended: done, dead or cancelled.
    * @param token a write receipt from `addMemories`, `addDocument`, `replaceDocument`, `reflect` or `consolidate`
-   * @param timeoutMs longest time to wait; with 0 it checks once
-   * @returns whether they have ended; false if the time ran out or the signal was aborted first
+   * @param timeoutMs longest time to wait (0: it checks once)
+   * @returns false if the time ran out or the signal was aborted first
    * @throws EngineError `invalid` for a receipt that this tenant did not give out
    */
   waitFor(token: string, timeoutMs: number, signal?: AbortSignal): Promise<boolean>;

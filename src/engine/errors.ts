@@ -25,8 +25,8 @@ export type ErrorCode =
 export interface EngineErrorOptions {
   readonly cause?: unknown;
   /**
-   * Time that a caller should wait before it tries again, in ms; only with `rate_limited` and `unavailable`, and absent
-   * if no time is known.
+   * Time that a caller should wait before it tries again, in ms; only with `rate_limited`, `unavailable` and
+   * `storage_full`, and absent if no time is known.
    */
   readonly retryAfterMs?: number;
   /** Problems of a request or of the settings: one line each, which names the field. Absent if `message` says all. */

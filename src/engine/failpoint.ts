@@ -21,6 +21,12 @@ export type FailpointName =
   | 'before-read'
   | 'before-defaults'
   | 'after-defaults'
+  | 'after-move-begins'
+  | 'after-move-copies'
+  | 'after-move-names'
+  | 'after-move-marks'
+  | 'after-move-completes'
+  | 'after-move-cleans'
   | 'before-reseal'
   | 'after-reseal';
 

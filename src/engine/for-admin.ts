@@ -19,6 +19,7 @@ export { rebuildEntities } from './admin/rebuild-entities.ts';
 export { rebuildText } from './admin/rebuild-text.ts';
 export { rebuildVectorIndex } from './admin/rebuild-vector-index.ts';
 export { move, type MoveReport } from './move/move.ts';
+export { moveTenant } from './move/move-tenant.ts';
 export { databaseForm } from './store/database-form.ts';
 export { scanStore, type ScannedPlace } from './admin/scan.ts';
 export { requireUnused } from './store/check-database.ts';

@@ -19,4 +19,5 @@ export {
   SECTORS,
   SIMILARITIES,
 } from './types.ts';
+export { beginningOf } from './text/beginning-of.ts';
 export { VERSION } from './version.ts';

@@ -1,5 +1,5 @@
 /**
- * The exports for a process that hands out the jobs of the ledgers through Redis. They are no part of the package,
+ * The exports for a process that hands out the jobs of the ledgers through queues. They are no part of the package,
  * and are apart from the workers' exports: this thread runs no step, and loading what steps need would cost it 10 MB.
  */
 
@@ -7,7 +7,7 @@ export { openControlDatabase } from './control/open-control-database.ts';
 export { placeOf } from './control/place-of.ts';
 export { createDispatcher } from './dispatch/dispatcher.ts';
 export type { DispatchLedger } from './dispatch/dispatch-ports.ts';
-export { createTenantFinder, ledgerOverStores, queuePrefix } from './dispatch/ledgers.ts';
+export { createTenantFinder, ledgerOverStores, queuePlaceOf } from './dispatch/ledgers.ts';
 export { lookIntoPlaces } from './dispatch/look-into-places.ts';
 export { createLedgerPoller } from './dispatch/ledger-poller.ts';
 export { failpoint } from './failpoint.ts';

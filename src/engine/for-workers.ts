@@ -10,7 +10,7 @@ export { runBatch, runNamed } from './batches/run-batch.ts';
 export { runNextDocument } from './batches/run-document.ts';
 export { counterPlaceOf } from './control/counter-file.ts';
 export { openControlDatabase } from './control/open-control-database.ts';
-export { mayHoldRows } from './control/place-of.ts';
+export { followPlacements } from './control/follow-placement.ts';
 export { openRateLimits } from './control/rate-limits.ts';
 export { readRetrievalDefaultsOf } from './control/retrieval-defaults.ts';
 export { openParts } from './parts/engine-parts.ts';
@@ -23,6 +23,7 @@ export { hasDueJob, hasDueJobAt, hasDueSuspect, postponeSuspects } from './store
 export { renewLeases } from './store/job-leases.ts';
 export type { TenantPool } from './tenant-file/tenant-pool.ts';
 export { checkpoint } from './upkeep/checkpoint.ts';
+export { openDueTenants, type DueTenants } from './upkeep/due-tenants.ts';
 export { cleanAfterErase } from './upkeep/clean-after-erase.ts';
 export { recoverJobs } from './upkeep/recover-jobs.ts';
 export { runDueSchedules } from './upkeep/schedules.ts';

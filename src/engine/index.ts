@@ -15,13 +15,14 @@ import type { InstanceLock } from './store/instance-lock.ts';
 
 export * from './types.ts';
 export { assert, EngineError, isEngineError, reviveError, serialiseError } from './errors.ts';
+export { isStillUnreachable } from './store/postgres/unreachable-database.ts';
 export type { EngineErrorOptions, ErrorCode, SerialisedError } from './errors.ts';
 export type { Engine, Tenant } from './engine.ts';
 export type { Lead } from './lead.ts';
 export type { OpenEngineOptions } from './open-engine.ts';
-export { isLoopback, listSettings, readConfig, type Config } from './config.ts';
+export { HOME_DATABASE, isLoopback, listSettings, queueServerOf, readConfig, type Config } from './config.ts';
 export { newMemory } from './new-memory.ts';
-export { nextTurn, takeTurn } from './turns.ts';
+export { inQuietTurn, nextTurn, noteConnection, runInShare, takeTurn } from './turns.ts';
 export { VERSION } from './version.ts';
 
 // ── Tenants and keys ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -58,11 +59,14 @@ export { FORMAT_NAMES, formatOfExtension, formatOfMediaType } from './documents/
 export { SNIFFED_BYTES, sniffFormat } from './documents/sniff.ts';
 export { DAY_MS, decayLambdaOf } from './dynamics.ts';
 export { shownEntities, shownGist } from './entities/skim.ts';
-export { jsonOf, JsonText } from './readers/json-text.ts';
+export { jsonOf, JsonText } from './store/json-text.ts';
+export { charactersOf } from './store/memory-weight.ts';
+export { packInput } from './store/packed-json.ts';
 export { fuseMembers } from './retrieve/fuse-members.ts';
 export { quoteLine, quoteMemories, quoteText, type QuotedMemories } from './retrieve/quote.ts';
 export { sectorPatterns } from './sectors/score-patterns.ts';
 export { SECTOR_PROFILES } from './sectors/profiles.ts';
+export { beginningOf } from './text/beginning-of.ts';
 export { textOfValue } from './text/value-text.ts';
 
 // ── What runs beside an engine ───────────────────────────────────────────────────────────────────────────────────────

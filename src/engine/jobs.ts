@@ -1,6 +1,6 @@
 /**
  * The queues and what they carry: names, and numbers of ledger rows. Content, users and file names never reach a
- * queue, so that Redis holds none of them.
+ * queue, so that its server holds none of them on their account.
  */
 
 /** The steps of a job that have a queue each; the queue has the name of its step. Other steps wait for no worker. */
@@ -14,7 +14,7 @@ export type QueuedStep = (typeof QUEUED_STEPS)[number];
 export const QUEUE_NAMES = [...QUEUED_STEPS, 'maintain'] as const;
 export type QueueName = (typeof QUEUE_NAMES)[number];
 
-/** Greatest number of ledger rows that one job of a queue in Redis carries. */
+/** Greatest number of ledger rows that one job of a queue carries. */
 export const MAX_JOB_IDS = 64;
 /**
  * Greatest number of ledger rows that one job of the queue `reason` carries: twice the number of calls of a language

@@ -50,8 +50,8 @@ export function createMetrics(registry = new Registry()) {
       sources.readCensus = read;
     },
     /**
-     * Registers the number of jobs in Redis, which `read` returns. Only the API's process calls this, as all processes
-     * share the queues.
+     * Registers the number of jobs in the queues, which `read` returns. Only the API's process calls this, as all
+     * processes share the queues.
      */
     watchQueues(read: () => Promise<QueueCounts>): void {
       sources.readQueues = read;
@@ -67,11 +67,11 @@ export function createMetrics(registry = new Registry()) {
       sources.busy.push(read);
     },
     /**
-     * Registers whether Redis can be reached. A process may have two dispatchers, one of them standing by; Redis counts
-     * as up if both reach it.
+     * Registers whether a dispatcher reaches the queues, and which server has them. A process may have two dispatchers,
+     * one of them standing by; the queues count as up if both reach them.
      */
-    watchRedis(isUp: () => boolean): void {
-      sources.redis.add(isUp);
+    watchDispatch(server: 'redis' | 'postgres', isUp: () => boolean): void {
+      sources.dispatchers.add({ server, isUp });
     },
     /**
      * Registers whether the circuit breaker of a provider is open: while it is, the provider is not called, except by a

@@ -8,11 +8,12 @@ import type { ControlDatabase } from './control/control-database.ts';
 import { counterPlaceOf } from './control/counter-file.ts';
 import { openControlDatabase } from './control/open-control-database.ts';
 import { placeOf } from './control/place-of.ts';
-import { queuePrefix } from './dispatch/ledgers.ts';
+import { queuePlaceOf } from './dispatch/ledgers.ts';
 import type { Engine } from './engine.ts';
 import type { Lead } from './lead.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import { openDispatcher } from './open-engine/open-dispatcher.ts';
+import { type OpenedStandby, openStandby } from './open-engine/open-standby.ts';
 import { createQuerySources } from './open-engine/query-sources.ts';
 import { createTenants } from './open-engine/tenants.ts';
 import { openParts, type EngineParts } from './parts/engine-parts.ts';
@@ -54,8 +55,8 @@ export interface OpenEngineOptions {
    */
   readonly writer?: 'thread' | 'inline';
   /**
-   * Dispatcher that notifies workers of new work. By default it is that of the queues in Redis if `REDIS_URL` is set;
-   * otherwise none is used, and workers read the ledgers.
+   * Dispatcher that notifies workers of new work. By default it is that of the queues: in Redis with `REDIS_URL`,
+   * else in PostgreSQL with `OM_DATABASE_URL`. Without both none is used, and workers read the ledgers.
    */
   readonly dispatcher?: JobDispatcher | undefined;
   /**
@@ -87,6 +88,9 @@ interface Surroundings {
 export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
   const { config, clock = systemClock, logger = silentLogger, metrics = createMetrics(), tracing = null } = options;
   const surroundings: Surroundings = { config, clock, logger, metrics, tracing };
+  const { writer: kind = 'thread' } = options;
+  // Only reader threads read from it.
+  const standby = kind === 'thread' ? openStandby(surroundings) : null;
   const control = openControlDatabase(config, clock);
   const { close: closeCounts, ...counts } = openCounts(config, clock);
   const parts = openParts({
@@ -96,18 +100,18 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
     onCall: (entry) => void writer.write(config.paths.defaultTenant, 'appendEmbedLog', entry).catch(() => {}),
   });
   const { embedder, languageModel, pool, budget } = parts;
-  const transport = options.lead?.transport ?? openTransport(options.writer ?? 'thread', parts.identity, surroundings);
-  const writer = createGroupingWriter(transport, metrics, tracing);
+  const transport = options.lead?.transport ?? openTransport(kind, parts.identity, surroundings);
+  const writer = createGroupingWriter(transport, { metrics, tracing, onSeen: standby?.state.raise });
   const recalls = createRecallBuffer(writer, logger);
   const querySourceOf = createQuerySources(parts, surroundings);
-  const readers = openReaders(options.writer ?? 'thread', surroundings, {
+  const readers = openReaders(kind, surroundings, {
     ...parts,
+    standby,
     querySourceOf,
     languageModel: languageModel && limitedInTime(languageModel, config.OM_LLM_RERANK_TIMEOUT_MS),
   });
   await writer.write(config.paths.defaultTenant, 'open', {});
-  const { REDIS_URL: redisUrl } = config;
-  const queuesAt = redisUrl === undefined ? null : { redisUrl, prefix: queuePrefix(pool, control) };
+  const queuesAt = queuePlaceOf(config, { pool, control });
   const dispatcher =
     options.lead?.dispatcher ??
     options.dispatcher ??
@@ -115,16 +119,9 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
   warnOfOtherModel(pool.get(config.paths.defaultTenant), querySourceOf, logger);
   const census = options.lead === undefined ? watchFiles(control, surroundings) : undefined;
   const tending = createTending(surroundings);
-  const tenantOf = createTenants({
+  const tenants = createTenants({
     ...surroundings,
-    querySourceOf,
-    control,
-    pool,
-    readers,
-    writer,
-    dispatcher,
-    recalls,
-    languageModel,
+    ...{ querySourceOf, control, pool, readers, writer, dispatcher, recalls, languageModel },
     analyzerOf: createTextAnalyzer(config, clock),
     ...tending,
   });
@@ -137,11 +134,12 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
     queuesAt,
     lead: { transport, dispatcher },
     queueState: () => dispatcher.state?.() ?? { mode: 'embedded' },
+    standbyState: () => standby && (standby.state.isUp ? 'up' : 'down'),
     prepare: async () => void (await Promise.allSettled([embedder?.prepare?.(), languageModel?.prepare?.()])),
-    tenant: async (id) => tenantOf(id),
+    tenant: async (id) => tenants.get(id),
     tended: tending.tended,
     async close() {
-      await census?.close();
+      for (const watching of [tenants, census]) await watching?.close();
       if (options.lead === undefined) await dispatcher.close();
       await recalls.flush();
       await readers.close();
@@ -178,7 +176,7 @@ function openReaders(
   kind: 'thread' | 'inline',
   surroundings: Surroundings,
   parts: Pick<EngineParts, 'identity' | 'pool' | 'languageModel' | 'reportUnknownFormat'> &
-    Pick<TenantOptions, 'querySourceOf'>,
+    Pick<TenantOptions, 'querySourceOf'> & { readonly standby: OpenedStandby | null },
 ): Readers {
   const { config, metrics } = surroundings;
   const cores = Math.floor(os.availableParallelism() / config.OM_API_PROCESSES);
@@ -188,6 +186,8 @@ function openReaders(
     ...surroundings,
     ...parts,
     threads,
+    standby: parts.standby?.state ?? null,
+    primary: parts.standby?.primary ?? null,
     sharedFiles: createSharedFiles({
       vectorIndex: config.OM_VECTOR_INDEX,
       maxReaders: threads,

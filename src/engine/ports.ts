@@ -84,7 +84,7 @@ export interface Embedder {
    * unrelated memories is measured in each file (0 until then), and the waypoint threshold t becomes c + (1 − c) · t.
    */
   readonly isAnisotropic: boolean;
-  /** Default weight of vectors in rank fusion, 0..1. It is below 0.5 if vectors are only hashed words. */
+  /** Default weight of vectors against words in rank fusion and in scores, 0..1. Hashed words have less than 0.5. */
   readonly vectorWeight: number;
   /** Whether the caller should cache vectors by content hash, because each costs money or a network call. */
   readonly cacheable: boolean;
@@ -227,10 +227,11 @@ export interface JobDispatcher {
 }
 
 /**
- * How jobs reach workers: `embedded` means that a worker in this process reads the ledger itself; with `redis` queues
- * carry them, and `isUp` says whether Redis can be reached now.
+ * How jobs reach workers: `embedded` means that a worker in this process reads the ledger itself; with `redis` or
+ * `postgres` queues in that server carry them, and `isUp` says whether they can be reached now.
  */
-export type QueueState = { readonly mode: 'embedded' } | { readonly mode: 'redis'; readonly isUp: boolean };
+export type QueueState =
+  { readonly mode: 'embedded' } | { readonly mode: 'redis' | 'postgres'; readonly isUp: boolean };
 
 /** A file to read, and how to cut its text. */
 export interface ParseRequest {
@@ -257,7 +258,7 @@ export interface ParseRequest {
  */
 export interface ParseResult extends Omit<ParsedDocument, 'text' | 'pages'> {
   readonly format: DocumentFormat;
-  /** Number of pages; null for a format without pages. */
+  /** Number of pages that were read, hidden ones left out; null for a file without any. */
   readonly pages: number | null;
   /** Length of the text, in UTF-16 code units. */
   readonly characters: number;
@@ -350,8 +351,8 @@ export interface PageFetcher {
 /** The text and data that a format's parser takes from a file, before the text is cut into chunks. */
 export interface ParsedDocument {
   /**
-   * Text as Markdown with its headings, lists, tables and code. It is well-formed Unicode without NUL; lines end in
-   * \n.
+   * Text with line ends \n: Markdown with headings, lists, tables and code, or of the kind that `textKindOf` names.
+   * `parseDocument` then replaces NUL and other characters that a store cannot hold; offsets stay right.
    */
   readonly text: string;
   /** Start of each page, slide or sheet in `text`, ascending; empty for a format without pages. */

@@ -2,17 +2,39 @@
  * Turns of a thread's event loop for work that is done in small steps, such as parsing a long body. Everything that
  * takes turns shares one time limit in each turn, so that many short works hold the thread no longer than a long one.
  */
+import { AsyncLocalStorage } from 'node:async_hooks';
+
+/** In whose name work takes turns. */
+export interface Share {
+  readonly tenantId: string;
+  readonly keyId: string;
+}
 
 /** Longest time for which all callers of `takeTurn` together hold the thread in one turn of the event loop (ms). */
 const TURN_MS = 3;
+/** Longest time for which work waits because connections arrive (ms). */
+const MAX_DEFERRED_MS = 100;
+
+const shares = new AsyncLocalStorage<Share>();
+const NOBODY: Share = { tenantId: '', keyId: '' };
 
 /**
  * Time, as `performance.now()`, at which work in this turn of the event loop must yield; undefined if none has begun in
  * it.
  */
 let endsAt: number | undefined;
-/** Resolve functions of the work that waits for a turn of the event loop, the longest waiting first. */
-const waiting: (() => void)[] = [];
+/**
+ * Resolve functions of the work that waits for a turn of the event loop, by tenant and key, each the longest waiting
+ * first. The tenant and the key whose turn is next stand first; neither a map nor a list in it is empty.
+ */
+const waiting = new Map<string, Map<string, (() => void)[]>>();
+/** Number of connections that were accepted so far. */
+let connections = 0;
+
+/** Runs work, and what it calls later, in the name of a key: tenants get equal shares of turns, and a tenant's keys. */
+export function runInShare<T>(share: Share, work: () => T): T {
+  return shares.run(share, work);
+}
 
 /**
  * Waits for a later turn of the event loop if all work in the present turn has together used up its 3 ms; returns at
@@ -29,24 +51,62 @@ export async function takeTurn(): Promise<void> {
  * thread waits for its commit.
  */
 export function nextTurn(): Promise<void> {
+  const { tenantId, keyId } = shares.getStore() ?? NOBODY;
   return new Promise((resolve) => {
-    waiting.push(resolve);
+    const keys = waiting.get(tenantId) ?? new Map<string, (() => void)[]>();
+    const queue = keys.get(keyId) ?? [];
+    queue.push(resolve);
+    waiting.set(tenantId, keys.set(keyId, queue));
     begin();
   });
 }
 
+/** Says that a connection was accepted. */
+export function noteConnection(): void {
+  connections += 1;
+}
+
+/**
+ * Calls `work` in a later turn of the event loop, in one in which no connection was accepted, or after 100 ms. Node
+ * accepts one connection in each turn, so many of them would wait for as many long turns.
+ */
+export function inQuietTurn(work: () => void): void {
+  const deferredUntil = performance.now() + MAX_DEFERRED_MS;
+  let before = connections;
+  const attempt = () => {
+    if (connections === before || performance.now() > deferredUntil) return work();
+    before = connections;
+    setImmediate(attempt);
+  };
+  setImmediate(attempt);
+}
+
 /**
  * Starts the time limit of the present turn of the event loop, unless it runs already. At the end of the turn, the
- * caller that has waited longest goes on.
+ * caller whose turn is next goes on.
  */
 function begin(): void {
   if (endsAt !== undefined) return;
   endsAt = performance.now() + TURN_MS;
-  setImmediate(() => {
+  inQuietTurn(() => {
     endsAt = undefined;
-    const resolve = waiting.shift();
+    const resolve = takeNext();
     if (resolve === undefined) return;
     begin();
     resolve();
   });
+}
+
+/** Takes the longest waiting work of the tenant and key whose turn it is; undefined if none waits. */
+function takeNext(): (() => void) | undefined {
+  const [ofTenant] = waiting;
+  if (ofTenant === undefined) return undefined;
+  const [tenantId, keys] = ofTenant;
+  const [[keyId, queue]] = keys as unknown as [[string, (() => void)[]]];
+  const resolve = queue.shift();
+  keys.delete(keyId);
+  waiting.delete(tenantId);
+  if (queue.length > 0) keys.set(keyId, queue);
+  if (keys.size > 0) waiting.set(tenantId, keys);
+  return resolve;
 }

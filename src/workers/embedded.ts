@@ -18,7 +18,7 @@ export interface EmbeddedOptions {
 }
 
 /**
- * Starts a worker thread that finds its jobs in the ledgers of the tenants' files, without Redis. It may belong to an
+ * Starts a worker thread that finds its jobs in the ledgers of the tenants' files, without queues. It may belong to an
  * API process or to a worker process.
  */
 export function startEmbeddedWorker({ config, logger, alone, onHung }: EmbeddedOptions): BackgroundWork {

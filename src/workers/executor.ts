@@ -2,6 +2,7 @@ import { v7 as uuidv7 } from 'uuid';
 import {
   type BatchContext,
   type BatchResult,
+  type DueTenants,
   type StepContext,
   type TenantPool,
   appendEmbedLog,
@@ -16,6 +17,7 @@ import {
 import {
   type EmbedLogEntry,
   EngineError,
+  isStillUnreachable,
   type Logger,
   type RetrievalOptions,
   serialiseError,
@@ -58,7 +60,13 @@ export interface ExecutorOptions extends Omit<StepContext, 'open' | 'newId' | 'g
   readonly shareOf?: (path: string) => StepContext['share'];
   readonly logger: Logger;
   readonly pool: TenantPool;
-  /** Lists the paths of all tenants' files that exist; called at each tick (periodic upkeep). */
+  /** Finds the tenants that need upkeep; see `SweepsOptions`. The caller closes it. */
+  readonly dueTenants?: DueTenants | null | undefined;
+  /**
+   * Lists the paths of all tenants with data, by which `pool` opens them; in PostgreSQL, the paths that their files
+   * would have. A tenant that moves to another database just now is left out. It is called at each tick (periodic
+   * upkeep), and when the jobs of dead workers are taken back.
+   */
   readonly listPaths: () => readonly string[];
   /**
    * Returns the provider calls made since it was last called. They are logged in the file of the tenant whose job has
@@ -101,7 +109,8 @@ export function createExecutor(options: ExecutorOptions): Executor {
       try {
         return await admit(work, onClaimed);
       } catch (error) {
-        if (!signal.aborted) logger.error({ step: work.step, error: serialiseError(error) }, 'work_failed');
+        if (!signal.aborted && !isStillUnreachable(error))
+          logger.error({ step: work.step, error: serialiseError(error) }, 'work_failed');
         throw error;
       }
     },

@@ -25,7 +25,8 @@ export interface JobSource {
  * @param onClaimed called when a due document was claimed and is about to be read, so that another slot may look for
  *   another document
  * @returns the number of jobs that were claimed; 0 for a tick
- * @throws the error that ended the work, which the executor has logged; EngineError `unavailable` while it stops
+ * @throws the error that ended the work, so that the source need not log it; EngineError `unavailable` while the
+ *   executor stops
  */
 export type RunWork = (work: Work, onClaimed?: () => void) => Promise<number>;
 

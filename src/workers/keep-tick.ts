@@ -1,47 +1,42 @@
-import type { Queue } from 'bullmq';
-import {
-  type BullmqOptions,
-  JOB_OPTIONS,
-  bounded,
-  connectRedis,
-  noteMaintained,
-  openQueue,
-} from '../engine/adapters/index.ts';
-import { TICK, serialiseError } from '../engine/index.ts';
+import { JOB_OPTIONS, noteMaintained, type QueueLink } from '../engine/adapters/index.ts';
+import { type Logger, TICK, serialiseError } from '../engine/index.ts';
 
-/** Time between two checks of the job scheduler in Redis (ms). */
+/** BullMQ's queue of the ticks, over either server. */
+type Ticks = ReturnType<QueueLink['openQueue']>;
+
+/** Time between two checks of the job scheduler (ms). */
 const SCHEDULER_LOOK_MS = 5_000;
 
 /**
- * Checks every 5 s that the BullMQ job scheduler that sends ticks (requests for periodic upkeep) is in Redis, and
- * restores it if not, as Redis may lose all its data. Every worker that takes jobs of the queue `maintain` does so. A
- * failed check is logged and made again 5 s later.
- * @returns a handle that ends the checks and the connection
+ * Checks every 5 s that the BullMQ job scheduler that sends ticks (requests for periodic upkeep) is there, and restores
+ * it if not, as Redis may lose all its data. Every worker that takes jobs of the queue `maintain` does so. A failed
+ * check is made again 5 s later; of several in a row, the first is logged.
+ * @param link is closed with the handle
+ * @returns a handle that ends the checks and the link
  */
-export async function keepTick(QueueClass: typeof Queue, bullmq: BullmqOptions): Promise<{ close(): void }> {
-  const redis = await connectRedis(bullmq, { blocking: false });
-  let queue: Queue | undefined;
+export function keepTick(link: QueueLink, logger: Logger): { close(): Promise<void> } {
+  let queue: Ticks | undefined;
   let failed = false;
   const look = async () => {
     try {
-      await bounded(redis, async () => {
-        await noteMaintained(redis, bullmq);
-        queue ??= openQueue(QueueClass, 'maintain', redis, bullmq);
+      await link.bounded(async () => {
+        await noteMaintained(link);
+        queue ??= link.openQueue('maintain');
         await putTickBack(queue, Date.now());
       });
       failed = false;
     } catch (error) {
       queue = undefined;
-      if (!failed) bullmq.logger.debug({ code: serialiseError(error).code }, 'schedules_unseen');
+      if (!failed) logger.debug({ code: serialiseError(error).code }, 'schedules_unseen');
       failed = true;
     }
   };
-  redis.once('ready', () => void look());
+  link.whenReady(() => void look());
   const timer = setInterval(() => void look(), SCHEDULER_LOOK_MS);
   return {
-    close() {
+    async close() {
       clearInterval(timer);
-      redis.disconnect();
+      await link.close();
     },
   };
 }
@@ -49,11 +44,11 @@ export async function keepTick(QueueClass: typeof Queue, bullmq: BullmqOptions):
 /**
  * Corrects the BullMQ job scheduler that sends ticks (requests for periodic upkeep) if it is missing or wrong, and
  * removes every other scheduler of the queue. If its next tick is overdue by more than a period, the tick was lost: a
- * worker died while it ran the tick, or Redis had no room for it. If its next tick is more than a period ahead, the
- * scheduler was made before the clock was set back.
+ * worker died while it ran the tick, or its server had no room for it. If its next tick is more than a period ahead,
+ * the scheduler was made before the clock was set back.
  * @param now the time, Unix ms
  */
-export async function putTickBack(queue: Queue, now: number): Promise<void> {
+export async function putTickBack(queue: Ticks, now: number): Promise<void> {
   const schedulers = await queue.getJobSchedulers();
   const tick = schedulers.find(({ key }) => key === TICK.id);
   for (const { key } of schedulers) if (key !== TICK.id) await queue.removeJobScheduler(key);

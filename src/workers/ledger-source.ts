@@ -1,10 +1,10 @@
 import { setImmediate as yieldTurn, setTimeout as pause } from 'node:timers/promises';
 import { type TenantPool, hasDueJob, hasDueJobAt } from '../engine/for-workers.ts';
-import { type Clock, type Logger, TICK, serialiseError } from '../engine/index.ts';
+import { type Clock, isStillUnreachable, type Logger, TICK, serialiseError } from '../engine/index.ts';
 import type { DueStep, JobSource, RunWork } from './job-source.ts';
 
 /**
- * A source of work that finds due jobs in the ledgers (job tables) of the tenants' files, for a worker without Redis.
+ * A source of work that finds due jobs in the ledgers (job tables) of the tenants' files, for a worker without queues.
  * Tenants with due jobs are served in turn, one batch of jobs each.
  */
 export interface LedgerSource extends JobSource {
@@ -19,7 +19,10 @@ export interface LedgerSourceOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly pool: TenantPool;
-  /** Lists the paths of all tenants' files that exist. */
+  /**
+   * Lists the paths of all tenants with data, by which `pool` opens them; in PostgreSQL, the paths that their files
+   * would have. A tenant that moves to another database just now is left out.
+   */
   readonly listPaths: () => readonly string[];
   /**
    * Greatest number of documents of one tenant that are read at once. One more document may be read at the same time if
@@ -86,13 +89,16 @@ export function createLedgerSource({ clock, logger, pool, listPaths, readers }: 
     }
   }
 
-  /** Returns what `work` returns; undefined if it throws, which is logged. After a pause `work` is not run. */
+  /**
+   * Returns what `work` returns; undefined if it throws. The error is logged, unless it is one of a database of which
+   * an error was logged. After a pause `work` is not run.
+   */
   function guarded<T>(work: () => T): T | undefined {
     if (signal.aborted) return undefined;
     try {
       return work();
     } catch (error) {
-      logger.error({ error: serialiseError(error) }, 'look_failed');
+      if (!isStillUnreachable(error)) logger.error({ error: serialiseError(error) }, 'look_failed');
       return undefined;
     }
   }

@@ -1,13 +1,20 @@
 import { createTracing } from '../engine/adapters/index.ts';
 import { giveWay, NICENESS } from '../engine/for-workers.ts';
-import { type QueueName, VERSION, createMetrics, readConfig, shareInstanceLock } from '../engine/index.ts';
+import {
+  type QueueName,
+  VERSION,
+  createMetrics,
+  queueServerOf,
+  readConfig,
+  shareInstanceLock,
+} from '../engine/index.ts';
 import { createMetricsJoiner } from '../join-metrics.ts';
 import { serveMetrics } from '../metrics-server.ts';
 import { createLogger, endOnSignals, warnOfReadableEnvFile } from '../process.ts';
 import { startQueuedWork } from './queued.ts';
 import { startEmbeddedWorker } from './embedded.ts';
 
-/** Options of a worker process. They have an effect only with `REDIS_URL`. */
+/** Options of a worker process. They have an effect only with queues: with `REDIS_URL` or `OM_DATABASE_URL`. */
 export interface WorkerProcessOptions {
   /** The queues from which jobs are taken; all by default. */
   readonly queues?: readonly QueueName[] | undefined;
@@ -19,8 +26,9 @@ export interface WorkerProcessOptions {
 }
 
 /**
- * Does the background work of a data folder beside an API process on the same machine (`npm run worker`). With
- * `REDIS_URL` any number of such processes share the queues; without it there may be one, which reads the ledgers.
+ * Does the background work of a data folder beside an API process on the same machine, or of a database
+ * (`npm run worker`). With `REDIS_URL` or `OM_DATABASE_URL` any number of such processes share the queues; without both
+ * there may be one, which reads the ledgers.
  * Returns once it is ready, and ends the process on a signal.
  */
 export async function runWorkerProcess(
@@ -36,7 +44,7 @@ export async function runWorkerProcess(
   const metrics = await createMetrics();
   metrics.watchProcess(VERSION);
   const work =
-    config.REDIS_URL === undefined
+    queueServerOf(config) === null
       ? startEmbeddedWorker({ config, logger, alone: false, onHung: () => metrics.hungThreads.inc() })
       : await startQueuedWork({ config, logger, metrics, tracing, queues, concurrency });
   const server = await serveMetrics({
@@ -55,7 +63,7 @@ export async function runWorkerProcess(
     end('executor died', 1);
   });
   logger.info(
-    { embeddings: config.OM_EMBEDDINGS, queues: config.REDIS_URL !== undefined, metrics: server?.url },
+    { embeddings: config.OM_EMBEDDINGS, queues: queueServerOf(config) !== null, metrics: server?.url },
     'worker_ready',
   );
 }

@@ -3,22 +3,22 @@ import { type ProviderHealth, createProviderHealth } from '../engine/for-workers
 import type { QueuedStep } from '../engine/index.ts';
 
 /**
- * Health and pauses of the providers, as one worker has seen them: of the embedding provider, and of the language model
- * that the step `reason` calls.
+ * What one worker remembers, in memory, of two providers: their health, and until when they are not called. One is the
+ * language model, which the step `reason` calls. The other is the embedding provider, for all embedding models
+ * together; all other steps count as steps of this provider. Other workers are not told.
  */
 export interface ProviderPauses {
-  /**
-   * Returns the health of the provider that a step calls: the language model for `reason`, else the embedding provider.
-   */
+  /** Returns the health of a step's provider: of the language model for `reason`, else of the embedding provider. */
   healthOf(step: QueuedStep): ProviderHealth;
   /**
-   * Pauses the calls of the step's provider for `ms` from now, because the provider is down or asks callers to wait, or
-   * because the disk is full. It replaces an earlier pause, even a longer one.
+   * Lets `untilReady` wait for `ms` from now, for every step of the same provider: because the provider is down or asks
+   * callers to wait, or because the disk is full. Work that has begun goes on. A later call counts alone, even if it
+   * ends the pause earlier.
    */
   pause(step: QueuedStep, ms: number): void;
   /**
-   * Waits until the pause of the step's provider is over, or the worker stops. Steps other than `encode` and `reason`
-   * do not wait, since they call no provider.
+   * Resolves when the step's provider is not paused, at once if it is not paused now, or when the worker stops. For the
+   * step `ingest`, which calls no provider, it resolves at once in any case.
    */
   untilReady(step: QueuedStep): Promise<void>;
 }

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Job, Worker } from 'bullmq';
-import { type BullmqOptions, connectRedis, openStepQueues } from '../engine/adapters/index.ts';
+import { openQueueLink, openStepQueues, type QueueLinkOptions } from '../engine/adapters/index.ts';
 import {
   type DispatchLedger,
   createDispatcher,
@@ -13,7 +13,7 @@ import {
   openControlDatabase,
   openTenant,
   placeOf,
-  queuePrefix,
+  queuePlaceOf,
 } from '../engine/for-queues.ts';
 import type { TenantPool } from '../engine/for-workers.ts';
 import {
@@ -39,6 +39,8 @@ export interface QueueSourceOptions {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly tracing?: Tracing | null | undefined;
+  /** Where the queues are; by default where the settings say. */
+  readonly place?: QueueLinkOptions['place'];
   /** The queues from which jobs are taken; all by default. */
   readonly queues?: readonly QueueName[] | undefined;
   /**
@@ -51,20 +53,20 @@ export interface QueueSourceOptions {
 /** Duration of BullMQ's lock on a job (ms). No step blocks the thread that renews it for as long as that. */
 const LOCK_MS = 60_000;
 /**
- * Number of times that BullMQ runs a stalled job again. It is 0, since the ledger makes such jobs due again: their
- * leases end before BullMQ's lock does, and the ledger does not count a worker's crash as a failure of the job.
+ * Number of times that BullMQ runs a stalled job again. It is 0, since the ledger itself makes such jobs due again when
+ * their leases end, and does not count a worker's crash as a failure of the job.
  */
 const STALLS_ALLOWED = 0;
 /**
- * Longest wait for BullMQ's workers to close (ms). The ledger needs nothing that they would still send, and a Redis
+ * Longest wait for BullMQ's workers to close (ms). The ledger needs nothing that they would still send, and a server
  * that stopped first must not hold up the shutdown.
  */
 const GOODBYE_MS = 2_000;
 
 /**
- * Opens a source that takes work from BullMQ's queues in Redis. It also runs a dispatcher that fills the queues while
- * no API process does. A job is in Redis only until it is done; its result is in the ledger.
- * @throws EngineError `invalid` without `REDIS_URL`
+ * Opens a source that takes work from BullMQ's queues, in Redis or PostgreSQL. It also runs a dispatcher that fills the
+ * queues while no API process does. A job is in a queue only until it is done; its result is in the ledger.
+ * @throws EngineError `invalid` without `REDIS_URL` and `OM_DATABASE_URL`; of PostgreSQL as `openQueueLink` says
  */
 export async function openQueueSource(options: QueueSourceOptions): Promise<JobSource> {
   const { config, queues = QUEUE_NAMES } = options;
@@ -73,13 +75,13 @@ export async function openQueueSource(options: QueueSourceOptions): Promise<JobS
   const pool = createTenantPool(config.OM_OPEN_TENANTS, (path) =>
     openTenant(path, { place: placeOf(config, path), role: 'worker', identity: null, now: systemClock.now() }),
   );
-  const bullmq = describeQueues(options, queuePrefix(pool, control));
+  const place = options.place ?? queuePlaceOf(config, { pool, control });
+  if (place === null) throw new EngineError('invalid', 'there are no queues without REDIS_URL and OM_DATABASE_URL');
+  const at = { place, logger: options.logger };
   const ledger = openLedger(options, { control, pool });
-  const dispatcher = await openDispatcher(options, { control, ledger, bullmq });
-  const [{ Worker: BullmqWorker, Queue }, connection] = await Promise.all([
-    import('bullmq'),
-    connectRedis(bullmq, { blocking: true }),
-  ]);
+  const dispatcher = await openDispatcher(options, { control, ledger, at });
+  const link = await openQueueLink(at, { blocking: true });
+  const ticks = await openQueueLink(at, { blocking: false });
   let workers: Worker[] = [];
   let tick: ReturnType<typeof keepTick> | undefined;
 
@@ -88,29 +90,27 @@ export async function openQueueSource(options: QueueSourceOptions): Promise<JobS
       const linksAtOnce = queues.includes('link');
       const handle = createHandler({ ...options, run, linksAtOnce, control, ledger, dispatcher });
       workers = queues.map((name) => {
-        const worker = new BullmqWorker(name, (job: Job) => handle(name, job), {
-          connection,
-          prefix: bullmq.prefix,
+        const worker = link.openWorker(name, (job: Job) => handle(name, job), {
           concurrency: slotsOf(name, options),
           lockDuration: LOCK_MS,
           maxStalledCount: STALLS_ALLOWED,
           removeOnComplete: { count: 0 },
           removeOnFail: { count: 0 },
         });
-        worker.on('error', (error) => options.logger.debug({ code: error.name }, 'queue_error'));
         worker.on('stalled', () => options.metrics.stalledJobs.inc({ queue: name }));
         return worker;
       });
-      if (queues.includes('maintain')) tick = keepTick(Queue, bullmq);
+      if (queues.includes('maintain')) tick = keepTick(ticks, options.logger);
     },
     async pause() {
-      (await tick)?.close();
+      await tick?.close();
       await Promise.all(workers.map((worker) => worker.pause(true)));
     },
     async close() {
       await atMost(GOODBYE_MS, Promise.all(workers.map((worker) => worker.close())));
       await dispatcher.close();
-      connection.disconnect();
+      await ticks.close();
+      await link.close();
       pool.close();
       control.close();
     },
@@ -121,28 +121,32 @@ async function atMost(ms: number, work: Promise<unknown>): Promise<void> {
   await Promise.race([work.catch(() => {}), pause(ms, undefined, { ref: false })]);
 }
 
-function describeQueues({ config, logger }: QueueSourceOptions, prefix: string): BullmqOptions {
-  const { REDIS_URL: redisUrl } = config;
-  if (redisUrl === undefined) throw new EngineError('invalid', 'REDIS_URL is not set: the queues are in Redis');
-  return { redisUrl, prefix, logger };
-}
-
 function openLedger(
-  { config }: QueueSourceOptions,
+  { config, logger, metrics }: QueueSourceOptions,
   { control, pool }: { readonly control: ControlDatabase; readonly pool: TenantPool },
 ): DispatchLedger {
   const { embedsHere, OM_LEASE_MS: leaseMs, OM_OPEN_TENANTS: openMost } = config;
-  const poller = createLedgerPoller({ openMost, leaseMs, clock: systemClock, ...lookIntoPlaces(config) });
+  const look = lookIntoPlaces(config, { logger, metrics });
+  const poller = createLedgerPoller({ openMost, leaseMs, clock: systemClock, ...look });
   return ledgerOverStores({ control, poller, pool, clock: systemClock, embedsHere, leaseMs });
 }
 
 async function openDispatcher(
   { logger, metrics, tracing }: QueueSourceOptions,
-  parts: { readonly control: ControlDatabase; readonly ledger: DispatchLedger; readonly bullmq: BullmqOptions },
+  parts: { readonly control: ControlDatabase; readonly ledger: DispatchLedger; readonly at: QueueLinkOptions },
 ): Promise<JobDispatcher> {
-  const queues = await openStepQueues(parts.bullmq);
+  const queues = await openStepQueues(parts.at);
   const tenantOf = createTenantFinder(parts.control);
-  return createDispatcher({ ledger: parts.ledger, queues, logger, metrics, tracing, leads: false, tenantOf });
+  return createDispatcher({
+    ledger: parts.ledger,
+    queues,
+    server: parts.at.place.kind,
+    logger,
+    metrics,
+    tracing,
+    leads: false,
+    tenantOf,
+  });
 }
 
 /**

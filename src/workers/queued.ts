@@ -4,8 +4,8 @@ import { startThreadedRuntime } from './threaded-runtime.ts';
 
 /**
  * Starts a worker that takes its jobs from BullMQ's queues, in a process of its own or in the one that serves the API
- * (`npm start` with `REDIS_URL`). This thread talks to Redis and another one runs the steps, so that a long step never
- * delays the renewal of BullMQ's locks.
+ * (`npm start` with `REDIS_URL` or `OM_DATABASE_URL`). This thread talks to the server of the queues and another one
+ * runs the steps, so that a long step never delays the renewal of BullMQ's locks.
  */
 export async function startQueuedWork(options: QueueSourceOptions): Promise<BackgroundWork> {
   const { config, logger } = options;

@@ -2,8 +2,9 @@ import {
   counterPlaceOf,
   createTenantGuards,
   createTenantShares,
-  mayHoldRows,
+  followPlacements,
   openControlDatabase,
+  openDueTenants,
   openParts,
   openRateLimits,
   readRetrievalDefaultsOf,
@@ -22,11 +23,11 @@ import { createLedgerSource } from './ledger-source.ts';
 import { readersOf } from './readers.ts';
 
 /**
- * A worker's executor with its own open files and providers. Without Redis it also looks for due jobs in the ledgers.
+ * A worker's executor with its own open files and providers. Without queues it also looks for due jobs in the ledgers.
  */
 export interface Runtime {
   readonly run: RunWork;
-  /** Hints that a tenant's file has new jobs. It does nothing if the jobs come from Redis. */
+  /** Hints that a tenant's file has new jobs. It does nothing if the jobs come from queues. */
   wake(path: string): void;
   /** Takes no more jobs, finishes or hands back those that run, and closes everything. */
   drain(): Promise<void>;
@@ -64,12 +65,7 @@ export function openRuntime({ config, logger, metrics, tracing = null, ledgers }
   const calls: EmbedLogEntry[] = [];
   const onCall = (entry: EmbedLogEntry) => void calls.push(entry);
   const { budget, ...parts } = openParts({ config, clock, metrics, tracing, role: 'worker', onCall });
-  // A tenant that was never used has no file, and gets none by being looked at.
-  const listPaths = () =>
-    control
-      .listTenants()
-      .flatMap(({ id }) => control.findTenantPath(id) ?? [])
-      .filter((file) => mayHoldRows(config, file));
+  const { pool, listPaths } = followPlacements({ config, control, pool: parts.pool, logger });
   const guardOf = createTenantGuards({ config, clock, metrics, control });
   const rates = openRateLimits(counterPlaceOf(config, config.paths.rates), clock);
   const shareOf = createTenantShares(control, rates);
@@ -77,8 +73,9 @@ export function openRuntime({ config, logger, metrics, tracing = null, ledgers }
   const takeCalls = () => calls.splice(0);
   const defaultsOf = (file: string) => readRetrievalDefaultsOf(control, file);
   const own = { guardOf, shareOf, defaultsOf, takeCalls };
-  const executor = createExecutor({ ...common, ...parts, metrics, tracing, ...own });
-  const source = ledgers && createLedgerSource({ ...common, pool: parts.pool, readers: readersOf(config) });
+  const dueTenants = openDueTenants(config, parts.identity);
+  const executor = createExecutor({ ...common, ...parts, pool, metrics, tracing, dueTenants, ...own });
+  const source = ledgers && createLedgerSource({ ...common, pool, readers: readersOf(config) });
   const started = ledgers && executor.recover({ everyOwner: ledgers.alone }).then(() => source?.start(executor.run));
   return {
     run: executor.run,
@@ -89,6 +86,7 @@ export function openRuntime({ config, logger, metrics, tracing = null, ledgers }
       await started;
       await source?.close();
       await Promise.all([parts.documentParser?.close(), parts.pageFetcher?.close()]);
+      dueTenants?.close();
       budget.close();
       rates.close();
       control.close();

@@ -1,5 +1,6 @@
 import { setImmediate as yieldTurn, setTimeout as pause } from 'node:timers/promises';
 import {
+  type DueTenants,
   type MaintenanceContext,
   type TenantPool,
   checkpoint,
@@ -8,7 +9,7 @@ import {
   renewLeases,
   runDueSchedules,
 } from '../engine/for-workers.ts';
-import { serialiseError } from '../engine/index.ts';
+import { isStillUnreachable, serialiseError } from '../engine/index.ts';
 
 /**
  * Upkeep of tenants' files: lease renewal, recovery of jobs and clean-up every second for each open file, and schedules
@@ -32,8 +33,13 @@ export interface Sweeps {
 
 export interface SweepsOptions extends Omit<MaintenanceContext, 'open' | 'signal'> {
   readonly pool: TenantPool;
-  /** Lists the paths of all tenants' files that exist. */
+  /**
+   * Lists the paths of all tenants with data, by which `pool` opens them; in PostgreSQL, the paths that their files
+   * would have. A tenant that moves to another database just now is left out.
+   */
   readonly listPaths: () => readonly string[];
+  /** Finds the tenants that need upkeep, where they are in PostgreSQL; null or left out if all are looked at. */
+  readonly dueTenants?: DueTenants | null | undefined;
   /** Lists the names of the runs in progress on a file, which own the leases that are renewed. */
   readonly ownersOf: (path: string) => readonly string[];
   /** Aborts when the worker stops. */
@@ -45,24 +51,28 @@ export interface SweepsOptions extends Omit<MaintenanceContext, 'open' | 'signal
  * shortest lease.
  */
 const SWEEP_MS = 1_000;
+/** Greatest number of files that are cleaned at the same time, which take turns with the renewal of leases. */
+const MOST_CLEANED = 4;
 
 export function startSweeps(options: SweepsOptions): Sweeps {
-  const { logger, pool, listPaths, signal } = options;
+  const { pool, listPaths, signal, clock, dueTenants = null } = options;
+  const guarded = createGuard(options);
   const underWay = new Set<Promise<void>>();
-  const cleaning = new Set<string>();
+  const cleaner = createCleaner();
   const sweeping = sweepOpenFiles();
 
   return {
     recover: ({ everyOwner }) =>
       track(inTurn(listPaths, (path) => guarded('recover_failed', () => recoverJobs(contextOf(path), { everyOwner })))),
-    tick: () => track(inTurn(listPaths, (path) => lookAfter(path, { isTick: true }))),
+    tick: () =>
+      track(inTurn(listPaths, (path) => lookAfter(path, { isTick: true }), dueTenants?.beginTick(clock.now()))),
     ended: async () => void (await Promise.allSettled([sweeping, ...underWay])),
   };
 
   async function sweepOpenFiles(): Promise<void> {
     while (!signal.aborted) {
       await pause(SWEEP_MS, undefined, { signal }).catch(() => {});
-      await inTurn(pool.openPaths, (path) => lookAfter(path, { isTick: false }));
+      await inTurn(pool.openPaths, (path) => lookAfter(path, { isTick: false }), dueTenants?.beginSweep());
     }
   }
 
@@ -74,21 +84,28 @@ export function startSweeps(options: SweepsOptions): Sweeps {
     await guarded('sweep_failed', async () => {
       renewRuns(options, path);
       recoverJobs(context, { everyOwner: false });
-      await clean(path, context);
-      if (isTick) await runDueSchedules(context);
+      if (!isTick) return cleanAside(path, context);
+      await cleaner.clean(path, context);
+      if (dueTenants === null) await runDueSchedules(context);
+      else await dueTenants.runSchedules(path, context);
     });
   }
 
-  /** Erases from a file the data that deletions have left to be erased, unless another call is already doing so. */
-  async function clean(path: string, context: MaintenanceContext): Promise<void> {
-    if (cleaning.has(path)) return;
-    cleaning.add(path);
-    await cleanAfterErase(context).finally(() => cleaning.delete(path));
+  /** Begins to clean a file, unless many are cleaned now. Nobody waits for the end: it may take longer than a lease. */
+  function cleanAside(path: string, context: MaintenanceContext): void {
+    if (cleaner.isBusy() || signal.aborted) return;
+    void track(guarded('sweep_failed', () => cleaner.clean(path, context)));
   }
 
-  async function inTurn(list: () => readonly string[], work: (path: string) => Promise<void>): Promise<void> {
+  /** @param isDue whether the work on a file is needed at all, if no run is in progress on it; by default it is */
+  async function inTurn(
+    list: () => readonly string[],
+    work: (path: string) => Promise<void>,
+    isDue: (path: string) => boolean = () => true,
+  ): Promise<void> {
     let paths: readonly string[] = [];
-    await guarded('sweep_failed', () => void (paths = list()));
+    const isNeeded = (path: string) => options.ownersOf(path).length > 0 || isDue(path);
+    await guarded('sweep_failed', () => void (paths = list().filter(isNeeded)));
     for (const path of paths) {
       // Opening files holds this thread up, and with many tenants nothing else would get a turn.
       await yieldTurn();
@@ -105,14 +122,31 @@ export function startSweeps(options: SweepsOptions): Sweeps {
     underWay.add(work);
     await work.finally(() => underWay.delete(work));
   }
+}
 
-  async function guarded(event: string, work: () => unknown): Promise<void> {
+/** Makes the function that runs work and logs its error, if the worker does not stop. */
+function createGuard({ logger, signal }: Pick<SweepsOptions, 'logger' | 'signal'>) {
+  return async (event: string, work: () => unknown): Promise<void> => {
     try {
       await work();
     } catch (error) {
-      if (!signal.aborted) logger.error({ error: serialiseError(error) }, event);
+      if (!signal.aborted && !isStillUnreachable(error)) logger.error({ error: serialiseError(error) }, event);
     }
-  }
+  };
+}
+
+function createCleaner() {
+  const cleaning = new Set<string>();
+  return {
+    /** Whether as many files are being cleaned as may be at the same time. */
+    isBusy: () => cleaning.size >= MOST_CLEANED,
+    /** Erases from a file the data that deletions have left to be erased, unless another call is already doing so. */
+    async clean(path: string, context: MaintenanceContext): Promise<void> {
+      if (cleaning.has(path)) return;
+      cleaning.add(path);
+      await cleanAfterErase(context).finally(() => cleaning.delete(path));
+    },
+  };
 }
 
 /** Extends the leases of the runs in progress on a file by OM_LEASE_MS from now. */

@@ -27,9 +27,32 @@ test('writes, deletes and settings leave records with key, ids and counts, and n
   ]);
   expect(JSON.stringify(items)).not.toMatch(/vault|qwortz/);
   const page = (await api.request('GET', '/audit?limit=1&action=memory.add')).body;
-  expect(page).toMatchObject({ items: [{ no: 1 }], next: 1 });
+  expect(page).toMatchObject({ items: [{ no: 1 }], next: null });
   expect((await api.request('GET', `/audit?before=3&key=${record.id}`)).body.items).toHaveLength(1);
   expect((await api.request('GET', '/audit', { key: secret })).status).toBe(403);
+});
+
+test('a full last page has no next, and no page is empty', async () => {
+  await using api = await startApi({ folder: tempFolder(), settings, threads: false });
+  for (const content of ['a', 'b', 'c', 'd']) await api.request('POST', '/memory/add', { body: { content } });
+  for (const name of ['one', 'two']) api.engine.control.createTenant(name);
+  const pagesOf = async (query: string) => {
+    const pages: number[][] = [];
+    for (let before = ''; pages.length < 9; before = `&before=${pages.at(-1)!.at(-1)}`) {
+      const { items, next } = (await api.request('GET', `/audit?limit=2&${query}${before}`)).body;
+      const numbers = (items as unknown as { no: number }[]).map(({ no }) => no);
+      pages.push(numbers);
+      if (next === null) break;
+      expect(next).toBe(numbers.at(-1));
+    }
+    return pages;
+  };
+  expect(await pagesOf('')).toEqual([
+    [4, 3],
+    [2, 1],
+  ]);
+  expect(await pagesOf('of=service')).toEqual([[2, 1]]);
+  expect(await pagesOf('action=nothing.of.this')).toEqual([[]]);
 });
 
 test('documents that a delete by filter takes leave a record, too', async () => {
@@ -54,6 +77,22 @@ test('reads are recorded only where that is switched on, and nothing where the l
     const { items } = (await api.request('GET', '/audit')).body;
     expect(JSON.stringify(items).match(/(?<="action":")[^"]+/g) ?? []).toEqual(actions);
   }
+});
+
+test('a request that answers with texts is a read, whatever its method and role', async () => {
+  await using api = await startApi({
+    folder: tempFolder(),
+    settings: { ...settings, OM_AUDIT: 'all' },
+    threads: false,
+  });
+  const { id } = await api.add({ content: 'a secret' });
+  await api.request('PATCH', `/memory/${id}`, { body: { confidence: 1 } });
+  await api.request('POST', '/consolidations', { body: { dry_run: true } });
+  await api.request('POST', '/admin/decay/preview', { body: {} });
+  await api.request('GET', '/evals/none');
+  const { items } = (await api.request('GET', '/audit')).body;
+  const actions = JSON.stringify(items).match(/(?<="action":"read\.)[^"]+/g);
+  expect(actions).toEqual(['getEval', 'previewDecay', 'consolidate', 'patchMemory']);
 });
 
 test('a record that was changed, taken out or cut off the end is noticed', async () => {

@@ -52,6 +52,14 @@ const keyOf = (key: object) =>
   api.engine.control.createKey({ tenantId: 'default', role: 'write', ...key } as never).secret;
 
 describe('the receipt of a batch', () => {
+  test('is there for OM_RECEIPT_DAYS, whether or not another batch has come since', async () => {
+    const { receipt_id: id } = await addBatch([{ content: TEXT }]);
+    clock.advance(30 * DAY);
+    expect(await receiptOf(id)).toMatchObject({ complete: true });
+    clock.advance(1);
+    expect(await receiptOf(id)).toMatchObject({ code: 'not_found' });
+  });
+
   test('says of every item which memory holds it, or why none does', async () => {
     const known = await api.add({ content: 'Known already.', external_id: 'doc-1' });
     const { receipt_id: id, results } = await addBatch([
@@ -146,7 +154,7 @@ describe('the receipt of a batch', () => {
     const send = (body: string) => api.request('POST', '/memory/add/batch?receipt=true', { body, headers });
     const whole = (await send(`${lines.join('\n')}\n`)).body;
     expect(await receiptOf(String(whole['receipt_id']), '?l=1')).toMatchObject({
-      ...{ complete: true, stored: 196, merged: 0, refused: 4, total: 200 },
+      ...{ ended: true, complete: true, stored: 196, merged: 0, refused: 4, total: 200 },
     });
     const { control } = api.engine;
     const limited = control.createKey({ tenantId: 'default', role: 'write' });
@@ -156,7 +164,7 @@ describe('the receipt of a batch', () => {
     });
     expect(broken.body['error']).toMatchObject({ code: 'rate_limited' });
     const receipt = await receiptOf(String(broken.body['receipt_id']), '?l=1000');
-    expect(receipt).toMatchObject({ complete: true, stored: 0, merged: 125, refused: 3, total: 128 });
+    expect(receipt).toMatchObject({ ended: false, complete: false, merged: 125, refused: 3, total: 128 });
     expect(receipt.total).toBe(broken.body.results.length);
   });
 

@@ -91,6 +91,17 @@ describe('a key that is bound to a user', () => {
     expect((await api.request('DELETE', '/memory', { key, body: {} })).status).toBe(400);
   });
 
+  test('leaves a receipt and a record of a delete that name only the conditions that it had', async () => {
+    const key = keyOf({ userId: 'ida' });
+    await api.add({ content: 'A memory of Ida.', session_id: 's' }, key);
+    expect((await api.request('DELETE', '/memory', { key, body: { session_id: 's' } })).status).toBe(200);
+    const [erasure] = (await api.request('GET', '/erasures')).body.items as unknown as { by: string[] }[];
+    expect(erasure!.by.toSorted()).toEqual(['sessionIds', 'userIds']);
+    const audited = (await api.request('GET', '/audit?action=memory.delete_matching')).body.items;
+    const [{ detail }] = audited as unknown as [{ detail: { by: string[] } }];
+    expect(detail.by.toSorted()).toEqual(['sessionIds', 'userIds']);
+  });
+
   test('shares no Idempotency-Key with another', async () => {
     const send = (userId: string) =>
       api.request('POST', '/memory/add', {

@@ -12,6 +12,7 @@ import {
   SIMPLE_REQUESTS,
 } from '../support/attacks/foreign-pages.ts';
 import { sendRaw, type RawReply } from '../support/attacks/raw-request.ts';
+import { createManualClock } from '../support/engine-fixture.ts';
 import { ADMIN_KEY, startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -41,6 +42,26 @@ describe('while no key is configured', () => {
       expect([request.name, isRefusalOfPage(reply), reply.status]).toEqual([request.name, true, 403]);
     }
     expect(await stored()).toEqual(before);
+  });
+
+  test('a page that reads an item does not renew its life; its own clients do', async () => {
+    const clock = createManualClock();
+    await using own = await startApi({ folder: tempFolder(), settings: OPEN, clock });
+    const place = { namespace: ['life'], key: 'k' };
+    await own.request('PUT', '/store/items', { key: null, body: { ...place, value: {}, ttl: 10 } });
+    const expiry = async () => {
+      const { body } = await own.request('GET', '/items?namespace=life&key=k', { key: null });
+      return body['expires_at'];
+    };
+    const before = await expiry();
+    clock.advance(60_000);
+    const read = { name: 'a read', method: 'GET', path: '/store/items?namespace=life&key=k&refresh_ttl=true' };
+    for (const origin of Object.values(FOREIGN_ORIGINS)) {
+      expect((await sendRaw(own.port, fromPage(read, origin, `localhost:${own.port}`))).status).toBe(200);
+      expect([origin, await expiry()]).toEqual([origin, before]);
+    }
+    await own.request('GET', read.path, { key: null });
+    expect(await expiry()).toBe(clock.now() + 10 * 60_000);
   });
 
   test('no preflight is granted, whatever it asks for', async () => {

@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import http from 'node:http';
+import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ADMIN_KEY, startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -150,6 +153,25 @@ describe('a session', () => {
     expect(left.body['caller']).toBeNull();
     expect(left.headers.get('set-cookie')).toContain('Expires=Thu, 01 Jan 1970');
     expect((await api.request('GET', '/memory/all', { key: null, headers })).status).toBe(401);
+  });
+
+  test('ends the uploads of lines that began with it', async () => {
+    const { cookie } = await signIn(makeKey('write').secret);
+    const headers = { cookie, ...CONSOLE, 'content-type': 'application/x-ndjson', accept: 'application/x-ndjson' };
+    const { hostname, port } = new URL(api.url);
+    const request = http.request({ hostname, port, method: 'POST', path: '/memory/add/batch', headers });
+    request.on('error', () => {});
+    request.write('{"content":"while signed in","user_id":"lines"}\n');
+    const [response] = (await once(request, 'response')) as [http.IncomingMessage];
+    const lines = createInterface({ input: response })[Symbol.asyncIterator]();
+    expect(JSON.parse((await lines.next()).value as string)).toMatchObject({ line: 1, state: 'queued' });
+    await api.request('DELETE', '/console/session', { key: null, headers: { cookie, ...CONSOLE } });
+    const sending = setInterval(() => request.write(`{"content":"${Math.random()} after","user_id":"lines"}\n`), 50);
+    let last = '';
+    for await (const line of { [Symbol.asyncIterator]: () => lines }) last = line;
+    clearInterval(sending);
+    expect(JSON.parse(last)).toMatchObject({ error: { code: 'unauthenticated' } });
+    request.destroy();
   });
 
   test('takes its open event streams with it', async () => {

@@ -119,6 +119,15 @@ describe('what was recorded', () => {
     expect(found.faded[0]!.salience_to).toBeLessThan(0.3);
     expect((await diff({ from: START + 99 * DAY, to: START + 100 * DAY, faded_below: 0.3 })).faded).toEqual([]);
   });
+
+  test('lists no memory as faded that was added or reinforced since the start', async () => {
+    const id = await add('I felt so happy and proud at the party!');
+    clock.advance(DAY);
+    await api.request('POST', '/memory/reinforce', { body: { id, boost: 0.1 } });
+    await add('I felt so sad and alone at the station!');
+    expect((await diff({ from: START, to: START + 100 * DAY, faded_below: 0.3 })).faded).toEqual([]);
+    expect((await diff({ from: clock.now(), to: START + 900 * DAY, faded_below: 0.3 })).faded).toHaveLength(2);
+  });
 });
 
 describe('what held', () => {
@@ -199,6 +208,8 @@ test.each([
   ['from=yesterday', /ISO 8601/],
   ['from=1&axis=sideways', /axis/],
   ['from=1&faded_below=2', /faded_below/],
+  ['from=1&faded_below=', /faded_below: expected a number in 0\.\.1/],
+  ['from=1&faded_below=.', /faded_below: expected a number in 0\.\.1/],
   ['from=1&topic=%20', /topic/],
   ['from=1&limit=0', /limit/],
 ])('%s is refused with what is wrong', async (query, message) => {

@@ -195,6 +195,17 @@ test('a run takes a query of the key for each of its questions', async () => {
   expect((await api.request('POST', '/evals/limited/run')).status).toBe(429);
 });
 
+test('a run of a set without items takes the one query of its request', async () => {
+  await using other = await startApi({ folder: tempFolder(), settings: { OM_EMBEDDINGS: 'none' }, threads: false });
+  const item = { query: 'ferry', user_id: 'zoe', expected: ['ferry'] };
+  await other.request('POST', '/evals', { body: { name: 'ferries', items: [item] } });
+  await other.request('DELETE', '/users/zoe/memories');
+  await other.request('PATCH', '/admin/limits', { body: { queries: 2 } });
+  const statuses: number[] = [];
+  for (let no = 0; no < 3; no += 1) statuses.push((await other.request('POST', '/evals/ferries/run')).status);
+  expect(statuses).toEqual([200, 200, 429]);
+});
+
 test('texts of answers are searched on a reader thread, and not on the one that serves requests', async () => {
   const other = await startApi({ folder: tempFolder(), settings: { OM_EMBEDDINGS: 'none', OM_QUERY_THREADS: '1' } });
   onTestFinished(() => other.stop());

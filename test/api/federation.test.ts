@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openAnswerRoom } from '../../src/api/answer-room.ts';
 import { decryptFolder } from '../../src/engine/for-admin.ts';
 import { readConfig } from '../../src/engine/config.ts';
 import { startFakeServer } from '../support/fake-server.ts';
@@ -137,6 +138,18 @@ describe('several tenants', () => {
     expect((await send({}, secret)).status).toBe(429);
   });
 
+  test('what tenants answer counts in the memory of the key until the slowest member has answered', async () => {
+    const { secret, record } = here.engine.control.createKey({
+      ...{ tenantId: 'default', furtherTenantIds: ['team'], role: 'read' },
+    });
+    const room = openAnswerRoom(`default ${record.id}`);
+    expect(room.take(32 * 1024 * 1024 - 100)).toBe(true);
+    const full = await ask({}, secret);
+    expect([outcomes(full), full.degraded]).toEqual([{ default: 'failed', team: 'failed' }, true]);
+    room.leave();
+    expect(outcomes(await ask({}, secret))).toEqual({ default: 'answered', team: 'answered' });
+  });
+
   test('the request pays for its own tenant, wherever that is named, and for no other', async () => {
     const { control } = here.engine;
     const limited = (tenantId: string) => {
@@ -205,6 +218,30 @@ describe('other servers', () => {
     here.engine.control.federation.add('short', { name: 'x', url: there.url, key: 'k', remoteTenant: null });
     here.engine.control.eraseTenant('short');
     expect(here.engine.control.federation.find('short', 'x')).toBeUndefined();
+  });
+
+  test('an admin who undoes a leaked key forgets its servers, and only those', async () => {
+    const { control } = here.engine;
+    const leaked = control.createKey({ tenantId: 'default', role: 'admin' });
+    const writer = control.createKey({ tenantId: 'default', role: 'write' });
+    const body = { name: 'leak', url: there.url };
+    await here.request('POST', '/federation/servers', { body, key: leaked.secret });
+    const undo = async (key: string, more: object = {}) => {
+      const filter = { written_by: leaked.record.id, ...more };
+      return (await here.request('DELETE', '/memory', { body: filter, key })).body['servers'];
+    };
+    const writers = async () => {
+      const { items } = (await here.request('GET', '/federation/servers')).body;
+      return items.map((item) => (item as unknown as { readonly written_by: string }).written_by);
+    };
+    expect(await undo(writer.secret)).toBeUndefined();
+    expect(await undo(ADMIN_KEY, { user_id: 'ana' })).toBeUndefined();
+    expect(await writers()).toEqual([leaked.record.id, 'environment', 'environment']);
+    expect(await undo(ADMIN_KEY)).toBe(1);
+    expect(await writers()).toEqual(['environment', 'environment']);
+    expect(await undo(ADMIN_KEY)).toBe(0);
+    const [last] = control.audit.list({ limit: 1 });
+    expect(last).toMatchObject({ action: 'federation.remove', detail: { server: 'leak' } });
   });
 
   test('only admins register and remove', async () => {

@@ -37,6 +37,20 @@ test('the same key with another body, or on another route, is another matter', a
   expect(first.status).toBe(202);
 });
 
+test('a reply belongs to the API key that wrote: another one adds anew under the same Idempotency-Key', async () => {
+  await using api = await startApi({ folder: tempFolder(), settings, threads: false });
+  const body = { content: 'guessed by another' };
+  const send = (apiKey: string) => api.request('POST', '/memory/add', { body, headers: key('k'), key: apiKey });
+  const [own, other] = [1, 2].map(() => api.engine.control.createKey({ tenantId: 'default', role: 'add' }).secret);
+  const first = await send(own!);
+  expect(first.status).toBe(202);
+  const guessed = await send(other!);
+  expect(guessed.headers.get('idempotent-replayed')).toBeNull();
+  expect(guessed.body).not.toHaveProperty('token');
+  const again = await send(own!);
+  expect([again.headers.get('idempotent-replayed'), again.text]).toEqual(['true', first.text]);
+});
+
 test('a refused request keeps nothing under its key', async () => {
   await using api = await startApi({ folder: tempFolder(), settings, threads: false });
   expect((await api.request('POST', '/memory/add', { body: { content: '' }, headers: key('k') })).status).toBe(400);

@@ -42,6 +42,9 @@ test('a value that came as text is copied in pieces, not parsed', () => {
   const pieces = [...jsonPieces(item)];
   expect(pieces.join('')).toBe(JSON.stringify({ ...item, value: dense }));
   for (const piece of pieces) expect(piece.length).toBeLessThanOrEqual(8 * 1024);
+  const nested = [...jsonPieces({ version: 1, replaced: item })];
+  expect(nested.join('')).toBe(JSON.stringify({ version: 1, replaced: { ...item, value: dense } }));
+  for (const piece of nested) expect(piece.length).toBeLessThanOrEqual(8 * 1024);
   expect(JSON.stringify({ deep: [item] })).toBe(JSON.stringify({ deep: [{ ...item, value: dense }] }));
 });
 

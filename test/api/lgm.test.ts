@@ -181,6 +181,13 @@ test('a reflection repeats the beginning of a text, and is erased together with 
   expect((await api.request('GET', `/memory/${reflection!.id}`)).status).toBe(404);
 });
 
+test('a reflection cuts no emoji in half', async () => {
+  const content = `${'a'.repeat(479)}😀 and more`;
+  const { reflection } = await store({ node: 'observe', content, reflective: true });
+  const { body } = await api.request('GET', `/memory/${reflection!.id}`);
+  expect(body['content']).toBe(`[observe] ${'a'.repeat(479)}…`);
+});
+
 test('where the privacy policy refuses only the reflection, nothing is stored', async () => {
   await using strict = await startApi({ folder: tempFolder(), settings: { OM_MODE: 'langgraph' }, threads: false });
   await strict.request('PUT', '/settings/privacy', { body: { secrets: 'off', personal: 'refuse' } });

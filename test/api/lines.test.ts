@@ -70,6 +70,56 @@ describe('lines', () => {
     expect(seen).toEqual(['{"content":"whole"}']);
   });
 
+  describe('that arrive slowly', () => {
+    const MIB = 1024 * 1024;
+
+    /** Counts the lines of chunks that come with pauses of `pauseMs`, where each batch of lines takes `workMs`. */
+    async function readSlowly(
+      chunks: readonly string[],
+      { pauseMs, workMs = 0, maxBytes = MIB }: { pauseMs: number; workMs?: number; maxBytes?: number },
+    ): Promise<number> {
+      let [time, sent, lines] = [0, 0, 0];
+      const stream = new Readable({
+        highWaterMark: 1,
+        read() {
+          setImmediate(() => {
+            time += pauseMs;
+            this.push(chunks[sent++] ?? null);
+          });
+        },
+      });
+      for await (const batch of linesOf(stream, { maxBytes, hold: () => {}, now: () => time })) {
+        time += workMs;
+        lines += batch.length;
+      }
+      return lines;
+    }
+    const drips = ['x'.repeat(80 * 1024), ...'xxxxx'];
+
+    test('are given up while over 64 KiB of one wait for their rest', async () => {
+      await expect(readSlowly(['a\n', ...drips], { pauseMs: 10_000 })).rejects.toMatchObject({
+        code: 'invalid',
+        message: /^line 2 did not arrive within 25 s/,
+      });
+    });
+
+    test('have more time where they may be longer, and any while little of them waits', async () => {
+      expect(await readSlowly([...drips, '\n'], { pauseMs: 10_000, maxBytes: 4 * MIB })).toBe(1);
+      expect(await readSlowly(['{"content":', '"a"', '}\n', '{}'], { pauseMs: 3_600_000 })).toBe(2);
+      expect(await readSlowly(Array(9).fill(`${'x'.repeat(80 * 1024)}\n`), { pauseMs: 20_000 })).toBe(9);
+    });
+
+    test('count no time before their first byte', async () => {
+      const long = 'x'.repeat(80 * 1024);
+      expect(await readSlowly(['a\n', long, 'x\n', `b\n${long}`, '\n'], { pauseMs: 20_000 })).toBe(4);
+    });
+
+    test('count no time in which the server did not read', async () => {
+      const halves = Array.from({ length: 8 }, () => `\n${'x'.repeat(80 * 1024)}`);
+      expect(await readSlowly(halves, { pauseMs: 10, workMs: 30_000 })).toBe(8);
+    });
+  });
+
   test('that are all there at once leave turns to others', async () => {
     const stream = Readable.from([Buffer.from('x\n'.repeat(400))]);
     let turns = 0;

@@ -72,6 +72,29 @@ describe('POST /memory/add', () => {
     });
   });
 
+  test.each([
+    ['wait=100000', 'wait=60'],
+    ['respond-async, WAIT = "7"; foo', 'wait=7'],
+    ['wait=0', 'wait=0'],
+    ['wait=3, wait=5', 'wait=3'],
+    ['wait=soon', null],
+    ['foo="a, wait=5"', null],
+  ])('Prefer: %s is answered with the wait that holds', async (prefer, applied) => {
+    const body = { content: 'A text whose second add is a duplicate.' };
+    const reply = await api.request('POST', '/memory/add', { body, headers: { prefer } });
+    expect(reply.status).toBeLessThan(300);
+    expect(reply.headers.get('preference-applied')).toBe(applied);
+  });
+
+  test('the parameter `wait` has priority over Prefer, and one over its maximum is refused', async () => {
+    const body = { content: 'Another text that is added twice.' };
+    const headers = { prefer: 'wait=5' };
+    const reply = await api.request('POST', '/memory/add?wait=0', { body, headers });
+    expect([reply.status, reply.headers.get('preference-applied')]).toEqual([202, null]);
+    const refused = await api.request('POST', '/memory/add?wait=60001', { body, headers });
+    expect([refused.status, refused.body.detail]).toEqual([400, expect.stringContaining('wait: expected 0..60000')]);
+  });
+
   test('keeps every field, and reads it back as it was given', async () => {
     const { id } = await api.add(EVERYTHING);
     const reply = await api.request('GET', `/memory/${id}`);

@@ -264,6 +264,21 @@ test('session logs, standing queries and evaluation sets come back, and are pass
   });
 });
 
+test('an export takes its times as Unix ms, too, and refuses what is no time', async () => {
+  const api = await start();
+  const at = Date.parse('2026-01-05T12:00:00Z');
+  for (const no of [-1, 0, 1]) await api.add({ content: `Event ${no}.`, event_time: at + no });
+  const exported = async (query: string) => {
+    const lines = jsonLines((await api.request('GET', `/export?${query}`)).text);
+    return lines.filter(({ type }) => type === 'memory').map(({ content }) => content);
+  };
+  expect(await exported(`from=${at}&to=${at + 1}`)).toEqual(['Event 0.']);
+  expect(await exported(`from=${at}`)).toEqual(['Event 0.', 'Event 1.']);
+  expect(await exported('to=2026-01-05T12:00:00Z')).toEqual(['Event -1.']);
+  const refused = await api.request('GET', '/export?from=yesterday');
+  expect([refused.status, refused.body.detail]).toEqual([400, expect.stringContaining('from: expected Unix ms')]);
+});
+
 test('users of session logs, standing queries and evaluation sets are mapped, and filters select what is theirs', async () => {
   const [from, to] = [await start(), await start()];
   await fillWithAll(from);

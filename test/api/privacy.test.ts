@@ -70,6 +70,36 @@ describe('what is added', () => {
     expect([reply.status, reply.body.matches?.map(({ id }) => id)]).toEqual([200, [body.id]]);
   });
 
+  test('is marked only where the metadata has room for it, also in a PATCH that changes the text alone', async () => {
+    await setPolicy('mark', 'mark');
+    const metadata = { notes: 'n'.repeat(16_380 - '{"notes":""}'.length) };
+    const { body } = await add({ content: 'marmalade goes to nobody', metadata });
+    const patch = (change: object) => api.request('PATCH', `/memory/${body.id}`, { body: change });
+    const marked = await patch({ content: `marmalade goes to ${MAIL}` });
+    // The reply tells of it all the same.
+    expect([marked.status, marked.body['sensitive'], marked.body.metadata]).toEqual([200, ['email'], metadata]);
+    expect(await stored(body.id)).toMatchObject({ content: `marmalade goes to ${MAIL}`, metadata });
+    // What the caller sends itself has to fit.
+    expect((await patch({ metadata: { sensitive: ['mine'] } })).status).toBe(400);
+    expect((await patch({ content: `jam goes to ${MAIL}`, metadata: { more: 'words' } })).status).toBe(400);
+    expect((await patch({ content: `jam goes to ${MAIL}`, metadata: { notes: null } })).status).toBe(200);
+    expect((await stored(body.id)).metadata).toEqual({ sensitive: ['email'] });
+  });
+
+  test('stays marked where a PATCH of another field brings a value of another kind', async () => {
+    await setPolicy('mark', 'mark');
+    const { body } = await add({ content: `quince jelly goes to ${MAIL}` });
+    const patch = (change: object) => api.request('PATCH', `/memory/${body.id}`, { body: change });
+    const titled = await patch({ title: `has ${KEY}` });
+    expect(titled.body).toMatchObject({ sensitive: ['github_key'], metadata: { sensitive: ['email', 'github_key'] } });
+    expect((await patch({ title: 'has no key' })).body).not.toHaveProperty('sensitive');
+    expect((await stored(body.id)).metadata).toEqual({ sensitive: ['email', 'github_key'] });
+    // Whoever knows that a value is gone may say so.
+    expect((await patch({ metadata: { sensitive: ['email'] } })).body.metadata).toEqual({ sensitive: ['email'] });
+    await setPolicy('redact', 'mark');
+    expect((await patch({ title: `has ${KEY} again` })).body['redacted']).toEqual({ github_key: 1 });
+  });
+
   test('is refused with its kinds and fields, never its values', async () => {
     await setPolicy('refuse', 'off');
     const { status, text } = await add({ content: 'a text', title: `has ${KEY}` });

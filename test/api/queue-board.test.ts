@@ -1,4 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { findPrograms, startPostgres } from '../support/postgres.ts';
 import { canStartRedis, startRedisServer, type RedisServer } from '../support/redis.ts';
 import { ADMIN_KEY, startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -152,6 +153,33 @@ describe.skipIf(!canStartRedis())('with Redis', () => {
     await expect.poll(async () => (await read()).status).toBe(200);
   });
 });
+
+test.skipIf(findPrograms() === undefined)(
+  'over PostgreSQL it shows the queues there, and says so while it is silent',
+  async () => {
+    const server = (await startPostgres())!;
+    onTestFinished(() => server.stop());
+    const api = await start({ OM_DATABASE_URL: server.url });
+    await expect.poll(() => api.engine.queueState()).toEqual({ mode: 'postgres', isUp: true });
+    await api.add({ content: 'xylophoneflavoured canary', user_id: 'Zygmunt' });
+    const read = () => api.request('GET', `${BOARD}/api/queues?activeQueue=encode&status=latest`);
+    const jobsOf = async () => {
+      const { queues } = (await read()).body as unknown as { queues: Queue[] };
+      return queues.find(({ name }) => name === 'encode')!.jobs.map(({ data }) => data);
+    };
+    await expect.poll(jobsOf).toEqual([{ tenant: 'default', jobNos: [1], alone: false }]);
+    expect((await read()).text).not.toMatch(/xylophoneflavoured|Zygmunt/);
+    expect((await api.request('GET', BOARD, typed(ADMIN_KEY))).status).toBe(200);
+    expect((await api.request('GET', `${BOARD}/api/redis/stats`)).status).toBe(200);
+    server.pause();
+    try {
+      expect((await read()).status).toBe(503);
+    } finally {
+      server.resume();
+    }
+    await expect.poll(async () => (await read()).status).toBe(200);
+  },
+);
 
 interface Queue {
   readonly name: string;

@@ -1,5 +1,6 @@
 import fs from 'node:fs';
 import { describe, expect, test } from 'vitest';
+import { ROUTES } from '../../src/api/routes.ts';
 import { sendRaw } from '../support/attacks/raw-request.ts';
 import { ADMIN_KEY, startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -99,6 +100,20 @@ describe('rate limits', () => {
     expect((await api.request('POST', '/memory/add/batch', sent)).status).toBe(429);
     const fits = await api.request('POST', '/memory/add/batch', { ...sent, body: lines(2) });
     expect([fits.status, fits.body.results.length]).toEqual([202, 2]);
+  });
+
+  test('whatever writes is limited, deletes too: each leaves a record that no delete frees', async () => {
+    const free = ROUTES.filter(({ access, method, limited }) => access === 'write' && method !== 'get' && !limited);
+    expect(free.map(({ name }) => name)).toEqual([]);
+    await using api = await start({ OM_RATE_ADDS: '3' });
+    const { id } = await api.add({ content: 'a fact', user_id: 'ana' });
+    const replies = [
+      await api.request('POST', '/memory/reinforce', { body: { id } }),
+      await api.request('DELETE', '/users/nobody/memories'),
+      await api.request('DELETE', '/users/nobody/memories'),
+    ];
+    expect(replies.map(({ status }) => status)).toEqual([200, 200, 429]);
+    expect((await api.request('GET', `/memory/${id}`)).status).toBe(200);
   });
 
   test('an upload pays for what it announces, or for what came', async () => {

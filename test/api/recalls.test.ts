@@ -349,7 +349,9 @@ describe('the list of recalls', () => {
     expect(idsIn(page)).toEqual([second]);
     expect(await list(`limit=1&before=${page.next}`)).toMatchObject({
       items: [{ recall_id: first, query: 'red boat', user_ids: ['ana'], matches: 1, degraded: false }],
+      next: null,
     });
+    expect((await list('limit=2')).next).toBeNull();
     expect(idsIn(await list('user_id=ana'))).toEqual([first]);
     expect(idsIn(await list(`memory_id=${other}`))).toEqual([second]);
     expect((await api.request('GET', `/recalls?memory_id=${crypto.randomUUID()}`)).status).toBe(404);

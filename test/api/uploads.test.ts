@@ -7,6 +7,8 @@ import { PassThrough } from 'node:stream';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { receiveForm, receiveJson } from '../../src/api/receive-upload.ts';
 import type { Tenant } from '../../src/engine/engine.ts';
+import type { EngineError } from '../../src/engine/errors.ts';
+import type { Upload } from '../../src/engine/types.ts';
 import { BOUNDARY, FORM_TYPE, multipart, type Part } from '../support/multipart.ts';
 import { fillDisk, mountSmallDisk, unmount } from '../support/small-disk.ts';
 import { ADMIN_KEY, startApi, type Reply, type TestApi } from '../support/start-api.ts';
@@ -339,6 +341,7 @@ describe('a client that stops sending', () => {
       await vi.advanceTimersByTimeAsync(20_000);
     }
     await cut;
+    for (const request of [silent, slow]) request.destroy(); // Until then their bytes count for the whole process.
     expect(vi.getTimerCount()).toBe(0);
     expect(listUploads()).toEqual(before);
   });
@@ -366,6 +369,73 @@ test.skipIf(smallDisk === undefined)('a full disk is a 507, and nothing of the f
   expect(listed()).toEqual(before);
   fs.rmSync(ballast);
   expect((await send({ text: freshText() })).status).toBe(202);
+});
+
+test.skipIf(smallDisk === undefined)(
+  'files that arrive at once, of all tenants, leave the reserve of the disk',
+  async () => {
+    await using full = await startApi({ folder: smallDisk!, settings: { OM_EMBEDDINGS: 'none' } });
+    full.engine.control.createTenant('acme');
+    const tenants = await Promise.all(['default', 'acme'].map((id) => full.engine.tenant(id)));
+    const { bavail, blocks, bsize } = fs.statfsSync(smallDisk!);
+    const size = 16 * MB;
+    const begun: Upload[] = [];
+    const begin = async (no: number) => begun.push(await tenants[no % 2]!.createUpload(size));
+    const refused = await Array.from({ length: 16 }, (_, no) => begin(no)).reduce(
+      (refusals, one) =>
+        refusals.then(async (codes) =>
+          one.then(
+            () => codes,
+            (error: EngineError) => [...codes, error.code],
+          ),
+        ),
+      Promise.resolve<string[]>([]),
+    );
+    expect(new Set(refused)).toEqual(new Set(['storage_full']));
+    expect(begun.length).toBeGreaterThan(1);
+    expect(begun.length * size).toBeLessThan(bavail * bsize - (blocks * bsize) / 8);
+    // What is written is counted by the disk, and a file that is given up counts no more.
+    const content = Buffer.alloc(size);
+    for (const upload of begun.splice(1)) {
+      fs.writeFileSync(upload.path, upload.createEncoder().update(content));
+      fs.truncateSync(upload.path);
+    }
+    await begin(0);
+    await begin(1);
+    for (const upload of begun) await upload.discard();
+  },
+);
+
+test.skipIf(smallDisk === undefined).each([
+  ['a form', FORM_TYPE, (letters: string) => multipart([file({ content: letters })])],
+  ['JSON', 'application/json', (letters: string) => Buffer.from(JSON.stringify({ text: letters }))],
+])('%s is a 507 as soon as others have taken the space for its rest', async (_name, type, bodyOf) => {
+  await using full = await startApi({ folder: smallDisk!, settings: { OM_EMBEDDINGS: 'none' } });
+  const uploads = path.join(smallDisk!, 'cairn.uploads');
+  const listed = () => (fs.existsSync(uploads) ? fs.readdirSync(uploads) : []);
+  const before = listed();
+  const ballast = path.join(smallDisk!, 'ballast');
+  const body = bodyOf(letters(10 * MB));
+  const request = http.request(`${full.url}/memory/ingest`, {
+    method: 'POST',
+    headers: { 'content-type': type, 'content-length': body.length, authorization: `Bearer ${ADMIN_KEY}` },
+  });
+  request.on('error', () => {});
+  const answered = once(request, 'response') as Promise<[http.IncomingMessage]>;
+  request.write(body.subarray(0, 2 * MB));
+  await expect.poll(() => listed().length).toBe(before.length + 1);
+  const { blocks, bsize } = fs.statfsSync(smallDisk!);
+  fillDisk(ballast, (blocks * bsize) / 8 + MB);
+  request.end(body.subarray(2 * MB));
+  const [response] = await answered;
+  const problem: unknown = JSON.parse((await response.toArray()).join(''));
+  expect(problem).toMatchObject({
+    status: 507,
+    code: 'storage_full',
+    detail: expect.stringMatching(/files that are arriving/),
+  });
+  expect(listed()).toEqual(before);
+  fs.rmSync(ballast);
 });
 
 function head(headers: Record<string, string>): string {

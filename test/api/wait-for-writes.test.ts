@@ -29,6 +29,18 @@ test('a client that leaves before its answer aborts the work for it', async () =
   expect(signal.aborted).toBe(true);
 });
 
+test('a client that has left already aborts the work for it', async () => {
+  const { port, asked } = await startServer();
+  const call = request({ port, host: '127.0.0.1' });
+  call.on('error', () => {});
+  call.end();
+  const response = await asked();
+  const closed = once(response, 'close');
+  call.destroy();
+  await closed;
+  expect(clientGone(response as Response).aborted).toBe(true);
+});
+
 test('an answer that was sent aborts nothing', async () => {
   const { port, asked } = await startServer();
   const call = request({ port, host: '127.0.0.1' });
@@ -39,4 +51,5 @@ test('an answer that was sent aborts nothing', async () => {
   response.end('done');
   await closed;
   expect(signal.aborted).toBe(false);
+  expect(clientGone(response as Response).aborted).toBe(false);
 });

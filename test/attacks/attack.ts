@@ -8,18 +8,23 @@ import type { TestApi } from '../support/start-api.ts';
 /** Whether the attacks run in their full number (`npm run test:attacks`). */
 export const IS_FULL = process.env.CAIRN_ATTACKS === 'full';
 
-/** The number of inputs of an attack: `full` in the whole suite, a fiftieth of it, but at least 20, in `npm test`. */
+/**
+ * Returns the number of inputs of an attack: `full` in the whole suite; in `npm test` a fiftieth of that, and at least
+ * 20.
+ */
 export function inputs(full: number): number {
   return IS_FULL ? full : Math.max(20, Math.round(full / 50));
 }
 
-/** Random choices that follow from a seed, which is printed. */
+/** Random choices. Equal seeds make equal choices. */
 export interface Chance {
-  /** A whole number in 0..below-1. */
+  /** Returns an integer from 0 to `below` - 1. */
   below(below: number): number;
+  /** Returns one of the values. */
   of<T>(values: readonly T[]): T;
 }
 
+/** Makes random choices from a seed (`chooseSeed`), and prints the seed with the name of the test. */
 export function chance(name: string): Chance {
   const seed = chooseSeed();
   console.log(`${name}: seed ${seed}`);
@@ -28,16 +33,16 @@ export function chance(name: string): Chance {
   return { below, of: (values) => values[below(values.length)]! };
 }
 
-/** Attacks that are under way at once, most of which wait for a connection to be closed. */
+/** Number of attacks that run at the same time; most of them wait for a connection to be closed. */
 const AT_ONCE = 100;
 
-/** Runs an attack as often as `full` says, many at once. */
+/** Runs an attack `inputs(full)` times, at most 100 at the same time. */
 export async function inParallel(full: number, attack: () => Promise<void>): Promise<void> {
   const limit = pLimit(AT_ONCE);
   await Promise.all(Array.from({ length: inputs(full) }, () => limit(attack)));
 }
 
-/** Checks that the service is alive and well after an attack. */
+/** Checks that the service answers, and stores and returns a memory, after an attack. */
 export async function expectWell(api: TestApi): Promise<void> {
   expect((await api.request('GET', '/health')).status).toBe(200);
   const content = `The service is well: ${randomUUID()}.`;

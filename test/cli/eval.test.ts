@@ -72,6 +72,9 @@ test('a set is run on a copy of a backup by other settings, which are refused wh
   expect(stricter.stdout).toMatch(/recall +0\.000 +1\.000/);
   expect(stricter.stdout).toContain('changed since the run before: settings');
 
+  const apart = await cairn(['eval', '--copy', backup], { OM_DATABASE_URL: 'postgres://cairn@127.0.0.1:1/none' });
+  expect([apart.code, apart.stdout]).toEqual([0, expect.stringMatching(/recall +1\.000 +1\.000/)]);
+
   expect(fs.readFileSync(backup)).toEqual(bytes);
   expect((await api.request('GET', '/evals/trips/runs')).body.items).toHaveLength(1);
   expect(await cairn(['eval', '--copy', path.join(folder, 'none.sqlite')])).toMatchObject({

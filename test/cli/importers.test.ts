@@ -275,6 +275,19 @@ test('metadata survives a Markdown export and its import, whatever its names', a
   expect(skipped).toEqual({});
 });
 
+test('names that are cut keep whole emojis', async () => {
+  const folder = path.join(tempFolder(), 'cut');
+  const memory = { type: 'memory', id: 'a1', content: `${'a'.repeat(79)}😀 and more`, title: '', tags: [] };
+  await writeMarkdown(folder, Readable.from([Buffer.from(`${JSON.stringify(memory)}\n`)]));
+  const [file] = fs.readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  const note = fs.readFileSync(path.join(file!.parentPath, file!.name), 'utf8');
+  expect(note).toContain(`title: "${'a'.repeat(79)}"`);
+
+  const item = { id: 'b1', memory: 'The boat is green.', categories: [`${'b'.repeat(127)}😀`] };
+  const { lines } = await importJson('mem0', [item]);
+  expect(lines).toMatchObject([{ tags: expect.arrayContaining(['b'.repeat(127)]) as string[] }]);
+});
+
 const seed = chooseSeed();
 
 test(`a folder of notes that is damaged at random keeps all other notes, and is read the same twice (seed ${seed})`, async () => {

@@ -194,6 +194,16 @@ describe('import', () => {
     );
   });
 
+  test('an owner for lines, which name their own, is refused before anything is stored', async () => {
+    const file = write('owner.ndjson', [{ content: 'owned by nobody', user_id: 'owner' }]);
+    for (const target of [[file], ['lines', file], ['openmemory', file]])
+      expect(await cairn(['import', ...target, '--user', 'else'])).toMatchObject({
+        code: 2,
+        stderr: expect.stringMatching(/--user: not for .*; nothing was stored/) as string,
+      });
+    expect((await cairn(['list', '--user', 'owner'])).stdout).toBe('');
+  });
+
   test('a connection that breaks off says how far it came and what to do', async () => {
     const server = http.createServer((request, response) => {
       request.once('data', () =>

@@ -33,6 +33,18 @@ async function hitsOf(query: object): Promise<string[]> {
 }
 
 describe('tenants and keys', () => {
+  test('the end of a key is a time of ISO 8601 or a duration, and nothing else', async () => {
+    const create = (expires: string) => cairn(['keys', 'create', '--tenant', 'default', '--expires', expires]);
+    for (const expires of ['maybe 2130', '2130', 'June 2130', '2130-02-31', '01/02/2130', '2130-01-31T25:00Z', '9w']) {
+      const refused = await create(expires);
+      expect(refused, expires).toMatchObject({ code: 1, stdout: '' });
+      expect(refused.stderr).toContain('--expires: expected a time such as 2027-01-31, or 12h or 90d');
+    }
+    for (const expires of ['2130-02-28', '2130-02-28T10:00:00.5+02:00', '90d'])
+      expect((await create(expires)).stdout, expires).toMatch(/^cairn_/);
+    expect((await cairn(['keys', 'list'])).stdout).toContain('until 2130-02-28');
+  });
+
   test('a tenant is made, listed, given a key that opens it, and erased with its file', async () => {
     expect((await cairn(['tenants', 'create', 'acme'])).stdout).toContain('cairn keys create --tenant acme');
     const made = await cairn(['keys', 'create', '--tenant', 'acme', '--role', 'write', '--label', 'ci']);

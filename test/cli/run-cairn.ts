@@ -15,11 +15,14 @@ export interface Outcome {
 export interface RunOptions {
   readonly settings?: Readonly<Record<string, string>>;
   readonly input?: string;
-  /** In which it runs; the tests' own if left out. */
+  /** Working folder of the command; that of the tests if left out. */
   readonly folder?: string;
 }
 
-/** Starts `cairn` as a person would, without a terminal and with no settings but those given. */
+/**
+ * Starts the command line without a terminal, with only the given settings in its environment, and sends `input` to its
+ * standard input. It is killed when the test has ended.
+ */
 export function startCairn(
   args: readonly string[],
   { settings = {}, input = '', folder }: RunOptions = {},
@@ -36,6 +39,7 @@ export function startCairn(
   return child;
 }
 
+/** Runs the command line as `startCairn` starts it, and waits until it has ended. */
 export async function runCairn(args: readonly string[], options: RunOptions = {}): Promise<Outcome> {
   const child = startCairn(args, options);
   const [stdout, stderr, [code]] = await Promise.all([

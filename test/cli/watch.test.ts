@@ -4,6 +4,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ADMIN_KEY, startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { listChunks } from '../support/list-chunks.ts';
 import { runCairn, startCairn } from './run-cairn.ts';
 
 /** `cairn watch` with a real server and real files. */
@@ -19,8 +20,8 @@ beforeAll(async () => {
 afterAll(() => api.stop());
 
 /** Starts to watch, and waits for lines of its output, each behind those before. */
-function startWatch(folder: string, user: string, url = api.url) {
-  const child = startCairn(['watch', folder, '--user', user], { settings: settingsFor(url) });
+function startWatch(folder: string, user: string, url = api.url, ...more: readonly string[]) {
+  const child = startCairn(['watch', folder, '--user', user, ...more], { settings: settingsFor(url) });
   let output = '';
   let seen = 0;
   const ended = once(child, 'close') as Promise<[number | null]>;
@@ -112,9 +113,7 @@ describe('while it runs', () => {
     await catchUp(folder, 'bea');
     const before = await documentsOf('bea');
     const chunksOf = async (id: string) =>
-      (await (await api.engine.tenant('default')).listDocumentChunks(id, { limit: 10, offset: 0 })).map(
-        ({ memoryId }) => memoryId,
-      );
+      (await listChunks(await api.engine.tenant('default'), id)).map(({ memoryId }) => memoryId);
     const memories = await Promise.all(before.map(({ id }) => chunksOf(id)));
     const watched = startWatch(folder, 'bea');
     await watched.line(/in step/);
@@ -197,6 +196,22 @@ describe('nothing leaves by mistake', () => {
     expect(await documentsOf('gus')).toHaveLength(2);
     expect((await catchUp(folder, 'gus', '--yes')).stdout).toContain('2 removed');
     expect(await documentsOf('gus')).toEqual([]);
+  });
+
+  test('of a folder that is empty, with a yes at the start, while it is watched', async () => {
+    const folder = folderWith({ 'one.md': 'One file.', 'two.md': 'Another.' });
+    await catchUp(folder, 'uma');
+    for (const name of ['one.md', 'two.md']) fs.rmSync(path.join(folder, name));
+    const watch = startWatch(folder, 'uma', api.url, '--yes');
+    for (let removed = 0; removed < 2; removed += 1) await watch.line(/removed/);
+    expect(await namesOf('uma', folder)).toEqual([]);
+    // Later nobody has said yes.
+    write(folder, 'three.md', 'A third.');
+    await watch.line(/three\.md/);
+    fs.rmSync(path.join(folder, 'three.md'));
+    await watch.line(/missing/);
+    expect(await namesOf('uma', folder)).toEqual(['three.md']);
+    expect(await watch.end()).toBe(0);
   });
 
   test('of a folder with most of its files missing', async () => {

@@ -33,6 +33,23 @@ function accept(response: http.ServerResponse, body: object): void {
   response.writeHead(200, { 'content-type': 'application/json; charset=utf-8' }).end(JSON.stringify(body));
 }
 
+/** Writes the bytes of a reply one by one, and leaves it open. */
+function writeInBytes(response: http.ServerResponse, bytes: Buffer): void {
+  let at = 0;
+  const timer = setInterval(() => (at < bytes.length ? response.write(bytes.subarray(at, ++at)) : undefined), 1);
+  response.once('close', () => clearInterval(timer));
+}
+
+/** Reads the events of a job up to the event `gone`, and leaves the loop there. */
+async function eventsUntilGone(client: ReturnType<typeof createClient>): Promise<unknown[]> {
+  const events: unknown[] = [];
+  for await (const event of client.watchJob({ id: 'j' })) {
+    events.push(event);
+    if (event.event === 'gone') break;
+  }
+  return events;
+}
+
 test('a busy server is asked again with the same idempotency key, after the time that it names', async () => {
   const { client, seen } = await startServer((attempt, response) => {
     if (attempt === 1) refuse(response, 503, { 'retry-after': '1' });
@@ -139,20 +156,27 @@ test('a name with any characters is one segment of the path', async () => {
   expect(seen[0]!.url).toBe('/entities/a%2Fb%3Fc%23d%20%C3%A9?user_id=x%26y');
 });
 
+test('events whose lines end with CR and LF arrive, too', async () => {
+  const { client } = await startServer((_attempt, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    const bytes = Buffer.from(
+      ': ping\r\n\r\nevent: state\r\ndata: {"id":\r\ndata: 1}\r\n\r\nevent: gone\r\ndata: {}\r\n\r\n',
+    );
+    writeInBytes(response, bytes);
+  });
+  expect(await eventsUntilGone(client)).toEqual([
+    { event: 'state', data: { id: 1 } },
+    { event: 'gone', data: {} },
+  ]);
+});
+
 test('events arrive whole, however their bytes are cut, and leaving the loop closes the stream', async () => {
   const { client, seen } = await startServer((_attempt, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' });
     const bytes = Buffer.from(': ping\n\nid: 7\nevent: state\ndata: {"id":"é"}\n\nevent: gone\ndata: {}\n\n');
-    let at = 0;
-    const timer = setInterval(() => (at < bytes.length ? response.write(bytes.subarray(at, ++at)) : undefined), 1);
-    response.once('close', () => clearInterval(timer));
+    writeInBytes(response, bytes);
   });
-  const events: unknown[] = [];
-  for await (const event of client.watchJob({ id: 'j' })) {
-    events.push(event);
-    if (event.event === 'gone') break;
-  }
-  expect(events).toEqual([
+  expect(await eventsUntilGone(client)).toEqual([
     { event: 'state', data: { id: 'é' }, id: '7' },
     { event: 'gone', data: {} },
   ]);

@@ -1,22 +1,26 @@
-/**
- * A call of every operation of the API, in an order in which one prepares the next. Both clients make the same calls
- * against a real server, and must get the same.
- */
+/** A call of one operation of the API by a client, and what it must return. */
 export interface Call {
-  /** The operation, by its name in the description of the API. */
+  /** Name of the operation in the description of the API. */
   readonly call: string;
-  /** Its fields. `$name` stands for a value that was kept; `{ $file, $text }` for a file to be uploaded. */
+  /**
+   * Fields of the request. `$name` stands for a value that an earlier call kept; `{ $file, $text }` stands for a file
+   * that is uploaded.
+   */
   readonly with?: object;
-  /** Values of the reply to keep, by name: the path to each, with dots. */
+  /** Values of the reply that are kept for later calls: by name, the path to each value in the reply, with dots. */
   readonly keep?: Readonly<Record<string, string>>;
-  /** What the reply must hold, among other things: fields, a part of a text, or names of events. */
+  /** What the reply must contain: some of its fields, a part of its text, or the names of its events. */
   readonly gives?: object | string | readonly string[];
-  /** Code of the error that must come instead. */
+  /** Code of the error with which the call must fail. */
   readonly fails?: string;
 }
 
 const FEBRUARY = '2026-02-01T00:00:00.000Z';
 
+/**
+ * Calls of every operation of the API, in an order in which earlier calls prepare later ones. Both clients make these
+ * calls against a real server, and must get the same results.
+ */
 export const CALLS: readonly Call[] = [
   // Memories
   {

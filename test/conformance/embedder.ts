@@ -1,7 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import type { Embedder } from '../../src/engine/ports.ts';
 
-/** What every embedder owes its callers. `open` is called once a test; what it opened is closed by the caller. */
+/**
+ * Declares the tests that every embedder must pass.
+ * @param open makes the embedder, once for each test; the caller closes it
+ */
 export function describeEmbedder(name: string, open: () => Embedder | Promise<Embedder>): void {
   describe(`${name} as an embedder`, () => {
     const texts = ['The kettle is in the kitchen.', 'Paris is the capital of France', 'naïve café 東京 🙂', 'x'];

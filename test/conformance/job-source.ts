@@ -17,19 +17,19 @@ import { newDocument, upload } from '../support/new-document.ts';
 import { sharedParser } from '../support/shared-parser.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
-/** What a source may use besides what it opens itself. */
+/** What a source of work is given to be opened; it opens everything else itself. */
 interface SourcePlace {
   readonly config: Config;
-  /** The executor's files. */
+  /** The open files of the tenants, which the executor uses too. */
   readonly pool: TenantPool;
   readonly listPaths: () => readonly string[];
 }
 
 export interface SourceKind {
   open(place: SourcePlace): Promise<JobSource>;
-  /** Most pieces of work of a step that are out at once. */
+  /** For each step, the greatest number of pieces of work that the source hands out at the same time. */
   readonly slots: Readonly<Record<Exclude<DueStep, 'reason'>, number>>;
-  /** Most jobs in one piece of work. */
+  /** Greatest number of jobs in one piece of work. */
   readonly pieceMost: number;
 }
 
@@ -37,8 +37,8 @@ const PARSERS = 2;
 const PATIENCE = { timeout: 120_000, interval: 20 };
 
 /**
- * Checks what every source of work owes the executor, on real ledgers and with the real executor. Nobody is told of
- * adds.
+ * Declares the tests that every source of work must pass, on real ledgers and with the real executor. The source is not
+ * told of adds: it must find the jobs by itself.
  */
 export function describeJobSource(name: string, kind: SourceKind): void {
   describe(`${name} as a source of work`, () => {
@@ -235,7 +235,7 @@ async function openYard(kind: SourceKind) {
     get,
     drain,
     ...spy,
-    /** Starts the source and an executor of its own. */
+    /** Opens and starts the source with a new executor, after the ones that were started before are closed. */
     async start(): Promise<JobSource> {
       await running?.close();
       const shareOf = createTenantShares(engine.control, engine.rates);
@@ -245,7 +245,7 @@ async function openYard(kind: SourceKind) {
       source.start(spy.watch(executor.run));
       return source;
     },
-    /** @returns the ids of their jobs */
+    /** Adds memories. @returns the ids of their jobs */
     async add(count: number, { tenant = 'default', bulk = false }: AddOptions = {}): Promise<string[]> {
       const items = Array.from({ length: count }, (_, n) =>
         newMemory({ content: `${tenant} says ${n} of ${Math.random()}` }),
@@ -289,8 +289,8 @@ function openExecutor(config: Config, places: Pick<ExecutorOptions, 'listPaths' 
 }
 
 /**
- * Stands between a source and its executor: counts what is out, and holds work back or fails it before the executor
- * hears of it.
+ * Makes a spy that stands between a source and its executor. It counts the pieces of work that the source has handed
+ * out, and can hold work back or let it fail before the executor gets it.
  */
 function createSpy() {
   const claimed: Exclude<Work, { kind: 'tick' }>[] = [];
@@ -313,9 +313,9 @@ function createSpy() {
     ticks: () => ticks,
     out: (step: string) => out.get(step) ?? 0,
     mostOut: (step: string) => mostOut.get(step) ?? 0,
-    /** Fails the next pieces of work. */
+    /** Lets the next `times` pieces of work fail. */
     fail: (times: number) => void (failures = times),
-    /** Holds all work until it is released; with `claims` the source is told that something was claimed. */
+    /** Holds all work back until `release`; with `claims` the source is told that something was claimed. */
     hold({ claims = false } = {}): void {
       held = { ...Promise.withResolvers<void>(), claims };
     },

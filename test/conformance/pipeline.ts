@@ -27,15 +27,15 @@ import { tempFolder } from '../support/temp-folder.ts';
 /** A service whose work can be held back, so that a test decides what is in the ledger before any of it is done. */
 export interface Pipeline {
   readonly folder: string;
-  /** What serves now. Where one process does everything, `work` and `rest` replace it. */
+  /** The process that serves HTTP now. If one process does everything, `work` and `rest` replace it by another one. */
   readonly api: ServiceProcess;
-  /** Starts whatever works off the ledger. */
+  /** Starts the processes that run the jobs of the ledger. */
   work(): Promise<void>;
-  /** Ends it with SIGTERM. */
+  /** Ends the processes that run jobs, with SIGTERM. */
   rest(): Promise<readonly Exit[]>;
   /**
-   * Tells the workers of work as a dispatcher would, whether or not it is owed. Hints for which there is no queue are
-   * dropped.
+   * Sends a hint about jobs to the workers as a dispatcher does, whether or not the jobs are due. A hint for which
+   * there is no queue is dropped.
    */
   hint(step: QueuedStep, payload: StepPayload): Promise<void>;
 }
@@ -48,11 +48,11 @@ export interface PipelineOptions {
 const DIMENSIONS = 256;
 const ADMIN_KEY = 'an admin key of the tests';
 
-/** What every way of working off the ledger owes those who add. */
+/** Declares the tests that every way of running the jobs of the ledger must pass. */
 export function describePipeline(name: string, start: (options: PipelineOptions) => Promise<Pipeline>): void {
   const startHere = (settings: Readonly<Record<string, string>> = {}) => start({ folder: tempFolder(), settings });
 
-  /** With a provider over real HTTP, whose calls show when work is under way. */
+  /** Starts the service with a fake provider over real HTTP, whose calls show when work is under way. */
   const startWithProvider = async (settings: Readonly<Record<string, string>> = {}) => {
     const provider = await startFakeProvider({ dimensions: DIMENSIONS });
     onTestFinished(() => provider.close());
@@ -287,7 +287,7 @@ function createTenants(folder: string, ids: readonly string[]): TenantKey[] {
   }
 }
 
-/** When the jobs of these tenants were done. */
+/** Returns the times at which the jobs of these tenants were done, Unix ms. */
 function endsOf(tenants: readonly TenantKey[], kind: 'interactive' | 'bulk'): number[] {
   return tenants.flatMap(({ file }) => {
     const store = openStore(file, { role: 'worker' });
@@ -320,7 +320,7 @@ async function send(
   return reply.body;
 }
 
-/** @returns the ids of their jobs */
+/** Adds texts one by one. @returns the ids of their jobs */
 async function addTexts(api: ServiceProcess, contents: readonly string[]): Promise<string[]> {
   const jobs: string[] = [];
   for (const content of contents)
@@ -337,7 +337,7 @@ async function importAll(api: ServiceProcess, tenant: TenantKey | undefined, tot
   }
 }
 
-/** As if every hint of these adds had been lost. */
+/** Adds memories without any hint to the workers, as if the hints had been lost. */
 async function addInSilence(folder: string, total: number): Promise<void> {
   const dispatcher = { dispatch() {}, close: async () => {} };
   const engine = await openEngine({ config: configOf(folder), writer: 'inline', dispatcher });
@@ -348,7 +348,10 @@ async function addInSilence(folder: string, total: number): Promise<void> {
 
 // ── Working ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Starts the work and waits until it is in the middle of a provider's call. @returns what lets the call be answered */
+/**
+ * Starts the work and waits until it has called the provider, which does not answer yet.
+ * @returns a function that lets the provider answer
+ */
 async function workUntilCalled(pipeline: Pipeline, provider: FakeProvider): Promise<() => void> {
   const called = provider.nextCall();
   const release = provider.hold();
@@ -361,7 +364,10 @@ async function cancel(api: ServiceProcess, job: string): Promise<void> {
   expect((await api.request('POST', `/jobs/${job}/cancel`)).status).toBe(200);
 }
 
-/** Starts one more worker, inside the test, that does as it is told. @returns what tells it, for the default tenant */
+/**
+ * Starts one more worker in the process of the test.
+ * @returns a function that lets the worker run jobs of the default tenant; it resolves with their number
+ */
 function startOtherWorker(folder: string): (step: QueuedStep, payload: StepPayload) => Promise<number> {
   const config = configOf(folder);
   const runtime = openRuntime({ config, logger: silentLogger, metrics: createMetrics(), ledgers: null });
@@ -371,7 +377,7 @@ function startOtherWorker(folder: string): (step: QueuedStep, payload: StepPaylo
     runtime.run({ kind: 'named', path: file, step, jobNos, alone, linksAtOnce: false });
 }
 
-/** All jobs of the default tenant, as a dispatcher would name them. */
+/** Returns the hints by which a dispatcher would name all jobs of the default tenant. */
 function payloadsOf(folder: string): StepPayload[] {
   const jobNos = withStore(
     folder,
@@ -384,7 +390,7 @@ function payloadsOf(folder: string): StepPayload[] {
   return payloads;
 }
 
-/** What work leaves behind. */
+/** Returns what the jobs have written: the number of memories, all vectors, and the timelines of the jobs. */
 function readEffects(folder: string) {
   return withStore(folder, (store) => ({
     memories: count(store, 'SELECT count(*) FROM memories'),

@@ -1,6 +1,6 @@
 /**
- * One life of a tenant: what callers and workers ask of a store, one thing after another. It expects little of the
- * answers; who runs it compares those of two stores, statement by statement.
+ * The life of a tenant: everything that callers and workers do with a store, one operation after the other. Few results
+ * are checked here; the caller compares the results of two stores, statement by statement.
  */
 import { expect } from 'vitest';
 import type { Tenant } from '../../src/engine/engine.ts';
@@ -11,12 +11,13 @@ import { runDueSchedules } from '../../src/engine/upkeep/schedules.ts';
 import { tendDocuments } from '../../src/engine/upkeep/tend-documents.ts';
 import { newMemory, START, type TestEngine } from '../support/engine-fixture.ts';
 import { newDocument, upload } from '../support/new-document.ts';
+import { listChunks } from '../support/list-chunks.ts';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 const PAGE = { limit: 5, offset: 0 };
 
-/** Lives it through. The store's own copies must not be looked into while it runs. */
+/** Does all operations of the tenant's life. The store's own copies of data must not be read while it runs. */
 export async function liveThrough(fixture: TestEngine): Promise<void> {
   const { tenant, clock } = fixture;
   const ids = await addMemories(fixture);
@@ -129,7 +130,7 @@ async function changeMemories({ tenant, clock }: TestEngine, ids: readonly strin
   await tenant.unlinkMemories({ src: ids[0]!, dst: ids[3]!, type: 'supports' });
 }
 
-/** An operation may refuse; then it must do so on both stores. */
+/** Checks that an operation failed with an error that has a code. It must fail in the same way on both stores. */
 function refused(error: unknown): void {
   expect(error).toHaveProperty('code');
 }
@@ -250,7 +251,7 @@ async function takeIn(fixture: TestEngine): Promise<void> {
   const documentId = first.document.id;
   await fixture.drain();
   await tenant.getDocument(documentId);
-  await tenant.listDocumentChunks(documentId, PAGE);
+  await listChunks(tenant, documentId, PAGE);
   for await (const piece of await tenant.documentContent(documentId)) expect(piece).not.toBe('');
   await tenant.documentReceipt(documentId, PAGE);
   await tenant.query({ query: 'How is a rollback done?', k: 5, filter: { documentIds: [documentId] } });

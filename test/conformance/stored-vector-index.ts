@@ -14,11 +14,11 @@ export interface StoredIndexSuite {
   /** Whether all indexes of a file share one copy of its vectors, as threads of a process do. */
   readonly isShared?: boolean;
   readonly encoding: VectorEncoding;
-  /** What the index measures of a stored vector: more is nearer. */
+  /** The measure by which the index orders stored vectors: the greater, the nearer. */
   readonly measure: (query: Float32Array, vector: Float32Array) => number;
 }
 
-/** What an index owes its callers that is held in memory and follows a tenant's file. */
+/** Declares the tests for an index that is held in memory and follows a tenant's file. */
 export function describeStoredIndex({ choice, encoding, measure, isShared = false }: StoredIndexSuite): void {
   const share = isShared && choice !== 'vec0' && choice !== 'auto' ? shareVectors(choice) : undefined;
   const name = isShared ? `shared ${choice}` : choice;

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { IndexedVector, IndexSearch, VectorIndex, VectorRole } from '../../src/engine/ports.ts';
 
-/** An empty index of DIMENSIONS with the transactions of the store it lives in. */
+/** An empty index for vectors of `DIMENSIONS` numbers, with the transactions of the store that holds it. */
 export interface VectorIndexFixture {
   readonly index: VectorIndex;
   write<T>(work: () => T): T;
@@ -10,7 +10,7 @@ export interface VectorIndexFixture {
 
 export const DIMENSIONS = 256;
 
-/** What every vector index owes its callers. */
+/** Declares the tests that every vector index must pass. @param open makes the index, once for each test */
 export function describeVectorIndex(name: string, open: () => VectorIndexFixture): void {
   describe(`${name} as a vector index`, () => {
     let fixture: VectorIndexFixture;
@@ -170,7 +170,7 @@ export function describeVectorIndex(name: string, open: () => VectorIndexFixture
   });
 }
 
-/** Unit vectors in random directions, the same at every run (mulberry32). */
+/** Makes a function that returns unit vectors in random directions (mulberry32). Equal seeds give equal vectors. */
 export function randomVectors(seed: number, dimensions = DIMENSIONS): () => Float32Array {
   let state = seed;
   const next = () => {

@@ -15,12 +15,12 @@ import { identifiersOf, indexableText } from '../../src/engine/text/index-text.t
 import { TEXT_COLUMNS } from '../../src/engine/types.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
-/** Weights of the columns in their order. */
+/** Weights of the columns of the word index, in the order of `TEXT_COLUMNS`. */
 export const WEIGHTS = [0.3, 2, 1, 1, 1.5, 1.5, 1.5];
 
 /**
- * A file whose rows are written twice: to the word index, and to a table of plain FTS5 in which nothing is divided,
- * which is the oracle. One connection writes, another reads.
+ * A file whose rows are written twice: to the word index, and to a table of plain FTS5 without partitions, whose
+ * results are the expected ones. One connection writes, another one reads.
  */
 export interface WordFixture {
   readonly writer: SqliteStore;
@@ -30,14 +30,15 @@ export interface WordFixture {
   /** Deletes a row. Call inside a write. */
   remove(memoryNo: number): void;
   clear(): void;
-  /** The rows of a reader and their BM25 are those that FTS5 finds for the same words and phrases. */
+  /** Checks that a reader finds the rows that plain FTS5 finds for these words and phrases, with the same BM25. */
   expectSame(texts: readonly string[]): void;
   close(): void;
 }
 
 /**
+ * Opens a file whose rows are also in plain FTS5.
  * @param choice how the second connection reads the index
- * @param contents a file to begin with, which stays as it is
+ * @param contents path of a file that is copied to begin with; empty if left out
  */
 export function openWordFixture(choice: WordIndexChoice, contents?: string): WordFixture {
   const file = path.join(tempFolder(), 'words.sqlite');
@@ -112,7 +113,7 @@ export function openWordFixture(choice: WordIndexChoice, contents?: string): Wor
   };
 }
 
-/** A row of the index; what is left out is empty. */
+/** Makes a row of the index; columns that are left out are empty. */
 export function textRow(memoryNo: number, columns: Partial<Record<(typeof TEXT_COLUMNS)[number], string>>): TextRow {
   return {
     memoryNo,
@@ -128,14 +129,14 @@ export function textRow(memoryNo: number, columns: Partial<Record<(typeof TEXT_C
 }
 
 const PAGED_ROWS = 4_000;
-/** Numbers of the rows of `openPagedFixture`, so that they lie in three partitions. */
+/** Returns the `memoryNo` of the row with this index in `openPagedFixture`; the rows lie in three partitions. */
 const pagedMemoryNo = (at: number): number => 80 * at;
 
 let paged: string | undefined;
 
 /**
- * An index of many pages and segments: rare words, and common ones whose rows take many pages; some rows cross from
- * page to page.
+ * Opens an index of many pages and segments, with rare words, and with common words whose rows take many pages. Some
+ * rows begin on one page and end on the next. The file is made once for all tests of this process.
  */
 export function openPagedFixture(choice: WordIndexChoice): WordFixture {
   // Another file of tests may have made it, and its folder went with it.
@@ -143,7 +144,7 @@ export function openPagedFixture(choice: WordIndexChoice): WordFixture {
   return openWordFixture(choice, paged);
 }
 
-/** Filling a file takes as long as all tests of it. @returns the file */
+/** Fills the file of `openPagedFixture`, which takes as long as all tests of it. @returns the path of the file */
 function fillPages(): string {
   const { writer, put, close } = openWordFixture('auto');
   const random = createRandom(5);
@@ -173,7 +174,7 @@ export const PAGED_TEXTS = [
 ];
 const PAGED_PHRASES = ['w0 w1', 'w1 w0', 'w2 w0', 'w1 w2', 'w5 w0', 'w9 w1'];
 
-/** One is longer than a page of the index. */
+/** Words of which random texts are made; the last one is longer than a page of the index. */
 const WORDS = ['apple', 'apples', 'pear', 'plum', 'fig', 'one', 'Äpfel', 'don’t', 'x', `long${'er'.repeat(60)}`];
 const phrase = fc.array(fc.constantFrom(...WORDS), { minLength: 1, maxLength: 6 }).map((words) => words.join(' '));
 const texts = fc.array(phrase, { minLength: 1, maxLength: 4 });
@@ -199,10 +200,10 @@ const change = fc.oneof(
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('look' as const), texts }) },
 );
-/** Between two rows, so that sixty of them lie in fourteen partitions. */
+/** Difference between the numbers of two rows: sixty rows then lie in fourteen partitions. */
 const ROW_STEP = 30_000;
 
-/** What every reader of the word index owes whoever searches it. */
+/** Declares the tests that every reader of the word index must pass. */
 export function describeWordSearch(choice: WordIndexChoice): void {
   describe(`${choice} as a reader of the word index`, () => {
     let fixture: WordFixture;

@@ -41,6 +41,8 @@ browserTest('a selection is tagged, archived and forgotten, with its receipts', 
   await page.getByText('Done: 1 memory.').waitFor();
   expect((await read(third))['status']).toBe('archived');
 
+  // The rows move up once the list is loaded again; a click before it may meet the row of another memory.
+  await page.getByText('2 memories loaded, ').waitFor();
   await select('Select: The heron', 'Select: The stork');
   await page.getByRole('button', { name: 'Forget' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Forget' }).click();

@@ -119,6 +119,24 @@ describe('over HTTP', () => {
     expect(await call(second.url, cookie)).toEqual(REFUSED);
   });
 
+  test('the provider is asked once for each sign-in that began here, and for no other', async () => {
+    const { url, cookie } = await comeBack();
+    const [name, value] = cookie.split('=') as [string, string];
+    const before = provider.exchanges;
+    const asked = () => provider.exchanges - before;
+    const secrets = { state: 'mine', nonce: 'mine', verifier: 'x'.repeat(43), until: Date.now() + 60_000 };
+    const invented = Buffer.from(JSON.stringify(secrets)).toString('base64url');
+    const ofMine = new URL(url);
+    ofMine.searchParams.set('state', 'mine');
+    for (const forged of [invented, `${invented}.`, `${invented}.${value.split('.')[1]}`])
+      expect(await call(ofMine.href, `${name}=${forged}`)).toEqual(REFUSED);
+    expect(asked()).toBe(0);
+    const answers = await Promise.all(Array.from({ length: 5 }, () => call(url, cookie)));
+    expect([answers.filter(({ session }) => session).length, asked()]).toEqual([1, 1]);
+    expect(await call(url, cookie)).toEqual(REFUSED);
+    expect(asked()).toBe(1);
+  });
+
   test.each(['status', 'connection'] as const)('a provider that fails (%s) is told as unavailable', async (failing) => {
     const { url, cookie } = await comeBack();
     provider.failing = failing;
@@ -153,10 +171,11 @@ test('invented answers are slowed down as wrong keys, and nothing of them is log
       OM_MAX_WRONG_KEYS: '2',
     },
   });
-  const secrets = { state: 'mine', nonce: 'mine', verifier: 'x'.repeat(43) };
-  const cookie = `cairn_away_${slow.port}=${Buffer.from(JSON.stringify(secrets)).toString('base64url')}`;
   const answer = async (query: string) => {
-    const url = `${slow.url}/console/oidc/callback?state=mine&${query}`;
+    const begun = await fetch(`${slow.url}/console/oidc`, { redirect: 'manual' });
+    const cookie = begun.headers.getSetCookie()[0]!.split(';')[0]!;
+    const state = new URL(begun.headers.get('location')!).searchParams.get('state')!;
+    const url = `${slow.url}/console/oidc/callback?state=${state}&${query}`;
     const { headers } = await fetch(url, { redirect: 'manual', headers: { cookie } });
     return /problem=(\w+)/.exec(headers.get('location')!)?.[1];
   };

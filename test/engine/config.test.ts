@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { parseEnv } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { isLoopback, readConfig, settingsSchema } from '../../src/engine/config.ts';
+import { isLoopback, listSettings, readConfig, settingsSchema } from '../../src/engine/config.ts';
 import { EngineError } from '../../src/engine/errors.ts';
 
 type Name = keyof typeof settingsSchema.shape;
@@ -205,6 +205,16 @@ describe('values', () => {
     expect(problemsOf({ OM_EVAL_EVERY: 'daily' })[0]).toContain('OM_EVAL_EVERY=daily: expected hours');
   });
 
+  test('a duration is shown as it would be written', () => {
+    const shownOf = (text: string) => {
+      const config = readConfig({ OM_BACKUP_EVERY: text, OM_BACKUP_FOLDER: '/backup', OM_EVAL_EVERY: text });
+      const of = (name: string) => listSettings(config).find((setting) => setting.name === name)?.value;
+      return [of('OM_BACKUP_EVERY'), of('OM_EVAL_EVERY')];
+    };
+    for (const [written, shown] of Object.entries({ '6': '6h', '90m': '90m', '24h': '1d', '365d': '365d' }))
+      expect(shownOf(written)).toEqual([shown, shown]);
+  });
+
   test('scheduled backups need a period and a folder', () => {
     expect(problemsOf({ OM_BACKUP_EVERY: '24' })[0]).toContain('OM_BACKUP_FOLDER is not set');
     expect(problemsOf({ OM_BACKUP_FOLDER: '/backup' })[0]).toContain('OM_BACKUP_EVERY is not set');
@@ -256,6 +266,35 @@ describe('values', () => {
       'OM_API_KEY',
       'OM_LOG_LEVEL',
       'OM_MIN_SCORE',
+    ]);
+  });
+
+  test('further databases have names and addresses of their own, and no address is shown', () => {
+    const home = { OM_DATABASE_URL: 'postgres://cairn:secret@db.example.org/cairn' };
+    const [eu, us] = ['postgres://cairn:secret,1@eu.example.org/a', 'postgresql://cairn@us.example.org/b'];
+    const escaped = eu.replace(',', '%2C');
+    const config = readConfig({ ...home, OM_DATABASES: `eu=${escaped}, us-1=${us}` });
+    expect(config.databases).toEqual({ eu: escaped, 'us-1': us });
+    expect(listSettings(config).find(({ name }) => name === 'OM_DATABASES')).toMatchObject({
+      ...{ value: null, isHidden: true },
+    });
+    expect(readConfig(home).databases).toEqual({});
+    for (const wrong of [
+      'eu',
+      `=${us}`,
+      `EU=${us}`,
+      `home=${us}`,
+      `eu=${us},eu=${escaped}`,
+      `eu=${us},us=${us}`,
+      `eu=${eu}`,
+    ]) {
+      const [problem, ...others] = problemsOf({ ...home, OM_DATABASES: wrong });
+      expect(problem).toMatch(/^OM_DATABASES=\(hidden\): expected name=postgres:/);
+      expect(others).toEqual([]);
+    }
+    expect(problemsOf({ OM_DATABASES: `eu=${us}` })).toEqual([expect.stringMatching(/needs OM_DATABASE_URL/)]);
+    expect(problemsOf({ ...home, OM_DATABASES: `eu=${home.OM_DATABASE_URL}` })).toEqual([
+      expect.stringMatching(/^OM_DATABASES: has the database of OM_DATABASE_URL/),
     ]);
   });
 
@@ -457,6 +496,21 @@ describe('servers that stand in', () => {
 test('prices that cannot be read are refused', () => {
   expect(problemsOf({ OM_PRICES: 'a-model=cheap' })).toEqual([expect.stringContaining('OM_PRICES=a-model=cheap: ')]);
   expect(readConfig({ OM_PRICES: 'a-model=0.5' }).prices.get('a-model')).toEqual({ input: 0.5, output: 0 });
+});
+
+test('a standby to read from needs its primary, an address of PostgreSQL, and threads that read', () => {
+  const [primary, standby] = ['postgres://cairn@db/cairn', 'postgres://cairn:secret@standby/cairn'];
+  const name = 'OM_DATABASE_READ_URL';
+  expect(problemsOf({ [name]: standby })).toEqual([expect.stringContaining('a standby of OM_DATABASE_URL')]);
+  const wrong = problemsOf({ OM_DATABASE_URL: primary, [name]: 'mysql://cairn:secret@standby/cairn' });
+  expect(wrong).toEqual([expect.stringMatching(/^OM_DATABASE_READ_URL.*expected postgres:/)]);
+  expect(wrong.join()).not.toContain('secret');
+  const alone = { OM_DATABASE_URL: primary, [name]: standby, OM_QUERY_THREADS: '0' };
+  expect(problemsOf(alone)).toEqual([expect.stringContaining('OM_QUERY_THREADS=0')]);
+  expect(readConfig({ ...alone, OM_QUERY_THREADS: '1' })[name]).toBe(standby);
+  const bound = { OM_DATABASE_URL: primary, OM_DATABASE_READ_LAG_MS: '500' };
+  expect(problemsOf(bound)).toEqual([expect.stringContaining('bounds what OM_DATABASE_READ_URL answers')]);
+  expect(readConfig({ ...bound, [name]: standby }).OM_DATABASE_READ_LAG_MS).toBe(500);
 });
 
 describe('paths', () => {

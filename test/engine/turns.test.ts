@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createGuard } from '../../src/engine/privacy/guard.ts';
-import { takeTurn } from '../../src/engine/turns.ts';
+import { inQuietTurn, nextTurn, noteConnection, runInShare, takeTurn } from '../../src/engine/turns.ts';
 import { openTestEngine } from '../support/engine-fixture.ts';
 import { turnsDuring } from '../support/turns-during.ts';
 
@@ -19,6 +19,13 @@ test.each([
   const policy = { secrets: 'redact', personal: 'redact' } as const;
   const guard = createGuard({ policy: () => policy, analyzer: null, count: () => {} });
   expect(await turnsDuring(() => all((text) => guard.fields({ content: text })))).toBeGreaterThan(3);
+});
+
+test('a value of many lists without texts is screened in turns', async () => {
+  const policy = { secrets: 'redact', personal: 'redact' } as const;
+  const guard = createGuard({ policy: () => policy, analyzer: null, count: () => {} });
+  const value = Array.from({ length: 100_000 }, () => []);
+  expect(await turnsDuring(() => guard.fields({ value }))).toBeGreaterThan(3);
 });
 
 test('an evaluation set is screened in turns', async () => {
@@ -52,6 +59,45 @@ test('works that take turns share each turn, however many they are', async () =>
   // Each of them takes its first step before it takes turns.
   expect(counts[0]).toBeLessThanOrEqual(20 + 7);
   expect(Math.max(...counts.slice(1))).toBeLessThanOrEqual(8);
+});
+
+test('tenants have equal shares of turns, and the keys of a tenant, however much waits', async () => {
+  const order: string[] = [];
+  const wait = (tenantId: string, keyId: string, count: number) =>
+    Array.from({ length: count }, () =>
+      runInShare({ tenantId, keyId }, async () => {
+        await Promise.resolve();
+        await nextTurn();
+        order.push(`${tenantId} ${keyId}`);
+      }),
+    );
+  await Promise.all([...wait('a', 'busy', 60), ...wait('a', 'quiet', 2), ...wait('b', 'one', 10)]);
+  expect(order.slice(0, 8).filter((who) => who === 'b one')).toHaveLength(4);
+  expect(order.slice(0, 8).filter((who) => who === 'a quiet')).toHaveLength(2);
+  expect(order.slice(0, 20).filter((who) => who === 'b one')).toHaveLength(10);
+  expect(order).toHaveLength(72);
+});
+
+test('work waits while connections arrive, each of which takes a turn of its own', async () => {
+  let [turns, ranIn] = [0, -1];
+  inQuietTurn(() => (ranIn = turns));
+  for (; turns < 20; turns += 1) {
+    noteConnection();
+    await new Promise(setImmediate);
+    expect(ranIn).toBe(-1);
+  }
+  await new Promise(setImmediate);
+  await new Promise(setImmediate);
+  expect(ranIn).toBe(20);
+  // Connections that never end hold it up for a while, not for good.
+  let isDone = false;
+  const arrive = () => {
+    noteConnection();
+    if (!isDone) setImmediate(arrive);
+  };
+  arrive();
+  await new Promise<void>((resolve) => inQuietTurn(resolve));
+  isDone = true;
 });
 
 test('settings that many change at once are committed one in each turn', async () => {

@@ -1,10 +1,13 @@
-/** Several machines over one PostgreSQL and one Redis: processes that share no folder serve the same tenants. */
+/**
+ * Several machines over one PostgreSQL, with queues in one Redis or in that PostgreSQL: processes that share no folder
+ * serve the same tenants.
+ */
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { createRandom } from '../../src/engine/random.ts';
 import { checkAdds, chooseSeed, createAddClient, describeReport, expectSound } from '../support/add-checker.ts';
-import { startPostgres, type PostgresServer } from '../support/postgres.ts';
+import { startPostgres } from '../support/postgres.ts';
 import { canStartRedis, startRedisServer } from '../support/redis.ts';
 import { spawnService, type ServiceProcess, type ServiceReply } from '../support/running-service.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -55,14 +58,13 @@ class Machine {
   }
 }
 
-const server = canStartRedis() ? ((await startPostgres()) as PostgresServer) : undefined;
-describe.skipIf(server === undefined)('machines that share PostgreSQL and Redis', () => {
-  afterAll(() => server?.stop());
-
+const server = await startPostgres();
+const queues = canStartRedis() ? (['Redis', 'PostgreSQL'] as const) : (['PostgreSQL'] as const);
+describe.skipIf(server === undefined).each(queues)('machines that share PostgreSQL, with queues in %s', (queuesIn) => {
   test('lose and double nothing under kills, know each other’s keys, and give the same answers', async () => {
     const seed = chooseSeed();
     const random = createRandom(seed);
-    const { nodes, workers, database } = await startMachines();
+    const { nodes, workers, database } = await startMachines(queuesIn);
     const history = path.join(tempFolder(), 'history.jsonl');
     const anyNode = async () => {
       const first = nodes[random() < 0.5 ? 0 : 1]!;
@@ -85,7 +87,9 @@ describe.skipIf(server === undefined)('machines that share PostgreSQL and Redis'
     const named = `SELECT upload FROM document_generations WHERE upload <> ''`;
     expect(await server!.read(database, `SELECT part FROM upload_parts WHERE upload IN (${named})`)).toEqual([]);
     const report = await checkAdds(there, history);
-    console.log(`seed ${seed}, ${KILLS.length} kills: ${describeReport(report)}, replayed ${client.replayed}`);
+    console.log(
+      `queues in ${queuesIn}, seed ${seed}, ${KILLS.length} kills: ${describeReport(report)}, replayed ${client.replayed}`,
+    );
     // The parts of the documents are memories, too: the blank ones of the first are alike.
     const ofAdds = (contents: readonly string[]) => contents.filter((content) => content.includes('Reference r'));
     expectSound({ ...report, unexpected: ofAdds(report.unexpected), duplicated: ofAdds(report.duplicated) });
@@ -98,15 +102,22 @@ describe.skipIf(server === undefined)('machines that share PostgreSQL and Redis'
   });
 });
 
-async function startMachines() {
-  const redis = (await startRedisServer())!;
+afterAll(() => server?.stop());
+
+async function startMachines(queuesIn: (typeof queues)[number]) {
+  const redis = queuesIn === 'Redis' ? await startRedisServer() : undefined;
   const database = await server!.createSchema();
-  const settings = { OM_DATABASE_URL: database, REDIS_URL: redis.url, OM_LEASE_MS: '2000', OM_QUERY_THREADS: '1' };
+  const settings = {
+    OM_DATABASE_URL: database,
+    ...(redis === undefined ? {} : { REDIS_URL: redis.url }),
+    OM_LEASE_MS: '2000',
+    OM_QUERY_THREADS: '1',
+  };
   const nodes = [new Machine('api', settings), new Machine('api', settings)];
   const workers = [new Machine('worker', settings), new Machine('worker', settings)];
   onTestFinished(async () => {
     await Promise.all([...nodes, ...workers].map((machine) => machine.end('SIGKILL')));
-    await redis.stop();
+    await redis?.stop();
   });
   await Promise.all([...nodes, ...workers].map(({ up }) => up));
   return { nodes, workers, database };

@@ -1,4 +1,5 @@
 /** The control database in PostgreSQL: what one node changes, another one knows. */
+import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
@@ -10,6 +11,7 @@ import { openProviderBudget } from '../../src/engine/control/provider-budget.ts'
 import { openRateLimits } from '../../src/engine/control/rate-limits.ts';
 import { openSharedCounts } from '../../src/engine/control/shared-counts.ts';
 import { openStreamShares } from '../../src/engine/control/stream-shares.ts';
+import type { EngineError } from '../../src/engine/errors.ts';
 import { systemClock } from '../../src/engine/ports.ts';
 import { openBlockingConnection } from '../../src/engine/store/postgres/blocking-connection.ts';
 import { startPostgres, type PostgresServer } from '../support/postgres.ts';
@@ -94,6 +96,33 @@ describe.skipIf(server === undefined)('the control database in PostgreSQL', () =
     await expect.poll(() => here.authenticate(secret)).toBeUndefined();
     // The last key is gone, and still nothing opens.
     expect(here.isOpen()).toBe(false);
+  });
+
+  test('unknown keys and sessions cost twenty round trips a second, and hide neither keys nor known sessions', async () => {
+    const database = await server.createSchema();
+    const [node, other] = [openNode(database), openNode(database)];
+    const { secret } = node.createKey({ tenantId: 'default', role: 'read' });
+    const session = node.sessions.open(node.authenticate(secret)!);
+    expect(node.sessions.find(session.secret)).toBeDefined();
+    const connection = openControlConnection(database);
+    const before = connection.roundTrips;
+    const guess = (length: number) => randomBytes(length).toString('base64url').slice(0, 43);
+    const outcomes = Array.from({ length: 2_000 }, () => {
+      expect(node.authenticate(`cairn_${randomBytes(8).toString('hex')}_${guess(64)}`)).toBeUndefined();
+      try {
+        return node.sessions.find(guess(64));
+      } catch (error) {
+        return (error as EngineError).code;
+      }
+    });
+    expect(new Set(outcomes)).toEqual(new Set([undefined, 'unavailable']));
+    // Two for each of twenty keys, one for each of twenty sessions, and as many for each second that this took.
+    expect(connection.roundTrips - before).toBeLessThan(1_000);
+    expect(node.sessions.find(session.secret)).toBeDefined();
+    expect(node.sessions.find(node.sessions.open(node.authenticate(secret)!).secret)).toBeDefined();
+    const { secret: fresh } = other.createKey({ tenantId: 'default', role: 'read' });
+    await expect.poll(() => node.authenticate(fresh)).toBeDefined();
+    connection.close();
   });
 
   test('a known key and a setting cost no round trip', async () => {

@@ -1,14 +1,14 @@
 /** Tenants that move from a data folder to PostgreSQL and back, and what keeps them from moving. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { readConfig } from '../../src/engine/config.ts';
 import { openControlFile } from '../../src/engine/control/control-file.ts';
 import { CONTROL_NOT_COPIED, CONTROL_TABLES } from '../../src/engine/control/moved-control.ts';
 import { openControlDatabase } from '../../src/engine/control/open-control-database.ts';
 import { systemClock } from '../../src/engine/ports.ts';
 import { openStore } from '../../src/engine/store/open-store.ts';
-import { openMovedTenants } from '../../src/engine/store/postgres/moved-tenant.ts';
+import { movingName, openMovedTenants } from '../../src/engine/store/postgres/moved-tenant.ts';
 import { MOVED_TABLES, NOT_COPIED, NUMBERS } from '../../src/engine/store/postgres/moved-tables.ts';
 import { createManualClock, openTestEngine } from '../support/engine-fixture.ts';
 import { dumpAll, fullFolder, NOW, run, spawnMove } from '../support/moved-folder.ts';
@@ -181,6 +181,24 @@ describe.skipIf(server === undefined)('cairn move', () => {
       expect(fs.readdirSync(other).filter((name) => name.endsWith('.sqlite'))).toEqual([]);
     }
     await expect(run(into)).rejects.toThrow(/already holds tenant default/);
+  });
+
+  test('writes no rows of a copy that another process has deleted', async () => {
+    const database = await server.createSchema();
+    const [moving, other] = [openMovedTenants(database), openMovedTenants(database)];
+    onTestFinished(() => [moving, other].forEach((tenants) => tenants.close()));
+    const name = movingName('source', 'acme');
+    moving.make(name);
+    const copy = moving.rowsOf(name);
+    const columns = moving.columns.get('store_info')!;
+    const write = (key: string) => copy.write('store_info', columns, [columns.map(() => key)]);
+    const stored = () => server.read(database, `SELECT key FROM store_info WHERE key LIKE 'copied%'`);
+    copy.begin(['store_info']);
+    write('copied');
+    expect(await stored()).toEqual([{ key: 'copied' }]);
+    other.drop(name);
+    expect(() => write('copied late')).toThrow(/has removed the copy/);
+    expect(await stored()).toEqual([]);
   });
 
   test('keeps the source open with --keep-source', async () => {

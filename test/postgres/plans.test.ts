@@ -81,8 +81,8 @@ describe.skipIf(server === undefined)('plans on a filled database', () => {
         CROSS JOIN generate_series(0, ${COPIES}) AS c (copy) CROSS JOIN generate_series(0, ${OTHER_TENANTS}) AS o (other)
         WHERE ${OF_WORDS.has(table) ? 'other' : 'copy + other'} > 0`;
     });
-    const words = `INSERT INTO word_blocks (tenant, term, block, rows, data)
-      SELECT tenant + 1000 * other, term || ' ' || copy, block, rows, data FROM word_blocks
+    const words = `INSERT INTO word_blocks (tenant, term, block, rows, last, data)
+      SELECT tenant + 1000 * other, term || ' ' || copy, block, rows, last, data FROM word_blocks
       CROSS JOIN generate_series(1, ${COPIES}) AS c (copy) CROSS JOIN generate_series(0, ${OTHER_TENANTS}) AS o (other)`;
     // Neither triggers nor foreign keys act on copies, which the other tenants have no row of `tenants` for.
     const numbers = 'UPDATE numbers SET last = last + 10000000';

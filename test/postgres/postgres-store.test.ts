@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { EngineError } from '../../src/engine/errors.ts';
+import { lastNumbers } from '../../src/engine/store/calibrations.ts';
 import { insertDynamics } from '../../src/engine/store/dynamics.ts';
 import { ensureUser, insertMemory, listMatchingMemoryNos, readMemories } from '../../src/engine/store/memories.ts';
 import type { Store } from '../../src/engine/store/open-store.ts';
@@ -84,6 +85,28 @@ describe.skipIf(server === undefined)('a store in PostgreSQL', () => {
     }
   });
 
+  test('ends conditions on tags, metadata and values when the bytes of their query are used, and counts them', () => {
+    const store = open('bytes');
+    const texts = ['One ship.', 'Two ships.', 'Three ships.', 'Four ships.'];
+    for (const [no, text] of texts.entries()) add(store, `bytes-${no}`, text, ['old']);
+    const conditions = [
+      [`tags_pass(m.tags, ?)`, ['old'], 32 + '["old"]'.length],
+      [`metadata_passes(m.metadata, ?)`, [['k', '$exists', false]], 32 + '{}'.length],
+      [`value_passes(coalesce(m.value, '{}'), ?)`, [['k', '$exists', false]], 32 + '{}'.length],
+    ] as const;
+    for (const [condition, wanted, bytes] of conditions) {
+      const ask = (most: number) => {
+        const budget = createWorkBudget({ bytes: most, deadlineMs: 60_000 });
+        const read = () => store.prepare(`SELECT m.seq FROM memories m WHERE ${condition}`).all(JSON.stringify(wanted));
+        const found = runWithin(budget, () => store.read(read));
+        return [found.length, budget.end, budget.left];
+      };
+      expect([condition, ask(4 * bytes)]).toEqual([condition, [4, null, 0]]);
+      expect([condition, ask(3 * bytes - 1)]).toEqual([condition, [2, 'work_budget', -1]]);
+      expect([condition, ask(1_000_000)]).toEqual([condition, [4, null, 1_000_000 - 4 * bytes]]);
+    }
+  });
+
   test('migrates once, and has the tables and columns of a file, each key with the tenant first', () => {
     migrateSchema(connection);
     const indexes = connection.query(
@@ -149,6 +172,15 @@ describe.skipIf(server === undefined)('a store in PostgreSQL', () => {
     expect(listMatchingMemoryNos(one, {}, all).memoryNos).toEqual([1, 2]);
     expect(listMatchingMemoryNos(two, { tags: ['x'] }, all).memoryNos).toEqual([1]);
     expect(readMemories(two, [1, 2], 1_000).get(1)!.content).toBe('Other.');
+  });
+
+  test('tells which numbers a tenant gave last, by which fits are repeated', () => {
+    const store = open('last');
+    add(store, 'a', 'One.');
+    const before = lastNumbers(store);
+    expect(before).toBe(lastNumbers(store));
+    add(store, 'b', 'Two.');
+    expect(lastNumbers(store)).not.toBe(before);
   });
 
   test('the wall of the database holds for a statement that names no tenant', () => {
@@ -236,12 +268,13 @@ describe.skipIf(server === undefined)('a store in PostgreSQL', () => {
     }
   });
 
-  test('connects again after a statement that took too long', () => {
+  test('connects again after a statement that took too long, which ends on the server', async () => {
     const impatient = openBlockingConnection(server!.url);
     try {
       const store = open('slow', impatient);
       store.write(() => putInfo(store, 'k', 'kept'));
-      impatient.setTimeouts({ connectMs: 1_000, statementMs: 100 });
+      // The session is there, so no time to connect is added.
+      impatient.setTimeouts({ connectMs: 600_000, statementMs: 100 });
       expect(() =>
         store.write(() => {
           putInfo(store, 'k', 'gone');
@@ -250,9 +283,9 @@ describe.skipIf(server === undefined)('a store in PostgreSQL', () => {
       ).toThrow(expect.objectContaining({ code: 'unavailable' }) as Error);
       impatient.setTimeouts({ connectMs: 60_000, statementMs: 60_000 });
       expect(findInfo(store, 'k')).toBe('kept');
-      // What the statement holds is free when its server process has ended.
-      connection.query(`SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE query ~ 'pg_sleep.600'
-        AND pid <> pg_backend_pid()`);
+      // What the statement holds is free when it has ended.
+      const running = `SELECT query FROM pg_stat_activity WHERE query ~ 'pg_sleep.600' AND pid <> pg_backend_pid()`;
+      await expect.poll(() => connection.query(running).rows, { timeout: 60_000 }).toEqual([]);
       store.write(() => putInfo(store, 'k', 'new'));
       expect(findInfo(store, 'k')).toBe('new');
     } finally {

@@ -43,6 +43,10 @@ describe.skipIf(server === undefined)('round trips of a query', () => {
     expect(await mostTrips(() => query)).toBeLessThanOrEqual(MOST_TRIPS);
   });
 
+  test('are at most 7 where the scope is small and nobody writes: nothing is asked twice', async () => {
+    expect(await mostTrips(() => ({ filter: { userIds: ['user 1'] } }))).toBeLessThanOrEqual(7);
+  });
+
   test('are at most 12 after others have written', async () => {
     const write = async () => {
       await fixture.tenant.addMemories([newMemory({ content: `Note ${nextQuestion()}`, userId: 'user 1' })]);

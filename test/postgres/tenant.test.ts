@@ -1,13 +1,16 @@
 /** A tenant that lives in PostgreSQL, beside one in a file: both give the same answers to the same calls. */
+import { randomUUID } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import { LINE_SCHEMAS } from '../../src/api/schemas/portable.ts';
 import { readConfig } from '../../src/engine/config.ts';
 import { openControlDatabase } from '../../src/engine/control/open-control-database.ts';
 import { systemClock } from '../../src/engine/ports.ts';
-import type { AsOf, MemoryFilter } from '../../src/engine/types.ts';
+import type { AsOf, MemoryFilter, PortableLine } from '../../src/engine/types.ts';
 import { decayMemories } from '../../src/engine/upkeep/decay-memories.ts';
 import { liveThrough } from '../conformance/store.ts';
+import { pastExport, pastHits, pastNeighbours, pastSizes } from '../conformance/past-sizes.ts';
 import { undoStanding, UNDO_SETTINGS } from '../conformance/undo-standing.ts';
 import { newMemory, openTestEngine, START, type TestEngine } from '../support/engine-fixture.ts';
 import { newDocument, upload } from '../support/new-document.ts';
@@ -25,11 +28,92 @@ describe.skipIf(server === undefined)('a tenant in PostgreSQL', () => {
     expect((await fixture.tenant.stats()).memories).toBeGreaterThanOrEqual(0);
   });
 
+  test('keeps memories without a word, alone and among others', async () => {
+    await using fixture = await openTestEngine({ settings: { OM_DATABASE_URL: await emptyDatabase() } });
+    for (const contents of [['!!!'], ['€', '…'], ['harbour', '???'], ['- - -', 'ship']])
+      await fixture.tenant.addMemories(contents.map((content) => newMemory({ content })));
+    await fixture.drain();
+    const memories = await fixture.tenant.listMemories({}, { limit: 10, offset: 0 });
+    expect(memories.map(({ content }) => content)).toEqual(['ship', '- - -', '???', 'harbour', '…', '€', '!!!']);
+  });
+
   test('undoes the standing queries and webhooks of a key', async () => {
     await using fixture = await openTestEngine({
       settings: { ...UNDO_SETTINGS, OM_DATABASE_URL: await emptyDatabase() },
     });
     await undoStanding(fixture);
+  });
+
+  test('undoes what a key changed, field by field', async () => {
+    await using fixture = await openTestEngine({ settings: { OM_DATABASE_URL: await emptyDatabase() } });
+    const { tenant } = fixture;
+    const add = async (content: string) => {
+      const { outcomes } = await tenant.addMemories([newMemory({ content, title: 'a title' })]);
+      return (outcomes[0] as { id: string }).id;
+    };
+    const [spoiled, mended] = [await add('one'), await add('two')];
+    const leaked = tenant.as('leaked');
+    await tenant.as('owner').patchMemory(spoiled, { tags: ['owned'] });
+    for (const content of ['spoiled', 'spoiled again']) await leaked.patchMemory(spoiled, { content });
+    await leaked.patchMemory(spoiled, { title: 'no title', tags: [] });
+    await leaked.patchMemory(mended, { content: 'spoiled, too' });
+    await tenant.as('owner').patchMemory(mended, { content: 'mended' });
+    expect(await tenant.deleteMemories({ writtenBy: ['leaked'] })).toMatchObject({ restored: 1, unrestored: 1 });
+    expect(await tenant.getMemory(spoiled)).toMatchObject({ content: 'one', title: 'a title', tags: ['owned'] });
+    expect(await tenant.getMemory(mended)).toMatchObject({ content: 'mended' });
+  });
+
+  test.each([
+    ['lists and differences', pastSizes],
+    ['queries', pastHits],
+    ['neighbours', pastNeighbours],
+    ['exports', pastExport],
+  ])('%s of the past are measured by what was there then', async (_, check) => {
+    await using fixture = await openTestEngine({ settings: { OM_DATABASE_URL: await emptyDatabase() } });
+    await check(fixture);
+  });
+
+  test('an import writes the words of the memories that follow its long lines in later commits', async () => {
+    await using fixture = await openTestEngine({ settings: { OM_DATABASE_URL: await emptyDatabase() } });
+    const names = ['late', 'middle', 'early'];
+    const lines = names.map((name, place) =>
+      LINE_SCHEMAS.memory.parse({
+        ...{ type: 'memory', id: randomUUID(), user_id: 'ana', session_id: 's' },
+        ...{
+          content: `${'heron '.repeat(120_000)}${name}`,
+          event_time: new Date(START - place * 3_600_000).toISOString(),
+        },
+      }),
+    );
+    const ids = lines.map(({ id }) => id);
+    expect(await fixture.tenant.importLines(lines as PortableLine[])).toEqual(Array(3).fill({ kind: 'stored' }));
+    const asked = { k: 5, filter: {}, vectorWeight: 0, minScore: 0, reinforce: false };
+    for (const [query, found] of [
+      ['early', [ids[2], ids[1]]],
+      ['middle', [ids[1], ids[0]]],
+    ] as const) {
+      const { hits } = await fixture.tenant.query({ query, ...asked });
+      expect(new Set(hits.map(({ memory }) => memory.id))).toEqual(new Set(found));
+    }
+  });
+
+  test('a receipt of a batch compares its items with what was changed since', async () => {
+    await using fixture = await openTestEngine({ settings: { OM_DATABASE_URL: await emptyDatabase() } });
+    const { tenant } = fixture;
+    const { outcomes } = await tenant.addMemories(['one', 'two'].map((content) => newMemory({ content })));
+    const ids = outcomes.map((outcome) => (outcome as { id: string }).id);
+    const note = async (first: number, contents: readonly string[], id?: string) => {
+      const items = contents.map((content, place) => ({
+        ...{ item: first + place, fate: 'stored' as const, memoryId: ids[place]!, content, error: null },
+      }));
+      return tenant.noteBatch({ items, first, isLast: first > 1, ...(id === undefined ? {} : { id }) });
+    };
+    const id = await note(1, ['one', 'two']);
+    await tenant.patchMemory(ids[0]!, { title: 'a title' });
+    await tenant.patchMemory(ids[1]!, { content: 'changed' });
+    await note(3, ['one', 'changed'], id);
+    const { items, isComplete } = await tenant.batchReceipt(id, { limit: 10, offset: 0 });
+    expect([items.map(({ isHeld }) => isHeld), isComplete]).toEqual([[true, false, true, true], false]);
   });
 
   test('answers as a tenant in a file, to the last digit', async () => {
@@ -200,7 +284,9 @@ async function callThrough(service: ServiceProcess): Promise<unknown[]> {
     return reply;
   };
   const contentsOf = async (query: string) => {
-    const { body } = await service.request('POST', '/memory/query', { body: { query, k: 5, min_score: 0 } });
+    // What an answer reinforces is written after it, at a moment that no test can name.
+    const question = { query, k: 5, min_score: 0, reinforce: false };
+    const { body } = await service.request('POST', '/memory/query', { body: question });
     replies.push(body.matches.map(({ content }) => content));
   };
   const texts = [

@@ -1,17 +1,22 @@
 /** The word index in PostgreSQL beside FTS5: equal frequencies, and scores that are equal to the last digit. */
+import fs from 'node:fs';
+import path from 'node:path';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { inSavepoint } from '../../src/engine/store/savepoint.ts';
 import type { Store } from '../../src/engine/store/open-store.ts';
 import { openBlockingConnection } from '../../src/engine/store/postgres/blocking-connection.ts';
 import { migrateSchema } from '../../src/engine/store/postgres/migrate-schema.ts';
 import { ensureTenant, openPostgresStore, readCatalog } from '../../src/engine/store/postgres/open-postgres-store.ts';
+import { dropTenants } from '../../src/engine/store/postgres/placed-tenant.ts';
 import { openTenantStore } from '../../src/engine/store/postgres/tenant-database.ts';
 import { matchingText } from '../../src/engine/store/word-index/matching-rows.ts';
 import { clearText, deleteText, putText } from '../../src/engine/store/word-index/memory-text.ts';
-import { openWordSearch } from '../../src/engine/store/word-index/open-word-search.ts';
+import { askForWordState, openWordSearch } from '../../src/engine/store/word-index/open-word-search.ts';
 import { textRewrites } from '../../src/engine/store/word-index/rewrite-log.ts';
 import { textRow, WEIGHTS } from '../conformance/word-search.ts';
+import { watchPlans } from '../support/postgres-plans.ts';
 import { startPostgres } from '../support/postgres.ts';
 import { openTemporaryStore } from '../support/temporary-store.ts';
 
@@ -27,6 +32,19 @@ const WORDS = [
   `long${'x'.repeat(3_000)}`,
 ];
 const TEXTS = ['ship', 'harbour', 'the ship', 'ship ship', 'écluse', '灯台', 'usernameǀ', 'nowhere', WORDS.at(-1)!];
+
+/** Number of different words of a text whose blocks must not be compared with each other. */
+const MANY = 1_000;
+
+/** Statements that take the schema back to where the migration of appended words begins. */
+const TO_EARLIER = `ALTER TABLE word_blocks DROP COLUMN last; ALTER TABLE word_totals DROP COLUMN newest;
+  ALTER TABLE tenants DROP COLUMN looked_writes, DROP COLUMN looked_at, DROP COLUMN looked_by, DROP COLUMN due_at,
+    DROP COLUMN rests, DROP COLUMN placement;
+  CREATE INDEX document_generations_hidden ON document_generations (tenant, generation_no) WHERE hidden > 0;
+  DROP INDEX document_generations_abandoned;
+  DROP FUNCTION varint(bigint); DROP FUNCTION tenant_goes CASCADE; UPDATE schema_version SET version = 14`;
+const MIGRATIONS = '../../src/engine/store/postgres/migrations';
+const APPENDED_WORDS = fs.readFileSync(path.join(import.meta.dirname, MIGRATIONS, '0015-appended-words.sql'), 'utf8');
 
 const server = await startPostgres();
 describe.skipIf(server === undefined)('words in PostgreSQL', () => {
@@ -78,8 +96,13 @@ describe.skipIf(server === undefined)('words in PostgreSQL', () => {
     });
   }
 
-  function answers(store: Store): unknown[] {
+  /** @param knowsState whether the state of the index is asked for before, as a query does, so that words are kept */
+  function answers(store: Store, knowsState = false): unknown[] {
     return store.read(() => {
+      if (knowsState) {
+        askForWordState(store);
+        textRewrites.last(store);
+      }
       const words = openWordSearch(store);
       words.expect(TEXTS, 'rank');
       const among = Array.from({ length: 300 }, (_, n) => 2 * n + 1);
@@ -104,6 +127,7 @@ describe.skipIf(server === undefined)('words in PostgreSQL', () => {
         for (const changes of commits) {
           apply(file, changes);
           apply(database, changes);
+          expect(answers(database, true)).toEqual(answers(file));
           expect(answers(database)).toEqual(answers(file));
         }
         for (const store of [file, database]) store.write(() => clearText(store));
@@ -127,7 +151,166 @@ describe.skipIf(server === undefined)('words in PostgreSQL', () => {
       return connection.roundTrips - before;
     };
     tripsOf(1, 1);
-    expect([tripsOf(10, 1), tripsOf(100, 100)]).toEqual([4, 4]);
+    expect([tripsOf(10, 1), tripsOf(100, 100)]).toEqual([2, 2]);
+    connection.close();
+  });
+
+  test('of texts with many different words are appended term by term, while the server knows no statistics', async () => {
+    const url = await server!.createSchema();
+    const plans = await watchPlans(server!, url);
+    using file = openTemporaryStore();
+    const database = openTenantStore({ database: url, tenant: 'many words', path: '/nowhere', role: 'worker' });
+    const content = (n: number) =>
+      Array.from({ length: MANY }, (_, word) => `w${(word * (1 + (n % 3))) % MANY}`).join(' ');
+    const commit = (numbers: readonly number[]) => {
+      for (const store of [file, database]) {
+        store.write(() => {
+          for (const n of numbers) putText(store, textRow(n, { content: content(n), title: 'ship' }));
+          textRewrites.note(store, numbers);
+        });
+      }
+    };
+    const blocks = () => server!.read(url, 'SELECT * FROM word_blocks ORDER BY term, block');
+    plans();
+    commit([1, 2]);
+    commit([100, 254, 255, 256, 257]);
+    commit([300]);
+    const appends = plans().filter(({ text }) => text.includes('INSERT INTO word_blocks'));
+    expect(appends.map(({ pairsDropped }) => pairsDropped)).toEqual([0, 0, 0]);
+    const appended = await blocks();
+    expect(appended.length).toBeGreaterThan(2 * MANY);
+    // Each block is looked up once and changed once; the totals are one row more.
+    expect(appends.filter(({ rowsRead }) => rowsRead > 2 * appended.length + 1)).toEqual([]);
+    expect(answers(database)).toEqual(answers(file));
+    // Rows that are written again are read, and their blocks are encoded here.
+    commit([1, 2, 100, 254, 255, 256, 257, 300]);
+    expect(await blocks()).toEqual(appended);
+    database.close();
+  });
+
+  test('that an earlier version has stored are appended to from where they end', async () => {
+    const url = await server!.createSchema();
+    const connection = openBlockingConnection(url);
+    migrateSchema(connection);
+    const store = openPostgresStore({
+      ...{ connection, catalog: readCatalog(connection), tenant: ensureTenant(connection, 'earlier') },
+    });
+    const put = (numbers: readonly number[]) =>
+      store.write(() => {
+        for (const n of numbers) putText(store, textRow(n, { content: n % 2 === 0 ? 'ship harbour' : 'ship' }));
+      });
+    put([1, 250, 258, 300, 441]);
+    const ends = () =>
+      server!.read(
+        url,
+        `SELECT b.term, b.block, b.last, t.newest FROM word_blocks b JOIN word_totals t ON t.tenant = b.tenant
+         WHERE b.block = 1 ORDER BY b.term`,
+      );
+    const before = await ends();
+    expect(before).toMatchObject([
+      { term: 'harbour', last: '300', newest: '441' },
+      { term: 'ship', last: '441', newest: '441' },
+    ]);
+    connection.query(TO_EARLIER);
+    migrateSchema(connection);
+    expect(await ends()).toEqual(before);
+    // A process of that version which still runs can store no blocks that do not say where they end.
+    const old = `INSERT INTO word_blocks (tenant, term, block, rows, data) SELECT tenant, 'pier', 1, 1, '' FROM tenants`;
+    await expect(server!.read(url, old)).rejects.toThrow(/"last".* not-null/);
+    put([442, 600]);
+    expect(store.read(() => openWordSearch(store).bestOf(['ship'], WEIGHTS, [300, 441, 442, 600], 9))).toHaveLength(4);
+    connection.close();
+  });
+
+  test('that an earlier version has stored are changed while a write goes on, which waits for nothing', async () => {
+    const url = await server!.createSchema();
+    const connection = openBlockingConnection(url);
+    migrateSchema(connection);
+    ensureTenant(connection, 'earlier');
+    connection.query(TO_EARLIER);
+    const [writer, changer] = [new pg.Client(url), new pg.Client(url)];
+    onTestFinished(async () => {
+      connection.close();
+      await Promise.all([writer.end(), changer.end()]);
+    });
+    for (const client of [writer, changer]) await client.connect();
+    await writer.query('BEGIN; UPDATE tenants SET writes = writes + 1');
+    const changing = changer.query(APPENDED_WORDS);
+    const waiting = `SELECT 1 FROM pg_locks WHERE NOT granted AND relation = 'tenants'::regclass`;
+    await expect.poll(() => server!.read(url, waiting)).toHaveLength(1);
+    const writing = writer.query('UPDATE word_blocks SET rows = rows; COMMIT');
+    await Promise.all([changing, writing]);
+  });
+
+  test('are stored right by a write that clears them before, and by one of which a part is undone', () => {
+    using file = openTemporaryStore();
+    const database = open('cleared');
+    const put = (store: Store, numbers: readonly number[], content = 'ship') => {
+      for (const n of numbers) putText(store, textRow(n, { content }));
+    };
+    const undo = (store: Store, work: () => void) => {
+      const throwing = () => {
+        work();
+        store.words?.flush();
+        throw new Error('undone');
+      };
+      inSavepoint(store, throwing, () => {});
+    };
+    const commits: ((store: Store) => void)[] = [
+      (store) => put(store, [1, 2, 3, 300]),
+      (store) => {
+        clearText(store);
+        put(store, [2, 3]);
+      },
+      (store) => put(store, [3, 4], 'harbour'),
+      (store) => {
+        undo(store, () => clearText(store));
+        put(store, [2], 'the ship');
+      },
+      (store) => {
+        undo(store, () => put(store, [6, 7]));
+        put(store, [5, 6]);
+      },
+      (store) => put(store, [6, 7], 'harbour'),
+    ];
+    for (const [n, commit] of commits.entries()) {
+      for (const store of [file, database]) {
+        store.write(() => {
+          commit(store);
+          textRewrites.note(store, [1, 2, 3, 4, 5, 6, 7]);
+        });
+      }
+      expect(answers(database), `after commit ${n}`).toEqual(answers(file));
+    }
+    database.close();
+  });
+
+  test('and all other rows of a tenant go with it, and none of another application', async () => {
+    const url = await server!.createSchema();
+    const connection = openBlockingConnection(url);
+    migrateSchema(connection);
+    const catalog = readCatalog(connection);
+    const numbers = ['leaves', 'stays'].map((name) => {
+      const tenant = ensureTenant(connection, name);
+      const store = openPostgresStore({ connection, catalog, tenant });
+      store.write(() => putText(store, textRow(1, { content: 'ship' })));
+      return tenant;
+    });
+    const tables = [...catalog].filter(([name, { ofTenants }]) => ofTenants && name !== 'sqlite_sequence');
+    const count = async (tenant: number) => {
+      const counts = tables.map(([name]) => `SELECT count(*)::int AS rows FROM ${name} WHERE tenant = ${tenant}`);
+      const [{ rows }] = (await server!.read(
+        url,
+        `SELECT sum(rows)::int AS rows FROM (${counts.join(' UNION ALL ')}) AS counted`,
+      )) as [{ rows: number }];
+      return rows;
+    };
+    const [leaves, stays] = [await count(numbers[0]!), await count(numbers[1]!)];
+    expect(leaves).toBeGreaterThan(8);
+    connection.query(`CREATE TABLE flats (tenant integer); INSERT INTO flats VALUES (${numbers[0]})`);
+    dropTenants(connection, 'id = $1', ['leaves']);
+    expect(await server!.read(url, 'SELECT * FROM flats')).toEqual([{ tenant: numbers[0] }]);
+    expect([await count(numbers[0]!), await count(numbers[1]!)]).toEqual([0, stays]);
     connection.close();
   });
 });

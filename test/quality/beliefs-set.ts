@@ -1,17 +1,18 @@
+/**
+ * An evaluation set of short facts as agents keep them about their users, and of questions that each have an exact
+ * answer: these facts and no others. Some facts have a scope, as a tag; some replace an earlier one; many are near
+ * twins that differ in one word. A third of the questions has no answer. All people and projects are invented, and the
+ * set was written before the code that it measures.
+ */
 import type { EvaluationMemory, EvaluationUser } from '../../bench/datasets.ts';
 
-/**
- * Short facts as agents keep them about their users, and questions that each have an exact answer: these facts and no
- * others. Some facts have a scope, as a tag; some replace an earlier one; many are near twins that differ in one word.
- * A third of the questions has no answer. All people and projects are invented, and the set was written before the code
- * that it measures.
- */
+/** A question, with the facts that are its exact answer. */
 export interface ExactQuestion {
   readonly userId: string;
   readonly query: string;
-  /** Only memories with this tag are asked. */
+  /** Only memories with this tag are searched; all if left out. */
   readonly scope?: string;
-  /** Keys of all memories that answer the question; empty where none does. */
+  /** Keys of all memories that answer the question; empty if none does. */
   readonly exact: readonly string[];
 }
 

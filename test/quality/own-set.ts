@@ -1,10 +1,6 @@
 import type { EvaluationMemory, EvaluationQuestion, EvaluationSet } from '../../bench/datasets.ts';
 
-/**
- * A small evaluation set, written for this project: what three invented people told their agents. Nora chats with her
- * friends Ivo and Tessa, Rafael keeps notes of his work on a payment service, Mei writes in Chinese and German. Facts
- * change, and different people have alike ones. Some questions have no answer here, though the words of many are.
- */
+/** A question of the set, with the reason for its answer. */
 interface OwnQuestion extends EvaluationQuestion {
   /** Why these memories and no others are expected. */
   readonly reason: string;
@@ -16,7 +12,7 @@ export interface OwnSet extends EvaluationSet {
 
 type Told = readonly [key: string, content: string, more?: Partial<EvaluationMemory>];
 
-/** One conversation, a minute between the turns. */
+/** Makes the memories of one conversation, with a minute between two turns. */
 function session(sessionId: string, start: string, turns: readonly Told[]): EvaluationMemory[] {
   return turns.map(([key, content, more], place) => ({
     key,
@@ -245,6 +241,12 @@ function asks(userId: string, questions: readonly Asked[]): OwnQuestion[] {
   }));
 }
 
+/**
+ * A small evaluation set, written for this project: what three invented people told their agents. Nora chats with her
+ * friends Ivo and Tessa, Rafael keeps notes of his work on a payment service, Mei writes in Chinese and German. Facts
+ * change, and different people have similar ones. Some questions have no answer in the set, although many of their
+ * words occur in it.
+ */
 export const OWN_SET: OwnSet = {
   name: 'own',
   users: [

@@ -18,6 +18,10 @@ export interface CodeFlowProvider extends AsyncDisposable {
   isDenying: boolean;
   /** How the token endpoint fails: with an error status, or by closing the connection. If undefined, it works. */
   failing: 'status' | 'connection' | undefined;
+  /** Number of times that the token endpoint was called. */
+  exchanges: number;
+  /** Address that the provider names for ending a session. */
+  endAddress: string;
   /** Query strings of the requests that ended a session at the provider. */
   readonly ended: readonly string[];
 }
@@ -44,6 +48,8 @@ export async function startCodeFlowProvider(): Promise<CodeFlowProvider> {
     spoiled: {},
     isDenying: false,
     failing: undefined,
+    exchanges: 0,
+    endAddress: `${provider.issuer}/end`,
     ended,
     [Symbol.asyncDispose]: () => provider.stop(),
   };
@@ -71,6 +77,7 @@ export async function startCodeFlowProvider(): Promise<CodeFlowProvider> {
   };
 
   const token = async (request: IncomingMessage, response: ServerResponse) => {
+    state.exchanges += 1;
     if (state.failing === 'connection') return request.destroy();
     if (state.failing === 'status') return response.writeHead(503).end();
     const basic = Buffer.from((request.headers.authorization ?? '').replace(/^Basic /, ''), 'base64').toString();
@@ -110,7 +117,7 @@ export async function startCodeFlowProvider(): Promise<CodeFlowProvider> {
       jwks_uri: `${issuer}/keys`,
       authorization_endpoint: `${issuer}/authorize`,
       token_endpoint: `${issuer}/token`,
-      end_session_endpoint: `${issuer}/end`,
+      end_session_endpoint: state.endAddress,
       response_types_supported: ['code'],
       subject_types_supported: ['public'],
       id_token_signing_alg_values_supported: ['RS256'],

@@ -101,7 +101,9 @@ export async function openTestEngine(options: TestEngineOptions = {}): Promise<T
   const config = readConfig({ OM_VEC_DIM: '256', ...options.settings, OM_DB_PATH: file });
   // A tenant in PostgreSQL must have no file.
   if (config.OM_DATABASE_URL === undefined) copyBlankFiles(config);
-  const engine = await openEngine({ config, clock, writer: 'inline' });
+  // The test works off the ledger itself.
+  const dispatcher = { dispatch() {}, close: async () => {} };
+  const engine = await openEngine({ config, clock, writer: 'inline', dispatcher });
   const parts = openParts({ config, clock, metrics: createMetrics(), role: 'worker', onCall: () => {} });
   const common = {
     open: () => parts.pool.get(file),

@@ -9,6 +9,7 @@ interface PlanNode {
   readonly 'Actual Loops': number;
   readonly 'Rows Removed by Filter'?: number;
   readonly 'Rows Removed by Index Recheck'?: number;
+  readonly 'Rows Removed by Join Filter'?: number;
   readonly Plans?: readonly PlanNode[];
 }
 
@@ -19,6 +20,8 @@ export interface RunStatement {
   readonly readWhole: readonly string[];
   /** Number of rows that were read from tables, those that a condition then dropped included. */
   readonly rowsRead: number;
+  /** Number of pairs of rows that joins made and whose condition then dropped them. */
+  readonly pairsDropped: number;
   /** Number of rows that the statement returned or changed. */
   readonly rowsReturned: number;
 }
@@ -62,6 +65,10 @@ function readPlan({ 'Query Text': text, Plan: plan }: LoggedPlan): RunStatement 
       .filter((node) => node['Node Type'] === 'Seq Scan' && node['Actual Loops'] > 0)
       .map((node) => node['Relation Name']!),
     rowsRead: scans.reduce((sum, node) => sum + rowsReadBy(node), 0),
+    pairsDropped: nodes.reduce(
+      (sum, node) => sum + (node['Rows Removed by Join Filter'] ?? 0) * node['Actual Loops'],
+      0,
+    ),
     rowsReturned: Math.max(...[plan, ...(plan.Plans ?? [])].map((node) => node['Actual Rows'])),
   };
 }

@@ -19,11 +19,8 @@ export interface PostgresServer {
   createSchema(): Promise<string>;
   /** Reads rows from the schema of an address as the server's superuser, to whom row-level security does not apply. */
   read(url: string, sql: string): Promise<unknown[]>;
-  /**
-   * Copies the server to a standby, which follows it from then on. Every commit of the server waits until the standby
-   * has it. Can be called once.
-   */
-  startStandby(): Promise<Standby>;
+  /** Copies the server to a standby, which follows it from then on. Can be called once. */
+  startStandby(options?: StandbyOptions): Promise<Standby>;
   /** Ends all processes of the server at once, as a crash does, and starts it again. */
   restart(): void;
   /** Stops all processes of the server (SIGSTOP), so that they do not answer, until `resume`. */
@@ -32,12 +29,33 @@ export interface PostgresServer {
   stop(): void;
 }
 
-/** A server that follows another one, which waits for it. `PostgresServer.stop` ends it. */
-interface Standby {
-  /** Ends the standby at once; the other server then waits for it with each commit. */
+interface StandbyOptions {
+  /** Whether every commit of the server waits until the standby has it; true by default. */
+  readonly isAwaited?: boolean;
+  /** Settings of the standby alone, by name. */
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
+/** A server that follows another one. `PostgresServer.stop` ends it. */
+export interface Standby {
+  /** Path of the file to which the standby writes its log. */
+  readonly log: string;
+  /** Reads rows on the standby as its superuser, with the schema of an address. */
+  read(url: string, sql: string): Promise<unknown[]>;
+  /** Lets the standby receive the log and not replay it, until `resumeReplay`. */
+  pauseReplay(): Promise<void>;
+  resumeReplay(): Promise<void>;
+  /** Waits until the standby has replayed everything that the other server has committed so far. */
+  caughtUp(): Promise<void>;
+  /** Ends the standby at once; if it is awaited, the other server then waits for it with each commit. */
   stop(): void;
   /** Starts it again, and waits until it follows. */
   start(): Promise<void>;
+  /**
+   * Keeps its data as they are now. The function that is returned puts another standby at its address, which has these
+   * data and receives nothing.
+   */
+  keepData(): Promise<() => void>;
   /** Makes it a server that takes writes and follows nobody. */
   promote(): void;
   /** Address of the same schema on this server. */
@@ -76,6 +94,36 @@ export function findPrograms(): string | undefined {
   return undefined;
 }
 
+/** Runs statements on a server as its superuser; returns the rows of the last one. */
+async function askAsOwner(port: number, sql: string): Promise<unknown[]> {
+  const client = new pg.Client(`postgres://owner@127.0.0.1:${port}/postgres`);
+  await client.connect();
+  try {
+    const result: unknown = await client.query(sql);
+    return ([result].flat().at(-1) as pg.QueryResult).rows as unknown[];
+  } finally {
+    await client.end();
+  }
+}
+
+/** SQLSTATE of a statement on a standby that was in the way of the log. */
+const IN_THE_WAY = '40001';
+
+/** Does the same on a standby, again and again while the replay of the log ends the statement. */
+async function askStandby(port: number, sql: string): Promise<unknown[]> {
+  for (;;) {
+    try {
+      return await askAsOwner(port, sql);
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== IN_THE_WAY) throw error;
+    }
+  }
+}
+
+function inSchemaOf(url: string, sql: string): string {
+  return `SET search_path = ${new URL(url).username}; ${sql}`;
+}
+
 async function startServer(programs: string): Promise<PostgresServer> {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'cairn-postgres-'));
   const owner = serverUser();
@@ -89,16 +137,7 @@ async function startServer(programs: string): Promise<PostgresServer> {
   run('initdb', '-D', data, '-U', 'owner', '-A', 'trust', '-E', 'UTF8', '--locale=C.UTF-8', '--no-sync');
   start();
   let standby: Standby | undefined;
-  const asOwner = async (sql: string) => {
-    const client = new pg.Client(`postgres://owner@127.0.0.1:${port}/postgres`);
-    await client.connect();
-    try {
-      const result: unknown = await client.query(sql);
-      return ([result].flat().at(-1) as pg.QueryResult).rows as unknown[];
-    } finally {
-      await client.end();
-    }
-  };
+  const asOwner = (sql: string) => askAsOwner(port, sql);
   const signalAll = (signal: NodeJS.Signals) => {
     const first = Number.parseInt(fs.readFileSync(path.join(data, 'postmaster.pid'), 'utf8'), 10);
     const children = fs.readFileSync(`/proc/${first}/task/${first}/children`, 'utf8').trim().split(' ').map(Number);
@@ -114,9 +153,9 @@ async function startServer(programs: string): Promise<PostgresServer> {
     url: await createSchema(),
     log: path.join(folder, 'log'),
     createSchema,
-    read: (url, sql) => asOwner(`SET search_path = ${new URL(url).username}; ${sql}`),
-    async startStandby() {
-      standby = await followServer({ folder, port, run, asOwner });
+    read: (url, sql) => asOwner(inSchemaOf(url, sql)),
+    async startStandby(options = {}) {
+      standby = await followServer({ folder, port, run, asOwner }, options);
       return standby;
     },
     restart() {
@@ -141,27 +180,62 @@ interface Followed {
   readonly asOwner: (sql: string) => Promise<unknown[]>;
 }
 
-async function followServer({ folder, port, run, asOwner }: Followed): Promise<Standby> {
-  const data = path.join(folder, 'standby');
+async function followServer(
+  { folder, port, run, asOwner }: Followed,
+  { isAwaited = true, settings = {} }: StandbyOptions,
+): Promise<Standby> {
+  let data = path.join(folder, 'standby');
+  const log = path.join(folder, 'standby.log');
   const own = await freePort();
   let isRunning = false;
-  run('pg_basebackup', '-D', data, '-d', `host=127.0.0.1 port=${port} user=owner application_name=standby`, '-R');
+  const from = `host=127.0.0.1 port=${port} user=owner application_name=standby`;
+  run('pg_basebackup', '-D', data, '-d', from, '-R', '-c', 'fast');
+  const set = Object.entries(settings).map(([name, value]) => ` -c ${name}=${value}`);
+  const ask = (sql: string) => askStandby(own, sql);
+  const start = () => {
+    const options = `-p ${own} -k ${folder} -h 127.0.0.1${set.join('')}`;
+    run('pg_ctl', '-D', data, '-w', '-o', options, '-l', log, 'start');
+    isRunning = true;
+  };
   const standby: Standby = {
+    log,
+    read: (url, sql) => ask(inSchemaOf(url, sql)),
+    async pauseReplay() {
+      await ask('SELECT pg_wal_replay_pause()');
+      const isPaused = `SELECT 1 WHERE pg_get_wal_replay_pause_state() = 'paused'`;
+      while ((await ask(isPaused)).length === 0) await pause(20);
+    },
+    resumeReplay: async () => void (await ask('SELECT pg_wal_replay_resume()')),
+    async caughtUp() {
+      const [{ end }] = (await asOwner('SELECT pg_current_wal_lsn()::text AS end')) as [{ end: string }];
+      const isThere = `SELECT 1 WHERE pg_last_wal_replay_lsn() >= '${end}'`;
+      while ((await ask(isThere)).length === 0) await pause(20);
+    },
     stop() {
       if (isRunning) run('pg_ctl', '-D', data, '-m', 'immediate', '-w', 'stop');
       isRunning = false;
     },
     async start() {
-      const options = `-p ${own} -k ${folder} -h 127.0.0.1`;
-      run('pg_ctl', '-D', data, '-w', '-o', options, '-l', `${folder}/standby.log`, 'start');
-      isRunning = true;
-      const isAwaited = `SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync'`;
-      while ((await asOwner(isAwaited)).length === 0) await pause(50);
+      start();
+      const follows = `SELECT 1 FROM pg_stat_replication WHERE ${isAwaited ? `sync_state = 'sync'` : `state = 'streaming'`}`;
+      while ((await asOwner(follows)).length === 0) await pause(50);
+    },
+    async keepData() {
+      const kept = path.join(folder, 'kept');
+      standby.stop();
+      execFileSync('cp', ['-a', data, kept], serverUser());
+      fs.appendFileSync(path.join(kept, 'postgresql.auto.conf'), `primary_conninfo = ''\n`);
+      await standby.start();
+      return () => {
+        standby.stop();
+        data = kept;
+        start();
+      };
     },
     promote: () => run('pg_ctl', '-D', data, '-w', 'promote'),
     addressOf: (url) => url.replace(`:${port}/`, `:${own}/`),
   };
-  await asOwner(`ALTER SYSTEM SET synchronous_standby_names = 'standby'`);
+  if (isAwaited) await asOwner(`ALTER SYSTEM SET synchronous_standby_names = 'standby'`);
   await asOwner(`SELECT pg_reload_conf()`);
   await standby.start();
   return standby;

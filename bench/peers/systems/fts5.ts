@@ -13,9 +13,9 @@ import type { HashedEmbedder } from '../../../src/engine/adapters/hashed-embedde
 import { ftsString, queryTerms } from '../../../src/engine/text/index-text.ts';
 import type { Ask, OpenSystem } from '../system.ts';
 
-/** Texts of a commit while loading. */
+/** Number of texts in a commit while loading. */
 const COMMIT = 500;
-/** Hits of words, and hits of vectors, before they are fused. */
+/** Number of hits by words, and of hits by vectors, that are fused. */
 const CANDIDATES = 50;
 /** Constant of reciprocal rank fusion, as in the paper of Cormack, Clarke and Büttcher. */
 const RANK_CONSTANT = 60;

@@ -14,7 +14,7 @@ const DIMENSIONS = 768;
  * and questions gain nothing.
  */
 const GATHER_MS = 50;
-/** Changes of a table after which its documentation advises to optimize it. */
+/** Number of changes of a table after which the documentation advises to optimize it. */
 const CHANGES = 20;
 
 interface Table {

@@ -108,6 +108,7 @@ BatchReceipt = TypedDict("BatchReceipt", {
     "refused": "int",
     "characters": "int",
     "held": "int",
+    "ended": "bool",
     "complete": "bool",
     "items": "List[BatchReceiptItem]",
     "total": "int",
@@ -197,6 +198,7 @@ Deleted = TypedDict("Deleted", {
     "log_items": "NotRequired[int]",
     "standing_queries": "NotRequired[int]",
     "webhooks": "NotRequired[int]",
+    "servers": "NotRequired[int]",
     "restored": "NotRequired[int]",
     "unrestored": "NotRequired[int]",
 })
@@ -483,6 +485,7 @@ FederationServer = TypedDict("FederationServer", {
     "tenant": "Union[str, None]",
     "has_key": "bool",
     "created_at": "Timestamp",
+    "written_by": "Union[str, None]",
 })
 
 
@@ -1250,6 +1253,7 @@ Readiness = TypedDict("Readiness", {
     "reasons": "List[str]",
     "jobs": "NotRequired[Dict[str, Any]]",
     "queues": "NotRequired[Dict[str, Any]]",
+    "standby": "NotRequired[Literal['up', 'down']]",
     "embedding": "NotRequired[Dict[str, Any]]",
 })
 
@@ -1518,6 +1522,7 @@ StoredMemory = TypedDict("StoredMemory", {
 Tenant = TypedDict("Tenant", {
     "id": "str",
     "created_at": "Timestamp",
+    "database": "Union[str, None]",
 })
 
 
@@ -1594,7 +1599,7 @@ OPERATIONS: Dict[str, Operation] = {
     "replace_document": Operation("PUT", "/documents/{id}", ["wait"], None, True, False, False, False, False),
     "delete_document": Operation("DELETE", "/documents/{id}", None, None, True, False, False, False, False),
     "get_document_content": Operation("GET", "/documents/{id}/content", None, None, True, False, False, True, False),
-    "list_chunks": Operation("GET", "/documents/{id}/chunks", None, "offset", True, False, False, False, False),
+    "list_chunks": Operation("GET", "/documents/{id}/chunks", None, "u", True, False, False, False, False),
     "get_document_receipt": Operation("GET", "/documents/{id}/receipt", None, "offset", True, False, False, False, False),
     "watch_document": Operation("GET", "/documents/{id}/events", None, None, True, False, True, False, False),
     "cancel_document": Operation("POST", "/documents/{id}/cancel", None, None, False, False, False, False, False),
@@ -1752,7 +1757,7 @@ class Client(BaseClient):
         return self._call(OPERATIONS["add_memory"], {"content": content, "wait": wait, "user_id": user_id, "session_id": session_id, "tags": tags, "metadata": metadata, "type": type, "title": title, "gist": gist, "entities": entities, "files": files, "event_time": event_time, "valid_from": valid_from, "valid_to": valid_to, "expires_at": expires_at, "importance": importance, "confidence": confidence, "external_id": external_id, "on_duplicate": on_duplicate, "supersedes": supersedes, "salience": salience, "decay_lambda": decay_lambda}, options)
 
     def add_memory_again(self, *, content: str, wait: Optional[int] = None, user_id: Optional[Union[str, None]] = None, session_id: Optional[Union[str, None]] = None, tags: Optional[Union[List[str], None]] = None, metadata: Optional[Union[Dict[str, Any], None]] = None, type: Optional[Union[str, None]] = None, title: Optional[Union[str, None]] = None, gist: Optional[Union[str, None]] = None, entities: Optional[Union[List[str], None]] = None, files: Optional[Union[List[str], None]] = None, event_time: Optional[Union[Time, None]] = None, valid_from: Optional[Union[Time, None]] = None, valid_to: Optional[Union[Time, None]] = None, expires_at: Optional[Union[Time, None]] = None, importance: Optional[Union[float, None]] = None, confidence: Optional[Union[float, None]] = None, external_id: Optional[Union[str, None]] = None, on_duplicate: Optional[Union[Literal['merge', 'keep'], None]] = None, supersedes: Optional[Union[str, None]] = None, salience: Optional[Any] = None, decay_lambda: Optional[Any] = None, **options: Any) -> Union[Union[FinishedMemory, DuplicateMemory], AcceptedMemory]:
-        """Stores one memory: OpenMemory's second name of POST /memory/add: `POST /memories`."""
+        """Stores one memory: OpenMemory's second path of POST /memory/add: `POST /memories`."""
         return self._call(OPERATIONS["add_memory_again"], {"content": content, "wait": wait, "user_id": user_id, "session_id": session_id, "tags": tags, "metadata": metadata, "type": type, "title": title, "gist": gist, "entities": entities, "files": files, "event_time": event_time, "valid_from": valid_from, "valid_to": valid_to, "expires_at": expires_at, "importance": importance, "confidence": confidence, "external_id": external_id, "on_duplicate": on_duplicate, "supersedes": supersedes, "salience": salience, "decay_lambda": decay_lambda}, options)
 
     def add_memories(self, *, items: List[NewMemory], receipt: Optional[bool] = None, **options: Any) -> BatchReply:
@@ -1832,11 +1837,11 @@ class Client(BaseClient):
         return self._call(OPERATIONS["get_recall"], {"id": id}, options)
 
     def replay_recall(self, *, id: str, state: Optional[Literal['then', 'now']] = None, query: Optional[Union[str, None]] = None, k: Optional[Union[int, None]] = None, user_id: Optional[Union[str, None]] = None, filters: Optional[Union[Filters, None]] = None, startTime: Optional[Union[Time, None]] = None, endTime: Optional[Union[Time, None]] = None, profile: Optional[Union[Literal['composite', 'activation', 'retention', 'fusion'], None]] = None, similarity: Optional[Union[Literal['relative', 'absolute'], None]] = None, penalties: Optional[Union[Dict[str, Any], None]] = None, weights: Optional[Union[Dict[str, Any], None]] = None, column_weights: Optional[Union[Dict[str, Any], None]] = None, vector_weight: Optional[Union[float, None]] = None, k_sparse: Optional[Union[int, None]] = None, k_dense: Optional[Union[int, None]] = None, dense_sectors: Optional[Union[Literal['all', 'candidate'], None]] = None, session_prior: Optional[Union[float, None]] = None, max_hops: Optional[Union[int, None]] = None, decay_per_hop: Optional[Union[float, None]] = None, entity_graph: Optional[Union[bool, None]] = None, rerank: Optional[Union[Literal['none', 'builtin', 'llm'], None]] = None, k_rerank: Optional[Union[int, None]] = None, min_score: Optional[Union[float, None]] = None, relative_floor: Optional[Union[float, None]] = None, cut: Optional[Union[Literal['none', 'relative', 'exact'], None]] = None, per_document: Optional[Union[int, None]] = None, collapse_similar: Optional[Union[bool, None]] = None, writer_share: Optional[Union[float, None]] = None, token_budget: Optional[Union[int, None]] = None, deep_recall: Optional[Union[bool, None]] = None, include: Optional[Union[List[Literal['contradicted']], None]] = None, as_of: Optional[Union[Union[Time, AsOf], None]] = None, top_k: Optional[Union[Dict[str, Any], None]] = None, include_episodes: Optional[Union[bool, None]] = None, expand: Optional[Union[List[Literal['neighbours', 'document']], None]] = None, explain: Optional[Union[bool, None]] = None, format: Optional[Union[Literal['json', 'prompt', 'text', 'plain'], None]] = None, **options: Any) -> ReplayReply:
-        """Asks a question again: of the state of then, or of today, with the same or other weights: `POST /recalls/{id}/replay`."""
+        """Repeats the query of a recall on its candidates or on the memories of today, with any weights: `POST /recalls/{id}/replay`."""
         return self._call(OPERATIONS["replay_recall"], {"id": id, "state": state, "query": query, "k": k, "user_id": user_id, "filters": filters, "startTime": startTime, "endTime": endTime, "profile": profile, "similarity": similarity, "penalties": penalties, "weights": weights, "column_weights": column_weights, "vector_weight": vector_weight, "k_sparse": k_sparse, "k_dense": k_dense, "dense_sectors": dense_sectors, "session_prior": session_prior, "max_hops": max_hops, "decay_per_hop": decay_per_hop, "entity_graph": entity_graph, "rerank": rerank, "k_rerank": k_rerank, "min_score": min_score, "relative_floor": relative_floor, "cut": cut, "per_document": per_document, "collapse_similar": collapse_similar, "writer_share": writer_share, "token_budget": token_budget, "deep_recall": deep_recall, "include": include, "as_of": as_of, "top_k": top_k, "include_episodes": include_episodes, "expand": expand, "explain": explain, "format": format}, options)
 
     def give_recall_feedback(self, *, id: str, verdict: Literal['used', 'useless', 'wrong'], memory_ids: List[str], **options: Any) -> Dict[str, Any]:
-        """Keeps what matches of an answer were good for: `POST /recalls/{id}/feedback`."""
+        """Stores feedback on matches of an answer: whether they were used, useless or wrong: `POST /recalls/{id}/feedback`."""
         return self._call(OPERATIONS["give_recall_feedback"], {"id": id, "verdict": verdict, "memory_ids": memory_ids}, options)
 
     def query_federation(self, *, query: str, k: Optional[Union[int, None]] = None, user_id: Optional[Union[str, None]] = None, filters: Optional[Union[Filters, None]] = None, min_score: Optional[Union[float, None]] = None, cut: Optional[Union[Literal['none', 'relative', 'exact'], None]] = None, as_of: Optional[Union[Union[Time, AsOf], None]] = None, deep_recall: Optional[Union[bool, None]] = None, tenants: Optional[List[str]] = None, servers: Optional[List[str]] = None, **options: Any) -> FederatedAnswer:
@@ -1852,7 +1857,7 @@ class Client(BaseClient):
         return self._call(OPERATIONS["list_servers"], {}, options)
 
     def remove_server(self, *, name: str, **options: Any) -> Dict[str, Any]:
-        """Forgets a server and its key: `DELETE /federation/servers/{name}`."""
+        """Removes a registered server and its key: `DELETE /federation/servers/{name}`."""
         return self._call(OPERATIONS["remove_server"], {"name": name}, options)
 
     def link_memories(self, *, src: str, dst: str, type: Literal['waypoint', 'mentions', 'supports', 'depends_on', 'same_as', 'derived_from'], user_id: Optional[Union[str, None]] = None, weight: Optional[Union[float, None]] = None, **options: Any) -> Dict[str, Any]:
@@ -1948,11 +1953,11 @@ class Client(BaseClient):
         return self._call(OPERATIONS["list_tags"], {"user_id": user_id, "prefix": prefix, "limit": limit, "cursor": cursor}, options)
 
     def get_neighbourhood(self, *, id: str, hops: Optional[int] = None, limit: Optional[int] = None, user_id: Optional[str] = None, **options: Any) -> Graph:
-        """Shows the memories and names around a memory, and what joins them: `GET /memory/{id}/neighbourhood`."""
+        """Shows the memories and names (entities) around a memory, and the links between them: `GET /memory/{id}/neighbourhood`."""
         return self._call(OPERATIONS["get_neighbourhood"], {"id": id, "hops": hops, "limit": limit, "user_id": user_id}, options)
 
     def get_user_graph(self, *, id: str, limit: Optional[int] = None, **options: Any) -> Graph:
-        """Shows a user's most salient memories with the names they mention, and what joins them: `GET /users/{id}/graph`."""
+        """Shows a user's memories with the highest salience, the names that they mention, and all links: `GET /users/{id}/graph`."""
         return self._call(OPERATIONS["get_user_graph"], {"id": id, "limit": limit}, options)
 
     def get_item(self, *, key: Optional[str] = None, namespace: Optional[Union[Union[Literal[''], str], None]] = None, user_id: Optional[Union[str, None]] = None, **options: Any) -> Item:
@@ -2004,7 +2009,7 @@ class Client(BaseClient):
         return self._call(OPERATIONS["pop_from_log"], {"id": id, "user_id": user_id, "expected_total": expected_total}, options)
 
     def query_memories_again(self, *, query: str, k: Optional[Union[int, None]] = None, user_id: Optional[Union[str, None]] = None, startTime: Optional[Union[Time, None]] = None, endTime: Optional[Union[Time, None]] = None, **options: Any) -> Dict[str, Any]:
-        """Finds memories: OpenMemory's second name of POST /memory/query, with the matches as a text, too: `POST /query`."""
+        """Finds memories: OpenMemory's second path of POST /memory/query, with the matches as a text, too: `POST /query`."""
         return self._call(OPERATIONS["query_memories_again"], {"query": query, "k": k, "user_id": user_id, "startTime": startTime, "endTime": endTime}, options)
 
     def get_user_summary(self, *, id: str, **options: Any) -> UserSummary:
@@ -2012,7 +2017,7 @@ class Client(BaseClient):
         return self._call(OPERATIONS["get_user_summary"], {"id": id}, options)
 
     def regenerate_user_summary(self, *, id: str, **options: Any) -> Dict[str, Any]:
-        """Answers as GET /users/:id/summary: a summary is never out of date: `POST /users/{id}/summary/regenerate`."""
+        """Returns the summary of GET /users/:id/summary, which is never out of date, without `updated_at`: `POST /users/{id}/summary/regenerate`."""
         return self._call(OPERATIONS["regenerate_user_summary"], {"id": id}, options)
 
     def put_store_item(self, *, namespace: List[str], key: str, value: Dict[str, Any], index: Optional[Union[Union[Literal[False], List[str]], None]] = None, ttl: Optional[Union[float, None]] = None, user_id: Optional[Union[str, None]] = None, **options: Any) -> str:
@@ -2044,7 +2049,7 @@ class Client(BaseClient):
         return self._call(OPERATIONS["store_node_output"], {"content": content, "node": node, "node_id": node_id, "tags": tags, "metadata": metadata, "namespace": namespace, "graph_id": graph_id, "user_id": user_id, "reflective": reflective}, options)
 
     def retrieve_node_memories(self, *, node: Optional[Union[str, None]] = None, node_id: Optional[Union[str, None]] = None, query: Optional[Union[str, None]] = None, namespace: Optional[Union[str, None]] = None, graph_id: Optional[Union[str, None]] = None, user_id: Optional[Union[str, None]] = None, limit: Optional[Union[int, None]] = None, k: Optional[Union[int, None]] = None, include_metadata: Optional[Union[bool, None]] = None, **options: Any) -> LgmRetrieved:
-        """Returns what a node stored: the newest, or what answers a query: `POST /lgm/retrieve`."""
+        """Returns memories that a node stored: the newest, or those that answer a query: `POST /lgm/retrieve`."""
         return self._call(OPERATIONS["retrieve_node_memories"], {"node": node, "node_id": node_id, "query": query, "namespace": namespace, "graph_id": graph_id, "user_id": user_id, "limit": limit, "k": k, "include_metadata": include_metadata}, options)
 
     def get_graph_context(self, *, namespace: Optional[Union[str, None]] = None, graph_id: Optional[Union[str, None]] = None, user_id: Optional[Union[str, None]] = None, limit: Optional[Union[int, None]] = None, node: Optional[Any] = None, node_id: Optional[Any] = None, **options: Any) -> LgmContext:
@@ -2064,11 +2069,11 @@ class Client(BaseClient):
         return self._call(OPERATIONS["import_data"], {"type": type, "dry_run": dry_run, "from_line": from_line, "map_user": map_user}, options)
 
     def list_entities(self, *, l: Optional[int] = None, u: Optional[int] = None, q: Optional[str] = None, user_id: Optional[str] = None, **options: Any) -> Dict[str, Any]:
-        """Lists names, the most mentioned first: `GET /entities`."""
+        """Lists entities (names that memories mention), the most mentioned first: `GET /entities`."""
         return self._call(OPERATIONS["list_entities"], {"l": l, "u": u, "q": q, "user_id": user_id}, options)
 
     def get_entity(self, *, name: str, user_id: Optional[str] = None, **options: Any) -> EntityDetails:
-        """Shows one name with the relations that memories state about it: `GET /entities/{name}`."""
+        """Shows one entity with the relations that memories state about it: `GET /entities/{name}`."""
         return self._call(OPERATIONS["get_entity"], {"name": name, "user_id": user_id}, options)
 
     def list_events(self, *, cursor: Optional[str] = None, limit: Optional[int] = None, kinds: Optional[str] = None, user_id: Optional[str] = None, **options: Any) -> Dict[str, Any]:
@@ -2080,7 +2085,7 @@ class Client(BaseClient):
         return self._watch(OPERATIONS["watch_events"], {"cursor": cursor, "limit": limit, "kinds": kinds, "user_id": user_id}, options)
 
     def create_standing_query(self, *, query: str, user_id: Optional[str] = None, filters: Optional[Dict[str, Any]] = None, min_score: Optional[float] = None, webhook: Optional[Dict[str, Any]] = None, **options: Any) -> Dict[str, Any]:
-        """Registers a question, and tells of each memory that answers it from now on: `POST /standing`."""
+        """Registers a question, and reports each memory that answers it from now on: `POST /standing`."""
         return self._call(OPERATIONS["create_standing_query"], {"query": query, "user_id": user_id, "filters": filters, "min_score": min_score, "webhook": webhook}, options)
 
     def list_standing_queries(self, *, l: Optional[int] = None, u: Optional[int] = None, user_id: Optional[str] = None, **options: Any) -> Dict[str, Any]:
@@ -2140,7 +2145,7 @@ class Client(BaseClient):
         return self._call(OPERATIONS["delete_eval"], {"name": name}, options)
 
     def run_eval(self, *, name: str, **options: Any) -> Dict[str, Any]:
-        """Asks all questions of a set, and keeps the numbers: `POST /evals/{name}/run`."""
+        """Asks all questions of a set, and keeps the measures as a run: `POST /evals/{name}/run`."""
         return self._call(OPERATIONS["run_eval"], {"name": name}, options)
 
     def list_eval_runs(self, *, name: str, limit: Optional[int] = None, **options: Any) -> Dict[str, Any]:
@@ -2148,7 +2153,7 @@ class Client(BaseClient):
         return self._call(OPERATIONS["list_eval_runs"], {"name": name, "limit": limit}, options)
 
     def learn_weights(self, **options: Any) -> Dict[str, Any]:
-        """Learns weights and floor from feedback, and proposes them: `POST /learned`."""
+        """Learns weights and a lowest score from feedback, and proposes them: `POST /learned`."""
         return self._call(OPERATIONS["learn_weights"], {}, options)
 
     def list_learned(self, **options: Any) -> Dict[str, Any]:
@@ -2224,11 +2229,11 @@ class Client(BaseClient):
         return self._call(OPERATIONS["get_retrieval_defaults"], {}, options)
 
     def put_retrieval_defaults(self, *, force: Optional[Literal['true', 'false']] = None, profile: Optional[Union[Literal['composite', 'activation', 'retention', 'fusion'], None]] = None, similarity: Optional[Union[Literal['relative', 'absolute'], None]] = None, penalties: Optional[Union[Dict[str, Any], None]] = None, weights: Optional[Union[Dict[str, Any], None]] = None, column_weights: Optional[Union[Dict[str, Any], None]] = None, vector_weight: Optional[Union[float, None]] = None, k_sparse: Optional[Union[int, None]] = None, k_dense: Optional[Union[int, None]] = None, dense_sectors: Optional[Union[Literal['all', 'candidate'], None]] = None, session_prior: Optional[Union[float, None]] = None, max_hops: Optional[Union[int, None]] = None, decay_per_hop: Optional[Union[float, None]] = None, entity_graph: Optional[Union[bool, None]] = None, rerank: Optional[Union[Literal['none', 'builtin', 'llm'], None]] = None, k_rerank: Optional[Union[int, None]] = None, min_score: Optional[Union[float, None]] = None, relative_floor: Optional[Union[float, None]] = None, cut: Optional[Union[Literal['none', 'relative', 'exact'], None]] = None, per_document: Optional[Union[int, None]] = None, collapse_similar: Optional[Union[bool, None]] = None, writer_share: Optional[Union[float, None]] = None, **options: Any) -> RetrievalDefaults:
-        """Replaces all of this tenant's defaults, from the next query on: `PUT /settings/retrieval`."""
+        """Replaces all of this tenant's defaults for its queries, from the next query on: `PUT /settings/retrieval`."""
         return self._call(OPERATIONS["put_retrieval_defaults"], {"force": force, "profile": profile, "similarity": similarity, "penalties": penalties, "weights": weights, "column_weights": column_weights, "vector_weight": vector_weight, "k_sparse": k_sparse, "k_dense": k_dense, "dense_sectors": dense_sectors, "session_prior": session_prior, "max_hops": max_hops, "decay_per_hop": decay_per_hop, "entity_graph": entity_graph, "rerank": rerank, "k_rerank": k_rerank, "min_score": min_score, "relative_floor": relative_floor, "cut": cut, "per_document": per_document, "collapse_similar": collapse_similar, "writer_share": writer_share}, options)
 
     def get_privacy_policy(self, **options: Any) -> PrivacyPolicy:
-        """Shows what becomes of secrets and personal data in this tenant's texts: `GET /settings/privacy`."""
+        """Shows this tenant's privacy policy: what becomes of secrets and personal data in its texts: `GET /settings/privacy`."""
         return self._call(OPERATIONS["get_privacy_policy"], {}, options)
 
     def put_privacy_policy(self, *, secrets: Literal['off', 'mark', 'redact', 'refuse'], personal: Literal['off', 'mark', 'redact', 'refuse'], **options: Any) -> PrivacyPolicy:
@@ -2259,9 +2264,9 @@ class Client(BaseClient):
         """Lists the tenants of the service, oldest first: `GET /tenants`."""
         return self._call(OPERATIONS["list_tenants"], {"l": l, "u": u}, options)
 
-    def create_tenant(self, *, id: str, **options: Any) -> Tenant:
+    def create_tenant(self, *, id: str, database: Optional[str] = None, **options: Any) -> Tenant:
         """Creates a tenant: `POST /tenants`."""
-        return self._call(OPERATIONS["create_tenant"], {"id": id}, options)
+        return self._call(OPERATIONS["create_tenant"], {"id": id, "database": database}, options)
 
     def erase_tenant(self, *, id: str, **options: Any) -> Dict[str, Any]:
         """Says how to erase a tenant, which only the command line can do: `DELETE /tenants/{id}`."""
@@ -2316,11 +2321,11 @@ class Client(BaseClient):
         return self._call(OPERATIONS["pause_reembed"], {}, options)
 
     def list_provider_calls(self, *, l: Optional[int] = None, u: Optional[int] = None, state: Optional[Literal['failed', 'completed']] = None, **options: Any) -> Dict[str, Any]:
-        """Lists calls of providers, the newest first: `GET /embeddings/log`."""
+        """Lists calls of embedding providers and language models, the newest first: `GET /embeddings/log`."""
         return self._call(OPERATIONS["list_provider_calls"], {"l": l, "u": u, "state": state}, options)
 
     def sum_provider_calls(self, *, days: Optional[int] = None, **options: Any) -> Dict[str, Any]:
-        """Sums up calls of providers by day, model and purpose: `GET /embeddings/stats`."""
+        """Sums up calls of embedding providers and language models by day, model and purpose: `GET /embeddings/stats`."""
         return self._call(OPERATIONS["sum_provider_calls"], {"days": days}, options)
 
     def get_console(self, **options: Any) -> str:
@@ -2328,7 +2333,7 @@ class Client(BaseClient):
         return self._call(OPERATIONS["get_console"], {}, options)
 
     def get_console_session(self, **options: Any) -> ConsoleSession:
-        """Shows in whose name the console makes requests: `GET /console/session`."""
+        """Shows in whose name the console makes requests, or that nobody is signed in: `GET /console/session`."""
         return self._call(OPERATIONS["get_console_session"], {}, options)
 
     def open_console_session(self, *, key: str, **options: Any) -> ConsoleSession:

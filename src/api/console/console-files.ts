@@ -63,7 +63,7 @@ export async function readAhead(): Promise<void> {
   await Promise.all(names.map((name) => findConsoleFile(name)));
 }
 
-/** Returns a file of the page by its name; undefined if there is none, or the name is not one that Vite makes. */
+/** Returns a file that the page loads by its name; undefined if there is none, or Vite makes no such name. */
 export async function findConsoleFile(name: string): Promise<ConsoleFile | undefined> {
   return NAME.test(name) ? find(path.join('console', name)) : undefined;
 }

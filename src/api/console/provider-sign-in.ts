@@ -2,20 +2,28 @@
  * Signing in to the console at an identity provider (`OM_OIDC_CLIENT_ID`). The browser goes to the provider and comes
  * back with a code. A request that comes from another site does not carry the cookie of a session, which is
  * `SameSite=Strict`. So the secrets of a sign-in in progress have a cookie of their own, `SameSite=Lax`, which gives no
- * access.
+ * access. It is signed, and counts once, so that nobody can make this server call the provider with invented answers.
  */
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import { LRUCache } from 'lru-cache';
 import { type CodeFlow, type CodeFlowSecrets, createCodeFlow, isToken } from '../../engine/adapters/index.ts';
-import { type Engine, EngineError, type Holder, isEngineError } from '../../engine/index.ts';
+import { DEFAULT_TENANT, type Engine, EngineError, type Holder, isEngineError } from '../../engine/index.ts';
 import { clientAddresses } from '../../client-address.ts';
 import { publicUrl } from '../public-url.ts';
 import type { Call } from '../route.ts';
 import { holderOfToken } from '../token-holder.ts';
 import { cookieNamed } from './session-cookie.ts';
 
-/** Longest time between leaving for the identity provider and coming back from it during a sign-in (s). */
+/** Longest time between leaving for the identity provider and coming back from it during a sign-in, in seconds. */
 const AWAY_S = 600;
+/** Name of the setting that holds the key by which cookies are signed. */
+const SIGNING_KEY = 'sign_in_key';
+/** Greatest number of sign-ins that a process remembers as finished; the one finished first is forgotten first. */
+const MAX_FINISHED = 10_000;
 const flows = new WeakMap<Engine, CodeFlow>();
+/** States of the sign-ins that an engine has finished, or tried to, for as long as their cookies count. */
+const finished = new WeakMap<Engine, LRUCache<string, true>>();
 
 /**
  * Returns the code flow of an engine, which is made once.
@@ -39,7 +47,7 @@ export function callbackUrl(request: IncomingMessage, { config }: Engine): strin
  * Without `secrets` it removes the cookie.
  */
 export function awayCookie(request: IncomingMessage, engine: Engine, secrets?: CodeFlowSecrets): string {
-  const value = secrets === undefined ? '' : Buffer.from(JSON.stringify(secrets)).toString('base64url');
+  const value = secrets === undefined ? '' : signed({ ...secrets, until: Date.now() + AWAY_S * 1000 }, engine);
   const isSecure = publicUrl(request, engine.config).startsWith('https:');
   const parts = [`${awayName(request)}=${value}`, 'Path=/', 'HttpOnly', 'SameSite=Lax'];
   parts.push(`Max-Age=${secrets === undefined ? 0 : AWAY_S}`, ...(isSecure ? ['Secure'] : []));
@@ -47,18 +55,61 @@ export function awayCookie(request: IncomingMessage, engine: Engine, secrets?: C
 }
 
 /**
- * Reads the secrets of a sign-in from its cookie.
- * @throws EngineError `unauthenticated` if the cookie is malformed or missing, as after ten minutes
+ * Reads the secrets of a sign-in from its cookie, and notes that the sign-in is finished.
+ * @param state the `state` that the browser brought back
+ * @throws EngineError `unauthenticated` if the cookie is missing, was not made here, is over ten minutes old, belongs
+ *   to another state, or was read by this process before
  */
-function readAway(request: IncomingMessage): CodeFlowSecrets {
-  try {
-    const text = Buffer.from(cookieNamed(request, awayName(request)) ?? '', 'base64url').toString();
-    const { state, nonce, verifier } = JSON.parse(text) as CodeFlowSecrets;
-    if ([state, nonce, verifier].every((word) => typeof word === 'string')) return { state, nonce, verifier };
-  } catch {
-    // Malformed secrets are answered like missing ones.
+function takeAway(request: IncomingMessage, engine: Engine, state: string | null): CodeFlowSecrets {
+  const [value = '', signature = ''] = (cookieNamed(request, awayName(request)) ?? '').split('.');
+  const [given, right] = [Buffer.from(signature, 'base64url'), signatureOf(value, engine)];
+  const away = given.length === right.length && timingSafeEqual(given, right) ? awayOf(value) : undefined;
+  if (away !== undefined) {
+    const { until, ...secrets } = away;
+    const known = finished.get(engine) ?? new LRUCache<string, true>({ max: MAX_FINISHED, ttl: AWAY_S * 1000 });
+    finished.set(engine, known);
+    if (until > Date.now() && secrets.state === state && !known.has(state)) {
+      known.set(state, true);
+      return secrets;
+    }
   }
   throw new EngineError('unauthenticated', 'this sign-in was not begun here, or took too long');
+}
+
+/** What the cookie of a sign-in in progress holds: its secrets, and the time until which it counts (Unix ms). */
+interface Away extends CodeFlowSecrets {
+  readonly until: number;
+}
+
+/** Reads the value of a cookie; undefined for anything but the fields of `Away`. */
+function awayOf(value: string): Away | undefined {
+  try {
+    const { state, nonce, verifier, until } = JSON.parse(Buffer.from(value, 'base64url').toString()) as Away;
+    const isWhole = [state, nonce, verifier].every((word) => typeof word === 'string') && typeof until === 'number';
+    return isWhole ? { state, nonce, verifier, until } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function signed(away: Away, engine: Engine): string {
+  const value = Buffer.from(JSON.stringify(away)).toString('base64url');
+  return `${value}.${signatureOf(value, engine).toString('base64url')}`;
+}
+
+/** Signs the value of a cookie. */
+function signatureOf(value: string, { control }: Engine): Buffer {
+  return createHmac('sha256', signingKeyOf(control)).update(value).digest();
+}
+
+/**
+ * Returns the key by which cookies are signed: a random one, which all processes that serve this API find in the
+ * control database. It is not made of the keys in the settings, which could then be guessed from a cookie.
+ */
+function signingKeyOf(control: Engine['control']): string {
+  const stored = () => control.getSetting(DEFAULT_TENANT, SIGNING_KEY);
+  if (stored() === undefined) control.putSetting(DEFAULT_TENANT, SIGNING_KEY, randomBytes(32).toString('base64url'));
+  return stored()!;
 }
 
 const awayName = (request: IncomingMessage) => `cairn_away_${request.socket.localPort ?? 0}`;
@@ -73,13 +124,13 @@ const awayName = (request: IncomingMessage) => `cairn_away_${request.socket.loca
  *   `rate_limited` after too many wrong answers or keys from one address
  */
 export async function admitSignedIn({ api: { engine }, request, admit }: Call): Promise<Holder> {
-  const { search } = new URL(request.url ?? '', 'http://localhost');
+  const { search, searchParams } = new URL(request.url ?? '', 'http://localhost');
   const flow = codeFlowOf(engine);
-  const secrets = readAway(request);
   const address = clientAddresses(engine.config.trustedProxies)(request);
   const pauseMs = engine.guesses.pauseMs(address);
   if (pauseMs > 0)
     throw new EngineError('rate_limited', 'too many wrong keys came from your address', { retryAfterMs: pauseMs });
+  const secrets = takeAway(request, engine, searchParams.get('state'));
   const signedIn = await flow
     .finish(new URL(callbackUrl(request, engine) + search), secrets)
     .catch((error: unknown) => {

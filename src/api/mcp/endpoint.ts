@@ -12,6 +12,7 @@ import { localsOf, sendJson } from '../reply.ts';
 import type { TenantCall } from '../route.ts';
 import { HTTP_STATUS } from '../schemas/problem.ts';
 import type { Extra } from './extras.ts';
+import { BODY_BOUNDS, requireBounded } from './message-bounds.ts';
 
 /** Matches the paths of MCP: `/mcp`, and `/mcp/users/…` for one user. */
 const MCP_PATH = /^\/mcp(?:\/users\/[^/]+)?$/;
@@ -62,11 +63,14 @@ function callOfUser(call: TenantCall, userId: string): TenantCall {
 }
 
 /**
- * Reads a message as JSON. If the body cannot be read as JSON, answers with an error of JSON-RPC and returns undefined.
+ * Reads a message as JSON. If the body cannot be read as JSON or is too large, answers with an error of JSON-RPC and
+ * returns undefined.
  */
 async function readMessage({ request, response }: TenantCall): Promise<unknown> {
   try {
-    return (await readJson(request)).value;
+    const { value } = await readJson(request, { most: BODY_BOUNDS });
+    requireBounded(value);
+    return value;
   } catch (error) {
     if (!isEngineError(error) || !OF_BODIES.has(error.code)) throw error;
     const code = error.code === 'invalid' ? PARSE_ERROR : INVALID_REQUEST;

@@ -17,7 +17,7 @@ export function wordsFor(thrown: unknown, { api, response }: TenantCall): string
     ? new EngineError('unavailable', `this took longer than ${DEADLINE_MS / 1000} s and was given up; ask for less`)
     : toEngineError(thrown);
   const { requestId } = localsOf(response);
-  logFailure(api.engine.logger, error, requestId);
+  if (!isGone(thrown)) logFailure(api.engine.logger, error, requestId);
   if (error.code === 'internal') return `${detailOf(error)} (${requestId})`;
   return `${detailOf(error)}${adviceFor(error)}`;
 }
@@ -30,6 +30,11 @@ export function protocolError(thrown: unknown, call: TenantCall): ProtocolError 
   const isOfCaller = isEngineError(thrown) && (thrown.code === 'invalid' || thrown.code === 'conflict');
   const code = isOfCaller ? ProtocolErrorCode.InvalidParams : ProtocolErrorCode.InternalError;
   return new ProtocolError(code, wordsFor(thrown, call));
+}
+
+/** Whether a call ended because its client has left, which is no failure. */
+function isGone(thrown: unknown): boolean {
+  return thrown instanceof DOMException && thrown.name === 'AbortError';
 }
 
 function isTimeout(thrown: unknown): boolean {

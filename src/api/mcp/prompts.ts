@@ -39,7 +39,7 @@ export function registerPrompts(server: McpServer, call: TenantCall, run: Run, s
   server.registerPrompt('context', context, () =>
     message(call, () =>
       run('prompt.context', async () => {
-        const { memories } = await recentMemories(call, { limit: LATEST });
+        const { memories } = await recentMemories(call, { limit: LATEST }, signal());
         const latest = quoteMemories(memories).text || 'None.';
         return `Lasting memories:\n\n${await describeProfile(call)}\n\nLatest memories:\n\n${latest}`;
       }),

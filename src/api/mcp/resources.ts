@@ -1,5 +1,5 @@
 import { type McpServer, ResourceNotFoundError, ResourceTemplate } from '@modelcontextprotocol/server';
-import { isEngineError, quoteText } from '../../engine/index.ts';
+import { beginningOf, isEngineError, quoteText } from '../../engine/index.ts';
 import type { TenantCall } from '../route.ts';
 import { protocolError } from './failures.ts';
 import { describeProfile } from './profile.ts';
@@ -104,5 +104,5 @@ async function readDocument({ tenant }: TenantCall, id: string): Promise<string>
   }
   const isCut = document.characters > DOCUMENT_CHARACTERS;
   const note = isCut ? [`These are the first ${DOCUMENT_CHARACTERS} of ${document.characters} characters.`, ''] : [];
-  return [...note, quoteText(text.slice(0, DOCUMENT_CHARACTERS).toWellFormed())].join('\n');
+  return [...note, quoteText(beginningOf(text, DOCUMENT_CHARACTERS))].join('\n');
 }

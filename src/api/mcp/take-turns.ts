@@ -1,7 +1,7 @@
 /** Limits how much time and memory the MCP messages of one HTTP request take. A batch may have a hundred messages. */
 import { nextTurn } from '../../engine/index.ts';
 import type { Response } from 'express';
-import { replyPlaces } from '../reply-places.ts';
+import { takeReplyPlace } from '../reply-places.ts';
 import { requireClient, roomIn } from '../room-in.ts';
 import type { TenantCall } from '../route.ts';
 
@@ -55,7 +55,7 @@ export async function inTurn(call: TenantCall, work: () => Promise<string>): Pro
     if (response.writableNeedDrain) await roomIn(response, api.engine.config.OM_READER_TIMEOUT_MS);
     const text = await work();
     if (text.length < LONG_CHARACTERS) return text;
-    await (line.place ??= takePlace(call));
+    await (line.place ??= takeReplyPlace(call, HELD_BYTES));
     // What is made of a long text takes milliseconds.
     await nextTurn();
     return text;
@@ -66,15 +66,4 @@ export async function inTurn(call: TenantCall, work: () => Promise<string>): Pro
       else next();
     });
   }
-}
-
-/**
- * Reserves memory for this reply among all large replies of the process, until its connection closes. If there is none,
- * it waits.
- * @throws EngineError `unavailable` if no memory became free in time
- */
-async function takePlace({ principal, response }: TenantCall): Promise<void> {
-  const leave = await replyPlaces.enter(`${principal.tenantId} ${principal.keyId}`, HELD_BYTES);
-  response.once('close', leave);
-  if (response.destroyed) leave();
 }

@@ -8,14 +8,19 @@ import type { Extra } from './extras.ts';
 /** Effects of a tool, as hints for a client that asks its user before some tools run. */
 interface Hints {
   readonly readOnlyHint: boolean;
+  /**
+   * Whether the tool may destroy something for good. A change that keeps what it replaces, as the history of a memory
+   * does, destroys nothing.
+   */
   readonly destructiveHint: boolean;
+  /** Whether a second call with the same arguments has no further effect, apart from its record in the audit log. */
   readonly idempotentHint: boolean;
   /** Whether the tool uses more than the memories of this server, such as web pages. */
   readonly openWorldHint: boolean;
 }
 
 export const READS: Hints = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false };
-export const WRITES: Hints = { ...READS, readOnlyHint: false };
+export const WRITES: Hints = { ...READS, readOnlyHint: false, idempotentHint: false };
 export const DESTROYS: Hints = { ...WRITES, destructiveHint: true };
 
 /** What a running tool gets besides its arguments. */
@@ -102,7 +107,10 @@ function shortJsonSchema(schema: z.ZodType): Record<string, unknown> {
   >;
 }
 
-/** An ISO 8601 time, parsed to Unix ms. */
+/**
+ * Schema of a time in the arguments of a tool: an ISO 8601 date, or a date and time with offset. It is parsed to Unix
+ * ms.
+ */
 export const isoTime = z
   .string()
   .transform((value): string | number => value)

@@ -151,6 +151,7 @@ function* translateAll(routes: readonly Route[]): Generator<undefined, Shown> {
 
 function describeRoute(route: Route, tag: string, shown: Shown): Operation {
   const { name, summary, description, body, repeatable } = route;
+  const applied: readonly ReplyHeader[] = route.headers?.includes('prefer') === true ? ['preference-applied'] : [];
   return {
     operationId: name,
     tags: [tag],
@@ -162,7 +163,7 @@ function describeRoute(route: Route, tag: string, shown: Shown): Operation {
     ...(body === undefined ? {} : { requestBody: describeBody(body, shown) }),
     responses: {
       ...Object.fromEntries(
-        Object.entries(route.replies).map(([status, reply]) => [status, describeReply(reply, shown)]),
+        Object.entries(route.replies).map(([status, reply]) => [status, describeReply(reply, shown, applied)]),
       ),
       ...describeErrors(route, shown),
     },
@@ -220,11 +221,16 @@ function describeBody({ json, example, optional, orQuery, media }: Body, shown: 
 
 // ── Replies ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-function describeReply({ description, json, example, headers = [], media }: Reply, shown: Shown): ResponseObject {
+/** @param further headers that the reply has besides its own */
+function describeReply(
+  { description, json, example, headers = [], media }: Reply,
+  shown: Shown,
+  further: readonly ReplyHeader[],
+): ResponseObject {
   const inJson = json && shown.of(json);
   return {
     description,
-    headers: describeHeaders(['x-request-id', ...headers]),
+    headers: describeHeaders(['x-request-id', ...headers, ...further]),
     content: {
       ...(inJson === undefined
         ? {}
@@ -278,13 +284,16 @@ function describeCommonErrors(shown: Shown): Record<string, ResponseObject> {
  */
 const RARE: ReadonlySet<ErrorCode> = new Set(['not_found', 'conflict', 'unprocessable']);
 
+/** Errors whose reply may say when to try again. */
+const WITH_RETRY_AFTER: ReadonlySet<ErrorCode> = new Set(['rate_limited', 'unavailable', 'storage_full']);
+
 function describeError(code: ErrorCode, description: string, shown: Shown): ResponseObject {
   return {
     description,
     headers: describeHeaders([
       'x-request-id',
       ...(code === 'unauthenticated' ? (['www-authenticate'] as const) : []),
-      ...(code === 'unavailable' || code === 'rate_limited' ? (['retry-after'] as const) : []),
+      ...(WITH_RETRY_AFTER.has(code) ? (['retry-after'] as const) : []),
     ]),
     content: { [PROBLEM_TYPE]: { schema: shown.of(problemSchema), example: exampleProblem(code) } },
   };

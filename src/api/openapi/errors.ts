@@ -10,14 +10,14 @@ export const COMMON_ERRORS = {
     detail: 'content: expected a string',
   },
   unauthenticated: {
-    description: 'No key was sent, or two, or a key or token that is unknown, has expired or was revoked.',
+    description: 'No key or more than one was sent, or the key or token is unknown, has expired or was revoked.',
     detail: 'send a key as `Authorization: Bearer <key>` or `x-api-key: <key>`',
   },
   forbidden: {
     description:
-      "The key's role is too small, the key is bound to a user or tags and the request is about more than them, it " +
-      'has no access to the tenant of `x-cairn-tenant`, a claim of the token gives no access, or no key is ' +
-      'configured and the request comes from another machine.',
+      "The key's role does not suffice, the key is bound to a user or tags and the request is about more than them, " +
+      'the key has no access to the tenant of `x-cairn-tenant`, a claim of the token gives no access, or no key is ' +
+      'configured and the request comes from another machine or from a web page of another origin.',
     detail: 'this needs a key with the role write; yours has read',
   },
   not_found: { description: 'Nothing has this id or name.', detail: 'no memory with this id' },
@@ -30,16 +30,17 @@ export const COMMON_ERRORS = {
     detail: 'the body is over 1048576 bytes; send less at once',
   },
   unsupported: {
-    description: 'The body has another media type, charset or content encoding.',
+    description: 'The media type, charset or content encoding of the body is not one that the route accepts.',
     detail: 'expected a body of type application/json, found text/plain',
   },
   unprocessable: {
-    description: 'The idempotency key came with another body.',
+    description: 'The `Idempotency-Key` came with another body before.',
     detail: 'this Idempotency-Key came with another body before',
   },
   rate_limited: {
     description:
-      'A limit of the key is reached, or too many wrong keys came from the address; `Retry-After` says how long.',
+      'A rate limit of the key is reached, or too many wrong keys came from the address; `Retry-After` says how ' +
+      'many seconds to wait.',
     detail: 'this key may spend 600 queries a minute; this request needs 1',
   },
   internal: {
@@ -48,8 +49,8 @@ export const COMMON_ERRORS = {
   },
   unavailable: {
     description:
-      'The backlog or the uploads folder is full, the file is locked, the server stops, or the identity provider ' +
-      'whose token was sent does not answer.',
+      'The backlog, the uploads folder or the memory for bodies is full, the file is locked, the server stops, or ' +
+      'the identity provider whose token was sent does not answer.',
     detail: 'the backlog is full',
   },
   storage_full: {

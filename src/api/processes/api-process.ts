@@ -12,6 +12,7 @@ import {
   createMetrics,
   type Engine,
   openEngine,
+  packInput,
   type QueueState,
   releaseMemoryAfterStart,
   VERSION,
@@ -90,6 +91,7 @@ function leadOver(channel: Channel): Engine['lead'] {
   return {
     transport: {
       commit: (group) => channel.ask<GroupReply>('commit', group),
+      pack: packInput,
       evict: (path) => channel.ask<void>('evict', path),
       close: async () => {},
     },

@@ -13,7 +13,7 @@ type Lead = Engine['lead'];
 /** Pause before a new process replaces one that lived for less than 10 s, and between failed starts (ms). */
 const PAUSE_MS = 1_000;
 const SHORT_LIFE_MS = 10_000;
-/** Interval at which the API processes receive whether Redis can be reached (ms). */
+/** Interval at which the API processes receive whether the queues can be reached (ms). */
 const QUEUE_STATE_EVERY_MS = 1_000;
 
 /** Metrics and activity of the whole service, which this process provides for all API processes. */
@@ -82,7 +82,7 @@ export async function startApiProcesses({ engine, ...shared }: StartApiOptions):
   };
   const tellState = setInterval(() => {
     const state = engine.queueState();
-    if (state.mode === 'redis') for (const { channel } of serving) channel.tell('queueState', state);
+    if (state.mode !== 'embedded') for (const { channel } of serving) channel.tell('queueState', state);
   }, QUEUE_STATE_EVERY_MS);
   const server = createServer({ pauseOnConnect: true }, createHandOut(serving));
   const stop = async () => {

@@ -1,5 +1,6 @@
 import type { Response } from 'express';
 import { EngineError, MAX_RECEIPT_ITEMS, type NewMemory, spanningReceipt, takeTurn } from '../../engine/index.ts';
+import { placeOfBody } from '../body-places.ts';
 import { logFailure, toEngineError } from '../http-errors.ts';
 import { groupsOf, type Line, linesOf } from '../lines.ts';
 import { IDLE_MS, type LineResults, streamedResults } from '../line-results.ts';
@@ -7,6 +8,7 @@ import { MAX_JSON_BYTES, parseJsonInTurns } from '../read-body.ts';
 import { takeTokens } from '../take-tokens.ts';
 import { localsOf, sendJson } from '../reply.ts';
 import type { TenantCall } from '../route.ts';
+import { admissionCheck } from '../watch-admission.ts';
 import { outcomeItem } from '../wire/memories.ts';
 import { isItemError, itemError, notedItems, orItemError, parseItem, wantsLines } from './batch-items.ts';
 
@@ -24,12 +26,12 @@ const MAX_JSON_RESULTS = 100_000;
  * next group of 64 lines is read only when the previous one is on disk and its results are sent, so a fast sender is
  * slowed down rather than buffered. A failure of the storage, or a revoked key, ends the upload: the summary then has
  * an `error`, and every line that has a result with an `id` is stored.
- * @param options.withReceipt whether a receipt is kept. It lists the lines that are stored, also if the upload breaks
- *   off.
+ * @param options.withReceipt whether a receipt is kept. It lists the lines that were answered, and whether the
+ *   upload came to its end.
  * @throws EngineError if it fails before the first result; `invalid` if the request has an idempotency key
  */
 export async function addLines(call: TenantCall, { withReceipt }: { readonly withReceipt: boolean }): Promise<void> {
-  const { api, principal, tenant, request, response } = call;
+  const { api, tenant, request, response } = call;
   if (request.headers['idempotency-key'] !== undefined) {
     throw new EngineError(
       'invalid',
@@ -37,7 +39,7 @@ export async function addLines(call: TenantCall, { withReceipt }: { readonly wit
     );
   }
   // The key is checked before each group, so that the summary still says which lines are stored.
-  localsOf(response).onAdmissionLost = () => {};
+  const requireAdmitted = admissionCheck(call);
   request.setTimeout(IDLE_MS, () => request.destroy());
   const results = wantsLines(request)
     ? streamedResults(response, 202, api.engine.config.OM_READER_TIMEOUT_MS)
@@ -46,10 +48,10 @@ export async function addLines(call: TenantCall, { withReceipt }: { readonly wit
     ...{ accepted: 0, rejected: 0, token: null },
   };
   try {
-    for await (const group of groupsOf(linesOf(request, { maxBytes: MAX_JSON_BYTES }), GROUP_LINES)) {
+    const { hold } = placeOfBody(request);
+    for await (const group of groupsOf(linesOf(request, { maxBytes: MAX_JSON_BYTES, hold }), GROUP_LINES)) {
       // The key may be revoked during the upload; from then on nothing more is written.
-      if (!api.engine.control.isHolderValid(principal))
-        throw new EngineError('unauthenticated', 'this key has expired or was revoked');
+      requireAdmitted();
       if (withReceipt && summary.accepted + summary.rejected + group.length > MAX_RECEIPT_ITEMS)
         throw new EngineError('too_large', `a receipt holds ${MAX_RECEIPT_ITEMS} items; send the rest by itself`);
       takeTokens(call, 'batch_items', group.length);
@@ -65,14 +67,19 @@ export async function addLines(call: TenantCall, { withReceipt }: { readonly wit
       const answers = items.map(({ item }) => (isItemError(item) ? item : outcomeItem(outcomes.next().value!)));
       if (withReceipt) {
         const sent = items.map(({ item }) => item);
-        const noted = notedItems(sent, answers, summary.accepted + summary.rejected);
-        summary.receipt_id = await tenant.noteBatch(noted, summary.receipt_id);
+        const before = summary.accepted + summary.rejected;
+        const part = { items: notedItems(sent, answers, before), first: before + 1, isLast: false };
+        summary.receipt_id = await tenant.noteBatch({ ...part, id: summary.receipt_id });
       }
       for (const [place, result] of answers.entries()) {
         summary[isItemError(result) ? 'rejected' : 'accepted']++;
         results.push({ line: items[place]!.number, ...result });
       }
       await results.flush();
+    }
+    if (withReceipt) {
+      const part = { items: [], first: summary.accepted + summary.rejected + 1, isLast: true };
+      summary.receipt_id = await tenant.noteBatch({ ...part, id: summary.receipt_id });
     }
   } catch (thrown) {
     if (response.destroyed || summary.accepted + summary.rejected === 0) throw thrown;

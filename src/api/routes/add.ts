@@ -35,7 +35,7 @@ const CONFLICT =
   'memory that the idempotency key made was deleted.';
 
 const UNPROCESSABLE =
-  "The idempotency key came with another body, or the tenant's privacy settings refuse what the text holds.";
+  "The idempotency key came with another body before, or the tenant's privacy policy refuses the text.";
 
 const REPLY_LINES = {
   type: 'application/x-ndjson',
@@ -67,7 +67,7 @@ export const addRoutes: readonly Route[] = [
   addRoute('/memory/add', { name: 'addMemory', summary: 'Stores one memory' }),
   addRoute('/memories', {
     name: 'addMemoryAgain',
-    summary: "Stores one memory: OpenMemory's second name of POST /memory/add",
+    summary: "Stores one memory: OpenMemory's second path of POST /memory/add",
   }),
   route({
     method: 'post',
@@ -122,7 +122,7 @@ export const addRoutes: readonly Route[] = [
     },
     errors: {
       conflict: 'A memory that the idempotency key made was deleted.',
-      unprocessable: 'The idempotency key came with another body.',
+      unprocessable: 'The idempotency key came with another body before.',
     },
     handle: async (call) => {
       const { tenant, request, response, query, send } = call;
@@ -141,11 +141,12 @@ export const addRoutes: readonly Route[] = [
       const outcomes = reply.outcomes.values();
       const results = items.map((item) => (isItemError(item) ? item : outcomeItem(outcomes.next().value!)));
       const accepted = results.filter((result) => !isItemError(result)).length;
+      const noted = { items: query.receipt ? notedItems(items, results) : [], first: 1, isLast: true };
       const counts = {
         accepted,
         rejected: results.length - accepted,
         token: reply.token,
-        ...(query.receipt ? { receipt_id: await tenant.noteBatch(notedItems(items, results)) } : {}),
+        ...(query.receipt ? { receipt_id: await tenant.noteBatch(noted) } : {}),
       };
       const status = reply.token === null ? 200 : 202;
       if (!wantsLines(request)) return send(status, { results, ...counts });
@@ -200,7 +201,7 @@ function addRoute(path: string, { name, summary }: { readonly name: string; read
     },
     errors: {
       conflict: CONFLICT,
-      not_found: 'There is no memory that `supersedes` names.',
+      not_found: 'No memory of this user has the id in `supersedes`.',
       too_large: 'The content is over 256 KiB: send it as a document.',
       unprocessable: UNPROCESSABLE,
     },

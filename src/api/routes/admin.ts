@@ -1,4 +1,5 @@
-import { EngineError, listSettings, nextTurn } from '../../engine/index.ts';
+import { EngineError, listSettings } from '../../engine/index.ts';
+import { controlTurn } from '../control-turn.ts';
 import { requireOperator } from '../operator.ts';
 import { route, type Route } from '../route.ts';
 import {
@@ -26,10 +27,11 @@ export const adminRoutes: readonly Route[] = [
     access: 'admin',
     repeatable: true,
     limited: ['queries'],
+    alsoReads: true,
     summary: 'Shows how memories will have faded at a date, under the rates of decay that are set or under others',
     description:
-      'Changes nothing: it tells before `OM_DECAY_LAMBDA` or `OM_ARCHIVE_BELOW` is set what would come of it. It ' +
-      'assumes that nothing is recalled until then.',
+      'The request changes nothing. It shows the effect of `OM_DECAY_LAMBDA` or `OM_ARCHIVE_BELOW` before one of ' +
+      'them is set, and assumes that no memory is recalled until the date.',
     query: noQuery,
     body: {
       json: decayAssumptions,
@@ -120,12 +122,13 @@ export const adminRoutes: readonly Route[] = [
     replies: {
       202: { description: 'The backup is due.', json: backupRequested, example: { tenant: 'default', state: 'due' } },
     },
-    async handle({ api: { engine }, principal, readBody, send }) {
+    async handle({ api, principal, readBody, send }) {
       requireOperator(principal, 'a backup');
+      const { engine } = api;
       const { tenant: named } = await readBody();
       const tenant = await engine.tenant(named ?? principal.tenantId);
       await tenant.as(principal.keyId).requestBackup();
-      await nextTurn();
+      await controlTurn({ api, principal });
       engine.control.audit.append('backup.request', { tenant: tenant.id }, principal.keyId);
       send(202, { tenant: tenant.id, state: 'due' });
     },
@@ -154,8 +157,8 @@ export const adminRoutes: readonly Route[] = [
     access: 'admin',
     summary: 'Shows what the service did within the last hour, minute by minute, and the state of its providers',
     description:
-      'Needs an admin key of the default tenant, as it is about all tenants. It is kept in memory alone: a start ' +
-      'begins anew. A worker that is a process of its own is not in it.',
+      'Needs an admin key of the default tenant, as the activity is that of all tenants. It is kept in memory, so it ' +
+      'begins anew with each start of the service. Workers that run as processes of their own are not counted.',
     query: noQuery,
     replies: { 200: { description: 'The minutes.', json: activityReply } },
     async handle({ api, principal, send }) {

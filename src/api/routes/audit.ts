@@ -19,10 +19,12 @@ export const auditRoutes: readonly Route[] = [
     errors: { forbidden: 'The log of the service needs an admin key of the default tenant.' },
     replies: { 200: { description: 'A page of the log.', json: auditPage } },
     async handle({ api, principal, tenant, query: { of, limit, before, key, action, from, to }, send }) {
-      const filter = { limit, before, keyId: key, action, from, to };
+      // One record more than asked for says whether there is a next page.
+      const filter = { limit: limit + 1, before, keyId: key, action, from, to };
       if (of === 'service') requireOperator(principal, 'the log of the service');
       const records = of === 'service' ? api.engine.control.audit.list(filter) : await tenant.listAudit(filter);
-      send(200, { items: records.map(auditItem), next: records.length < limit ? null : (records.at(-1)?.no ?? null) });
+      const page = records.slice(0, limit);
+      send(200, { items: page.map(auditItem), next: records.length > limit ? page.at(-1)!.no : null });
     },
   }),
 ];

@@ -21,7 +21,7 @@ type WrittenLine = { readonly type: PortableConfiguration['type'] };
 /**
  * Yields the configuration lines of an export. The lines of standing queries come before memories, so that an import
  * compares all memories with them.
- * @param asked.isWhole whether everything is exported; if false, only standing queries are
+ * @param asked.isWhole whether the export has no filter; if false, defaults and evaluation sets are left out
  * @param asked.userId the only user whose standing queries are exported; undefined for all users
  */
 export async function* configurationOf(

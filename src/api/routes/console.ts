@@ -1,6 +1,6 @@
 import type { Response } from 'express';
 import { z } from 'zod';
-import { EngineError, type Holder, isEngineError, nextTurn } from '../../engine/index.ts';
+import { EngineError, type Holder, isEngineError } from '../../engine/index.ts';
 import {
   CONSOLE_HEADERS,
   type ConsoleFile,
@@ -10,10 +10,16 @@ import {
 } from '../console/console-files.ts';
 import { readSession, requireConsoleHeader, sessionCookie } from '../console/session-cookie.ts';
 import { admitSignedIn, awayCookie, callbackUrl, codeFlowOf } from '../console/provider-sign-in.ts';
+import { controlTurn } from '../control-turn.ts';
 import { publicUrl } from '../public-url.ts';
 import { type Call, openRoute, type Route } from '../route.ts';
 import { type SessionItem, sessionReply, signedOutReply, signInSchema } from '../schemas/console.ts';
 import { noQuery } from '../schemas/values.ts';
+
+/**
+ * Longest body of a sign-in (bytes), which is read before its key can be checked: a key has at most 4,096 characters.
+ */
+const MAX_SIGN_IN_BYTES = 8 * 1024;
 
 /** Routes of the console: its page, the files of the page, and its sessions. */
 export const consoleRoutes: readonly Route[] = [
@@ -22,7 +28,7 @@ export const consoleRoutes: readonly Route[] = [
     path: '/console',
     name: 'getConsole',
     summary: 'Shows the console, a page about everything that is stored',
-    description: 'The page is for a browser. It brings everything it needs and asks no other host for anything.',
+    description: 'The page is for a browser. It loads files of this server alone.',
     replies: {
       200: {
         description: 'The page.',
@@ -40,8 +46,8 @@ export const consoleRoutes: readonly Route[] = [
     method: 'get',
     path: '/console/session',
     name: 'getConsoleSession',
-    summary: 'Shows in whose name the console makes requests',
-    replies: { 200: { description: 'The session, or what is needed to open one.', json: sessionReply } },
+    summary: 'Shows in whose name the console makes requests, or that nobody is signed in',
+    replies: { 200: { description: 'The caller, and whether a session is under way.', json: sessionReply } },
     async handle(call) {
       call.send(200, await describeSession(call));
     },
@@ -52,12 +58,14 @@ export const consoleRoutes: readonly Route[] = [
     name: 'openConsoleSession',
     summary: 'Exchanges a key for a session',
     description:
-      'The session is a cookie that scripts cannot read and other sites cannot use. It ends after 12 hours, with ' +
-      '`DELETE /console/session`, and within a second after its key was revoked. A write with the cookie must carry ' +
-      'the header `x-cairn-console`, as this request must: a form of another site cannot send it.',
+      'The session is a cookie that scripts cannot read and other sites cannot use. It ends after 12 hours, when its ' +
+      'key expires, with `DELETE /console/session`, and within a second after its key was revoked. A key has at most ' +
+      '50 sessions; a further one ends the oldest. This request, and every write with the cookie, must carry the ' +
+      'header `x-cairn-console`, which a form of another site cannot send. While no key is configured, no session is ' +
+      'opened, as nobody needs one.',
     query: noQuery,
-    body: { json: signInSchema, example: { key: 'cairn_5f0c2a9d81e6b374_…' } },
-    replies: { 200: { description: 'The session; its cookie is in `set-cookie`.', json: sessionReply } },
+    body: { json: signInSchema, maxBytes: MAX_SIGN_IN_BYTES, example: { key: 'cairn_5f0c2a9d81e6b374_…' } },
+    replies: { 200: { description: 'The caller; the cookie of the session is in `set-cookie`.', json: sessionReply } },
     errors: {
       unauthenticated: 'The key is not known, has expired or was revoked.',
       rate_limited: 'Too many wrong keys came from this address, or the key opened 30 sessions within a minute.',
@@ -68,7 +76,7 @@ export const consoleRoutes: readonly Route[] = [
       const { key } = await readBody();
       const holder = await admit('read', requireKeyForm(key));
       if (!api.engine.control.isOpen()) {
-        await nextTurn();
+        await controlTurn({ api, principal: holder });
         response.setHeader('set-cookie', sessionCookie(request, api.engine.control.sessions.open(holder)));
         api.engine.control.audit.append('console.sign_in', { role: holder.role }, holder.keyId);
       }
@@ -81,14 +89,16 @@ export const consoleRoutes: readonly Route[] = [
     name: 'closeConsoleSession',
     summary: 'Ends the session',
     query: noQuery,
-    replies: { 200: { description: 'What is needed to open another.', json: signedOutReply } },
+    replies: {
+      200: { description: 'The session is ended. The body describes a caller without it.', json: signedOutReply },
+    },
     async handle(call) {
       const { api, request, response, send } = call;
       requireConsoleHeader(request);
       const secret = readSession(request);
       const holder = secret === undefined ? undefined : api.engine.control.sessions.find(secret);
       if (secret !== undefined && holder !== undefined) {
-        await nextTurn();
+        await controlTurn({ api, principal: holder });
         api.engine.control.sessions.close(secret);
       }
       response.setHeader('set-cookie', sessionCookie(request, { secret: '', expiresAt: 0 }));
@@ -100,7 +110,8 @@ export const consoleRoutes: readonly Route[] = [
     path: '/console/oidc',
     name: 'beginProviderSignIn',
     summary: 'Sends the browser to the identity provider to sign in',
-    description: 'By the authorization code flow with PKCE, state and nonce, with `OM_OIDC_CLIENT_ID`.',
+    description:
+      'The sign-in is an authorization code flow with PKCE, state and nonce, for the client `OM_OIDC_CLIENT_ID`.',
     query: noQuery,
     replies: { 302: { description: 'The address at the provider is in `location`.', headers: ['location'] } },
     errors: {
@@ -120,7 +131,8 @@ export const consoleRoutes: readonly Route[] = [
     summary: 'Takes the browser back from the identity provider, and opens a session',
     description:
       'The role, tenant and user are those that the claims say, as for a token (docs/guides/tokens.md). The session ' +
-      'ends after 12 hours, or when somebody signs out. Where nobody was signed in, the page says why.',
+      'ends after 12 hours, or with `DELETE /console/session`. If the sign-in failed, no session is opened, and the ' +
+      'console shows why.',
     replies: { 302: { description: 'The console is in `location`.', headers: ['location'] } },
     errors: { not_found: 'No identity provider is configured for signing in.' },
     async handle(call) {
@@ -132,7 +144,7 @@ export const consoleRoutes: readonly Route[] = [
       let view = '';
       try {
         const holder = await admitSignedIn(call);
-        await nextTurn();
+        await controlTurn({ api, principal: holder });
         cookies.push(sessionCookie(request, engine.control.sessions.open(holder), base.startsWith('https:')));
         engine.control.audit.append('console.sign_in', { role: holder.role }, holder.keyId);
       } catch (error) {

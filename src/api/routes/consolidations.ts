@@ -26,12 +26,14 @@ export const consolidationRoutes: readonly Route[] = [
     access: 'write',
     forBoundKeys: true,
     limited: ['queries'],
+    alsoReads: true,
     summary: 'Gathers memories that say nearly the same or follow one topic',
     description:
-      'Near memories of one user, with equal tags and metadata, of one writer, are gathered into a memory of the ' +
-      'type `consolidation` that points to them. They stay as they are, and give way to it in answers that have both ' +
-      '(`penalties`). The text is made of their sentences, or by `OM_LLM_MODEL` where it is set. With `wait` the ' +
-      'reply comes when the job has ended. If the same run is queued or under way, the reply names its job.',
+      'Near memories of one user, with equal tags and metadata and the same writer, are gathered into a memory of ' +
+      'the type `consolidation` that points to them, its sources. The sources stay as they are, and in answers that ' +
+      'have both they rank after the gathered memory (`penalties`). Its text is made of sentences of the sources, or ' +
+      'written by the language model if `OM_LLM_MODEL` is set. With `wait` the reply comes when the job has ended. ' +
+      'If the same run is queued or under way, the reply names its job.',
     query: waitQuery,
     headers: ['prefer'],
     body: { json: consolidateSchema, optional: true, example: { user_id: 'ana' } },
@@ -89,7 +91,7 @@ export const consolidationRoutes: readonly Route[] = [
     forBoundKeys: true,
     summary: 'Lists consolidations, those that were undone included',
     query: consolidationsQuery,
-    replies: { 200: { description: 'A page of them.', json: consolidationList } },
+    replies: { 200: { description: 'A page of consolidations.', json: consolidationList } },
     async handle({ tenant, query, send }) {
       const { user_id: userId, job_id: runId, before, l: limit } = query;
       const items = await tenant.listConsolidations({ userId, runId, before, limit: limit + 1 });
@@ -103,6 +105,7 @@ export const consolidationRoutes: readonly Route[] = [
     name: 'undoConsolidation',
     access: 'write',
     forBoundKeys: true,
+    limited: ['adds'],
     summary: 'Undoes a consolidation, or all that one run made',
     description:
       'The gathered memories are erased, and their sources rank as before. They are not gathered again unless ' +
@@ -110,7 +113,9 @@ export const consolidationRoutes: readonly Route[] = [
       'a user undoes what belongs to that user, and the run goes on. A second call changes nothing.',
     params: { id: { description: 'Id of a consolidation, or of the job of a run.', example: ID } },
     query: noQuery,
-    replies: { 200: { description: 'It is undone.', json: undoneReply, example: { undone: 1 } } },
+    replies: {
+      200: { description: 'The consolidation, or the run, is undone.', json: undoneReply, example: { undone: 1 } },
+    },
     errors: { not_found: 'No consolidation and no run has this id.' },
     async handle({ tenant, params: { id }, send }) {
       send(200, await tenant.undoConsolidation(id));

@@ -1,10 +1,9 @@
-import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { EngineError, takeTurn } from '../../engine/index.ts';
 import { describeApiInSteps } from '../openapi/describe.ts';
 import { openRoute, type Route, type RouteGroup } from '../route.ts';
 import { anyObject } from '../schemas/values.ts';
-import { findViewerFile, VIEWER_HEADERS, VIEWER_PAGE } from '../viewer/viewer.ts';
+import { readViewerFile, VIEWER_HEADERS, VIEWER_PAGE } from '../viewer/viewer.ts';
 
 /**
  * Makes the routes of the API's description and of the page that shows it. They need no key: a browser cannot send one
@@ -39,7 +38,7 @@ export function descriptionRoutes(groups: () => readonly RouteGroup[]): readonly
       path: '/docs',
       name: 'getDocsPage',
       summary: 'Shows the description of this API as a page',
-      description: 'The page is for a browser. It brings everything it needs and asks no other host for anything.',
+      description: 'The page is for a browser. It loads files of this server alone.',
       replies: {
         200: {
           description: 'The page.',
@@ -69,12 +68,11 @@ export function descriptionRoutes(groups: () => readonly RouteGroup[]): readonly
       },
       errors: { not_found: 'The page has no such file.' },
       async handle({ params, response }) {
-        const file = findViewerFile(params.file);
+        const file = await readViewerFile(params.file);
         if (file === undefined) throw new EngineError('not_found', 'no such path');
-        const bytes = await readFile(file.path);
         response.setHeader('content-type', `${file.type}; charset=utf-8`);
         response.setHeader('cache-control', 'max-age=3600');
-        response.end(bytes);
+        response.end(file.bytes);
       },
     }),
   ];

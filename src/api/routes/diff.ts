@@ -21,8 +21,8 @@ export const diffRoutes: readonly Route[] = [
       'Memories are shown as they were at the end of the window (with `axis=valid` as they are now), whatever their ' +
       'status; parts of documents are left out. A memory that was stored in the window is only among `added`. What ' +
       'was erased is only counted. Each list is in order of time, `faded` by falling salience, and cut to `limit`: ' +
-      'ask for a smaller window to see the rest. A memory that was recalled after the window is not among `faded`. ' +
-      'Nothing is reinforced.',
+      'ask for a smaller window to see the rest. A memory that was reinforced since the start of the window is not ' +
+      'among `faded`. The request reinforces nothing.',
     query: diffQuery,
     errors: { invalid: '`to` is not later than `from`.' },
     replies: {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Document, type DocumentState, EngineError, type Tenant } from '../../engine/index.ts';
+import { type Document, type DocumentChunk, type DocumentState, EngineError, type Tenant } from '../../engine/index.ts';
 import { stateEvents, streamState } from '../event-stream.ts';
 import { readReplacement } from '../read-document.ts';
 import { sendInPieces } from '../json-reply.ts';
@@ -118,7 +118,9 @@ export const documentRoutes: readonly Route[] = [
     access: 'read',
     forBoundKeys: true,
     summary: 'Lists the chunks of a document in the order of its text',
-    description: 'Each chunk is a memory. Neighbouring chunks overlap by up to `OM_CHUNK_OVERLAP_TOKENS` tokens.',
+    description:
+      'Each chunk is a memory. Neighbouring chunks overlap by up to `OM_CHUNK_OVERLAP_TOKENS` tokens. ' +
+      `${PAGE_END} If the document is replaced or deleted meanwhile, the connection breaks off.`,
     params: { id: DOCUMENT_ID },
     query: documentPageQuery,
     replies: {
@@ -144,10 +146,16 @@ export const documentRoutes: readonly Route[] = [
       },
     },
     errors: { not_found: NO_DOCUMENT },
-    async handle({ tenant, params, query: { l, u, user_id }, send }) {
-      const { id, chunks, shownAt } = await getOwned(tenant, params.id, user_id);
-      const items = await tenant.listDocumentChunks(id, { limit: l, offset: u });
-      send(200, { id, items: items.map(chunkItem), total: shownAt === null ? 0 : chunks });
+    async handle(call) {
+      const { l: limit, u: offset, user_id } = call.query;
+      const { id, chunks, shownAt } = await getOwned(call.tenant, call.params.id, user_id);
+      const slices = call.tenant.streamDocumentChunks(id, { limit: limit + 1, offset });
+      await sendInPieces(call, async (reply) => {
+        reply.add(`{"id":"${id}","items":`);
+        const { sent, hasMore, isCut } = await reply.addList<DocumentChunk>(slices, { toJson: chunkItem, limit });
+        const end = pageEnd(hasMore ? offset + sent : undefined, isCut);
+        await reply.end(`,"total":${shownAt === null ? 0 : chunks}${end}`);
+      });
     },
   }),
   route({
@@ -239,6 +247,7 @@ export const documentRoutes: readonly Route[] = [
     name: 'cancelDocument',
     access: 'write',
     forBoundKeys: true,
+    limited: ['adds'],
     summary: 'Stops the reading of a document',
     description: 'The document becomes `cancelled`, or `ready` if queries still find an earlier version of it.',
     params: { id: DOCUMENT_ID },
@@ -256,6 +265,7 @@ export const documentRoutes: readonly Route[] = [
     name: 'deleteDocument',
     access: 'write',
     forBoundKeys: true,
+    limited: ['adds'],
     summary: 'Hides a document at once and erases it with all its memories',
     params: { id: DOCUMENT_ID },
     query: ownerQuery,

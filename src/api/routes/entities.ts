@@ -10,7 +10,7 @@ export const entityRoutes: readonly Route[] = [
     name: 'listEntities',
     access: 'read',
     forBoundKeys: true,
-    summary: 'Lists names, the most mentioned first',
+    summary: 'Lists entities (names that memories mention), the most mentioned first',
     description:
       'A name that only hidden or expired memories mention is not listed. Pages are sorted by all mentions, those of ' +
       'hidden memories included, so a count may be higher than one on the previous page. A list considers at most ' +
@@ -27,10 +27,12 @@ export const entityRoutes: readonly Route[] = [
     name: 'getEntity',
     access: 'read',
     forBoundKeys: true,
-    summary: 'Shows one name with the relations that memories state about it',
+    summary: 'Shows one entity with the relations that memories state about it',
     description: 'Any known spelling finds the name: `k8s` is `kubernetes`.',
     params: { name: { description: 'The name, percent-encoded.', example: 'jwt' } },
-    query: z.strictObject({ user_id: userId.optional().describe("Count only this user's memories.") }),
+    query: z.strictObject({
+      user_id: userId.optional().describe("Only this user's memories count; those of all users if left out."),
+    }),
     replies: { 200: { description: 'The name.', json: entityDetails } },
     errors: { not_found: 'No memory that a query could find mentions the name.' },
     async handle({ tenant, params, query: { user_id }, send }) {

@@ -33,16 +33,18 @@ export const evalRoutes: readonly Route[] = [
     name: 'putEval',
     access: 'admin',
     summary: 'Stores an evaluation set in place of the one of the same name',
-    description: 'Runs of the replaced set stay. Items about a user are erased with the memories of the user.',
+    description:
+      'The runs of a set that is replaced stay. `DELETE /users/{id}/memories` also deletes the items with that ' +
+      '`user_id`.',
     query: noQuery,
     body: { json: evalSet, example: EXAMPLE },
     errors: {
-      conflict: 'The tenant has too many sets, or too many guarded items.',
-      unprocessable: "The tenant's privacy settings refuse what an item holds.",
+      conflict: 'The tenant would have more than 100 sets, or more than 1,000 items in its guarded sets together.',
+      unprocessable: "The tenant's privacy policy refuses a text of an item.",
     },
     replies: {
       200: {
-        description: 'The set as it is listed.',
+        description: 'The set as `GET /evals` lists it.',
         json: evalSummary,
         example: { name: 'travel', guard: true, items: 2, updated_at: 1795265978965, last_run: null },
       },
@@ -74,6 +76,7 @@ export const evalRoutes: readonly Route[] = [
     path: '/evals/:name',
     name: 'getEval',
     access: 'admin',
+    alsoReads: true,
     summary: 'Shows an evaluation set with its items',
     params: NAME,
     query: noQuery,
@@ -104,21 +107,22 @@ export const evalRoutes: readonly Route[] = [
     name: 'runEval',
     access: 'admin',
     limited: ['queries'],
-    summary: 'Asks all questions of a set, and keeps the numbers',
+    summary: 'Asks all questions of a set, and keeps the measures as a run',
     description:
-      'The questions go the way of any query of the tenant, one after the other, and reinforce nothing. The reply ' +
-      'comes when all are answered; a client that leaves ends the run, which is then not kept. Each ' +
-      'question takes one of the `queries` of the key.',
+      'The questions are answered like any query of the tenant, one after the other, but they reinforce no memory ' +
+      'and are not kept in the recall log. The reply comes when all are answered. If the client disconnects before, ' +
+      'the run ends and is not kept. Each question counts as a query in the rate limit `queries` of the key.',
     params: NAME,
     query: noQuery,
     errors: UNKNOWN,
     replies: {
-      200: { description: 'The run, and what came of each item.', json: evalRunReply },
+      200: { description: 'The run, and the result of each item.', json: evalRunReply },
     },
     async handle(call) {
       const { tenant, params, response, send } = call;
-      // The request has paid for one question.
-      takeTokens(call, 'queries', (await tenant.getEval(params.name)).items.length - 1);
+      // The request has paid for one question. A set has none after the user of all its items was erased.
+      const { items } = await tenant.getEval(params.name);
+      takeTokens(call, 'queries', Math.max(0, items.length - 1));
       const { run, outcomes } = await tenant.runEval(params.name, clientGone(response));
       send(200, evalRunReplyItem(run, outcomes));
     },
@@ -129,7 +133,7 @@ export const evalRoutes: readonly Route[] = [
     name: 'listEvalRuns',
     access: 'admin',
     summary: 'Lists the runs of a set, newest first, and what changed before each',
-    description: 'The last 200 runs are kept.',
+    description: 'The newest 200 runs of a set are kept.',
     params: NAME,
     query: evalRunsQuery,
     errors: UNKNOWN,

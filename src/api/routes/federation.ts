@@ -1,6 +1,7 @@
 import { createFederationClient, FEDERATED_HEADER, loadFederation } from '../../engine/adapters/index.ts';
-import { EngineError, nextTurn } from '../../engine/index.ts';
+import { EngineError } from '../../engine/index.ts';
 import { askMembers, membersOf } from '../ask-members.ts';
+import { controlTurn } from '../control-turn.ts';
 import { sendObject } from '../json-reply.ts';
 import { route, type Route } from '../route.ts';
 import {
@@ -20,6 +21,7 @@ const EXAMPLE = {
   tenant: null,
   has_key: true,
   created_at: 1795265978965,
+  written_by: '3f2a9c0d1e4b5a68',
 };
 
 /** Size of the matches from which an answer is sent in pieces, in bytes of JSON. */
@@ -38,11 +40,13 @@ export const federationRoutes: readonly Route[] = [
     limited: ['queries'],
     summary: 'Asks several tenants and servers at once',
     description:
-      'All members are asked at the same time, and their matches are merged by `score`, which is comparable between ' +
-      'stores; each match says where it is from. A member that fails, or does not answer within ' +
-      '`OM_FEDERATION_TIMEOUT_MS`, is named in `members` and makes the answer `degraded`. Nothing is reinforced. ' +
-      'Each tenant takes one of the `queries` of the key. A key that is bound to a user or tags asks tenants only, ' +
-      'within its bounds. Other servers are asked by `POST /memory/query`, which asks nobody else.',
+      'The tenants and servers that are asked are the members. All members are asked at the same time, and their ' +
+      'matches are merged by `score`, which is comparable between stores; each match says where it is from. ' +
+      '`members` has an entry for each of them; one that fails, or does not answer within ' +
+      '`OM_FEDERATION_TIMEOUT_MS`, makes the answer `degraded`. No memory is reinforced. Each tenant that is asked ' +
+      'counts as a query in the rate limit `queries` of the key. A key that is bound to a user or tags may name ' +
+      'tenants only, and is answered within its bounds. Other servers are asked by `POST /memory/query`, so they ask ' +
+      'no further members.',
     query: noQuery,
     body: {
       json: federatedQuery,
@@ -50,9 +54,9 @@ export const federationRoutes: readonly Route[] = [
     },
     replies: { 200: { description: 'The best matches of all members.', json: federatedAnswer } },
     errors: {
-      forbidden: 'The key does not reach one of the tenants, or may not have servers asked.',
-      not_found: 'A server is not registered.',
-      conflict: 'The question comes from another server: it is not asked on.',
+      forbidden: 'The key has no access to one of the tenants, or may not name servers.',
+      not_found: 'One of `servers` is not registered.',
+      conflict: 'Another Cairn server sent the question (header `x-cairn-federated`), so it is not passed on.',
     },
     async handle(call) {
       const { api, request, tenant, readBody, send } = call;
@@ -75,8 +79,9 @@ export const federationRoutes: readonly Route[] = [
     access: 'admin',
     summary: 'Registers another Cairn server, which questions of the tenant may name',
     description:
-      'Whoever holds a key of this tenant with the role `read` may have questions sent to it and reads what it ' +
-      'answers. Its own key is kept in a sealed data folder only (`OM_ENCRYPTION_KEY_FILE`), and never shown.',
+      'From then on, every key of this tenant that may read and is not bound to a user or tags may send questions to ' +
+      'the server and read its answers. The key of the server is stored only if the data folder is sealed ' +
+      '(encrypted, `OM_ENCRYPTION_KEY_FILE`), and no reply shows it.',
     query: noQuery,
     body: {
       json: newServer,
@@ -84,7 +89,8 @@ export const federationRoutes: readonly Route[] = [
     },
     replies: { 201: { description: 'The server is registered.', json: server, example: EXAMPLE } },
     errors: {
-      conflict: 'The name is taken, the tenant has too many servers, or the data folder is not sealed.',
+      conflict:
+        'The name is taken, the tenant has 32 servers already, or a `key` was sent and the data folder is not sealed.',
     },
     async handle({ api, principal, readBody, send }) {
       const { name, url, key = null, tenant = null } = await readBody();
@@ -92,7 +98,7 @@ export const federationRoutes: readonly Route[] = [
       // Here, so that no question waits for it. Other processes do so at their start, or with their first question.
       await loadFederation();
       const access = { name, url: createFederationClient(config).check(url), key, remoteTenant: tenant };
-      await nextTurn();
+      await controlTurn({ api, principal });
       send(201, serverItem(control.federation.add(principal.tenantId, access, principal.keyId)));
     },
   }),
@@ -114,15 +120,15 @@ export const federationRoutes: readonly Route[] = [
     path: '/federation/servers/:name',
     name: 'removeServer',
     access: 'admin',
-    summary: 'Forgets a server and its key',
+    summary: 'Removes a registered server and its key',
     params: { name: { description: 'Name of the server.', example: 'berlin' } },
     query: noQuery,
     replies: {
-      200: { description: 'The server is forgotten.', json: removedServer, example: { removed: true } },
+      200: { description: 'The server is removed.', json: removedServer, example: { removed: true } },
     },
     errors: { not_found: 'No server of the tenant has this name.' },
     async handle({ api, principal, params: { name }, send }) {
-      await nextTurn();
+      await controlTurn({ api, principal });
       api.engine.control.federation.remove(principal.tenantId, name, principal.keyId);
       send(200, { removed: true });
     },

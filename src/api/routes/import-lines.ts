@@ -1,7 +1,15 @@
 import { createHash, type Hash } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import type { z } from 'zod';
-import { EngineError, type ImportOutcome, PORTABLE_VERSION, type PortableLine, takeTurn } from '../../engine/index.ts';
+import {
+  beginningOf,
+  EngineError,
+  type ImportOutcome,
+  PORTABLE_VERSION,
+  type PortableLine,
+  takeTurn,
+} from '../../engine/index.ts';
+import { placeOfBody } from '../body-places.ts';
 import { logFailure, toEngineError } from '../http-errors.ts';
 import { IDLE_MS, streamedResults } from '../line-results.ts';
 import { groupsOf, type Line, linesOf } from '../lines.ts';
@@ -9,6 +17,7 @@ import { parseJsonInTurns } from '../read-body.ts';
 import { takeTokens } from '../take-tokens.ts';
 import { localsOf } from '../reply.ts';
 import type { TenantCall } from '../route.ts';
+import { admissionCheck } from '../watch-admission.ts';
 import { parse } from '../schemas/parse.ts';
 import { endLine, headLine, LINE_SCHEMAS } from '../schemas/portable.ts';
 import { type ItemError, isItemError, itemError, orItemError } from './batch-items.ts';
@@ -59,9 +68,9 @@ export interface ImportRequest {
  * @throws EngineError if the import fails before the first answer is sent
  */
 export async function importLines(call: TenantCall, body: Readable, asked: ImportRequest): Promise<void> {
-  const { api, principal, request, response } = call;
+  const { api, request, response } = call;
   // The key is checked before each group, so that the summary still says what is stored.
-  localsOf(response).onAdmissionLost = () => {};
+  const requireAdmitted = admissionCheck(call);
   request.setTimeout(IDLE_MS, () => request.destroy());
   const results = streamedResults(response, 200, api.engine.config.OM_READER_TIMEOUT_MS);
   const session = new ImportSession(call, asked);
@@ -74,9 +83,9 @@ export async function importLines(call: TenantCall, body: Readable, asked: Impor
     await results.flush();
   };
   try {
-    for await (const group of groupsOf(linesOf(body, { maxBytes: MAX_LINE_BYTES }), GROUP_LINES)) {
-      if (!api.engine.control.isHolderValid(principal))
-        throw new EngineError('unauthenticated', 'this key has expired or was revoked');
+    const { hold } = placeOfBody(request);
+    for await (const group of groupsOf(linesOf(body, { maxBytes: MAX_LINE_BYTES, hold }), GROUP_LINES)) {
+      requireAdmitted();
       takeTokens(call, 'batch_items', group.length);
       const taking = session.take(await session.read(group));
       taking.catch(() => {}); // It is told when its turn comes.
@@ -89,6 +98,8 @@ export async function importLines(call: TenantCall, body: Readable, asked: Impor
     if (response.destroyed || !response.headersSent) throw thrown;
     logFailure(api.engine.logger, toEngineError(thrown), localsOf(response).requestId);
     return results.end({ ...session.summary(false), ...itemError(thrown) });
+  } finally {
+    session.end();
   }
   results.end(session.summary(true));
 }
@@ -110,6 +121,8 @@ class ImportSession {
   readonly #call: TenantCall;
   readonly #asked: ImportRequest;
   readonly #target: Pick<TenantCall['tenant'], 'importLines'>;
+  /** Forgets what a dry run remembers. Call it once nothing is imported any more. */
+  readonly end: () => void;
   readonly #hash: Hash = createHash('sha256');
   readonly #counts = {
     stored: new Counter(),
@@ -134,7 +147,9 @@ class ImportSession {
   constructor(call: TenantCall, asked: ImportRequest) {
     this.#call = call;
     this.#asked = asked;
-    this.#target = asked.dryRun ? call.tenant.rehearseImport() : call.tenant;
+    const rehearsal = asked.dryRun ? call.tenant.rehearseImport() : undefined;
+    this.#target = rehearsal ?? call.tenant;
+    this.end = () => rehearsal?.end();
   }
 
   /**
@@ -313,7 +328,7 @@ class Counter {
 
   add(name: string): void {
     this.total += 1;
-    const short = name.length > NAME_CHARACTERS ? beginningOf(name) : name;
+    const short = name.length > NAME_CHARACTERS ? shortened(name) : name;
     const shown = this.#counts.has(short) || this.#counts.size < MAX_NAMES ? short : 'others';
     this.#counts.set(shown, (this.#counts.get(shown) ?? 0) + 1);
   }
@@ -324,6 +339,6 @@ class Counter {
 }
 
 /** Returns the first characters of a name, copied: a slice would keep the whole name in memory. */
-function beginningOf(name: string): string {
-  return Buffer.from(`${name.slice(0, NAME_CHARACTERS)}…`).toString();
+function shortened(name: string): string {
+  return Buffer.from(`${beginningOf(name, NAME_CHARACTERS)}…`).toString();
 }

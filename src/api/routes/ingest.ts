@@ -35,9 +35,9 @@ export const UPLOAD = {
 export const FILE_ERRORS = {
   too_large: 'The document is over `OM_UPLOAD_MAX_MB`.',
   unsupported: 'The body has another media type, or the file has a format that is not read or differs from its name.',
-  forbidden: "The key's role is too small, or this server does not fetch pages (`OM_URL_INGEST`).",
+  forbidden: "The key's role does not suffice, or this server does not fetch pages (`OM_URL_INGEST`).",
   storage_full: 'The document would take disk space that everything else needs.',
-  unprocessable: "The tenant's privacy settings refuse what a label, the title, the file's name or the URL holds.",
+  unprocessable: "The tenant's privacy policy refuses a label, the title, the file's name, the external id or the URL.",
 } as const;
 
 const REPLIES = {

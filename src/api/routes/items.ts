@@ -49,10 +49,10 @@ export const itemRoutes: readonly Route[] = [
     },
     errors: {
       conflict:
-        'The item is at another version than `If-Match`, lacks the tags of your key, or was superseded in the middle ' +
-        'of a chain with over 500 memories on either side.',
+        'The item is at another version than `If-Match`, does not have the tags of your key, or was superseded in ' +
+        'the middle of a chain with over 500 memories on either side.',
       too_large: 'The content is over 256 KiB.',
-      unprocessable: "The tenant's privacy settings refuse what the item holds.",
+      unprocessable: "The tenant's privacy policy refuses a text of the item.",
     },
     async handle({ tenant, request, response, readBody, send }) {
       const ifVersion = expectedVersion(request.headers['if-match']);
@@ -72,8 +72,9 @@ export const itemRoutes: readonly Route[] = [
     name: 'deleteItem',
     access: 'write',
     forBoundKeys: true,
+    limited: ['adds'],
     summary: 'Erases the item with a key, and everything derived from it',
-    description: 'It is erased at once and for good, with its earlier values. A second delete is a 404.',
+    description: 'The item is erased at once and for good, with its earlier values. A second delete is a 404.',
     query: itemPlaceQuery,
     replies: { 200: { description: 'What was removed.', json: deletedReply } },
     errors: { not_found: NO_ITEM },

@@ -1,4 +1,5 @@
-import { DEFAULT_TENANT, EngineError, type KeyRecord, type NewKey, nextTurn } from '../../engine/index.ts';
+import { DEFAULT_TENANT, EngineError, type KeyRecord, type NewKey } from '../../engine/index.ts';
+import { controlTurn } from '../control-turn.ts';
 import { requireOperator, tenantNamed } from '../operator.ts';
 import { route, type Route, type TenantCall } from '../route.ts';
 import { keyExample, keyPage, keyQuery, madeKey, newKey, type NewKeyBody, revokedKey } from '../schemas/keys.ts';
@@ -58,7 +59,7 @@ export const keyRoutes: readonly Route[] = [
     async handle({ api, principal, readBody, response, send }) {
       const body = await readBody();
       for (const tenant of body.tenants ?? []) tenantNamed(tenant, principal, OTHERS);
-      await nextTurn();
+      await controlTurn({ api, principal });
       const made = api.engine.control.createKey(newKeyOf(body, principal), principal.keyId);
       response.setHeader('cache-control', 'no-store');
       send(201, { key: keyItem(made.record), secret: made.secret });
@@ -79,7 +80,7 @@ export const keyRoutes: readonly Route[] = [
     errors: { not_found: 'No key that you may revoke has this id.' },
     async handle({ api, principal, params: { id }, send }) {
       requireRevocable(findKey(api, id), principal);
-      await nextTurn();
+      await controlTurn({ api, principal });
       api.engine.control.revokeKey(id, principal.keyId);
       send(200, keyItem(findKey(api, id)!));
     },

@@ -1,4 +1,5 @@
 import { route, type Route } from '../route.ts';
+import { takeForGuards } from '../take-tokens.ts';
 import { learned, learnedList, learningReply } from '../schemas/learned.ts';
 import { noQuery } from '../schemas/values.ts';
 import { clientGone } from '../wait-for-writes.ts';
@@ -16,11 +17,12 @@ export const learnedRoutes: readonly Route[] = [
     path: '/learned',
     name: 'learnWeights',
     access: 'admin',
-    summary: 'Learns weights and floor from feedback, and proposes them',
+    limited: ['queries'],
+    summary: 'Learns weights and a lowest score from feedback, and proposes them',
     description:
-      'The newest 1,000 recalls with feedback are scored anew, by the kept features; nothing is asked again. Weights ' +
-      'of the profile of the defaults are learned from the earlier recalls and measured on the later ones. Nothing ' +
-      'is applied. A proposal takes the place of an earlier one that was not accepted.',
+      'The newest 1,000 recalls with feedback are scored anew from the features that the recall log keeps; no query ' +
+      'runs again. Weights of the profile that the defaults name are learned from the earlier recalls and measured ' +
+      'on the later ones. Nothing is applied. A proposal replaces an earlier one that was not accepted.',
     query: noQuery,
     replies: {
       200: {
@@ -41,7 +43,7 @@ export const learnedRoutes: readonly Route[] = [
     access: 'admin',
     summary: 'Lists what was learned, with its measures before and after',
     query: noQuery,
-    replies: { 200: { description: 'At most the last 100.', json: learnedList } },
+    replies: { 200: { description: 'The newest 100 at most.', json: learnedList } },
     async handle({ tenant, send }) {
       send(200, { items: (await tenant.listLearned()).map(learnedItem) });
     },
@@ -52,16 +54,20 @@ export const learnedRoutes: readonly Route[] = [
     name: 'acceptLearned',
     access: 'admin',
     summary: "Makes a proposal this tenant's defaults",
-    description: 'Guarded evaluation sets are asked first, as for `PUT /settings/retrieval`.',
+    description: 'Guarded evaluation sets are run first, as for `PUT /settings/retrieval`.',
     params,
     query: noQuery,
     replies: { 200: { description: 'What was accepted.', json: learned } },
     errors: {
       not_found: NOT_FOUND,
-      conflict: 'It is no proposal, the defaults were changed since, or a guarded evaluation set would fall.',
+      conflict:
+        'What has this id is no proposal any more, the defaults were changed since, or the new ones lower a ' +
+        'measure of a guarded evaluation set.',
     },
-    async handle({ tenant, params: { id }, response, send }) {
-      send(200, learnedItem(await tenant.acceptLearned(id, clientGone(response))));
+    async handle(call) {
+      const { tenant, params, response, send } = call;
+      await takeForGuards(call);
+      send(200, learnedItem(await tenant.acceptLearned(params.id, clientGone(response))));
     },
   }),
   route({
@@ -73,7 +79,10 @@ export const learnedRoutes: readonly Route[] = [
     params,
     query: noQuery,
     replies: { 200: { description: 'What was reverted.', json: learned } },
-    errors: { not_found: NOT_FOUND, conflict: 'It is not accepted, or the defaults were changed since.' },
+    errors: {
+      not_found: NOT_FOUND,
+      conflict: 'What has this id was not accepted, or the defaults were changed since.',
+    },
     async handle({ tenant, params: { id }, send }) {
       send(200, learnedItem(await tenant.revertLearned(id)));
     },

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import {
   type AddOutcome,
+  beginningOf,
+  charactersOf,
   type DerivedItem,
   EngineError,
   type Memory,
@@ -8,6 +10,9 @@ import {
   type Tenant,
 } from '../../engine/index.ts';
 import { mayDo } from '../access-control.ts';
+import { sendObject } from '../json-reply.ts';
+import { takeReplyPlace } from '../reply-places.ts';
+import { requireClient } from '../room-in.ts';
 import { route, type Route, type TenantCall } from '../route.ts';
 import {
   lgmConfig,
@@ -31,12 +36,15 @@ import {
   toMemoryOfNode,
   type GraphPlace,
 } from '../wire/lgm.ts';
+import { answerBytes } from '../wire/query.ts';
 import { getOwnedMemory } from './owned-memory.ts';
 import { isPublicRead } from './public-reads.ts';
 import { warningsAbout } from './warnings.ts';
 
-/** Greatest length of all memories' texts in a reply that lists them, in UTF-16 code units. */
+/** Greatest length of all memories together that a reply lists as the newest, in UTF-16 code units. */
 const MAX_REPLY_TEXT = 3 * 1024 * 1024;
+/** Memory that these memories may take (bytes). */
+const HELD_BYTES = 2 * MAX_REPLY_TEXT;
 /** Greatest length of the part of a stored text that the reflection on it repeats, in UTF-16 code units. */
 const MAX_EXCERPT = 480;
 /**
@@ -81,9 +89,11 @@ export const lgmRoutes: readonly Route[] = [
     limited: ['adds'],
     summary: "Stores what a graph's node has to remember",
     description:
-      'It is a memory as any other, in the sector of its node, with the tags `lgm:node:…` and `lgm:namespace:…`, and ' +
-      'with `graph_id` as its `session_id`. Equal texts stay apart. The reflection repeats the beginning of the text ' +
-      'and is erased together with it. If one of the two is refused, neither is stored.',
+      'The text becomes a memory like any other, in the sector of its node, with the tags `lgm:node:NODE` and ' +
+      '`lgm:namespace:NAMESPACE`, and with `graph_id` as its `session_id`. Two equal texts become two memories. If ' +
+      '`reflective` asks for one, a reflection is stored, too: a memory of the node `reflect` that repeats the first ' +
+      '480 characters of the text and is erased together with the memory. If memory or reflection is refused, ' +
+      'neither is stored.',
     query: noQuery,
     body: {
       json: lgmStoreSchema,
@@ -91,13 +101,13 @@ export const lgmRoutes: readonly Route[] = [
     },
     replies: {
       200: {
-        description: 'The memory, and the reflection on it, are on disk; their jobs are queued.',
+        description: 'The memory, and the reflection on it if there is one, are on disk; their jobs are queued.',
         json: lgmStored,
       },
     },
     errors: {
       not_found: IS_OFF,
-      unprocessable: 'The privacy settings of the tenant refuse the text, or the reflection on it; nothing is stored.',
+      unprocessable: 'The privacy policy of the tenant refuses the text, or the reflection on it; nothing is stored.',
     },
     async handle(call) {
       const config = requireMode(call);
@@ -107,7 +117,7 @@ export const lgmRoutes: readonly Route[] = [
       const { content, metadata, tags } = body;
       const stored = { ...place, node, content, tags: tags ?? [], metadata: metadata ?? {} };
       const isReflective = (body.reflective ?? config.OM_LG_REFLECTIVE) && node !== 'reflect';
-      const excerpt = content.length > MAX_EXCERPT ? `${content.slice(0, MAX_EXCERPT).toWellFormed()}…` : content;
+      const excerpt = content.length > MAX_EXCERPT ? `${beginningOf(content, MAX_EXCERPT)}…` : content;
       const reflection = { ...place, node: 'reflect', content: `[${node}] ${excerpt}`, tags: tags ?? [], metadata: {} };
       const memories = [toMemoryOfNode(stored, newExternalId())];
       if (isReflective) memories.push(toMemoryOfNode(reflection, newExternalId(), { reflects_on: node }));
@@ -123,7 +133,7 @@ export const lgmRoutes: readonly Route[] = [
     forBoundKeys: true,
     repeatable: true,
     limited: ['queries'],
-    summary: 'Returns what a node stored: the newest, or what answers a query',
+    summary: 'Returns memories that a node stored: the newest, or those that answer a query',
     query: noQuery,
     body: { json: lgmRetrieveSchema, example: { node: 'observe', query: 'which device?', graph_id: 'thread-7' } },
     replies: { 200: { description: 'Memories of the node.', json: lgmRetrieved } },
@@ -140,7 +150,8 @@ export const lgmRoutes: readonly Route[] = [
       const filter = filterOf(place, node);
       const query = body.query ?? '';
       if (query === '') {
-        const { memories, isCut } = await newest(tenant, filter, { limit, room: MAX_REPLY_TEXT });
+        await takeReplyPlace(call, HELD_BYTES);
+        const { memories, isCut } = await newest(call, filter, { limit, room: MAX_REPLY_TEXT });
         const items = memories.map((memory) => nodeItem(memory, { withMetadata }));
         return send(200, { ...head, query: null, count: items.length, items, ...cutMark(isCut) });
       }
@@ -152,7 +163,8 @@ export const lgmRoutes: readonly Route[] = [
       };
       const { hits, isCut } = await tenant.query(asked, clientGone(response));
       const items = hits.map(({ memory, score, path }) => nodeItem(memory, { withMetadata, score, path }));
-      send(200, { ...head, query, count: items.length, items, ...cutMark(isCut === true) });
+      const answer = { ...head, query, count: items.length, items, ...cutMark(isCut === true) };
+      await sendObject(call, answer, answerBytes({ hits }));
     },
   }),
   route({
@@ -173,10 +185,11 @@ export const lgmRoutes: readonly Route[] = [
       const body = await call.readBody();
       const place = placeOf(call, body);
       const limit = Math.min(body.limit ?? Infinity, config.OM_LG_MAX_CONTEXT);
+      await takeReplyPlace(call, HELD_BYTES);
       const read = await Promise.all(
         Object.entries(NODE_SECTORS).map(async ([node, sector]) => {
           const room = Math.floor(MAX_REPLY_TEXT / Object.keys(NODE_SECTORS).length);
-          return { node, sector, ...(await newest(call.tenant, filterOf(place, node), { limit, room })) };
+          return { node, sector, ...(await newest(call, filterOf(place, node), { limit, room })) };
         }),
       );
       call.send(200, {
@@ -201,7 +214,7 @@ export const lgmRoutes: readonly Route[] = [
     forBoundKeys: true,
     limited: ['adds'],
     summary: 'Stores a reflection of a graph',
-    description: 'Without `content` it is made of excerpts, without a language model.',
+    description: 'Without `content`, the reflection is made of excerpts of memories. No language model is asked.',
     query: noQuery,
     body: {
       json: lgmReflectionSchema,
@@ -211,7 +224,9 @@ export const lgmRoutes: readonly Route[] = [
     replies: { 200: { description: 'The reflection is on disk; its job is queued.', json: lgmStored } },
     errors: {
       not_found: 'No memory has one of `context_ids`, or the server does not run with `OM_MODE=langgraph`.',
-      unprocessable: 'There is nothing to reflect on, or the privacy settings of the tenant refuse the text.',
+      unprocessable:
+        'There is no `content` and no memory of which excerpts can be made, or the privacy policy of the tenant ' +
+        'refuses the text.',
     },
     async handle(call) {
       requireMode(call);
@@ -220,6 +235,7 @@ export const lgmRoutes: readonly Route[] = [
       // What is read for a reflection, or named by it, the key must be able to read.
       if ((body.content == null || body.context_ids != null) && !mayDo(call.principal.role, 'read'))
         throw new EngineError('forbidden', 'a reflection without content, or with context_ids, needs a key that reads');
+      if (body.content == null || body.context_ids != null) await takeReplyPlace(call, HELD_BYTES);
       // A reflection must not tell what memories of others say.
       const placed = placeOf(call, body);
       const place = { ...placed, userId: placed.userId ?? '' };
@@ -229,7 +245,7 @@ export const lgmRoutes: readonly Route[] = [
       const sources =
         body.content != null || given.length > 0
           ? given
-          : (await newest(tenant, filterOf(place), { limit: REFLECTED, room: MAX_REPLY_TEXT })).memories;
+          : (await newest(call, filterOf(place), { limit: REFLECTED, room: MAX_REPLY_TEXT })).memories;
       const content = body.content ?? excerptsOf(sources);
       if (content === '')
         throw new EngineError('unprocessable', 'there is nothing to reflect on: send content, or store memories first');
@@ -276,7 +292,10 @@ const shownPlace = ({ namespace, graphId }: GraphPlace) => ({
   graph_id: graphId === '' ? null : graphId,
 });
 
-/** Returns the node that a body names in `node` or `node_id`, in lower case; the schema requires one of them. */
+/**
+ * Returns the node that a body names in `node`, or else in `node_id`, in lower case. The schema requires one of the
+ * two.
+ */
 function nodeOf({ node, node_id: nodeId }: { node?: string | null | undefined; node_id?: string | null | undefined }) {
   return (node ?? nodeId ?? '').toLowerCase();
 }
@@ -294,20 +313,21 @@ function filterOf({ namespace, graphId, userId }: GraphPlace, node?: string) {
 }
 
 /**
- * Returns the newest memories that a filter selects: at most `limit`, and only until their texts exceed `room` UTF-16
- * code units. The first memory is returned whatever its length. `isCut` is true if a memory was left out because of its
+ * Returns the newest memories that a filter selects: at most `limit`, and only until they exceed `room` UTF-16 code
+ * units. The first memory is returned whatever its length. `isCut` is true if a memory was left out because of its
  * length.
  */
 async function newest(
-  tenant: Tenant,
+  call: TenantCall,
   filter: ReturnType<typeof filterOf>,
   { limit, room }: { readonly limit: number; readonly room: number },
 ): Promise<{ readonly memories: Memory[]; readonly isCut: boolean }> {
   const memories: Memory[] = [];
   let left = room;
-  for await (const slice of tenant.streamMemories(filter, { limit, offset: 0 })) {
+  for await (const slice of call.tenant.streamMemories(filter, { limit, offset: 0 })) {
+    requireClient(call.response);
     for (const memory of slice) {
-      left -= memory.content.length;
+      left -= charactersOf(memory);
       if (left < 0 && memories.length > 0) return { memories, isCut: true };
       memories.push(memory);
     }

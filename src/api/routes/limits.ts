@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { LIMIT_NAMES, type LimitName, type LimitScope, MAX_LIMIT, nextTurn } from '../../engine/index.ts';
+import { LIMIT_NAMES, type LimitName, type LimitScope, MAX_LIMIT } from '../../engine/index.ts';
+import { controlTurn } from '../control-turn.ts';
 import { requireOperator } from '../operator.ts';
 import { route, type Route, type TenantCall } from '../route.ts';
 
@@ -24,10 +25,20 @@ const whose = z.strictObject({
 
 const limitsReply = z
   .strictObject({
-    in_force: z.strictObject(each(value)).describe('The limits that apply; 0 for no limit. Rates are per minute.'),
+    in_force: z
+      .strictObject(each(value))
+      .describe(
+        'The limits that apply; 0 for no limit. For each key and minute: `queries`, `adds` (requests that add one ' +
+          'memory, document or page), `batch_items` (items of batches) and `upload_mb` (MB of uploaded documents). ' +
+          'For the tenant and each minute: `parse_seconds` (time in which its documents keep parsers busy) and ' +
+          '`fetches` (pages that are fetched). For the tenant at any time: `event_streams` that are open, ' +
+          '`fetches_at_once`, `max_mb` (size of its database, MB) and `max_memories`.',
+      ),
     own: z
       .strictObject(each(value.exactOptional()))
-      .describe('Those that were stored for this tenant or key; the others come from the tenant or the settings.'),
+      .describe(
+        'Only the limits that are stored for exactly this tenant or key; the tenant or the settings set the others.',
+      ),
   })
   .meta({
     examples: [
@@ -50,7 +61,14 @@ const limitsReply = z
   });
 
 const limitsChange = z.strictObject(
-  each(value.nullable().optional().describe('A new limit, 0 for none; null goes back to the next wider limit.')),
+  each(
+    value
+      .nullable()
+      .optional()
+      .describe(
+        'A new limit, 0 for none; null removes the stored one, so that that of the tenant or the settings applies.',
+      ),
+  ),
 );
 
 /** Routes of the limits of tenants and keys. */
@@ -86,7 +104,7 @@ export const limitRoutes: readonly Route[] = [
       requireOperator(principal, 'limits are set by the operator: this');
       const scope = scopeOf(query, principal);
       const changes = await readBody();
-      await nextTurn();
+      await controlTurn({ api, principal });
       api.engine.control.limits.change(scope, changes, principal.keyId);
       send(200, limitsItem(api.engine.control.limits, scope));
     },

@@ -7,7 +7,8 @@ import {
   type Proposal,
   type Tenant,
 } from '../../engine/index.ts';
-import { route, type Route } from '../route.ts';
+import { type JsonReply, sendInPieces } from '../json-reply.ts';
+import { route, type Route, type TenantCall } from '../route.ts';
 import {
   contradictedReply,
   contradictSchema,
@@ -37,6 +38,8 @@ const [OLDER, NEWER, OTHER] = [
 const [STATED_AT, SUPERSEDED_AT] = [1795274904257, 1795274904199];
 const NO_MEMORY = 'A field names no memory, or one of another user than `user_id`.';
 const OF_CONSOLIDATION = '`src` was gathered from `dst`, so that undoing the consolidation alone removes the link.';
+/** Memory that the memories of a list of pairs may take (bytes): they are read up to 4 MiB of text. */
+const PAIRS_BYTES = 8 * 1024 * 1024;
 const IN_LONG_CHAIN = 'over 500 memories superseded each other on either side of the link';
 
 /**
@@ -50,6 +53,7 @@ export const linkRoutes: readonly Route[] = [
     name: 'linkMemories',
     access: 'write',
     forBoundKeys: true,
+    limited: ['adds'],
     summary: 'States a link between two memories, or changes its weight',
     description:
       'Weights by default: `waypoint` 0.6, `mentions` 0.5, `supports` 0.7, `depends_on` 0.7, `same_as` 0.3, ' +
@@ -91,6 +95,7 @@ export const linkRoutes: readonly Route[] = [
     name: 'unlinkMemories',
     access: 'write',
     forBoundKeys: true,
+    limited: ['adds'],
     summary: 'Removes a link, stated or automatic',
     description:
       'The effect of the link is undone: a memory that was superseded or contradicted gets its earlier status back, ' +
@@ -121,6 +126,7 @@ export const linkRoutes: readonly Route[] = [
     name: 'supersedeMemory',
     access: 'write',
     forBoundKeys: true,
+    limited: ['adds'],
     summary: 'States that a newer memory replaces an older one',
     description:
       "The old memory's `status` becomes `superseded`. Its `valid_to` becomes the new memory's `valid_from`, or its " +
@@ -163,6 +169,7 @@ export const linkRoutes: readonly Route[] = [
     name: 'contradictMemories',
     access: 'write',
     forBoundKeys: true,
+    limited: ['adds'],
     summary: 'States that two memories contradict each other',
     description:
       'Until somebody names a winner, a query that finds both memories lowers the score of the weaker one. Repeating ' +
@@ -224,9 +231,10 @@ export const linkRoutes: readonly Route[] = [
         },
       },
     },
-    async handle({ tenant, query, send }) {
-      const { user_id, limit } = query;
-      send(200, { items: (await tenant.listProposals({ userId: user_id, limit })).map(proposalItem) });
+    async handle(call) {
+      const { user_id, limit } = call.query;
+      const items = await call.tenant.listProposals({ userId: user_id, limit });
+      await sendPairs(call, items, proposalItem);
     },
   }),
   route({
@@ -259,10 +267,11 @@ export const linkRoutes: readonly Route[] = [
         },
       },
     },
-    async handle({ tenant, query: { user_id, min_similarity, limit }, send }) {
+    async handle(call) {
+      const { user_id, min_similarity, limit } = call.query;
       const asked = { userId: user_id, leastSimilarity: min_similarity, limit };
-      const { items, isCut } = await tenant.listNearDuplicates(asked);
-      send(200, { items: items.map(nearDuplicateItem), degraded: isCut });
+      const { items, isCut } = await call.tenant.listNearDuplicates(asked);
+      await sendPairs(call, items, nearDuplicateItem, isCut);
     },
   }),
   route({
@@ -306,6 +315,24 @@ export const linkRoutes: readonly Route[] = [
     },
   }),
 ];
+
+/**
+ * Answers with pairs of memories, piece by piece and at most 8 MiB, since one memory may be in many pairs.
+ * @param isCut whether pairs were left out before; if it is given, the reply has the field `degraded`
+ */
+async function sendPairs<Pair>(
+  call: TenantCall,
+  pairs: readonly Pair[],
+  toJson: (pair: Pair) => unknown,
+  isCut?: boolean,
+): Promise<void> {
+  const make = async (reply: JsonReply) => {
+    reply.add('{"items":');
+    const sent = await reply.addList([pairs], { toJson });
+    await reply.end(isCut === undefined ? '}' : `,"degraded":${isCut || sent.isCut}}`);
+  };
+  await sendInPieces(call, make, PAIRS_BYTES);
+}
 
 function nearDuplicateItem({ earlier, later, similarity }: NearDuplicates['items'][number]): NearDuplicateItem {
   return { user_id: later.userId, earlier: shown(earlier), later: shown(later), similarity };

@@ -31,7 +31,7 @@ const REPLIES = {
     example: RESULT,
     media: [STREAM],
   },
-  202: { description: 'A notification was taken.' },
+  202: { description: 'The message was a notification, which has no reply.' },
   400: {
     description: 'The message is malformed, or names a revision of the protocol that is not served.',
     json: rpcReply,
@@ -53,7 +53,7 @@ const REPLIES = {
     example: failure(-32600, 'the body is over 1048576 bytes; send less at once'),
   },
   415: {
-    description: 'The body is no JSON.',
+    description: 'The body is of another type than `application/json`.',
     json: rpcReply,
     example: failure(-32600, 'expected a body of type application/json, found text/plain'),
   },
@@ -65,10 +65,10 @@ const REPLIES = {
 } as const;
 
 const ABOUT =
-  'One endpoint for the revision 2026-07-28 of the protocol, which has no sessions, and for clients of 2025. Tools, ' +
-  'resources and prompts are listed by the protocol itself, for the role of the key: a reader gets no tool that ' +
-  'writes, and a key that only adds gets `remember` and `ingest` alone. Each tool spends what its route would spend ' +
-  'of the rate limits. See docs/guides/mcp.md.';
+  'One endpoint for clients of the revision 2026-07-28 of the protocol, which has no sessions, and of the revisions ' +
+  'of 2025. Tools, resources and prompts are listed by the protocol itself, for the role of the key: a reader gets ' +
+  'no tool that writes, and a key that only adds gets `remember` and `ingest` alone. Each tool spends what its route ' +
+  'would spend of the rate limits. See docs/guides/mcp.md.';
 
 /** Routes of the Model Context Protocol. */
 export const mcpRoutes: readonly Route[] = [
@@ -94,7 +94,7 @@ export const mcpRoutes: readonly Route[] = [
     forBoundKeys: true,
     recordsItsReads: true,
     summary: 'Takes a message of the Model Context Protocol in the name of one user',
-    description: 'The same as `POST /mcp`, but nothing of other users is reached, whatever the key could reach.',
+    description: 'The same as `POST /mcp`, but only memories of this user are reached, whatever the key may reach.',
     params: { user_id: { description: 'The user.', example: 'ana' } },
     query: mcpQuery,
     body: BODY,
@@ -120,7 +120,7 @@ function metadataRoutes(): Route[] {
   const common = {
     method: 'get' as const,
     replies,
-    errors: { not_found: 'This server takes no tokens (`OM_OIDC_ISSUER`).' },
+    errors: { not_found: 'The server accepts no tokens of an identity provider: `OM_OIDC_ISSUER` is not set.' },
   };
   const metadata = ({ api, request }: Call, path: string) => {
     const { config } = api.engine;

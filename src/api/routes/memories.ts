@@ -1,4 +1,5 @@
 import { EngineError, type Revision, type Timeline } from '../../engine/index.ts';
+import { controlTurn } from '../control-turn.ts';
 import { sendInPieces } from '../json-reply.ts';
 import { route, type Route, type TenantCall } from '../route.ts';
 import { deletedReply } from '../schemas/deleted-reply.ts';
@@ -19,7 +20,7 @@ import {
   timelineReply,
 } from '../schemas/memory-replies.ts';
 import { ownerQuery } from '../schemas/values.ts';
-import { deletedItem, memoryItem, revisionItem, toPatch } from '../wire/memories.ts';
+import { deletedItem, memoryItem, revisionItem, screenedItem, toPatch } from '../wire/memories.ts';
 import { PAGE_END, pageEnd, sendMemories } from './memory-list.ts';
 import { getOwnedMemory, MEMORY_ID } from './owned-memory.ts';
 import { expectedVersion, setVersionTag } from './version-tag.ts';
@@ -63,6 +64,7 @@ export const memoryRoutes: readonly Route[] = [
     name: 'reinforceMemory',
     access: 'write',
     forBoundKeys: true,
+    limited: ['adds'],
     summary: "Raises a memory's salience, and its strength by 0.1",
     description:
       'Neither rises above 1. If `boost` is 0, or the salience has risen by `OM_REINFORCE_PER_HOUR` within this ' +
@@ -106,8 +108,12 @@ export const memoryRoutes: readonly Route[] = [
     access: 'write',
     forBoundKeys: true,
     limited: ['adds'],
+    alsoReads: true,
     summary: 'Changes the named fields of a memory and keeps the others',
-    description: 'The body must name at least one field. If no value changes, the version stays the same.',
+    description:
+      'The body must name at least one field. If no value changes, the version stays the same. A change of the ' +
+      'text archives the reflections that were drawn from the memory. A change of text, tags, metadata or times ' +
+      'erases memories that were gathered from it (`/consolidations`).',
     params: { id: MEMORY_ID },
     query: ownerQuery,
     headers: ['if-match'],
@@ -119,7 +125,7 @@ export const memoryRoutes: readonly Route[] = [
         'The memory is at another version than `If-Match`, another memory has the same text, or the memory ' +
         'supersedes over 200 others, whose ends another start would move.',
       too_large: 'The content is over 256 KiB.',
-      unprocessable: "The tenant's privacy settings refuse what the text holds.",
+      unprocessable: "The tenant's privacy policy refuses a text of the memory.",
     },
     async handle({ tenant, params, query, request, response, readBody, send }) {
       const ifVersion = expectedVersion(request.headers['if-match']);
@@ -127,7 +133,7 @@ export const memoryRoutes: readonly Route[] = [
       const { id } = await getOwnedMemory(tenant, params.id, query.user_id, body.user_id);
       const memory = await tenant.patchMemory(id, toPatch(body), { ifVersion });
       setVersionTag(response, memory);
-      send(200, { ...memoryItem(memory), updated: true });
+      send(200, { ...memoryItem(memory), ...screenedItem(memory), updated: true });
     },
   }),
   route({
@@ -136,12 +142,18 @@ export const memoryRoutes: readonly Route[] = [
     name: 'deleteMemory',
     access: 'write',
     forBoundKeys: true,
+    limited: ['adds'],
     summary: 'Erases a memory and everything derived from it',
-    description: 'The memory and the reflections on it are erased at once and for good. A second delete is a 404.',
+    description:
+      'The memory, and the reflections and gathered memories that were drawn from it, are erased at once and for ' +
+      'good. A second delete is a 404.',
     params: { id: MEMORY_ID },
     query: ownerQuery,
     replies: { 200: { description: 'What was removed.', json: deletedReply } },
-    errors: { not_found: NO_MEMORY, conflict: 'The memory is a chunk, which goes with its document only.' },
+    errors: {
+      not_found: NO_MEMORY,
+      conflict: 'The memory is a part of a document, and is erased with the document only.',
+    },
     async handle({ tenant, params, query, send }) {
       const receipt = await tenant.deleteMemory((await getOwnedMemory(tenant, params.id, query.user_id)).id);
       send(200, deletedItem(receipt));
@@ -153,19 +165,26 @@ export const memoryRoutes: readonly Route[] = [
     name: 'deleteMemories',
     access: 'write',
     forBoundKeys: true,
+    limited: ['adds'],
     summary: 'Erases all memories that match a filter, archived and expired ones too',
     description:
       'A memory must match every named field; a request that names none is a 400. Documents are erased as a whole: a ' +
-      'document is erased if its own fields match, even if it is not read yet, or if its root or one of its chunks ' +
+      'document is erased if its own fields match, even if it is not read yet, or if one of its memories ' +
       'matches. The work is done in slices of 100: after a failure the slices that were erased stay erased, and the ' +
       'request can be repeated. `written_by`, alone or with `user_id`, begins with the standing queries and webhooks ' +
       'that the key stored. `written_by` alone undoes what a key did: it also removes the links that the key stated, ' +
       'and gives memories of others that it changed their former values again. What the key deleted is not brought ' +
-      'back.',
+      'back. With an admin key it begins with the other servers that the key registered for federated queries.',
     body: { json: deleteSchema, orQuery: 'filter', example: { user_id: 'ana', tags: ['deploy', 'staging'] } },
     replies: { 200: { description: 'What was removed.', json: deletedReply } },
-    async handle({ tenant, readBody, send }) {
+    async handle({ api, principal, tenant, readBody, send }) {
       const { user_id, session_id, tags, files, written_by } = await readBody();
+      const isUndo = written_by !== undefined && [user_id, session_id, tags, files].every((by) => by === undefined);
+      let servers: number | undefined;
+      if (isUndo && principal.role === 'admin') {
+        await controlTurn({ api, principal });
+        servers = api.engine.control.federation.removeWrittenBy(principal.tenantId, written_by, principal.keyId);
+      }
       const receipt = await tenant.deleteMemories({
         userIds: user_id === undefined ? undefined : [user_id],
         sessionIds: session_id === undefined ? undefined : [session_id],
@@ -173,7 +192,7 @@ export const memoryRoutes: readonly Route[] = [
         files,
         writtenBy: written_by === undefined ? undefined : [written_by],
       });
-      send(200, deletedItem(receipt));
+      send(200, { ...deletedItem(receipt), ...(servers === undefined ? {} : { servers }) });
     },
   }),
   route({
@@ -227,9 +246,9 @@ export const memoryRoutes: readonly Route[] = [
     summary: 'Shows the memories before and after a memory in time',
     description:
       'Memories are sorted by `event_time`. Only memories that are active, valid and not expired are shown; the ' +
-      'memory itself may be archived or superseded. Each side considers the nearest 5,000 memories, and may be ' +
-      'incomplete if many of them are not shown. Of texts over 3 MiB on a side only the nearest are sent, and of a ' +
-      'reply over 8 MiB only the beginning; `truncated` then says so.',
+      'memory itself may be archived or superseded. Each side considers the nearest 5,000 memories, and is ' +
+      'incomplete if too many of them are not shown. Of texts over 3 MiB on a side only the nearest are sent, and of ' +
+      'a reply over 8 MiB only the beginning. In all three cases `truncated` is true.',
     params: { id: MEMORY_ID },
     query: timelineQuery,
     replies: { 200: { description: 'The memory between its neighbours.', json: timelineReply } },

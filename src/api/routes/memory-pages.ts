@@ -1,6 +1,7 @@
 import { route, type Route } from '../route.ts';
 import { memoryListReply, memoryListSchema } from '../schemas/lists.ts';
 import { noQuery } from '../schemas/values.ts';
+import { clientGone } from '../wait-for-writes.ts';
 import { toListPage } from '../wire/lists.ts';
 import { memoryItem } from '../wire/memories.ts';
 import { toAsOf, toFilter } from '../wire/query.ts';
@@ -34,7 +35,8 @@ export const memoryPageRoutes: readonly Route[] = [
         asOf: toAsOf(body.as_of),
         order: { by: body.order_by ?? 'id', direction: body.order ?? 'desc' },
       } as const;
-      await sendPage(call, await call.tenant.pageMemories(toFilter(body), page), memoryItem);
+      const gone = clientGone(call.response);
+      await sendPage(call, await call.tenant.pageMemories(toFilter(body), page, gone), memoryItem);
     },
   }),
 ];

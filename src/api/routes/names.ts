@@ -5,8 +5,8 @@ import { nameItem, toListPage } from '../wire/lists.ts';
 import { CURSOR_END } from './send-page.ts';
 
 const DESCRIPTION =
-  `Names are sorted by their characters. ${CURSOR_END}\n\nEach memory of a name on the page is looked at to count ` +
-  'it; a page ends early after 200,000 of them.';
+  `Names are sorted by their characters. ${CURSOR_END}\n\nEach memory of a name on the page is read to count ` +
+  'it; a page ends early after 200,000 memories.';
 
 function namesRoute(kind: Exclude<NameKind, 'sessions'>, name: string, summary: string): Route {
   return route({

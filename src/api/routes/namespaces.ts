@@ -12,6 +12,7 @@ import {
 import { deletedReply } from '../schemas/deleted-reply.ts';
 import { parse } from '../schemas/parse.ts';
 import { noQuery } from '../schemas/values.ts';
+import { clientGone } from '../wait-for-writes.ts';
 import { itemOf } from '../wire/items.ts';
 import { namespaceItem, toListPage } from '../wire/lists.ts';
 import { deletedItem } from '../wire/memories.ts';
@@ -47,7 +48,8 @@ export const namespaceRoutes: readonly Route[] = [
         namespace: body.namespace ?? '',
         value: body.value ?? undefined,
       };
-      await sendPage(call, await call.tenant.streamItems(filter, toListPage(body)), itemOf);
+      const gone = clientGone(call.response);
+      await sendPage(call, await call.tenant.streamItems(filter, toListPage(body), gone), itemOf);
     },
   }),
   route({
@@ -72,6 +74,7 @@ export const namespaceRoutes: readonly Route[] = [
     name: 'moveNamespace',
     access: 'write',
     forBoundKeys: true,
+    limited: ['adds'],
     summary: 'Gives a namespace, and everything below it, another path',
     description:
       'A namespace that is there already takes the items in. Items keep their ids, versions and histories. All keys ' +
@@ -98,6 +101,7 @@ export const namespaceRoutes: readonly Route[] = [
     name: 'deleteNamespace',
     access: 'write',
     forBoundKeys: true,
+    limited: ['adds'],
     summary: 'Erases all items of a namespace and of those below it',
     description:
       'The work is done in commits of at most 100 items; after a failure, the same request does the rest. ' +

@@ -1,6 +1,8 @@
-import { EngineError, type Memory, type Tenant } from '../../engine/index.ts';
+import { charactersOf, EngineError, type Memory } from '../../engine/index.ts';
 import { sendObject } from '../json-reply.ts';
-import { route, type Route } from '../route.ts';
+import { takeReplyPlace } from '../reply-places.ts';
+import { requireClient } from '../room-in.ts';
+import { route, type Route, type TenantCall } from '../route.ts';
 import { userIdSchema } from '../schemas/memories.ts';
 import { regeneratedSummary, secondQueryReply, secondQuerySchema, userSummary } from '../schemas/openmemory.ts';
 import { parse } from '../schemas/parse.ts';
@@ -12,14 +14,15 @@ import { isPublicRead } from './public-reads.ts';
 
 /** Greatest number of memories on which a summary is based; they are the user's newest. */
 const SUMMED_UP = 200;
-/** Greatest length of the texts that are read for a summary, in UTF-16 code units. */
+/** Greatest length of the memories that are read for a summary, in UTF-16 code units. */
 const MAX_SUMMED_TEXT = 4 * 1024 * 1024;
 
-const USER_ID = { description: 'The user, as `user_id` names it.', example: 'ana' } as const;
+const USER_ID = { description: 'The `user_id` of the user.', example: 'ana' } as const;
 const NO_MEMORIES = 'The user has no memories.';
 const HOW =
-  `It is made of excerpts from the newest ${SUMMED_UP} memories of the user, without a language model, each time it ` +
-  'is asked for. Reflections that a language model wrote are memories, and stand first.';
+  `The summary is made anew for each request, of excerpts from the newest ${SUMMED_UP} memories of the user, or from ` +
+  'fewer if their texts are long. No language model is asked. Memories of the sector `reflective` stand first; ' +
+  'reflections that a language model wrote are among them.';
 
 /** Routes for clients of OpenMemory: other paths of Cairn's own routes, and summaries of users. */
 export const openMemoryRoutes: readonly Route[] = [
@@ -31,7 +34,7 @@ export const openMemoryRoutes: readonly Route[] = [
     forBoundKeys: true,
     repeatable: true,
     limited: ['queries'],
-    summary: "Finds memories: OpenMemory's second name of POST /memory/query, with the matches as a text, too",
+    summary: "Finds memories: OpenMemory's second path of POST /memory/query, with the matches as a text, too",
     query: noQuery,
     body: { json: secondQuerySchema, example: { query: 'when do we deploy to staging?', user_id: 'ana', k: 1 } },
     replies: {
@@ -70,10 +73,10 @@ export const openMemoryRoutes: readonly Route[] = [
     query: noQuery,
     replies: { 200: { description: 'The summary.', json: userSummary } },
     errors: { not_found: NO_MEMORIES },
-    async handle({ tenant, params, send }) {
-      const userId = parse(userIdSchema, params.id);
-      const { summary, reflections, updatedAt } = await sumUp(tenant, userId);
-      send(200, { user_id: userId, summary, reflection_count: reflections, updated_at: updatedAt });
+    async handle(call) {
+      const userId = parse(userIdSchema, call.params.id);
+      const { summary, reflections, updatedAt } = await sumUp(call, userId);
+      call.send(200, { user_id: userId, summary, reflection_count: reflections, updated_at: updatedAt });
     },
   }),
   route({
@@ -84,24 +87,26 @@ export const openMemoryRoutes: readonly Route[] = [
     forBoundKeys: true,
     repeatable: true,
     limited: ['queries'],
-    summary: 'Answers as GET /users/:id/summary: a summary is never out of date',
+    summary: 'Returns the summary of GET /users/:id/summary, which is never out of date, without `updated_at`',
     params: { id: USER_ID },
     query: noQuery,
     replies: { 200: { description: 'The summary.', json: regeneratedSummary } },
     errors: { not_found: NO_MEMORIES },
-    async handle({ tenant, params, send }) {
-      const userId = parse(userIdSchema, params.id);
-      const { summary, reflections } = await sumUp(tenant, userId);
-      send(200, { ok: true, user_id: userId, summary, reflection_count: reflections });
+    async handle(call) {
+      const userId = parse(userIdSchema, call.params.id);
+      const { summary, reflections } = await sumUp(call, userId);
+      call.send(200, { ok: true, user_id: userId, summary, reflection_count: reflections });
     },
   }),
 ];
 
-async function sumUp(tenant: Tenant, userId: string) {
+async function sumUp(call: TenantCall, userId: string) {
+  await takeReplyPlace(call, 2 * MAX_SUMMED_TEXT);
   const memories: Memory[] = [];
   let room = MAX_SUMMED_TEXT;
-  for await (const slice of tenant.streamMemories({ userIds: [userId] }, { limit: SUMMED_UP + 1, offset: 0 })) {
-    for (const memory of slice) room -= memory.content.length;
+  for await (const slice of call.tenant.streamMemories({ userIds: [userId] }, { limit: SUMMED_UP + 1, offset: 0 })) {
+    for (const memory of slice) room -= charactersOf(memory);
+    requireClient(call.response);
     memories.push(...slice);
     if (room < 0) break;
   }

@@ -32,13 +32,15 @@ export const portableRoutes: readonly Route[] = [
     access: 'admin',
     summary: 'Exports everything but keys and logs of requests as lines of JSON, in plain text',
     description:
-      'The first line has the type `cairn.export`, the last `end`, with counts and the SHA-256 of all lines before: ' +
-      'an export without it was cut. Keys, jobs and logs of requests are never in it. Memories are as they were when ' +
-      'the export began; what is erased meanwhile is left out. The last line counts what else is not in it: ' +
-      'documents that were not read yet, webhooks, gathered memories. With `Accept-Encoding: gzip` the reply is ' +
-      'compressed. The filters select memories of any status; parts of a document are selected with its root ' +
-      'memory, and links with both of their memories. `user_id` and `session_id` select session logs, `user_id` ' +
-      'alone standing queries; other filters leave both out.',
+      'The first line has the type `cairn.export`. The last line has the type `end`, with counts and the SHA-256 of ' +
+      'all lines before it: an export without this line was cut off. Memories are as they were when the export ' +
+      'began; what is erased meanwhile is left out. Keys, jobs and logs of requests are never exported. The last ' +
+      'line counts what else was left out: documents that were not read yet, webhooks, memories that a ' +
+      'consolidation gathered. With `Accept-Encoding: gzip` the reply is compressed. The filters select memories, ' +
+      'of any status. The chunks of a document are exported if the filters select the memory of the whole document, ' +
+      'a link if they select both of its memories. Session logs are left out if there is a filter other than ' +
+      '`user_id` and `session_id`, standing queries if there is one other than `user_id`, settings and evaluation ' +
+      'sets if there is any.',
     query: exportQuery,
     replies: { 200: { description: 'The lines.', media: [{ type: NDJSON, schema: exportedLine, example: EXAMPLE }] } },
     async handle(call) {
@@ -56,12 +58,12 @@ export const portableRoutes: readonly Route[] = [
     limited: ['upload_bytes'],
     summary: 'Imports the lines of an export, exactly: ids, times, versions, links and salience',
     description:
-      'The body is read and answered line by line, whatever its length. A line that is stored already is passed ' +
-      'over, so an import that was broken off can be sent again. What was changed here since is kept, and counted. ' +
-      'A line with the id of something else that is stored is refused as a `conflict`. Nothing that is there is ' +
-      'changed. A memory needs only `id` and `content`; one without `state` is classified and linked as a new one. ' +
-      'Settings and evaluation sets are taken over only where the tenant has none of the name. Items of a session ' +
-      'log go behind those that it has.',
+      'The body is read and answered line by line, whatever its length. An import only adds, and changes nothing ' +
+      'that is stored. A line that is stored already is passed over, so an import that was broken off can be sent ' +
+      'again. What was changed here since the export stays as it is, and is counted in `kept`. A line with the id of ' +
+      'something else that is stored is refused with `conflict`. A memory needs only `id` and `content`; one without ' +
+      '`state` is classified and linked like a new memory. Settings and evaluation sets are stored only if the ' +
+      'tenant has none of the same name. Items of a session log are appended to those that the log has.',
     query: importQuery,
     body: {
       json: portableLine,
@@ -71,8 +73,8 @@ export const portableRoutes: readonly Route[] = [
     replies: {
       200: {
         description:
-          'Lines that were refused, the progress, and at the end what was stored. An error in the last line means ' +
-          'that the import ended early; everything that was answered before is stored.',
+          'Lines about what was refused and how far the import is, and at the end a summary. An `error` in the ' +
+          'summary means that the import ended early; all lines that were answered before are stored.',
         media: [
           {
             type: NDJSON,

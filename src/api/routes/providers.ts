@@ -10,10 +10,10 @@ export const providerRoutes: readonly Route[] = [
     path: '/embeddings/log',
     name: 'listProviderCalls',
     access: 'admin',
-    summary: 'Lists calls of providers, the newest first',
+    summary: 'Lists calls of embedding providers and language models, the newest first',
     description:
       'Calls are kept for `OM_JOB_RETENTION_HOURS`, without any text. A call that served several tenants is listed ' +
-      'for one of them.',
+      'in one of them.',
     query: providerCallsQuery,
     replies: { 200: { description: 'A page of calls.', json: providerCallPage } },
     async handle({ tenant, query: { state, l, u }, send }) {
@@ -26,8 +26,8 @@ export const providerRoutes: readonly Route[] = [
     path: '/embeddings/stats',
     name: 'sumProviderCalls',
     access: 'admin',
-    summary: 'Sums up calls of providers by day, model and purpose',
-    description: 'These sums are kept, unlike the calls themselves.',
+    summary: 'Sums up calls of embedding providers and language models by day, model and purpose',
+    description: 'The sums stay when the calls themselves are removed after `OM_JOB_RETENTION_HOURS`.',
     query: providerUsageQuery,
     replies: { 200: { description: 'The sums.', json: providerUsageReply } },
     async handle({ api, tenant, query: { days }, send }) {

@@ -26,9 +26,10 @@ export const queryRoutes: readonly Route[] = [
       'always left out, and so are memories that are not valid now or, with `as_of`, were not valid then.\n\nMatches ' +
       'are reinforced about 0.2 s after the answer, unless `reinforce` is false: the salience of each match rises by ' +
       '0.1, its `access_count` by one, and `last_seen_at` is set; the weight of each waypoint that the query ' +
-      'followed rises by 0.05.\n\nThe texts of all matches, with their values and metadata, count for at most 6 MiB, ' +
-      'and the reply has at most 8 MiB: matches that do not fit are left out from the end, and `truncated` says so. ' +
-      'Each list, object and comma of JSON counts for 16 bytes more, as it takes more memory than its text.',
+      'followed rises by 0.05.\n\nAll matches together, with their tags, files, values and metadata, count for at ' +
+      'most 6 MiB, and the reply has at most 8 MiB: matches that do not fit are left out from the end, and ' +
+      '`truncated` says so. Each list, object and comma of values and metadata counts for 16 bytes more, as it takes ' +
+      'more memory than its text.',
     query: noQuery,
     body: {
       json: querySchema,

@@ -48,8 +48,8 @@ export const recallRoutes: readonly Route[] = [
     forBoundKeys: true,
     summary: 'Shows what was asked, and how the answer came about',
     description:
-      'The log holds no text of a memory: ids, versions, scores and what they rest on. It is written about 0.2 s ' +
-      'after the answer.',
+      'The recall log holds the question, and of memories no text but ids, versions, scores and their reasons. It is ' +
+      'written about 0.2 s after the answer.',
     params,
     query: noQuery,
     replies: { 200: { description: 'The recall.', json: recallReply } },
@@ -67,16 +67,17 @@ export const recallRoutes: readonly Route[] = [
     forBoundKeys: true,
     repeatable: true,
     limited: ['queries'],
-    summary: 'Asks a question again: of the state of then, or of today, with the same or other weights',
+    summary: 'Repeats the query of a recall on its candidates or on the memories of today, with any weights',
     description:
-      'With an empty body the matches of then come back, with equal ids and scores where nothing was erased, and the ' +
-      'texts of then. `profile`, `weights`, `min_score`, `relative_floor` and `k` score the kept candidates anew. ' +
-      'With `state: now` the query of then, with its defaults of then, runs on the memories of today; any field of a ' +
-      'query changes it. Nothing is reinforced, and the replay is not logged.',
+      'With an empty body, the reply has the matches of the first answer again: with the same ids and scores unless ' +
+      'memories were erased since, and with the texts of that time. `profile`, `weights`, `min_score`, ' +
+      '`relative_floor` and `k` score the kept candidates anew. With `state: now` the logged query, with its options ' +
+      'of that time, runs on the memories of today; fields of a query in the body replace its own. No memory is ' +
+      'reinforced, and the replay is not logged.',
     params,
     query: noQuery,
     body: { json: replaySchema, example: { state: 'now', profile: 'activation' }, optional: true },
-    replies: { 200: { description: 'The answer, and what differs from that of then.', json: replayReply } },
+    replies: { 200: { description: 'The answer, and what differs from the first answer.', json: replayReply } },
     errors: {
       not_found: NOT_FOUND,
       conflict: 'The privacy policy did not let the question be kept, and the request gives no other.',
@@ -96,8 +97,10 @@ export const recallRoutes: readonly Route[] = [
     access: 'read',
     forBoundKeys: true,
     repeatable: true,
-    summary: 'Keeps what matches of an answer were good for',
-    description: 'A later verdict on a match replaces the earlier one. It changes no memory and no ranking.',
+    limited: ['adds'],
+    summary: 'Stores feedback on matches of an answer: whether they were used, useless or wrong',
+    description:
+      'A later verdict on a match replaces the earlier one. Feedback by itself changes no memory and no ranking.',
     params,
     query: noQuery,
     body: {

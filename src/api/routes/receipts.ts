@@ -17,8 +17,8 @@ export const receiptRoutes: readonly Route[] = [
     forBoundKeys: true,
     summary: 'Accounts for every item of a batch',
     description:
-      'Which memory holds each item, which were merged into a memory that said the same, and which were refused and ' +
-      'why, as the memories are now. A receipt holds no text. It is kept for `OM_RECEIPT_DAYS`. A key that only ' +
+      'The receipt says which memory holds each item now, which items were merged into a memory that said the same, ' +
+      'and which were refused and why. A receipt holds no text. It is kept for `OM_RECEIPT_DAYS`. A key that only ' +
       'adds, or is bound to a user or tags, finds the receipts of its own batches.',
     params: { id: { description: 'Id of the receipt.', example: '01a1fe30-e2be-771b-bce7-9104d9f6a9e5' } },
     query: pageQuery,

@@ -30,8 +30,8 @@ export const reembedRoutes: readonly Route[] = [
       'gone live. If the configured model is live already, memories without vectors get them, and the vectors of ' +
       'other models are deleted. The change ends as `failed`, and the old model stays live, if the new model refuses ' +
       'more than 1 % of the memories; a single refusal is allowed if there are other memories. `without_refused` ' +
-      'removes this limit. Before the new model goes live, the guarded evaluation sets are asked by both; if one ' +
-      'falls, the change ends as `failed`, too, unless `force` is set.',
+      'removes this limit. Before the new model goes live, the guarded evaluation sets are run with both models; if ' +
+      'the new one lowers the measures of a set, the change ends as `failed`, too, unless `force` is set.',
     query: noQuery,
     body: { json: reembedSchema, optional: true, example: { without_refused: true } },
     replies: { 202: STATUS },

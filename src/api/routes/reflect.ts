@@ -23,6 +23,7 @@ export const reflectRoutes: readonly Route[] = [
     access: 'write',
     limited: ['queries'],
     forBoundKeys: true,
+    alsoReads: true,
     summary: 'Lets the language model write down conclusions from the latest memories',
     description:
       'Without `OM_LLM_MODEL` the reply is a 400. If the same reflection is queued or running, the reply names its ' +

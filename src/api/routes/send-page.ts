@@ -4,8 +4,8 @@ import type { TenantCall } from '../route.ts';
 
 /** Sentences about the pages of a list with a cursor, for the description of its route. */
 export const CURSOR_END =
-  'A page begins behind the last entry of the page before, so what comes and goes between two pages neither repeats ' +
-  'nor hides anything else. `next_cursor` is null at the end.';
+  'A page begins after the last entry of the page before, so entries that are added or removed between two pages ' +
+  'neither repeat nor hide others. `next_cursor` is null on the last page.';
 
 /**
  * Answers with a page of memories, made and sent slice by slice, and with the cursor of the next page. If the page ends

@@ -58,10 +58,11 @@ export const serviceRoutes: readonly Route[] = [
     name: 'getReadiness',
     summary: 'Shows whether this server should be sent requests',
     description:
-      'Anyone learns whether it should, and why not. What the server works on is shown to the holder of a key of the ' +
-      'default tenant, and to this machine while no key is configured; a request with another key is answered too.',
+      'Every caller gets `ready` and `reasons`. The other fields are shown to the holder of a key of the default ' +
+      'tenant, and to callers on this machine while no key is configured. A request with a wrong key is answered, ' +
+      'too.',
     replies: {
-      200: { description: 'It should.', json: readyReply },
+      200: { description: 'The server should be sent requests.', json: readyReply },
       503: {
         description:
           "The server stops, or the default tenant's file cannot be read. The reply is not a problem document.",
@@ -77,6 +78,7 @@ export const serviceRoutes: readonly Route[] = [
       const isShown = await mayReadDefaultTenant(admit);
       const ledger = await readLedger(api.engine, { isShown });
       const isReady = ready && ledger !== undefined;
+      const standby = api.engine.standbyState();
       send(isReady ? 200 : 503, {
         ready: isReady,
         reasons: ledger === undefined ? [...reasons, 'the database cannot be read'] : reasons,
@@ -84,6 +86,7 @@ export const serviceRoutes: readonly Route[] = [
           ? {
               ...(ledger === undefined ? {} : { jobs: ledger }),
               queues: queuesOf(api.engine),
+              ...(standby === null ? {} : { standby }),
               embedding: await modelsOf(api.engine),
             }
           : {}),
@@ -213,14 +216,16 @@ async function mayReadDefaultTenant(admit: Call['admit']): Promise<boolean> {
 }
 
 /**
- * Returns whether jobs are dispatched by Redis, and whether Redis can be reached. If Redis is down, the server still
- * counts as ready, since memories are accepted and their jobs wait in the database.
+ * Returns which server has the queues, if any, and whether it takes jobs. If it does not, this server still counts as
+ * ready, since memories are accepted and their jobs wait in the ledger.
  */
 function queuesOf(engine: Engine) {
   const state = engine.queueState();
-  return state.mode === 'embedded'
-    ? ({ mode: 'embedded' } as const)
-    : ({ mode: 'redis', redis: state.isUp ? 'up' : 'down' } as const);
+  if (state.mode === 'embedded') return { mode: 'embedded' } as const;
+  const isUp = state.isUp ? 'up' : 'down';
+  return state.mode === 'redis'
+    ? ({ mode: 'redis', redis: isUp } as const)
+    : ({ mode: 'postgres', queues: isUp } as const);
 }
 
 /**

@@ -1,4 +1,5 @@
-import type { LogItem, LogPlace, LogReceipt } from '../../engine/index.ts';
+import { jsonOf, type LogItem, type LogPlace, type LogReceipt, takeTurn } from '../../engine/index.ts';
+import { sendObject } from '../json-reply.ts';
 import { route, type Route } from '../route.ts';
 import { parse } from '../schemas/parse.ts';
 import {
@@ -14,10 +15,14 @@ import {
   sessionIdSchema,
 } from '../schemas/session-logs.ts';
 
-const SESSION = { description: 'The session, as `session_id` names it.', example: 'trip-2027' } as const;
+/** Estimated memory of a page of a log, in bytes: its items have 1 MiB, and texts take up to two bytes a character. */
+const PAGE_BYTES = 2 * 1024 * 1024;
+const SESSION = { description: 'The `session_id` of the session.', example: 'trip-2027' } as const;
 const OTHER_TOTAL = 'The log has another number of items than `expected_total`.';
-const CHANGED = { 200: { description: 'What the log is now.', json: changedLogReply } } as const;
-const REFUSED = "The tenant's privacy settings refuse what an item holds.";
+const CHANGED = {
+  200: { description: 'Where the items were written, and how many items the log has now.', json: changedLogReply },
+} as const;
+const REFUSED = "The tenant's privacy policy refuses a text of an item.";
 
 /** Routes of session logs, in which agents keep the items of a conversation word for word and in order. */
 export const sessionLogRoutes: readonly Route[] = [
@@ -32,10 +37,12 @@ export const sessionLogRoutes: readonly Route[] = [
     params: { id: SESSION },
     query: logQuery,
     replies: { 200: { description: 'The items.', json: logReply } },
-    async handle({ tenant, params, query, send }) {
+    async handle(call) {
+      const { tenant, params, query } = call;
       const { limit, before } = query;
       const { items, total, next } = await tenant.readLog(placeOf(params, query), { limit, before });
-      send(200, { items: items.map(shownItem), total, ...(next === null ? {} : { next }) });
+      const page = { items: items.map(shownItem), total, ...(next === null ? {} : { next }) };
+      await sendObject(call, page, PAGE_BYTES);
     },
   }),
   route({
@@ -58,6 +65,7 @@ export const sessionLogRoutes: readonly Route[] = [
     errors: { conflict: `The \`operation_id\` stands for another change. ${OTHER_TOTAL}`, unprocessable: REFUSED },
     async handle({ tenant, params, readBody, send }) {
       const body = await readBody();
+      await takeTurn();
       const { items, operation_id: operationId, expected_total: ifTotal } = body;
       const change = { items, operationId: operationId ?? undefined, ifTotal: ifTotal ?? undefined };
       send(200, changedLog(await tenant.changeLog(placeOf(params, body), change)));
@@ -88,6 +96,7 @@ export const sessionLogRoutes: readonly Route[] = [
     },
     async handle({ tenant, params, readBody, send }) {
       const body = await readBody();
+      await takeTurn();
       const { items, from, expected_suffix: expected, operation_id: operationId, expected_total: ifTotal } = body;
       const change = {
         items,
@@ -104,18 +113,21 @@ export const sessionLogRoutes: readonly Route[] = [
     name: 'popFromLog',
     access: 'write',
     forBoundKeys: true,
+    limited: ['adds'],
+    alsoReads: true,
     summary: 'Takes the newest item off a session log and returns it',
     description: 'With `expected_total` a retry takes no second item.',
     params: { id: SESSION },
     body: { json: popSchema, example: { user_id: 'ana', expected_total: 2 }, optional: true },
     replies: { 200: { description: 'The item, and how many are left.', json: poppedReply } },
     errors: { conflict: OTHER_TOTAL },
-    async handle({ tenant, params, readBody, send }) {
+    async handle(call) {
+      const { tenant, params, readBody } = call;
       const body = await readBody();
       const { popped, total } = await tenant.popLog(placeOf(params, body), {
         ifTotal: body.expected_total ?? undefined,
       });
-      send(200, { popped: popped && shownItem(popped), total });
+      await sendObject(call, { popped: popped && shownItem(popped), total }, PAGE_BYTES);
     },
   }),
   route({
@@ -124,6 +136,7 @@ export const sessionLogRoutes: readonly Route[] = [
     name: 'clearLog',
     access: 'write',
     forBoundKeys: true,
+    limited: ['adds'],
     summary: 'Erases all items of a session log',
     params: { id: SESSION },
     query: logOwnerQuery,
@@ -141,9 +154,11 @@ function placeOf(
   return { userId: user_id ?? '', sessionId: parse(sessionIdSchema, id) };
 }
 
-const shownItem = ({ position, item, createdAt, writtenBy }: LogItem) => ({
-  ...{ position, item },
-  ...{ created_at: createdAt, written_by: writtenBy },
+const shownItem = (item: LogItem) => ({
+  position: item.position,
+  item: jsonOf(item, 'item'),
+  created_at: item.createdAt,
+  written_by: item.writtenBy,
 });
 
 const changedLog = ({ first, removed, total, replayed }: LogReceipt) => ({ position: first, removed, total, replayed });

@@ -1,4 +1,5 @@
 import { route, type Route } from '../route.ts';
+import { takeForGuards } from '../take-tokens.ts';
 import { forceQuery } from '../schemas/evals.ts';
 import { retrievalReply, retrievalSchema } from '../schemas/query.ts';
 import { privacyReply, privacySchema } from '../schemas/privacy.ts';
@@ -28,17 +29,25 @@ export const settingsRoutes: readonly Route[] = [
     path: '/settings/retrieval',
     name: 'putRetrievalDefaults',
     access: 'admin',
-    summary: "Replaces all of this tenant's defaults, from the next query on",
+    summary: "Replaces all of this tenant's defaults for its queries, from the next query on",
     description:
       "The fields of a query have priority over its tenant's defaults, these over the settings of the service, and " +
-      "those over the built-in defaults. `weights` and `column_weights` are merged by name; a tenant's `weights` may " +
-      'name weights of all profiles. Guarded evaluation sets are asked first.',
+      "those over the built-in defaults. `weights`, `column_weights` and `penalties` are merged by name; a tenant's " +
+      '`weights` may name weights of all profiles. Before the change, guarded evaluation sets are run under the ' +
+      'present and the new defaults, unless `force=true`.',
     query: forceQuery,
     body: { json: retrievalSchema, example: { profile: 'activation', weights: { recency: 0.1 }, max_hops: 1 } },
-    errors: { conflict: 'A guarded evaluation set would fall; the answer has its numbers, and nothing is changed.' },
+    errors: {
+      conflict:
+        'The new defaults lower a measure of a guarded evaluation set; `detail` has the numbers, and nothing is ' +
+        'changed.',
+    },
     replies: { 200: { description: 'The defaults that were set.', json: retrievalReply } },
-    async handle({ tenant, query: { force }, readBody, response, send }) {
+    async handle(call) {
+      const { tenant, query, readBody, response, send } = call;
+      const { force } = query;
       const options = toRetrievalOptions(await readBody());
+      if (force !== 'true') await takeForGuards(call);
       await tenant.putRetrievalDefaults(options, { force: force === 'true', signal: clientGone(response) });
       send(200, retrievalItem(await tenant.retrievalDefaults()));
     },
@@ -48,7 +57,7 @@ export const settingsRoutes: readonly Route[] = [
     path: '/settings/privacy',
     name: 'getPrivacyPolicy',
     access: 'read',
-    summary: "Shows what becomes of secrets and personal data in this tenant's texts",
+    summary: "Shows this tenant's privacy policy: what becomes of secrets and personal data in its texts",
     query: noQuery,
     replies: { 200: { description: "The tenant's own policy, or that of `OM_PII`.", json: privacyReply } },
     async handle({ tenant, send }) {
@@ -64,7 +73,8 @@ export const settingsRoutes: readonly Route[] = [
     description:
       '`off` looks for nothing. `mark` stores the text and names the kinds in `metadata.sensitive`, by which queries ' +
       'may filter. `redact` stores a marker such as `[REDACTED:iban]` in place of each value. `refuse` answers 422, ' +
-      'and fails a document with `refused_content`. What is stored already stays as it is: see `cairn scan`.',
+      'and a document ends as `failed` with `refused_content`. What is stored already stays as it is: see `cairn ' +
+      'scan`.',
     query: noQuery,
     body: { json: privacySchema, example: { secrets: 'redact', personal: 'mark' } },
     replies: { 200: { description: 'The policy that was set.', json: privacyReply } },

@@ -42,12 +42,12 @@ export const standingRoutes: readonly Route[] = [
     access: 'write',
     forBoundKeys: true,
     limited: ['queries'],
-    summary: 'Registers a question, and tells of each memory that answers it from now on',
+    summary: 'Registers a question, and reports each memory that answers it from now on',
     description:
-      'A memory or a part of a document answers if it passes `filters` and would reach `min_score` as the best hit ' +
-      'of the query, and so does what supersedes an answer. It must hold a word of the question that tells ' +
-      'something. Each memory is told of once: by an event `standing.answered` in the change feed, and by a webhook ' +
-      'that asks for it. Memories that were ready before are not compared.',
+      'A memory or a part of a document answers if it passes `filters`, has a word of the question that is no common ' +
+      'word, and would reach `min_score` as the best hit of the query. A memory that supersedes an answer is an ' +
+      'answer, too. Each answer is reported once: by an event `standing.answered` in the change feed, and by the ' +
+      'webhooks that ask for it. Memories that were ready before are not compared.',
     query: noQuery,
     body: {
       json: newStanding,
@@ -60,7 +60,7 @@ export const standingRoutes: readonly Route[] = [
     },
     errors: {
       conflict: 'The tenant has too many standing queries or webhooks, or the feed is off (`OM_EVENTS`).',
-      unprocessable: "The tenant's privacy settings refuse what the question holds.",
+      unprocessable: "The tenant's privacy policy refuses the question or a condition.",
     },
     replies: {
       201: {
@@ -149,6 +149,7 @@ export const standingRoutes: readonly Route[] = [
     name: 'deleteStandingQuery',
     access: 'write',
     forBoundKeys: true,
+    limited: ['adds'],
     summary: 'Deletes a standing query, its answers and its webhook',
     params: ID,
     query: noQuery,

@@ -1,5 +1,6 @@
-import { EngineError, type ItemPlace, type Memory } from '../../engine/index.ts';
+import { charactersOf, EngineError, type ItemPlace, type Memory, takeTurn } from '../../engine/index.ts';
 import { sendObject } from '../json-reply.ts';
+import { isOfForeignPage } from '../middleware/refuse-foreign-pages.ts';
 import { route, type Route, type TenantCall } from '../route.ts';
 import {
   MAX_STORE_PAGE,
@@ -20,7 +21,7 @@ import { isPublicRead } from './public-reads.ts';
 
 /** Greatest number of items that a query of a store ranks. */
 const MAX_RANKED = 200;
-/** Greatest length of the values in a reply, in UTF-16 code units of their JSON. */
+/** Greatest length of the items in a reply, with the texts by which they are found, in UTF-16 code units. */
 const MAX_REPLY_TEXT = 4 * 1024 * 1024;
 
 /**
@@ -43,12 +44,14 @@ export const storeRoutes: readonly Route[] = [
     },
     replies: { 204: { description: 'The item is on disk.' } },
     errors: {
-      conflict: 'The item lacks the tags of your key.',
+      conflict: 'The key is bound to tags which the stored item does not have.',
       too_large: 'The texts at the paths of `index` have more than 256 KiB.',
-      unprocessable: "The tenant's privacy settings refuse what the item holds.",
+      unprocessable: "The tenant's privacy policy refuses a text of the item.",
     },
     async handle({ api, tenant, response, readBody }) {
-      await tenant.putItem(toStoredItem(await readBody(), api.engine.clock.now()));
+      const body = await readBody();
+      await takeTurn();
+      await tenant.putItem(toStoredItem(body, api.engine.clock.now()));
       response.status(204).end();
     },
   }),
@@ -75,10 +78,11 @@ export const storeRoutes: readonly Route[] = [
     name: 'deleteStoreItem',
     access: 'write',
     forBoundKeys: true,
+    limited: ['adds'],
     summary: 'Erases the item with a key, if there is one',
     query: noQuery,
     body: { json: storePlaceSchema, example: { namespace: ['users', 'ana'], key: 'editor' } },
-    replies: { 204: { description: 'No item has this key.' } },
+    replies: { 204: { description: 'The item is erased, or there was none with this key.' } },
     async handle({ tenant, response, readBody }) {
       const { namespace, key, user_id } = await readBody();
       const place: ItemPlace = { userId: user_id ?? '', namespace: namespace.join('.'), key };
@@ -96,8 +100,8 @@ export const storeRoutes: readonly Route[] = [
     limited: ['queries'],
     summary: 'Lists items in namespaces, or ranks them by a query',
     description:
-      'Without a query, items stand in the order of their namespaces and keys. With one, those that it ranks come ' +
-      'first and the others follow, so that a page is filled.',
+      'Without a query, the items are sorted by namespace and key. With a query, the items that it ranks come first, ' +
+      'and all others follow by namespace and key, so that a page is filled.',
     query: noQuery,
     body: {
       json: storeSearchSchema,
@@ -152,10 +156,11 @@ export const storeRoutes: readonly Route[] = [
 
 /**
  * Restarts the time to live (`ttl`) of the items that have one. It does nothing if the caller has no key
- * (`OM_PUBLIC_READS`).
+ * (`OM_PUBLIC_READS`), or if a page of another origin sends the request while no key is configured: a browser lets
+ * every page send a GET.
  */
-async function renew({ tenant, principal }: TenantCall, memories: readonly Memory[]): Promise<void> {
-  if (isPublicRead(principal)) return;
+async function renew({ api, tenant, principal, request }: TenantCall, memories: readonly Memory[]): Promise<void> {
+  if (isPublicRead(principal) || (api.engine.control.isOpen() && isOfForeignPage(request))) return;
   await tenant.renewItems(memories.filter(({ expiresAt }) => expiresAt !== null).map(({ id }) => id));
 }
 
@@ -166,9 +171,9 @@ interface Found {
 }
 
 /**
- * Finds the items of one page, in the order of `inOrder`. The values of the items have at most 4 Mi characters of JSON
- * together, but the first item is always included. `isCut` is true if the page ended early because the next value did
- * not fit; `size` is the length of the values, in characters of JSON.
+ * Finds the items of one page, in the order of `inOrder`. The items have at most 4 Mi characters together, but the
+ * first one is always included. `isCut` is true if the page ended early because the next item did not fit; `size` is
+ * the length of the items, in characters.
  */
 async function search(
   call: TenantCall,
@@ -180,7 +185,8 @@ async function search(
   for await (const item of inOrder(call, body, offset + limit)) {
     passed += 1;
     if (passed <= offset) continue;
-    const length = JSON.stringify(item.memory.value).length;
+    const length = charactersOf(item.memory);
+    await takeTurn();
     if (found.length > 0 && size + length > MAX_REPLY_TEXT) return { found, isCut: true, size };
     found.push(item);
     size += length;
@@ -202,10 +208,11 @@ async function* inOrder(call: TenantCall, body: StoreSearchBody, wanted: number)
   const ranked = await rank(call, { query: body.query ?? '', userId, namespace, value });
   yield* ranked;
   const seen = new Set(ranked.map(({ memory }) => memory.id));
+  const gone = clientGone(call.response);
   let cursor: string | undefined;
   do {
     const limit = Math.min(MAX_STORE_PAGE, wanted);
-    const page = await tenant.streamItems({ userId, namespace, value }, { limit, cursor });
+    const page = await tenant.streamItems({ userId, namespace, value }, { limit, cursor }, gone);
     for await (const slice of page.slices) for (const { memory } of slice) if (!seen.has(memory.id)) yield { memory };
     cursor = page.next ?? undefined;
   } while (cursor !== undefined);

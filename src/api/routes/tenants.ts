@@ -1,5 +1,6 @@
 import fs from 'node:fs';
-import { DEFAULT_TENANT, EngineError, nextTurn } from '../../engine/index.ts';
+import { DEFAULT_TENANT, type Engine, EngineError, HOME_DATABASE, type TenantRecord } from '../../engine/index.ts';
+import { controlTurn } from '../control-turn.ts';
 import { requireOperator } from '../operator.ts';
 import { route, type Route } from '../route.ts';
 import { newTenant, tenantGone, tenantPage, tenantReply } from '../schemas/admin.ts';
@@ -26,11 +27,12 @@ export const tenantRoutes: readonly Route[] = [
       const { control } = engine;
       const tenants = control.listTenants();
       const keys = control.countKeys();
-      const items = tenants.slice(u, u + l).map(({ id, createdAt }) => ({
-        id,
-        created_at: createdAt,
-        keys: keys.get(id) ?? 0,
-        bytes: sizeOf(control.findTenantPath(id)),
+      const items = tenants.slice(u, u + l).map((tenant) => ({
+        id: tenant.id,
+        created_at: tenant.createdAt,
+        keys: keys.get(tenant.id) ?? 0,
+        bytes: sizeOf(control.findTenantPath(tenant.id)),
+        database: databaseOf(engine, tenant),
       }));
       send(200, { items, total: tenants.length });
     },
@@ -47,13 +49,17 @@ export const tenantRoutes: readonly Route[] = [
     query: noQuery,
     body: { json: newTenant, example: { id: 'acme' } },
     replies: { 201: { description: 'The tenant.', json: tenantReply } },
-    errors: { conflict: 'The tenant, or a file of its name, exists.' },
+    errors: {
+      invalid: 'The id has another form, or the database is not known.',
+      conflict: 'The tenant, or a file or rows of its name, exist.',
+    },
     async handle({ api, principal, readBody, send }) {
       requireOperator(principal, 'a new tenant');
       const wanted = await readBody();
-      await nextTurn();
-      const { id, createdAt } = api.engine.control.createTenant(wanted.id, principal.keyId);
-      send(201, { id, created_at: createdAt });
+      await controlTurn({ api, principal });
+      const { engine } = api;
+      const tenant = engine.control.createTenant(wanted.id, principal.keyId, wanted.database);
+      send(201, { id: tenant.id, created_at: tenant.createdAt, database: databaseOf(engine, tenant) });
     },
   }),
   route({
@@ -83,6 +89,11 @@ function refuseErasure(id: string): never {
     'conflict',
     `a tenant cannot be erased while the service runs: stop it, then run cairn tenants erase ${id} --yes`,
   );
+}
+
+/** Returns the name of the database of a tenant; null for a tenant in a file. */
+function databaseOf({ config }: Engine, { database }: TenantRecord): string | null {
+  return config.OM_DATABASE_URL === undefined ? null : (database ?? HOME_DATABASE);
 }
 
 function sizeOf(path: string | undefined): number {

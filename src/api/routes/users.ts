@@ -6,7 +6,7 @@ import { parse } from '../schemas/parse.ts';
 import { deletedItem } from '../wire/memories.ts';
 import { PAGE_END, sendMemories } from './memory-list.ts';
 
-const USER_ID = { description: 'The user, as `user_id` names it.', example: 'ben' } as const;
+const USER_ID = { description: 'The `user_id` of the user.', example: 'ben' } as const;
 
 /** Routes of all memories of one user. */
 export const userRoutes: readonly Route[] = [
@@ -32,8 +32,11 @@ export const userRoutes: readonly Route[] = [
     name: 'deleteMemoriesOfUser',
     access: 'write',
     forBoundKeys: true,
+    limited: ['adds'],
     summary: 'Erases all memories, documents and session logs of one user',
-    description: '`deleted` is 0 for an unknown user.',
+    description:
+      'The standing queries and webhooks of the user and the items of evaluation sets with this `user_id` are ' +
+      'erased, too. `deleted` is 0 for an unknown user.',
     params: { id: USER_ID },
     replies: { 200: { description: 'What was removed.', json: deletedReply } },
     async handle({ tenant, params, send }) {

@@ -36,12 +36,13 @@ export const webhookRoutes: readonly Route[] = [
     name: 'createWebhook',
     access: 'write',
     forBoundKeys: true,
+    limited: ['adds'],
     summary: 'Registers an address that is told of each event from now on, signed',
     description:
       'Each event is a POST of `{type, timestamp, data: {id, user_id, …}}` with ids and no content, signed as ' +
-      'Standard Webhooks says: the headers `webhook-id`, `webhook-timestamp` and `webhook-signature`. It is tried ' +
-      'again until a 2xx comes, at most `OM_WEBHOOK_ATTEMPTS` times, with the same `webhook-id`, so a receiver ' +
-      'passes over an id that it knows. Deliveries are in no order.',
+      'Standard Webhooks says: the headers `webhook-id`, `webhook-timestamp` and `webhook-signature`. It is sent ' +
+      'again until the receiver answers 2xx, at most `OM_WEBHOOK_ATTEMPTS` times, each time with the same ' +
+      '`webhook-id`, so that a receiver can ignore an id that it knows. Deliveries come in no particular order.',
     query: noQuery,
     body: {
       json: newWebhook,
@@ -140,6 +141,7 @@ export const webhookRoutes: readonly Route[] = [
     name: 'retryDeliveries',
     access: 'write',
     forBoundKeys: true,
+    limited: ['adds'],
     summary: 'Tries the dead deliveries of a webhook again',
     params: ID,
     query: noQuery,
@@ -155,6 +157,7 @@ export const webhookRoutes: readonly Route[] = [
     name: 'deleteWebhook',
     access: 'write',
     forBoundKeys: true,
+    limited: ['adds'],
     summary: 'Deletes a webhook with its deliveries',
     params: ID,
     query: noQuery,

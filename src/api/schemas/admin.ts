@@ -15,14 +15,33 @@ export const namedTenant = z
 
 /** Schema of the JSON body of `POST /tenants`, which creates a tenant. */
 export const newTenant = z.strictObject(
-  { id: givenId.describe('1 to 64 of a-z, 0-9, - and _, starting with a letter or digit.') },
+  {
+    id: givenId.describe('1 to 64 of a-z, 0-9, - and _, starting with a letter or digit.'),
+    database: z
+      .string(expected('a string'))
+      .min(1, 'must not be empty')
+      .max(32, 'expected at most 32 characters')
+      .optional()
+      .describe(
+        'Name of the PostgreSQL database in which the tenant is placed: one of `OM_DATABASES`, or `home`, the ' +
+          'default, for that of `OM_DATABASE_URL`.',
+      ),
+  },
   BODY_EXPECTED,
 );
 
+const database = z
+  .string()
+  .nullable()
+  .describe(
+    'Name of the PostgreSQL database in which the tenant is: one of `OM_DATABASES`, or `home` for that of ' +
+      '`OM_DATABASE_URL`; null for a tenant in a file.',
+  );
+
 /** Schema of the reply 201 to `POST /tenants`, which creates a tenant. */
 export const tenantReply = z
-  .strictObject({ id: z.string(), created_at: timestamp })
-  .meta({ id: 'Tenant', examples: [{ id: 'acme', created_at: 1795265978965 }] });
+  .strictObject({ id: z.string(), created_at: timestamp, database })
+  .meta({ id: 'Tenant', examples: [{ id: 'acme', created_at: 1795265978965, database: null }] });
 
 /**
  * Schema of the reply 200 to `DELETE /tenants/:id`, if there is no such tenant. If the tenant exists, the route answers
@@ -38,9 +57,10 @@ export const tenantPage = z.strictObject({
         id: z.string(),
         created_at: timestamp,
         keys: count.describe('Keys of the tenant that are not revoked.'),
-        bytes: count.describe("Size of the tenant's file; 0 before its first write."),
+        bytes: count.describe("Size of the tenant's file; 0 before its first write, and in PostgreSQL."),
+        database,
       })
-      .meta({ examples: [{ id: 'acme', created_at: 1795265978965, keys: 2, bytes: 1048576 }] }),
+      .meta({ examples: [{ id: 'acme', created_at: 1795265978965, keys: 2, bytes: 1048576, database: null }] }),
   ),
   total: count,
 });
@@ -74,7 +94,7 @@ export const decayAssumptions = z.strictObject(
 );
 
 const spread = z.strictObject({
-  average: unit.describe('Mean salience.'),
+  average: unit.describe('Mean salience of the active memories of the sector.'),
   tenths: z
     .array(count)
     .length(10)
@@ -132,7 +152,7 @@ export const backupRequest = z.strictObject(
 const backupFile = z.strictObject({
   file: z.string().describe('Path within `OM_BACKUP_FOLDER`.'),
   at: timestamp.describe('Unix milliseconds of the copy.'),
-  bytes: count,
+  bytes: count.describe('Size of the file.'),
 });
 
 const backupSchedule = z.strictObject({
@@ -181,10 +201,15 @@ export const settingsReply = z
       z
         .strictObject({
           name: z.string(),
-          about: z.string(),
-          value: z.string().nullable().describe('null if it has no value, and for what may be secret.'),
-          hidden: z.boolean().describe('Whether there is a value that is not shown.'),
-          origin: z.enum(['environment', 'default']),
+          about: z.string().describe('What the setting does, its unit and its range.'),
+          value: z
+            .string()
+            .nullable()
+            .describe('The value as text; null if there is none, and for a setting that may be secret.'),
+          hidden: z.boolean().describe('Whether there is a value that is not shown, as it may be secret.'),
+          origin: z
+            .enum(['environment', 'default'])
+            .describe('Whether the environment sets the value, or it is the default.'),
         })
         .meta({ id: 'Setting' }),
     ),
@@ -215,27 +240,29 @@ export const activityReply = z
           .strictObject({
             at: timestamp.describe('End of the minute, Unix milliseconds.'),
             ms: count.describe('Length of the minute in ms; the latest one is shorter.'),
-            requests: z.strictObject({
-              add: kindOfRequests,
-              query: kindOfRequests,
-              documents: kindOfRequests,
-              read: kindOfRequests,
-              write: kindOfRequests,
-            }),
+            requests: z
+              .strictObject({
+                add: kindOfRequests,
+                query: kindOfRequests,
+                documents: kindOfRequests,
+                read: kindOfRequests,
+                write: kindOfRequests,
+              })
+              .describe('Requests by kind: adds, queries, documents, and all other reads and writes.'),
             query_p50_ms: milliseconds.describe(
               'Time within which half of the queries were answered, ms; null without queries.',
             ),
             query_p95_ms: milliseconds.describe(
               'Time within which 95 of 100 queries were answered, ms; null without queries.',
             ),
-            jobs_done: count,
-            jobs_dead: count,
+            jobs_done: count.describe('Number of jobs that were done within the minute.'),
+            jobs_dead: count.describe('Number of jobs that gave up within the minute.'),
             tokens: count.describe('Tokens of the calls of embedding providers and language models.'),
-            cost_usd: z.number().min(0),
+            cost_usd: z.number().min(0).describe('Cost of these calls in US dollars.'),
           })
           .meta({ id: 'ActivityMinute' }),
       )
-      .describe('At most 61, the oldest first.'),
+      .describe('At most 61 minutes, the oldest first.'),
     providers: z
       .array(
         z.strictObject({

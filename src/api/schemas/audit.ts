@@ -8,8 +8,10 @@ import { anyObject, choice, digits, givenId, queryTime, type Wire } from './valu
  * the newest first.
  */
 export const auditQuery = z.strictObject({
-  of: choice(['tenant', 'service']).default('tenant').describe('Whose log: that of the tenant, or of the service.'),
-  limit: digits(1, 1000).default(100).describe('Most records to list.'),
+  of: choice(['tenant', 'service'])
+    .default('tenant')
+    .describe('Which log is listed: that of the tenant, or that of the service.'),
+  limit: digits(1, 1000).default(100).describe('Greatest number of records to list.'),
   before: digits(1, Number.MAX_SAFE_INTEGER)
     .optional()
     .describe('Only records with a lower number: the `next` of the page before.'),
@@ -21,9 +23,9 @@ export const auditQuery = z.strictObject({
 
 const auditRecord = z
   .strictObject({
-    no: z.int().min(1).describe('Number in the log, without a gap.'),
+    no: z.int().min(1).describe('Number of the record in the log; the numbers have no gaps.'),
     at: timestamp,
-    key: z.string().nullable().describe('Public id of the key; null for what Cairn did by itself.'),
+    key: z.string().nullable().describe('Public id of the key that did it; null for what Cairn did by itself.'),
     action: z.string(),
     detail: anyObject.describe('Ids and counts; never content.'),
     hash: z.string().describe('SHA-256 of the hash before it and of this record.'),

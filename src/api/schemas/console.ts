@@ -11,7 +11,7 @@ export const signInSchema = z.strictObject(
       .string(expected('a key'))
       .min(1, 'must not be empty')
       .max(4096, 'at most 4096 characters')
-      .describe('The key, or a token of `OM_OIDC_ISSUER`.'),
+      .describe('A key, or a token of the issuer that `OM_OIDC_ISSUER` names.'),
   },
   BODY_EXPECTED,
 );
@@ -38,25 +38,29 @@ const EXAMPLE = {
  */
 export const sessionReply = z
   .strictObject({
-    version: z.string(),
+    version: z.string().describe('Version of Cairn.'),
     is_open: z.boolean().describe('Whether no key is configured, so that nobody needs to sign in.'),
     has_session: z.boolean().describe('Whether the request carried the cookie of a session that is under way.'),
     identity_provider: z
       .string()
       .nullable()
-      .describe('Host at which one may sign in, by `GET /console/oidc`; null if none is configured.'),
+      .describe('Host of the identity provider at which `GET /console/oidc` signs in; null if none is configured.'),
     caller: z
       .strictObject({
-        key_id: z.string().describe('As in the audit log.'),
+        key_id: z.string().describe('Public id of the key, as in the audit log.'),
         role: z.enum(ROLES),
-        tenant: z.string(),
-        tenants: z.array(z.string()).describe('What `x-cairn-tenant` may name.'),
+        tenant: z.string().describe('Tenant of this request.'),
+        tenants: z.array(z.string()).describe('Tenants of the key, which the header `x-cairn-tenant` may name.'),
         user_id: z.string().nullable().describe('The only user whose memories are reached; null for all users.'),
-        tags: z.array(z.string()).describe('Tags without which no memory is reached; empty for no such bound.'),
-        expires_at: timestamp.nullable(),
+        tags: z
+          .array(z.string())
+          .describe('Only memories with all of these tags are reached; empty if the key is not bound to tags.'),
+        expires_at: timestamp
+          .nullable()
+          .describe('When the key or token expires; null for never, and after a sign-in at the provider.'),
       })
       .nullable()
-      .describe('In whose name requests are made; null until somebody signs in.'),
+      .describe('The caller in whose name the request was made; null if nobody is signed in.'),
   })
   .meta({
     id: 'ConsoleSession',
@@ -68,7 +72,10 @@ export const signedOutReply = sessionReply
     sign_out_url: z
       .string()
       .nullable()
-      .describe('Where the identity provider that opened the session ends its own; null if there is none.'),
+      .describe(
+        'Address at which the identity provider ends its own session; null if the session was not opened at a ' +
+          'provider, or it names no such address.',
+      ),
   })
   .meta({ id: 'SignedOut', examples: [{ ...EXAMPLE, has_session: false, caller: null, sign_out_url: null }] });
 

@@ -28,10 +28,12 @@ export const consolidateSchema = z.strictObject(
  * others), including those that were undone.
  */
 export const consolidationsQuery = z.strictObject({
-  user_id: id.optional().describe('Only those of this user.'),
-  job_id: givenId.optional().describe('Only those that this job made.'),
-  before: givenId.optional().describe('Only those before the consolidation with this id: the `next` of a page.'),
-  l: digits(1, 1_000).default(100).describe('Most items on the page.'),
+  user_id: id.optional().describe("Only consolidations of this user's memories."),
+  job_id: givenId.optional().describe('Only consolidations that the run with this job id made.'),
+  before: givenId
+    .optional()
+    .describe('Only consolidations that are older than the one with this id: the `next` of the page before.'),
+  l: digits(1, 1_000).default(100).describe('Greatest number of items on the page.'),
 });
 
 const sources = z.array(uuid).describe('The memories that were gathered, the earliest first. They stay as they are.');
@@ -39,11 +41,13 @@ const sources = z.array(uuid).describe('The memories that were gathered, the ear
 const consolidation = z
   .strictObject({
     id: uuid,
-    job_id: uuid.describe('The run that made it.'),
+    job_id: uuid.describe('Id of the job whose run made the consolidation.'),
     user_id: z.string().describe("User of the memories; '' for none."),
     memory_id: uuid
       .nullable()
-      .describe('The gathered memory; null once this was undone, or where the privacy settings refuse its text.'),
+      .describe(
+        'The gathered memory; null once the consolidation was undone, and if the privacy policy refused its text.',
+      ),
     source_ids: sources,
     method: z
       .enum(CONSOLIDATION_METHODS)

@@ -14,7 +14,7 @@ const deleteReceipt = z
     cached_embeddings: count,
     stored_replies: count.describe('Replies that were stored for idempotency keys.'),
   })
-  .describe('Rows that were removed.')
+  .describe('Numbers of removed rows, by kind; `edges` are links, `revisions` earlier versions.')
   .meta({ id: 'DeleteReceipt' });
 
 /** Schema of the reply 200 to `DELETE /documents/:id`, `DELETE /memory/:id` and others. */
@@ -33,13 +33,24 @@ export const deletedReply = z
       .describe('Only of a delete by `user_id`, `written_by` or both: standing queries that were erased.'),
     webhooks: count
       .exactOptional()
-      .describe('Only of such a delete: webhooks that were erased, with those of standing queries.'),
+      .describe(
+        'Only of a delete by `user_id`, `written_by` or both: webhooks that were erased, those of standing ' +
+          'queries included.',
+      ),
+    servers: count
+      .exactOptional()
+      .describe(
+        'Only of a delete by `written_by` alone with an admin key: servers for federated queries that were forgotten.',
+      ),
     restored: count
       .exactOptional()
       .describe('Only of a delete by `written_by` alone: memories of others that have their former values again.'),
     unrestored: count
       .exactOptional()
-      .describe('Only of such a delete: memories of others that keep the changes, as somebody changed them since.'),
+      .describe(
+        'Only of a delete by `written_by` alone: memories of others that keep the changes, as somebody changed ' +
+          'them since.',
+      ),
   })
   .meta({
     id: 'Deleted',

@@ -26,17 +26,17 @@ export const diffQuery = z.strictObject({
     .optional()
     .describe('Only memories that a query with this text finds, at most 200.'),
   faded_below: decimal(1).default(0.1).describe('Salience under which a memory counts as faded.'),
-  limit: digits(1, 200).default(50).describe('Most entries of each list.'),
+  limit: digits(1, 200).default(50).describe('Greatest number of entries of each list.'),
   format: choice(['json', 'prompt']).default('json').describe('`prompt` adds a `text` for a language model.'),
-  token_budget: digits(1, LIMITS.tokenBudget).optional().describe('Most estimated tokens of the `text`.'),
+  token_budget: digits(1, LIMITS.tokenBudget).optional().describe('Greatest number of estimated tokens of the `text`.'),
 });
 export type DiffQuery = z.output<typeof diffQuery>;
 
-const entry = z.strictObject({ memory: storedMemory, at: timestamp });
+const entry = z.strictObject({ memory: storedMemory, at: timestamp.describe('When the change happened.') });
 const lists = {
   added: z.array(entry).describe('Memories that were stored (axis `recorded`), or began to hold (`valid`).'),
   changed: z
-    .array(entry.extend({ before: storedMemory, fields: z.array(z.string()) }))
+    .array(entry.extend({ before: storedMemory, fields: z.array(z.string()).describe('Names of the changed fields.') }))
     .describe('Memories that were changed, as they were at both ends of the window. Their text may have stayed.'),
   superseded: z
     .array(entry.extend({ by: storedMemory.nullable() }))
@@ -46,18 +46,22 @@ const lists = {
       z.strictObject({
         a: storedMemory,
         b: storedMemory,
-        winner: uuid.nullable(),
-        automatic: z.boolean(),
-        at: timestamp,
+        winner: uuid.nullable().describe('The memory for which it was decided; null while it is undecided.'),
+        automatic: z.boolean().describe('Whether Cairn or a language model found it, rather than a client.'),
+        at: timestamp.describe('When it was recorded.'),
       }),
     )
-    .describe('Pairs that were said to contradict each other.'),
+    .describe('Pairs of memories about which it was recorded that they contradict each other.'),
   ended: z.array(entry).describe('Memories whose validity ended without a successor.'),
   archived: z.array(entry).describe('Memories that were archived.'),
-  restored: z.array(entry).describe('Memories that are active again.'),
+  restored: z
+    .array(entry)
+    .describe(
+      'Memories that are active at the end of the window and were superseded, contradicted or archived at its start.',
+    ),
   faded: z
     .array(z.strictObject({ memory: storedMemory, salience_from: unit, salience_to: unit }))
-    .describe('Memories whose salience fell below `faded_below`, the most salient first.'),
+    .describe('Memories whose salience fell below `faded_below`; the one with the highest `salience_from` first.'),
 };
 
 /**
@@ -85,8 +89,9 @@ export const diffReply = z.strictObject({
     .strictObject({ deleted: count, expired: count })
     .nullable()
     .describe(
-      'Numbers of memories that were deleted and that expired, by the audit log, without those of documents that ' +
-        'were deleted by themselves; null with a filter, and where the log does not reach back to `from`.',
+      'Numbers of memories that were deleted and that expired in the whole tenant, by the audit log, without those ' +
+        'of documents that were deleted by themselves; null with a filter or a topic, with `axis=valid`, with ' +
+        '`OM_AUDIT=off`, and if the log does not reach back to `from`.',
     ),
   degraded: z
     .boolean()

@@ -24,46 +24,53 @@ const warning = z
 
 const progress = z
   .strictObject({
-    pages_done: count,
-    chunks: count,
-    embedded: count,
-    linked: count,
+    pages_done: count.describe('Pages that were read; 0 for a format without pages.'),
+    chunks: count.describe('Chunks of the whole document; 0 until it is read.'),
+    embedded: count.describe('Chunks that have their vectors.'),
+    linked: count.describe('Chunks whose links were looked for; a chunk need not have any.'),
     failed: count.describe('Chunks whose job has given up; queries find them by their words.'),
     stages: z
       .record(z.string(), z.number())
       .describe('Duration of each stage of the work that has ended, by its name, in milliseconds.'),
   })
-  .describe('Progress: pages read, chunks of the document, and how many of them are embedded and linked.');
+  .describe('How far the work on the latest version of the document is.');
 
 const fields = {
   id: uuid,
-  user_id: z.string(),
-  session_id: z.string(),
-  external_id: z.string().nullable(),
+  user_id: z.string().describe('`""` means no particular user.'),
+  session_id: z.string().describe('`""` means no session.'),
+  external_id: z.string().nullable().describe('Id of the document in your system; null for none.'),
   written_by: writer.describe('Public id of the key that handed in what is shown; null if that is not known.'),
   state: z
     .enum(DOCUMENT_STATES)
-    .describe('`processing` until every chunk is embedded and linked; `empty` if the document has no text.'),
+    .describe(
+      '`processing` until every chunk is embedded and linked, or its job has given up; then `ready`. `empty`: ' +
+        'the document was read and has no text. `failed`, `cancelled`: queries find no version of it.',
+    ),
   error: failure.nullable().describe('Why the document failed or is empty; null if it did neither.'),
   source: z.enum(['upload', 'url']),
-  url: z.string().nullable().describe('Address that it was fetched from; null for an upload.'),
+  url: z.string().nullable().describe('Address that the page was fetched from; null for an upload.'),
   file_name: z.string().nullable().describe('Name that was given with an upload; null without one.'),
   format: z.enum(DOCUMENT_FORMATS).nullable().describe('The declared format until the file is read; null for none.'),
-  bytes: count.nullable().describe('Size of the file; null until a page is fetched.'),
+  bytes: count.nullable().describe('Size of the file in bytes; null until a page is fetched.'),
   sha256: z.string().nullable().describe("SHA-256 of the file's bytes, in hexadecimal; null until a page is fetched."),
-  title: z.string().describe("The title that was given, else the file's own title."),
+  title: z
+    .string()
+    .describe(
+      'The title that was given, else that of the file, else the file\'s name without its ending; `""` for none.',
+    ),
   authors: z.array(z.string()).describe('Authors that the file names; empty if it names none or is not read yet.'),
   language: z
     .string()
     .nullable()
     .describe('BCP 47 tag such as `en`, from the file or found in its text; null if unknown.'),
-  published_at: timestamp.nullable().describe('null if the file does not say.'),
-  modified_at: timestamp.nullable().describe('null if the file does not say.'),
-  type: z.string().nullable(),
+  published_at: timestamp.nullable().describe('When the file says that it was published; null if it does not say.'),
+  modified_at: timestamp.nullable().describe('When the file says that it was last changed; null if it does not say.'),
+  type: z.string().nullable().describe('Your own type of document; null for none.'),
   tags: z.array(z.string()),
   metadata: anyObject,
-  event_time: timestamp.nullable(),
-  expires_at: timestamp.nullable(),
+  event_time: timestamp.nullable().describe('Event time of its memories, as it was stated; null if it was not.'),
+  expires_at: timestamp.nullable().describe('Time from which the document cannot be read or found; null for never.'),
   root_memory_id: uuid
     .nullable()
     .describe('The memory that represents the whole document; null until queries can find the document.'),
@@ -83,7 +90,7 @@ const fields = {
   created_at: timestamp,
   updated_at: timestamp,
   shown_at: timestamp.nullable().describe('When queries could first find this version of it; null before that.'),
-  ready_at: timestamp.nullable(),
+  ready_at: timestamp.nullable().describe('When it became `ready`; null before that.'),
 };
 
 const EXAMPLE = {
@@ -149,14 +156,15 @@ const documentOutcome = z
 export type DocumentOutcomeItem = Wire<typeof documentOutcome>;
 
 /**
- * Schema of the reply 202 to `POST /memory/ingest` and other routes that store a document, if its text is not extracted
- * and stored yet.
+ * Schema of the reply 202 to `POST /memory/ingest` and other routes that store one document: it is on disk and is still
+ * to be read.
  */
 export const acceptedDocument = documentOutcome.extend({ token }).meta({ id: 'AcceptedDocument' });
 
 /**
- * Schema of the reply 200 to `POST /memory/ingest` and other routes that store a document: the document, with the
- * additional fields that OpenMemory's clients expect.
+ * Schema of the reply 200 to `POST /memory/ingest` and other routes that store one document, with the additional fields
+ * that OpenMemory's clients expect. They reply so if the document has not changed, or was read while the request waited
+ * for it; else they reply 202 (`acceptedDocument`).
  */
 export const ingestedDocument = z
   .strictObject({
@@ -165,14 +173,14 @@ export const ingestedDocument = z
     job_id: jobId,
     outcome,
     token,
-    child_count: count,
-    total_tokens: count,
-    strategy: z.enum(['single', 'root-child']),
+    child_count: count.describe('The same as `chunks`.'),
+    total_tokens: count.describe('The same as `tokens`.'),
+    strategy: z.enum(['single', 'root-child']).describe('`root-child` for more than one chunk, else `single`.'),
     extraction: z.strictObject({
-      content_type: z.enum(DOCUMENT_FORMATS).nullable(),
-      char_count: count,
-      estimated_tokens: count,
-      extraction_method: z.enum(DOCUMENT_FORMATS).nullable(),
+      content_type: z.enum(DOCUMENT_FORMATS).nullable().describe('The same as `format`.'),
+      char_count: count.describe('The same as `characters`.'),
+      estimated_tokens: count.describe('The same as `tokens`.'),
+      extraction_method: z.enum(DOCUMENT_FORMATS).nullable().describe('The same as `format`.'),
     }),
   })
   .meta({
@@ -199,13 +207,13 @@ export const ingestedDocument = z
 export type IngestedItem = Wire<typeof ingestedDocument>;
 
 /**
- * Schema of the reply 200 to `POST /documents/batch`, which stores several documents and pages, and of the reply 202 to
- * `POST /documents/batch`.
+ * Schema of both replies to `POST /documents/batch`, which stores several documents and pages and waits for none: 202,
+ * or 200 if no item has to be read, since each was unchanged or refused.
  */
 export const documentBatchReply = z.strictObject({
   results: z.array(z.union([documentOutcome, itemError])).describe('In the order of the items.'),
-  accepted: count,
-  rejected: count,
+  accepted: count.describe('Documents and pages that were accepted, unchanged ones included.'),
+  rejected: count.describe('Items that were refused; nothing of them is stored.'),
   token,
 });
 
@@ -222,7 +230,7 @@ const positionFields = {
   start_offset: count.nullable().describe('Start in the extracted text, in UTF-16 code units.'),
   end_offset: count.nullable().describe('End in the extracted text, excluded.'),
   page_from: z.int().nullable().describe('First page, slide or sheet of the chunk; null if the format has none.'),
-  page_to: z.int().nullable(),
+  page_to: z.int().nullable().describe('Last page, slide or sheet of the chunk; null if the format has none.'),
   heading_path: z.array(z.string()).describe('Headings above the chunk, outermost first.'),
 };
 
@@ -252,6 +260,7 @@ export const chunkPage = z.strictObject({
   id: uuid,
   items: z.array(chunk).describe('In the order of the text.'),
   total: count,
+  ...pageEnd,
 });
 
 // ── Receipt ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -280,7 +289,11 @@ const heldSpan = z
     ),
     end_offset: count.describe('End in the extracted text, in UTF-16 code units, excluded.'),
     kept: z.boolean().describe('Whether the memory is one of the reading before, with the same title and text.'),
-    intact: z.boolean().describe('Whether the memory holds these characters now; false after a redaction.'),
+    intact: z
+      .boolean()
+      .describe(
+        'Whether the memory has a text of this length that fits the chunk in front; `complete` compares texts.',
+      ),
   })
   .meta({ id: 'HeldSpan' });
 

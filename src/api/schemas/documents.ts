@@ -32,11 +32,11 @@ const documentFields = {
   external_id: givenId.nullish().describe('The id of the document in your system; unique for each user.'),
   title: text(LIMITS.titleCharacters).nullish().describe('Title of the document; taken from the file by default.'),
   type: label(LIMITS.labelCharacters).nullish().describe('Your own type of document; its memories get it too.'),
-  tags: tags.nullish().describe('Tags of its memories.'),
-  metadata: metadata.nullish().describe('Metadata of its memories; at most 16 KiB.'),
+  tags: tags.nullish().describe('Tags of the memories of the document.'),
+  metadata: metadata.nullish().describe('Metadata of the memories of the document; at most 16 KiB.'),
   event_time: time
     .nullish()
-    .describe('Event time of its memories; by default the time at which the document was stored.'),
+    .describe('Event time of the memories of the document; by default the time at which it was stored.'),
   expires_at: time.nullish().describe('The document cannot be read or found from this time on; never by default.'),
 };
 export type DocumentFields = z.output<z.ZodObject<typeof documentFields>>;
@@ -54,7 +54,11 @@ const fileFields = {
 };
 
 /** Options of OpenMemory for cutting a document. They are accepted and ignored: the server's settings decide. */
-const config = jsonObject.nullish().describe("OpenMemory's clients send this field; it is ignored. At most 16 KiB.");
+const config = jsonObject
+  .nullish()
+  .describe(
+    "Accepted because OpenMemory's clients send it, and ignored: the server's settings decide. At most 16 KiB.",
+  );
 
 /** Schema of the JSON body of `POST /memory/ingest`, which stores a file or a text that is too large for one memory. */
 export const ingestSchema = z

@@ -17,13 +17,16 @@ const item = z.strictObject({
   query: text(LIMITS.queryCharacters)
     .refine((value) => value.trim() !== '', 'must not be empty')
     .describe('The question.'),
-  user_id: id.optional().describe('The user whose memories are asked; all users if left out.'),
-  k: integer(1, 100).optional().describe('Most hits, 10 if left out.'),
+  user_id: id
+    .optional()
+    .describe('The user whose memories are searched; `""` for memories of no particular user; all users if left out.'),
+  k: integer(1, 100).optional().describe('Greatest number of hits; 10 if left out.'),
   expected: entries.describe(
-    'Ids of memories that must be hits, and texts whose words must stand in a row in one of the hits; empty: no hit ' +
-      'may come.',
+    'What the answer must contain. An entry that is a UUID is the id of a memory that must be among the hits. The ' +
+      'words of any other entry must stand in the title or content of one hit, next to each other and in this order; ' +
+      'case, accents and punctuation do not matter. With an empty list, the query must return no hit.',
   ),
-  forbidden: entries.optional().describe('Ids and texts, as in `expected`, that no hit may be or hold.'),
+  forbidden: entries.optional().describe('Entries, as in `expected`, that no hit may be or contain; none if left out.'),
 });
 
 const evalName = givenId.regex(/^[\w.-]{1,64}$/, 'expected 1..64 of letters, digits, ., - and _');
@@ -40,8 +43,9 @@ export const evalSet = z.strictObject(
     guard: flag
       .optional()
       .describe(
-        'If true, a change of the query defaults is refused if it lowers `recall` or `rightly_empty` of the set or ' +
-          'raises `forbidden`, unless it is forced.',
+        'If true, the set guards two kinds of change: of the query defaults, and of the embedding model. A change ' +
+          'that lowers `recall` or `rightly_empty` of the set, or raises `forbidden`, is refused unless it is ' +
+          'forced. False if left out.',
       ),
     items: items.min(1, 'expected at least one item').describe('The questions.'),
   },
@@ -60,18 +64,32 @@ const share = unit.nullable();
 const run = z
   .strictObject({
     at: timestamp,
-    version: z.string().describe('Version of Cairn.'),
+    version: z.string().describe('Version of Cairn that made the run.'),
     model: z.string().describe('The embedding models whose vectors were searched; `none` for words alone.'),
     settings: z
       .string()
-      .describe('Hash of the settings that queries read, 16 hex digits, to see whether two runs had the same.'),
-    changed: z.array(z.enum(EVAL_CHANGES)).describe('What differs from the run before.'),
-    items: count.describe('Items that were asked.'),
-    recall: share.describe('Mean share of the expected entries that were found; null if no item expects any.'),
-    precision: share.describe('Mean share of the hits that hold something expected; null without such hits.'),
-    rightly_empty: share.describe('Share of the items that expect nothing for which nothing came; null without any.'),
-    forbidden: count.describe('Items that had a forbidden hit.'),
-    p95_ms: z.number().min(0).describe('Time within which 95 of 100 queries were answered, ms.'),
+      .describe(
+        'Hash of the settings that queries read, 16 hexadecimal digits. Runs with equal settings have equal hashes.',
+      ),
+    changed: z
+      .array(z.enum(EVAL_CHANGES))
+      .describe('What differs from the run before; empty if nothing does, and for the first run.'),
+    items: count.describe('Number of items (queries) that were run.'),
+    recall: share.describe(
+      'Mean share of the expected entries that were found, over the items that expect any; null if none does.',
+    ),
+    precision: share.describe(
+      'Mean share of the hits that contain an expected entry, over the items that expect any and had hits; ' +
+        'null if there are no such items.',
+    ),
+    rightly_empty: share.describe(
+      'Share of the items with an empty `expected` to which no hit was returned; null if there are no such items.',
+    ),
+    forbidden: count.describe('Number of items whose answer contained a forbidden entry.'),
+    p95_ms: z
+      .number()
+      .min(0)
+      .describe('Time within which 95 of 100 queries of the run were answered, ms; 0 for a run without items.'),
   })
   .meta({
     id: 'EvalRun',
@@ -96,9 +114,9 @@ export type EvalRunItem = Wire<typeof run>;
 const summary = z.strictObject({
   name: z.string(),
   guard: z.boolean(),
-  items: count,
-  updated_at: timestamp,
-  last_run: run.nullable(),
+  items: count.describe('Number of items (queries).'),
+  updated_at: timestamp.describe('When the set was last stored.'),
+  last_run: run.nullable().describe('The latest run; null if the set was never run.'),
 });
 export type EvalSummaryItem = Wire<typeof summary>;
 /** Schema of the reply 200 to `POST /evals`, which stores an evaluation set or replaces the set of the same name. */
@@ -115,14 +133,14 @@ export const evalRunReply = z.strictObject({
   items: z
     .array(
       z.strictObject({
-        place: count.describe('Place of the item in the set, from 0.'),
+        place: count.describe('Index of the item in the set, from 0.'),
         hits: z.array(z.string()).describe('Ids of the hits, best first.'),
-        missing: z.array(z.string()).describe('Expected entries that were not found.'),
-        forbidden: z.array(z.string()).describe('Forbidden entries that were found.'),
-        ms: z.number().min(0),
+        missing: z.array(z.string()).describe('Entries of `expected` that the answer did not contain.'),
+        forbidden: z.array(z.string()).describe('Entries of `forbidden` that the answer contained.'),
+        ms: z.number().min(0).describe('Duration of the query, ms.'),
       }),
     )
-    .describe('What came of each item.'),
+    .describe('The result of each item.'),
 });
 export type EvalRunReply = Wire<typeof evalRunReply>;
 
@@ -134,7 +152,7 @@ export const evalDeleted = z.strictObject({ deleted: z.literal(true) });
  * run names what changed since the run before, such as settings or the model.
  */
 export const evalRunsQuery = z.strictObject({
-  limit: digits(1, EVAL_LIMITS.runs).default(20).describe('Most runs to list.'),
+  limit: digits(1, EVAL_LIMITS.runs).default(20).describe('Greatest number of runs to list.'),
 });
 /**
  * Schema of the reply 200 to `GET /evals/:name/runs`, which lists the runs of an evaluation set, newest first. Each run
@@ -143,11 +161,14 @@ export const evalRunsQuery = z.strictObject({
 export const evalRuns = z.strictObject({ items: z.array(run).describe('Newest first.') });
 
 /**
- * Schema of the query string of `PUT /settings/retrieval`, which replaces all of this tenant's defaults, from the next
- * query on.
+ * Schema of the query string of `PUT /settings/retrieval`, which replaces all defaults that this tenant has for its
+ * queries.
  */
 export const forceQuery = z.strictObject({
   force: choice(['true', 'false'])
     .default('false')
-    .describe('`true` sets the defaults even if a guarded evaluation set falls.'),
+    .describe(
+      'With `true`, the defaults are set even if they lower the measures of a guarded evaluation set; with ' +
+        '`false`, the default, they are then refused.',
+    ),
 });

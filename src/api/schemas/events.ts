@@ -24,10 +24,10 @@ export const eventsQuery = z.strictObject({
     .max(32, 'at most 32 characters')
     .optional()
     .describe(
-      'Only events behind this place: the `cursor` of the last reply or event. `latest` is the place behind the ' +
-        'newest event; left out, the feed begins with the oldest event that is kept.',
+      'Only events after this place in the feed: the `cursor` of the last reply or event. `latest` is the place ' +
+        'after the newest event; left out, the feed begins with the oldest event that is kept.',
     ),
-  limit: digits(1, LIMITS.page).default(100).describe('Most events on a page; a stream has no end.'),
+  limit: digits(1, LIMITS.page).default(100).describe('Greatest number of events on a page; a stream has no end.'),
   kinds: kinds.optional().describe('Only events of these kinds, separated by commas.'),
   user_id: userId.optional().describe('Only events about memories and documents of this user.'),
 });
@@ -39,7 +39,7 @@ export type EventsQuery = z.output<typeof eventsQuery>;
  */
 export const eventSchema = z
   .strictObject({
-    cursor: z.string().describe('The place just behind this event.'),
+    cursor: z.string().describe('The place in the feed just after this event.'),
     kind: z.enum(EVENT_KINDS),
     at: timestamp,
     id: z.string().nullable().describe('Id of the memory, document or job, as the kind says; null for none.'),
@@ -70,7 +70,7 @@ export const EVENT_EXAMPLE = {
 export const eventPage = z
   .strictObject({
     items: z.array(eventSchema).describe('In the order of the commits.'),
-    cursor: z.string().describe('Where to read on.'),
+    cursor: z.string().describe('The place at which the next page begins, to be sent as `cursor`.'),
     has_more: z
       .boolean()
       .describe('Whether there are more events already; a page that a filter leaves empty may have more behind it.'),

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { FEDERATION_LIMITS, MEMBER_OUTCOMES } from '../../engine/index.ts';
 import { LIMITS } from './value-limits.ts';
-import { count, timestamp, uuid } from './memory-replies.ts';
+import { count, timestamp, uuid, writer } from './memory-replies.ts';
 import { match, matchExample, type MatchItem } from './query-replies.ts';
 import { querySchema } from './query.ts';
 import { BODY_EXPECTED, expected, jsonObject, label, tags, text, type Wire } from './values.ts';
@@ -20,21 +20,25 @@ const serverName = text(FEDERATION_LIMITS.name).regex(
  */
 export const newServer = z.strictObject(
   {
-    name: serverName.describe('Name by which questions name it.'),
+    name: serverName.describe('Name by which `servers` of `POST /federation/query` names it; unique in the tenant.'),
     url: text(LIMITS.urlCharacters)
-      .describe('Address of the server. Only https at public addresses, unless `OM_FEDERATION_ALLOW`.')
+      .describe(
+        'Address of the server: https at port 443 of a public address. In the networks of ' +
+          '`OM_FEDERATION_ALLOW` also http, and any port.',
+      )
       .meta({ examples: ['https://memory.example.com'] }),
     key: text(FEDERATION_LIMITS.key)
       .regex(/^[\x21-\x7e]+$/, 'expected visible ASCII')
       .optional()
       .describe(
-        'API key of that server, with which it is asked; the role `read` is enough. It is stored in a sealed data ' +
-          'folder (`OM_ENCRYPTION_KEY_FILE`) only, and never shown.',
+        'API key that the other server accepts; the role `read` is enough. It is stored only if the data folder is ' +
+          'sealed (encrypted, `OM_ENCRYPTION_KEY_FILE`), and no reply shows it. Left out, questions are sent without ' +
+          'a key.',
       ),
     tenant: label(FEDERATION_LIMITS.tenant)
       .regex(/^[a-z0-9][a-z0-9_-]*$/, 'expected the id of a tenant')
       .optional()
-      .describe('Tenant that is asked there, of those of the key; its first if left out.'),
+      .describe('Tenant of the other server that is asked, one of those of `key`; the first of them if left out.'),
   },
   BODY_EXPECTED,
 );
@@ -47,9 +51,13 @@ export const server = z
   .strictObject({
     name: z.string(),
     url: z.string(),
-    tenant: z.string().nullable().describe('Tenant that is asked there; null for the first of the key.'),
-    has_key: z.boolean(),
-    created_at: timestamp,
+    tenant: z
+      .string()
+      .nullable()
+      .describe('Tenant of that server that is asked; null for the first tenant of the stored key.'),
+    has_key: z.boolean().describe('Whether a key is stored, with which questions are sent.'),
+    created_at: timestamp.describe('When the server was registered.'),
+    written_by: writer.describe('Public id of the key that registered the server; null if that is not known.'),
   })
   .meta({ id: 'FederationServer' });
 export type ServerItem = Wire<typeof server>;
@@ -84,7 +92,9 @@ export const federatedQuery = z
         .array(label(FEDERATION_LIMITS.tenant).min(1, 'must not be empty'), expected('a list of strings'))
         .max(LIMITS.federationMembers, `at most ${LIMITS.federationMembers} entries`)
         .optional()
-        .describe('Tenants that are asked, of those of the key; all of them if left out.'),
+        .describe(
+          'Tenants of this server that are asked, among those of your key; all of them if left out, none for `[]`.',
+        ),
       servers: z
         .array(serverName, expected('a list of strings'))
         .max(FEDERATION_LIMITS.servers, `at most ${FEDERATION_LIMITS.servers} entries`)
@@ -144,8 +154,11 @@ const origin = z
     tenant: z
       .string()
       .nullable()
-      .describe('The tenant, on this server or the other one; null for the first of the key there.'),
-    server: z.string().nullable().describe('Name of the server; null for this one.'),
+      .describe(
+        'The tenant, of this server or of the one in `server`; null for the first tenant of the key that is ' +
+          'stored for that server.',
+      ),
+    server: z.string().nullable().describe('Name of the other server; null for this server.'),
   })
   .meta({ id: 'Origin', examples: [{ tenant: 'default', server: null }] });
 export type OriginItem = Wire<typeof origin>;
@@ -159,19 +172,23 @@ const member = z
     outcome: z
       .enum(MEMBER_OUTCOMES)
       .describe(
-        '`answered`; `timeout` after `OM_FEDERATION_TIMEOUT_MS`; `unreachable`; `refused`: a rate limit here, or the ' +
-          'server answered an error; `invalid`: what it answered is no answer; `failed`: the tenant cannot be read, ' +
-          'or answers of other servers leave no room for this one.',
+        '`answered`: it answered. `timeout`: it did not answer within `OM_FEDERATION_TIMEOUT_MS`. `unreachable`: no ' +
+          'connection to the server was made, or it broke, or its address is not allowed. `refused`: your key has no ' +
+          '`queries` left in this tenant, or the server answered with an error. `invalid`: the reply of the server ' +
+          'is not the answer of a Cairn server, is too large, or is a redirect. `failed`: the tenant cannot be read, ' +
+          'or the answers of other servers leave no memory for the one of this server.',
       ),
-    detail: z.string().nullable().describe('Why there is no answer; null for an answer.'),
+    detail: z.string().nullable().describe('Why there is no answer, as a sentence; null if it answered.'),
     matches: count.describe(
-      'Number of matches that it answered with; only those among the best `k` of all members are returned.',
+      'Number of matches in its answer; of these, only those among the best `k` of all members are returned.',
     ),
-    degraded: z.boolean().describe('Whether its answer may be worse than it should, or is missing.'),
+    degraded: z.boolean().describe('Whether its answer may be incomplete or ranked worse than usual, or is missing.'),
     recall_id: uuid
       .nullable()
-      .describe('Id of its answer in its own recall log (`GET /recalls/{id}` there); null without an answer.'),
-    ms: z.number().min(0).describe('Time until it answered or failed, ms.'),
+      .describe(
+        'Id of its answer in the recall log of the member (`GET /recalls/{id}` there); null without an answer.',
+      ),
+    ms: z.number().min(0).describe('Time until the member answered or failed, ms.'),
   })
   .meta({ id: 'FederationMember' });
 
@@ -185,12 +202,18 @@ export const federatedAnswer = z
   .strictObject({
     query: z.string(),
     matches: z.array(federatedMatch).describe('Best first.'),
-    members: z.array(member).describe('What came of each tenant and server, in the order in which they were named.'),
-    degraded: z.boolean().describe('Whether a member did not answer, or answered worse than it should.'),
+    members: z
+      .array(member)
+      .describe(
+        'The result of each member: first the tenants, then the servers, in the order in which the request names them.',
+      ),
+    degraded: z.boolean().describe('Whether a member did not answer, or its answer is `degraded`.'),
     truncated: z
       .literal(true)
       .exactOptional()
-      .describe('Matches were left out from the end, as all matches have at most 6 MiB of JSON; absent otherwise.'),
+      .describe(
+        'The last matches were left out, since all matches together may have at most 6 MiB of JSON; absent otherwise.',
+      ),
   })
   .meta({
     id: 'FederatedAnswer',

@@ -4,7 +4,7 @@ import { EDGE_TYPES, MAX_GRAPH_NODES, MEMORY_STATUSES, SECTORS } from '../../eng
 import { count, timestamp, unit, uuid } from './memory-replies.ts';
 import { digits, ownerFilter, type Wire } from './values.ts';
 
-const limit = digits(1, MAX_GRAPH_NODES).default(100).describe('Most memories and names together.');
+const limit = digits(1, MAX_GRAPH_NODES).default(100).describe('Greatest number of memories and names together.');
 
 /**
  * Schema of the query string of `GET /memory/:id/neighbourhood`, which shows the memories and names (entities) that are
@@ -13,7 +13,7 @@ const limit = digits(1, MAX_GRAPH_NODES).default(100).describe('Most memories an
 export const neighbourhoodQuery = z.strictObject({
   hops: digits(1, 3)
     .default(2)
-    .describe('Most steps from the memory; a name is a step between two memories that mention it.'),
+    .describe('Greatest number of steps from the memory; a name is a step between two memories that mention it.'),
   limit,
   user_id: ownerFilter,
 });

@@ -16,7 +16,8 @@ interface Header {
 export const REQUEST_HEADERS = {
   'idempotency-key': {
     description:
-      'A key of your choice. A repeated request with the same key gets the first reply; with another body, a 422.',
+      'A key of your choice. A repeated request with the same key and body gets the first reply again; with ' +
+      'another body, a 422.',
     schema: idempotencyKeySchema,
     example: 'import-2026-11-21-0001',
   },
@@ -34,7 +35,8 @@ export const REQUEST_HEADERS = {
   },
   prefer: {
     description:
-      'With `wait=S` the reply comes when the work is finished, or after S seconds (at most 60). `?wait` has priority.',
+      'With `wait=S` the reply comes when the work is finished, or after S seconds; more than 60 count as 60. ' +
+      '`?wait` has priority.',
     schema: z.string(),
     example: 'wait=5',
   },
@@ -59,7 +61,7 @@ export const REPLY_HEADERS = {
     example: '8f11fde4-6a5d-4a47-b67e-466a1fcaff60',
   },
   location: {
-    description: 'Path of the job or the document.',
+    description: 'Path of the job or the document; of a redirect, the address to go to.',
     schema: z.string(),
     example: '/jobs/01a1fe39-06ea-73ec-9224-78cb00b74994',
   },
@@ -72,6 +74,11 @@ export const REPLY_HEADERS = {
     description: '`true` if the idempotency key was known and this reply repeats the first one.',
     schema: z.literal('true'),
     example: 'true',
+  },
+  'preference-applied': {
+    description: 'The `wait` of `Prefer` that holds, in seconds, if the request has one.',
+    schema: z.string(),
+    example: 'wait=5',
   },
   'retry-after': {
     description: 'Seconds to wait before trying again.',

@@ -54,7 +54,11 @@ export const jobSchema = z
     created_at: timestamp,
     updated_at: timestamp,
     finished_at: timestamp.nullable().describe('When the job was done, dead or cancelled; null before that.'),
-    timeline: z.array(z.strictObject({ event: z.string(), at: timestamp })),
+    timeline: z
+      .array(
+        z.strictObject({ event: z.string().describe('What happened, such as `queued` or `encoded`.'), at: timestamp }),
+      )
+      .describe('What happened to the job, the earliest first.'),
   })
   .meta({
     id: 'Job',

@@ -28,16 +28,16 @@ export const learned = z
     state: z
       .enum(LEARNED_STATES)
       .describe(
-        '`proposed`: nothing is changed yet; `accepted`: these are the defaults of queries; `reverted`: the defaults ' +
-          'from before the acceptance are back.',
+        '`proposed`: nothing is changed yet; `accepted`: the options in `after` became defaults of queries; ' +
+          '`reverted`: the defaults from before the acceptance are back.',
       ),
     profile: z.enum(PROFILES),
-    before: learnedOptions.describe('Options in force when these were learned.'),
+    before: learnedOptions.describe('Options that were in force when the proposal was made.'),
     after: learnedOptions.describe('Options that are proposed.'),
     report: z.strictObject({
       learned_from: count.describe('Recalls that were learned from, the earlier ones.'),
       held_out: count.describe('Recalls that were held out, the later ones; the measures are of these.'),
-      held_out_from: timestamp,
+      held_out_from: timestamp.describe('Time of the first recall that was held out.'),
       before: measure,
       after: measure,
       chance: unit.describe('Share of 1,000 draws of the held-out recalls in which the order is no better.'),

@@ -27,14 +27,33 @@ const NAME_CHARACTERS = 100;
 const nodeName = label(NAME_CHARACTERS).min(1, 'must not be empty');
 const node = nodeName
   .nullish()
-  .describe("Name of the graph's node. `observe`, `plan`, `reflect`, `act` and `emotion` have a sector each.");
-const nodeId = nodeName.nullish().describe('Same as `node`, which `openmemory-js` calls so.');
+  .describe(
+    "Name of the graph's node, in any case; it is stored in lower case. `observe`, `plan`, `reflect`, `act` and " +
+      '`emotion` have a sector each; any other node has the sector `semantic`.',
+  );
+const nodeId = nodeName
+  .nullish()
+  .describe('The same as `node`, under the name that `openmemory-js` uses; it counts only without `node`.');
+const namespace = label(NAME_CHARACTERS)
+  .nullish()
+  .describe('Namespace of the graphs; if left out or empty, that of `OM_LG_NAMESPACE` (`default`).');
+/** Fields that say to which namespace, graph and user a stored memory belongs. */
 const place = {
-  namespace: label(NAME_CHARACTERS)
+  namespace,
+  graph_id: id
     .nullish()
-    .describe('Namespace of the graphs; `OM_LG_NAMESPACE` (`default`) by default.'),
-  graph_id: id.nullish().describe('One run or thread of a graph: the `session_id` of its memories.'),
-  user_id: id.nullish().describe('The user who owns the memories; `""`, the default, means no particular user.'),
+    .describe('Id of a run or thread of the graph: the `session_id` of the memory; if left out or empty, it has none.'),
+  user_id: id.nullish().describe('The user to whom the memory belongs; `""`, the default, means no particular user.'),
+};
+/** Fields that say from which namespace, graph and user memories are read. */
+const readPlace = {
+  namespace,
+  graph_id: id
+    .nullish()
+    .describe('Only memories of this run or thread of a graph (`session_id`); of all if left out or empty.'),
+  user_id: id
+    .nullish()
+    .describe('Only memories of this user; `""` for memories of no particular user; of all users if left out.'),
 };
 const limit = (what: string) => integer(1, LIMITS.longPage).nullish().describe(what);
 const ignored = (what: string) => z.unknown().optional().describe(what);
@@ -55,12 +74,20 @@ export const lgmStoreSchema = z
       content: content.describe('What the node has to remember, stored verbatim; at most 256 KiB of UTF-8.'),
       tags: labels(LIMITS.tags - 2, LIMITS.labelCharacters)
         .nullish()
-        .describe('Labels to filter by; `lgm:node:…` and `lgm:namespace:…` are added.'),
-      metadata: metadata.nullish().describe('Any JSON object; `lgm` is added, and `sector` forces another sector.'),
+        .describe('Labels to filter by; the tags `lgm:node:NODE` and `lgm:namespace:NAMESPACE` are added.'),
+      metadata: metadata
+        .nullish()
+        .describe(
+          'Any JSON object. Its key `sector` forces a sector instead of that of the node; its key `lgm` is ' +
+            'overwritten with node, namespace and graph.',
+        ),
       ...place,
       reflective: flag
         .nullish()
-        .describe('Whether a reflection is stored, too; `OM_LG_REFLECTIVE` by default, and never of `reflect`.'),
+        .describe(
+          'Whether a reflection on the text is stored, too; `OM_LG_REFLECTIVE` if left out. For the node ' +
+            '`reflect` none is stored.',
+        ),
     },
     BODY_EXPECTED,
   )
@@ -77,10 +104,10 @@ export const lgmRetrieveSchema = z
       node_id: nodeId,
       query: text(LIMITS.queryCharacters)
         .nullish()
-        .describe('Question or keywords; without it the newest memories are returned.'),
-      ...place,
-      limit: limit('Most memories; `OM_LG_MAX_CONTEXT` (50) by default and at most.'),
-      k: limit('Same as `limit`, which `openmemory-js` calls so.'),
+        .describe('Question or keywords; if left out or empty, the newest memories are returned.'),
+      ...readPlace,
+      limit: limit('Greatest number of memories; `OM_LG_MAX_CONTEXT` (50) if left out, and never more than that.'),
+      k: limit('The same as `limit`, under the name that `openmemory-js` uses; it counts only without `limit`.'),
       include_metadata: flag.nullish().describe('Whether items have their `metadata`; false by default.'),
     },
     BODY_EXPECTED,
@@ -93,10 +120,12 @@ export const lgmRetrieveSchema = z
  */
 export const lgmContextSchema = z.strictObject(
   {
-    ...place,
-    limit: limit('Most memories of each node; `OM_LG_MAX_CONTEXT` (50) by default and at most.'),
-    node: ignored('`openmemory-js` sends it; it changes nothing.'),
-    node_id: ignored('`openmemory-js` sends it; it changes nothing.'),
+    ...readPlace,
+    limit: limit(
+      'Greatest number of memories of each node; `OM_LG_MAX_CONTEXT` (50) if left out, and never more than that.',
+    ),
+    node: ignored('Accepted because `openmemory-js` sends it. It has no effect, which a warning in the reply says.'),
+    node_id: ignored('Accepted because `openmemory-js` sends it. It has no effect, which a warning in the reply says.'),
   },
   BODY_EXPECTED,
 );
@@ -104,17 +133,22 @@ export const lgmContextSchema = z.strictObject(
 /** Schema of the JSON body of `POST /lgm/reflection`, which stores a reflection of a graph. */
 export const lgmReflectionSchema = z.strictObject(
   {
-    node: node.describe('Node that the reflection is stored for; `reflect` by default.'),
+    node: node.describe(
+      'Node for which the reflection is stored; `reflect` by default. Its sector is `reflective` for every node.',
+    ),
     node_id: nodeId,
     ...place,
     content: content
       .nullish()
-      .describe('The reflection. Without it, one is made of excerpts of `context_ids`, else of the newest memories.'),
+      .describe(
+        'The reflection. Without it, one is made of excerpts: of the memories in `context_ids`, or else of the ' +
+          '12 newest memories of the namespace, graph and user.',
+      ),
     context_ids: z
       .array(givenId)
       .max(MAX_CONTEXT_IDS, `at most ${MAX_CONTEXT_IDS} entries`)
       .nullish()
-      .describe('Memories that it rests on; it is linked to them as `derived_from`.'),
+      .describe('Ids of the memories from which the reflection was drawn; it gets a `derived_from` link to each.'),
   },
   BODY_EXPECTED,
 );
@@ -133,9 +167,9 @@ const storedNode = z
     primary_sector: sector,
     sectors: z.array(sector),
     namespace: z.string(),
-    graph_id: z.string().nullable(),
+    graph_id: z.string().nullable().describe('null for none.'),
     tags: z.array(z.string()),
-    chunks: z.literal(1),
+    chunks: z.literal(1).describe('A field of OpenMemory; always 1.'),
     state: z.enum(MEMORY_STATES),
     metadata: anyObject,
   })
@@ -157,8 +191,12 @@ const storedNode = z
   });
 /** Schema of the reply 200 to `POST /lgm/store` and `POST /lgm/reflection`. */
 export const lgmStored = z.strictObject({
-  memory: storedNode,
-  reflection: storedNode.nullable().describe('The reflection that was stored with it; null for none.'),
+  memory: storedNode.describe('The stored memory; in the reply to `POST /lgm/reflection`, the reflection.'),
+  reflection: storedNode
+    .nullable()
+    .describe(
+      'The reflection that was stored on `memory`; null if none was, and in the reply to `POST /lgm/reflection`.',
+    ),
   warnings,
 });
 export type LgmMemoryItem = Wire<typeof storedNode>;
@@ -166,20 +204,27 @@ export type LgmMemoryItem = Wire<typeof storedNode>;
 const nodeItem = z
   .strictObject({
     id: uuid,
-    node: z.string(),
+    node: z.string().describe('`""` if the metadata of the memory name none.'),
     content: z.string(),
     primary_sector: sector,
     sectors: z.array(sector),
     tags: z.array(z.string()),
     created_at: timestamp,
     updated_at: timestamp,
-    last_seen_at: timestamp,
-    salience: unit,
-    decay_lambda: z.number(),
-    version: z.int(),
-    score: unit.exactOptional().describe('Only of a request with a `query`.'),
-    path: z.array(z.string()).exactOptional().describe('Only of a request with a `query`.'),
-    metadata: anyValue.exactOptional().describe('Only with `include_metadata`.'),
+    last_seen_at: timestamp.describe(
+      'When it was added, added again, reinforced, or last returned by a reinforcing query.',
+    ),
+    salience: unit.describe('How present it is at the time of reading; falls with `e^(−decay_lambda · days)`.'),
+    decay_lambda: z.number().describe('Rate at which the salience falls, per day.'),
+    version: z.int().describe('Starts at 1 and rises by one with each change.'),
+    score: unit.exactOptional().describe('Calibrated score, higher is better; absent if the request had no `query`.'),
+    path: z
+      .array(z.string())
+      .exactOptional()
+      .describe(
+        'Ids along the links from a direct hit to this memory, its own id last; absent if the request had no `query`.',
+      ),
+    metadata: anyValue.exactOptional().describe('Absent without `include_metadata`.'),
   })
   .meta({
     id: 'LgmItem',
@@ -203,7 +248,7 @@ const nodeItem = z
 export type LgmItem = Wire<typeof nodeItem>;
 
 const placeReply = { namespace: z.string(), graph_id: z.string().nullable().describe('null for all graphs.') };
-const truncated = z.literal(true).exactOptional().describe('Texts over 6 MiB were left out; absent otherwise.');
+const cut = (what: string) => z.literal(true).exactOptional().describe(what);
 
 /**
  * Schema of the reply 200 to `POST /lgm/retrieve`, which returns memories that a node of a graph stored: the newest, or
@@ -214,10 +259,13 @@ export const lgmRetrieved = z
     node: z.string(),
     sector,
     ...placeReply,
-    query: z.string().nullable(),
-    count: z.int().min(0),
+    query: z.string().nullable().describe('null for none: the items are the newest, latest first.'),
+    count: z.int().min(0).describe('Number of `items`.'),
     items: z.array(nodeItem),
-    truncated,
+    truncated: cut(
+      'Memories were left out because all texts together are too large: over 3 Mi characters, or with a `query` ' +
+        'over 6 MiB; absent otherwise.',
+    ),
   })
   .meta({ id: 'LgmRetrieved' });
 
@@ -228,14 +276,18 @@ export const lgmRetrieved = z
 export const lgmContext = z
   .strictObject({
     ...placeReply,
-    limit: z.int(),
-    nodes: z.array(z.strictObject({ node: z.string(), sector, items: z.array(nodeItem) })),
+    limit: z.int().describe('Greatest number of memories of each node.'),
+    nodes: z.array(
+      z.strictObject({ node: z.string(), sector, items: z.array(nodeItem).describe('The latest first.') }),
+    ),
     summary: z
       .string()
       .describe(
         'One line for each memory: the LangGraph node that stored it, in brackets, and its gist (a short summary).',
       ),
-    truncated,
+    truncated: cut(
+      'Memories were left out because the texts of a node have over 0.6 Mi characters together; absent otherwise.',
+    ),
     warnings,
   })
   .meta({ id: 'LgmContext' });
@@ -244,10 +296,10 @@ export const lgmContext = z
 export const lgmConfig = z
   .strictObject({
     mode: z.literal('langgraph'),
-    namespace_default: z.string(),
-    max_context: z.int(),
-    reflective: z.boolean(),
-    node_sector_map: z.record(z.string(), sector),
+    namespace_default: z.string().describe('`OM_LG_NAMESPACE`.'),
+    max_context: z.int().describe('`OM_LG_MAX_CONTEXT`.'),
+    reflective: z.boolean().describe('`OM_LG_REFLECTIVE`.'),
+    node_sector_map: z.record(z.string(), sector).describe('Sector of each named node; other nodes are `semantic`.'),
   })
   .meta({
     id: 'LgmConfig',

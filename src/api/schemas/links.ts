@@ -77,7 +77,7 @@ export const contradictSchema = z.strictObject(
  */
 export const proposalQuery = z.strictObject({
   user_id: id.optional().describe('Only contradictions between memories of this user; all users by default.'),
-  limit: digits(1, MAX_PROPOSALS).default(50).describe('Most proposals, the latest first.'),
+  limit: digits(1, MAX_PROPOSALS).default(50).describe('Greatest number of proposals, the latest first.'),
 });
 
 /**
@@ -87,7 +87,7 @@ export const proposalQuery = z.strictObject({
 export const nearDuplicateQuery = z.strictObject({
   user_id: id.optional().describe('Only memories of this user; all users by default.'),
   min_similarity: decimal(1).default(0.9).describe('Cosine similarity from which a pair is listed.'),
-  limit: digits(1, MAX_NEAR_DUPLICATES).default(50).describe('Most pairs, the most similar first.'),
+  limit: digits(1, MAX_NEAR_DUPLICATES).default(50).describe('Greatest number of pairs, the most similar first.'),
 });
 
 const { type, similarity, weight, automatic, created_at, updated_at, written_by } = link.shape;

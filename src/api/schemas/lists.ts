@@ -47,7 +47,9 @@ export const memoryListSchema = z
         .nullish()
         .describe('`id`, the default, is the order of adding; it also decides between memories of one `event_time`.'),
       order: choice(['asc', 'desc']).nullish().describe('`desc` by default: the newest first.'),
-      limit: integer(1, LIMITS.page).nullish().describe(`Most items on the page; ${PAGE_LIMIT} by default.`),
+      limit: integer(1, LIMITS.page)
+        .nullish()
+        .describe(`Greatest number of items on the page; ${PAGE_LIMIT} by default.`),
       cursor: cursor.nullish().describe(CURSOR),
     },
     BODY_EXPECTED,
@@ -83,7 +85,9 @@ export const itemListSchema = z
           "Conditions on keys of the value's top level, with the form and the operators of `filters.metadata`. An " +
             'item whose value is no object has no keys.',
         ),
-      limit: integer(1, LIMITS.page).nullish().describe(`Most items on the page; ${PAGE_LIMIT} by default.`),
+      limit: integer(1, LIMITS.page)
+        .nullish()
+        .describe(`Greatest number of items on the page; ${PAGE_LIMIT} by default.`),
       cursor: cursor.nullish().describe(CURSOR),
     },
     BODY_EXPECTED,
@@ -98,7 +102,7 @@ const pattern = label(LIMITS.namespaceCharacters).refine(
   'expected labels joined by dots, such as a.*',
 );
 const pageOf = {
-  limit: digits(1, LIMITS.page).default(100).describe('Most entries on the page.'),
+  limit: digits(1, LIMITS.page).default(100).describe('Greatest number of entries on the page.'),
   cursor: cursor.optional().describe(CURSOR),
 };
 

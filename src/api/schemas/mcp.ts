@@ -6,7 +6,9 @@ import { z } from 'zod';
 import { EXTRAS } from '../mcp/extras.ts';
 import { anyObject, anyValue, expected } from './values.ts';
 
-const rpcId = z.union([z.string(), z.number(), z.null()]).describe('Id of the request that this belongs to.');
+const rpcId = z
+  .union([z.string(), z.number(), z.null()])
+  .describe('Id of the request that is answered; null if it could not be read.');
 
 /**
  * Schema of a message for the API description. Request bodies are not parsed with it, since the protocol has errors of
@@ -39,7 +41,9 @@ export const mcpQuery = z.strictObject({
     .pipe(z.array(z.enum(EXTRAS, expected(`some of ${EXTRAS.join(', ')}, separated by commas`))))
     .default([])
     .meta({
-      description: 'Further tools for this client, separated by commas: `forget`, `search_fetch`, `feedback`.',
+      description:
+        'Further tools for this client, separated by commas: `forget`, which erases a memory; `search_fetch` for ' +
+        'the tools `search` and `fetch`, which ChatGPT asks for; `feedback` for the tool `rate_recall`.',
       examples: ['forget'],
     }),
 });

@@ -277,7 +277,7 @@ export const userPageQuery = z.strictObject(longPage);
  * change first.
  */
 export const historyQuery = z.strictObject({
-  l: digits(1, LIMITS.page, '; page with before').default(100).describe('Most revisions on the page.'),
+  l: digits(1, LIMITS.page, '; page with before').default(100).describe('Greatest number of revisions on the page.'),
   before: digits(1, 2_147_483_647)
     .optional()
     .describe('Only revisions that replaced a lower version than this: `next` of the page before.'),
@@ -288,8 +288,10 @@ export const historyQuery = z.strictObject({
  * Schema of the query string of `GET /memory/:id/timeline`, which shows the memories before and after a memory in time.
  */
 export const timelineQuery = z.strictObject({
-  before: digits(0, LIMITS.timeline).default(5).describe('Most memories to show before it.'),
-  after: digits(0, LIMITS.timeline).default(5).describe('Most memories to show after it.'),
+  before: digits(0, LIMITS.timeline)
+    .default(5)
+    .describe('Greatest number of memories that are shown before the memory.'),
+  after: digits(0, LIMITS.timeline).default(5).describe('Greatest number of memories that are shown after the memory.'),
   session: z
     .enum(['true', 'false'], expected('true or false'))
     .transform((value) => value === 'true')

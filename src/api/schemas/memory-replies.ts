@@ -26,7 +26,7 @@ export const token = z
   .nullable()
   .describe(
     'Write receipt: a query that sends it waits, at most 2 s, for the background work of this write, such as sectors ' +
-      'and vectors. A memory is found by its words without it. null if no work is left.',
+      'and vectors. Queries find the words of the write even without that work. null if no work is left.',
   )
   .meta({ examples: ['e12327b4.1.1'] });
 
@@ -66,7 +66,8 @@ const stored = {
   primary_sector: sectorOf,
   sectors,
   sector_confidence: unit.describe(
-    'How far the primary sector stands out: 0.2 without signs of any, 1 if it was forced, 0 until it was classified.',
+    'How clearly the text belongs to the primary sector: 0.2 for a text without signs of any sector, 1 if a ' +
+      'caller set the sector, 0 until the text is classified.',
   ),
   state: z
     .enum(MEMORY_STATES)
@@ -78,8 +79,12 @@ const stored = {
     .describe(
       '`superseded`: another memory replaces it; `contradicted`: a memory that contradicts it was named the winner.',
     ),
-  salience: unit.describe('How present it is at the time of reading; falls with `e^(−decay_lambda · days)`.'),
-  strength: unit.describe('How well established it is at the time of reading; falls with `e^(−0.01 · days)`.'),
+  salience: unit.describe(
+    'How present the memory is when it is read; it falls with `e^(−decay_lambda · days)` and grows by recall.',
+  ),
+  strength: unit.describe(
+    'How well established the memory is when it is read; it falls with `e^(−0.01 · days)` and grows by reinforcement.',
+  ),
   decay_lambda: z.number().min(0).describe('Rate at which the salience falls, per day.'),
   confidence: unit.describe('How sure its author is that the memory is true; 1 for certain.'),
   importance: unit.nullable().describe('Salience that a caller stated last; null if no caller did.'),
@@ -89,11 +94,11 @@ const stored = {
   ),
   created_at: timestamp,
   updated_at: timestamp.describe('When `version` last rose; `created_at` at first.'),
-  event_time: timestamp,
+  event_time: timestamp.describe('When the event happened; `created_at` if no caller stated a time.'),
   valid_from: timestamp.nullable().describe('Start of validity, included; null for none.'),
   valid_to: timestamp.nullable().describe('End of validity, excluded; null for none.'),
   expires_at: timestamp.nullable().describe('Time from which it cannot be read; null for never.'),
-  external_id: z.string().nullable().describe('Its id in your system, or the key of an item; null for none.'),
+  external_id: z.string().nullable().describe('Id of the memory in your system, or the key of an item; null for none.'),
   namespace: z.string().optional().describe('Namespace of an item; absent if it is in none.'),
   value: anyValue.optional().describe('Value of an item, any JSON; absent if it has none.'),
   written_by: writer,
@@ -161,7 +166,7 @@ export const memorySchema = z
 export type MemoryItem = Wire<typeof memorySchema>;
 
 /** Schema of the reply 200 to `PATCH /memory/:id`, which changes the named fields of a memory and keeps the others. */
-export const patchedMemory = z.strictObject({ ...shown, updated: z.literal(true) }).meta({
+export const patchedMemory = z.strictObject({ ...shown, ...screenedFields, updated: z.literal(true) }).meta({
   examples: [
     {
       ...STORED_EXAMPLE,

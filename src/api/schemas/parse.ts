@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { EngineError } from '../../engine/index.ts';
+import { beginningOf, EngineError } from '../../engine/index.ts';
 
 /** Greatest number of wrong fields that the error for a wrong request lists. */
 const MAX_DETAILS = 20;
@@ -22,9 +22,9 @@ export function parse<Output>(schema: z.ZodType<Output>, value: unknown): Output
 
 function describeIssue(issue: z.core.$ZodIssue, schema: z.ZodType): string {
   const path = issue.path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`)).join('');
-  const at = path === '' ? '' : `${path.replace(/^\./, '').slice(0, 100)}: `;
+  const at = path === '' ? '' : `${beginningOf(path.replace(/^\./, ''), 100)}: `;
   if (issue.code !== 'unrecognized_keys') return at + issue.message;
-  const unknown = issue.keys.slice(0, 5).map((key) => JSON.stringify(key.slice(0, 64)));
+  const unknown = issue.keys.slice(0, 5).map((key) => JSON.stringify(beginningOf(key, 64)));
   const allowed = fieldsAt(schema, issue.path);
   return `${at}unknown field ${unknown.join(', ')}${allowed === undefined ? '' : `; allowed: ${allowed.join(', ')}`}`;
 }

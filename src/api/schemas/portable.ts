@@ -1,4 +1,4 @@
-/** Schemas of the lines of an export file, by which an import checks them. */
+/** Schemas of the lines of an export. The types of the same names in engine/types/portable.ts explain the fields. */
 import { z } from 'zod';
 import {
   DOCUMENT_FORMATS,
@@ -38,10 +38,11 @@ import {
 } from './values.ts';
 
 /**
- * Greatest length of a title, gist, author, etag or similar text in a line of an import, in UTF-16 code units; a line
- * with a longer one is refused.
+ * Greatest length of a title, gist, etag or similar text in a line of an import, in UTF-16 code units; a line with a
+ * longer one is refused. What a parser makes of a document is shorter (`LIMITS`).
  */
 const FOUND_CHARACTERS = 65_536;
+/** Greatest count, offset, version or position in a line of an import. */
 const MOST = 1_000_000_000_000;
 /**
  * Greatest length of a memory's text in bytes. It is four times that of a text that is added, since markers such as
@@ -58,9 +59,12 @@ const or = <Schema extends z.ZodType, const Fallback>(schema: Schema, fallback: 
 const orNull = <Schema extends z.ZodType>(schema: Schema) => or(schema, null);
 
 const found = text(FOUND_CHARACTERS);
-const foundList = z.array(found, expected('a list of strings')).max(10_000);
+const parsed = text(LIMITS.parsedCharacters);
 const counted = or(integer(0, MOST), 0);
-const writer = orNull(givenId).describe('Key that wrote it; an import is written by the key that imports.');
+const writer = orNull(givenId).describe(
+  'Public id of the key that wrote it, for readers of the file; after an import, the importing key counts as its ' +
+    'writer.',
+);
 const content = unboundedText.superRefine((value, context) => {
   const bytes = Buffer.byteLength(value);
   if (bytes <= CONTENT_BYTES) return;
@@ -71,13 +75,13 @@ const anchor = z.object({ value: fraction, at: time }, expected('an object with 
 
 const place = z.object(
   {
-    id: uuid.describe('The document.'),
+    id: uuid.describe('Id of the document.'),
     index: integer(-1, MOST).describe('Number of the chunk, from 0; -1 for the memory of the whole document.'),
     start_offset: integer(0, MOST),
     end_offset: integer(0, MOST),
     page_from: orNull(integer(0, MOST)),
     page_to: orNull(integer(0, MOST)),
-    heading_path: or(foundList, []),
+    heading_path: or(z.array(text(LIMITS.headingCharacters)).max(LIMITS.headings), []),
     tokens: counted,
   },
   expected('an object'),
@@ -113,7 +117,7 @@ const memoryLine = z
     metadata: or(metadata, {}),
     importance: orNull(fraction),
     confidence: or(fraction, 1),
-    event_time: orNull(time).describe('Only if it was given.'),
+    event_time: orNull(time).describe('Time of the event as a caller stated it; null if none did.'),
     valid_from: orNull(time),
     valid_to: orNull(time),
     expires_at: orNull(time),
@@ -123,22 +127,22 @@ const memoryLine = z
         { namespace: or(z.union([z.literal(''), namespace]), ''), key: givenId },
         expected('an object with namespace and key'),
       ),
-    ).describe('The name of an item.'),
-    value: orNull(jsonValue).describe('The value of an item.'),
+    ).describe('Namespace and key of an item; null for a memory that is no item.'),
+    value: orNull(jsonValue).describe('Value of an item; null for any other memory.'),
     created_at: orNull(time),
     updated_at: orNull(time),
     version: or(integer(1, MOST), 1),
     status: or(choice(MEMORY_STATUSES), 'active'),
-    state: orNull(choice(MEMORY_STATES)).describe(
-      'Left out for a memory from elsewhere: it is classified and linked as a new one.',
+    state: orNull(choice(MEMORY_STATES)).describe('Null or absent: an import classifies and links the memory as new.'),
+    sectors: or(z.array(choice(SECTORS)).max(SECTORS.length), []).describe(
+      'Sectors, the primary one first; empty if the memory was not classified yet.',
     ),
-    sectors: or(z.array(choice(SECTORS)).max(SECTORS.length), []).describe('The primary one first.'),
-    salience: orNull(anchor).describe('Value and time from which it decays.'),
+    salience: orNull(anchor).describe('Salience, which decays from the time `at`; null for that of a new memory.'),
     decay_lambda: orNull(numberUpTo(1_000)),
     strength: orNull(anchor),
     access_count: counted,
     last_seen_at: orNull(time),
-    document: orNull(place).describe('Where the memory is in a document.'),
+    document: orNull(place).describe('Position of the memory in its document; null for a memory of no document.'),
     written_by: writer,
     vectors: z.array(vector).max(4_096).exactOptional(),
   })
@@ -172,7 +176,7 @@ const revisionLine = z
   .object({
     type: z.literal('revision'),
     memory: uuid,
-    version: integer(1, MOST).describe('The version that was replaced.'),
+    version: integer(1, MOST).describe('Number of the version that the update replaced.'),
     replaced_at: time,
     by_link: or(flag, false),
     status: choice(MEMORY_STATUSES),
@@ -193,7 +197,9 @@ const linkLine = z
     similarity: orNull(z.number().min(-1).max(1.001)),
     weight: orNull(fraction),
     automatic: or(flag, false),
-    winner: orNull(uuid).describe('The memory for which a contradiction was decided.'),
+    winner: orNull(uuid).describe(
+      'Id of the memory in whose favour a contradiction was decided; null if it is undecided, or for another type.',
+    ),
     created_at: orNull(time),
     updated_at: orNull(time),
     written_by: writer,
@@ -212,7 +218,7 @@ const warning = z.object({
     'undecodable_bytes',
     'part_unreadable',
   ]),
-  message: found,
+  message: parsed,
 });
 const receipt = z.object({ stored: integer(0, MOST), kept: integer(0, MOST), removed: integer(0, MOST) });
 
@@ -231,9 +237,9 @@ const documentLine = z
     format: orNull(choice(DOCUMENT_FORMATS)),
     sha256: orNull(z.string().regex(/^[0-9a-f]{64}$/, 'expected 64 hex digits')),
     bytes: orNull(integer(0, MOST)),
-    given_title: or(found, ''),
-    title: or(found, ''),
-    authors: or(foundList, []),
+    given_title: or(parsed, ''),
+    title: or(parsed, ''),
+    authors: or(z.array(parsed).max(LIMITS.authors), []),
     language: orNull(label(LIMITS.labelCharacters)),
     published_at: orNull(time),
     modified_at: orNull(time),
@@ -248,7 +254,7 @@ const documentLine = z
     characters: counted,
     tokens: counted,
     chunks: integer(0, 1_000_000),
-    warnings: or(z.array(warning).max(10_000), []),
+    warnings: or(z.array(warning).max(LIMITS.warnings), []),
     receipt: orNull(receipt),
     created_at: time,
     updated_at: time,
@@ -274,7 +280,7 @@ const standingLine = z
     type: z.literal('standing_query'),
     id: uuid,
     query: newStanding.shape.query,
-    user_id: orNull(givenId).describe('Only memories of this user answer.'),
+    user_id: orNull(givenId).describe('Only memories of this user are compared; null for those of all users.'),
     filters: or(newStanding.shape.filters.unwrap(), {}),
     min_score: orNull(fraction),
     created_at: orNull(time),
@@ -287,7 +293,7 @@ const logItemLine = z
     type: z.literal('session_item'),
     user_id: or(id, ''),
     session_id: givenId,
-    position: integer(0, MOST).describe('Place in the log, from 0; the items of a log come in their order.'),
+    position: integer(0, MOST).describe('Position in the log, from 0; the items of a log come in this order.'),
     item: jsonValue,
     created_at: orNull(time),
     written_by: writer,
@@ -321,7 +327,7 @@ export const LINE_SCHEMAS = {
 
 const lineCounts = z.record(z.string(), z.int().min(0));
 
-/** Schema of the first line of an export. */
+/** Schema of the first line of an export. `version` is that of the portable form, `PORTABLE_VERSION`. */
 export const headLine = z
   .object({
     type: z.literal('cairn.export'),
@@ -340,7 +346,7 @@ export const endLine = z
     type: z.literal('end'),
     counts: lineCounts.optional(),
     left_out: lineCounts.optional(),
-    sha256: z.string().optional().describe('SHA-256 of all bytes before this line.'),
+    sha256: z.string().optional().describe('SHA-256 of all bytes before this line, as hexadecimal digits.'),
   })
   .meta({ id: 'EndLine' });
 
@@ -356,29 +362,38 @@ export const exportedLine = z.looseObject(portableLine.shape).meta({ id: 'Export
 // ── The reply to an import ───────────────────────────────────────────────────────────────────────────────────────────
 
 const failure = z.strictObject({ code: z.string(), message: z.string() });
-const byType = z.record(z.string(), z.int().min(0)).describe('Number of lines by type.');
+const byType = z.record(z.string(), z.int().min(0)).describe('Number of lines, by type.');
 
 /**
  * Schema of a line of the reply to an import: one refused line, the progress so far, or the summary, which comes last.
  */
 export const importReply = z
   .union([
-    z.strictObject({ line: z.int().min(1).describe('Number of the line, from 1.'), error: failure }),
     z.strictObject({
-      line: z.int().min(1),
-      progress: z.int().min(0).describe('Lines that were stored, known or kept.'),
+      line: z.int().min(1).describe('Number of the refused line, from 1.'),
+      error: failure.describe('Why the line was refused.'),
+    }),
+    z.strictObject({
+      line: z.int().min(1).describe('Number of the last line that was handled so far.'),
+      progress: z.int().min(0).describe('Number of lines so far that were stored, known or kept.'),
     }),
     z.strictObject({
       done: z.boolean().describe('Whether all lines were read.'),
-      dry_run: z.boolean(),
-      complete: z.boolean().describe('Whether the last line of an export was there.'),
-      checksum: z.enum(['match', 'differs', 'absent']),
-      stored: byType,
-      known: byType,
-      kept: byType.describe('Lines of what is there and was changed here since, which stays; number by type.'),
-      refused: byType,
-      unknown_fields: byType.describe('Fields that were passed over, by type and name.'),
-      error: failure.exactOptional().describe('Why the import ended early; what was answered before is stored.'),
+      dry_run: z.boolean().describe('Whether nothing was stored, as the request asked.'),
+      complete: z.boolean().describe('Whether the last line of an export (type `end`) was there.'),
+      checksum: z
+        .enum(['match', 'differs', 'absent'])
+        .describe(
+          'Whether the lines have the SHA-256 that the last line names; `absent` if it names none, or is not there.',
+        ),
+      stored: byType.describe('Number of lines that were stored, by type.'),
+      known: byType.describe('Number of lines that were stored already, by type.'),
+      kept: byType.describe('Number of lines about something that was changed here since and stays as it is, by type.'),
+      refused: byType.describe('Number of refused lines, by type; those that could not be parsed count as `line`.'),
+      unknown_fields: byType.describe('Number of fields that were ignored as unknown, by type and name of the field.'),
+      error: failure
+        .exactOptional()
+        .describe('Why the import ended early; all lines that were answered before are stored.'),
     }),
   ])
   .meta({ id: 'ImportResult' });

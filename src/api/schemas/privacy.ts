@@ -6,8 +6,11 @@ const mode = z.enum(PRIVACY_MODES);
 const kind = z.enum([...SENSITIVE_KINDS.secrets, ...SENSITIVE_KINDS.personal]);
 
 const modes = {
-  secrets: mode.describe('Keys, passwords and tokens.'),
-  personal: mode.describe('Card and account numbers, e-mail addresses, telephone numbers, addresses of machines.'),
+  secrets: mode.describe('What becomes of keys, passwords and tokens in a text.'),
+  personal: mode.describe(
+    'What becomes of payment cards, IBANs, e-mail addresses, telephone numbers, US social security numbers, and ' +
+      'public IP and MAC addresses in a text.',
+  ),
 };
 
 /** Schema of the body that replaces a tenant's privacy policy. */
@@ -18,8 +21,8 @@ export const privacyReply = z
   .meta({ id: 'PrivacyPolicy', examples: [{ secrets: 'redact', personal: 'mark' }] });
 
 /**
- * Fields of the reply to an add that say which sensitive values in the text were redacted or marked; absent if none was
- * found.
+ * Fields of the reply to an add or an update that say which sensitive values in what was sent were redacted or marked;
+ * absent if none was found.
  */
 export const screenedFields = {
   redacted: z
@@ -30,6 +33,6 @@ export const screenedFields = {
     .array(kind)
     .min(1)
     .exactOptional()
-    .describe('Kinds of values that were stored as they are, as `metadata.sensitive` names them.'),
+    .describe('Kinds of values that were found and stored as they are; `metadata.sensitive` has them if it has room.'),
 };
 export type ScreenedItem = Wire<z.ZodObject<typeof screenedFields>>;

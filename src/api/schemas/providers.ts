@@ -17,17 +17,25 @@ export const providerUsageQuery = z.strictObject({
   days: digits(1, LIMITS.usageDays).default(30).describe('Number of days, today included.'),
 });
 
-const purpose = z.enum(CALL_PURPOSES);
+const purpose = z
+  .enum(CALL_PURPOSES)
+  .describe(
+    '`document` and `query` ask an embedder for the vectors of stored texts and of queries; all others ask a ' +
+      'language model.',
+  );
 const tokens = count.describe('Input tokens as billed if the provider reports them, else estimated.');
-const outputTokens = count.describe('Tokens that a language model wrote.');
-const cost = z.number().min(0).describe('Cost in US dollars, by the prices in `OM_PRICES`.');
+const outputTokens = count.describe('Tokens that a language model wrote; 0 for vectors.');
+const cost = z
+  .number()
+  .min(0)
+  .describe('Cost in US dollars by known list prices, which `OM_PRICES` overrides; 0 for a model without a price.');
 
 const providerCall = z
   .strictObject({
     at: timestamp,
     provider: z.string(),
     model: z.string(),
-    server: count.describe('0 for the configured server, 1 and up for the servers of `OM_EMBED_FALLBACK`.'),
+    server: count.describe('0 for the configured server; 1 and up for those of `OM_EMBED_FALLBACK`, in their order.'),
     purpose,
     texts: count.describe('Number of texts; 1 for a prompt.'),
     tokens,
@@ -59,14 +67,14 @@ export type ProviderCallItem = Wire<typeof providerCall>;
 export const providerCallPage = z.strictObject({ items: z.array(providerCall), total: count });
 
 const totals = {
-  calls: count,
-  failed: count,
-  texts: count.describe('Texts of completed calls; tokens and cost count completed calls too.'),
+  calls: count.describe('Number of calls, with those that failed.'),
+  failed: count.describe('Number of calls that failed.'),
+  texts: count.describe('Number of texts in the calls that completed. Tokens and cost are of these calls, too.'),
   tokens,
   output_tokens: outputTokens,
   cost_usd: cost,
-  cached_texts: count.describe('Texts whose vector was found in the cache.'),
-  saved_tokens: count.describe('Estimated tokens that the cache saved.'),
+  cached_texts: count.describe('Number of stored texts whose vector was taken from the cache, without a call.'),
+  saved_tokens: count.describe('Estimated number of tokens of these texts.'),
 };
 const TOTALS_EXAMPLE = {
   calls: 158,
@@ -101,14 +109,17 @@ const providerUsage = z
 export type ProviderUsageItem = Wire<typeof providerUsage>;
 /** Schema of the reply 200 to `GET /embeddings/stats`, which sums up calls of providers by day, model and purpose. */
 export const providerUsageReply = z.strictObject({
-  items: z.array(providerUsage).describe('Sums by day, model and purpose, the newest first.'),
+  items: z.array(providerUsage).describe('Sums by day, model and purpose, the newest day first.'),
   totals: z.strictObject(totals).meta({ examples: [TOTALS_EXAMPLE] }),
 });
 
 // ── The embedding model ──────────────────────────────────────────────────────────────────────────────────────────────
 
 const MODEL_EXAMPLE = { provider: 'synthetic', model: 'hashed-v1', dimensions: 768 };
-/** Schema of the embedding model of a tenant, or of its models by sector. */
+/**
+ * Schema of an embedding model, as a file or the settings name it. If sectors have different models, `sectors` names
+ * all of them, and the other fields are those of the first sector's model.
+ */
 export const embeddingModel = z
   .strictObject({
     provider: z.string(),
@@ -125,10 +136,16 @@ export const reembedSchema = z.strictObject(
   {
     without_refused: flag
       .nullish()
-      .describe('If true, the new model goes live even if it refuses many memories; false by default.'),
+      .describe(
+        'If true, the new model goes live even if it refused more than one memory in a hundred; queries then ' +
+          'find these by words alone. False by default.',
+      ),
     force: flag
       .nullish()
-      .describe('If true, the new model goes live even if a guarded evaluation set falls; false by default.'),
+      .describe(
+        'If true, the new model goes live even if it lowers the measures of a guarded evaluation set; false by ' +
+          'default.',
+      ),
   },
   BODY_EXPECTED,
 );
@@ -141,28 +158,49 @@ export const reembedStatus = z
   .strictObject({
     state: z
       .enum(['current', 'needed', 'running', 'paused', 'failed'])
-      .describe('`needed`: the settings name a model that is not live, or memories lack vectors of the live model.'),
+      .describe(
+        '`current`: nothing is to be done. `needed`: the settings name a model that is not live, or memories ' +
+          'lack its vectors. `running`; `paused` by a request; `failed`: the change stopped by itself, and `error` ' +
+          'says why.',
+      ),
     phase: z
       .enum(REEMBED_PHASES)
       .nullable()
       .describe(
-        '`embed`: new vectors are made beside the old ones; `link`: the new model is live and waypoints are measured ' +
-          'again; `drop`: the old vectors are deleted.',
+        '`embed`: new vectors are made beside the old ones; `link`: the new model is live, and waypoints (automatic ' +
+          'links) are measured again; `drop`: the old vectors are deleted. null if no change is under way.',
       ),
-    live: embeddingModel.nullable().describe('The model that answers queries.'),
-    configured: embeddingModel.nullable().describe('The model that the settings name.'),
-    done: count.describe('Memories that this phase has finished; without a running change, memories with vectors.'),
-    total: count,
-    failed: count.describe('Memories that were refused or given up; their jobs are dead letters.'),
-    rate_per_second: z.number().nullable().describe('Memories per second; null if it is not known.'),
-    remaining_ms: z.number().nullable().describe('Remaining time of this phase at that rate; null if it is not known.'),
+    live: embeddingModel
+      .nullable()
+      .describe('The model whose vectors queries and links use; null with `OM_EMBEDDINGS=none`.'),
+    configured: embeddingModel.nullable().describe('The model that the settings name; null with `OM_EMBEDDINGS=none`.'),
+    done: count.describe(
+      'Number of memories that the present phase has finished; if no change is under way, of those that have all ' +
+        'vectors of the configured model.',
+    ),
+    total: count.describe('Number of all memories.'),
+    failed: count.describe(
+      'Number of memories that the model refused, or whose jobs gave up; the jobs are dead letters.',
+    ),
+    rate_per_second: z
+      .number()
+      .nullable()
+      .describe('Memories that the present phase finishes per second; null if that is not known.'),
+    remaining_ms: z
+      .number()
+      .nullable()
+      .describe(
+        'Remaining time of the present phase at that rate, ms; null if it is not known, and in the phase `drop`.',
+      ),
     estimate: z
       .strictObject({ memories: count, tokens: count })
       .nullable()
       .describe(
-        'Memories that are still to be embedded, and their tokens as estimated from a sample; null if there are none.',
+        'Number of memories that are still to be embedded, and of their tokens as estimated from a sample. null in ' +
+          'the state `current`, in the phases `link` and `drop`, and if the change under way is to another model ' +
+          'than the settings name.',
       ),
-    error: z.string().nullable().describe('Why the change failed.'),
+    error: z.string().nullable().describe('Why the change failed; null in any other state.'),
   })
   .meta({
     id: 'ReembedStatus',

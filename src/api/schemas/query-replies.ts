@@ -54,11 +54,11 @@ export const adjustment = z.strictObject({
 
 const arrival = z
   .strictObject({
-    from: uuid.nullable(),
+    from: uuid.nullable().describe('The memory before this one on the path; null for a name.'),
     via: z.enum([...EDGE_TYPES, 'entity']),
-    entity: z.string().exactOptional(),
+    entity: z.string().exactOptional().describe('The name; absent for a link.'),
     weight: z.number(),
-    hops: count,
+    hops: count.describe('Number of links from the first memory on the path; 1 for a name.'),
     activation: unit,
   })
   .nullable()
@@ -164,7 +164,9 @@ export const match = z
       .strictObject({ before: z.array(storedMemory), after: z.array(storedMemory) })
       .exactOptional()
       .describe(
-        'With `neighbours` in `expand`: memories around the match in its session, each list the earliest first.',
+        'With `neighbours` in `expand`: up to two memories before the match and two after it, each list the earliest ' +
+          'first; in its document if the match is a chunk, else in its session. Both lists and `sources` are empty ' +
+          'from the match on at which their texts, added up over the matches, exceed 4 MiB.',
       ),
     sources: z
       .array(storedMemory)

@@ -77,27 +77,32 @@ const metadataFilter = jsonObject
   })
   .register(SHOWN_AS, { type: 'object', additionalProperties: true });
 
-/**
- * Schema of filters: those of Cairn, and the five of OpenMemory's clients (sector, user_id, min_score, startTime,
- * endTime).
- */
+/** Schema of filters. Those of OpenMemory's clients are sector, user_id, min_score, startTime and endTime. */
 export const filtersSchema = z
   .strictObject(
     {
       sectors: someOf(SECTORS)
         .optional()
-        .describe('Memories of one of these sectors, primary or additional. A 400 together with `as_of.recorded`.'),
+        .describe(
+          'Memories of one of these sectors, primary or additional. Together with `as_of.recorded`, the query is ' +
+            'answered 400.',
+        ),
       types: ids.optional().describe('Memories of one of these types.'),
       tags: tags.optional().describe('Memories with all of these tags.'),
       users: ids.optional().describe('Memories of these users. If a `user_id` is given too, both must hold.'),
       sessions: ids.optional().describe('Memories of these sessions.'),
       statuses: someOf(MEMORY_STATUSES)
         .optional()
-        .describe('Memories with one of these statuses, and only those; left out, see `POST /memory/query`.'),
+        .describe(
+          'Only memories with one of these statuses. If left out, only active ones; a query also finds those ' +
+            'that `deep_recall`, `include` or `as_of` let in.',
+        ),
       external_ids: ids.optional().describe('Memories with one of these ids in your system.'),
       written_by: ids
         .optional()
-        .describe('Memories that were added with one of these keys (public ids), whoever changed them since.'),
+        .describe(
+          'Memories that were added with one of these keys (their public ids), even if another key changed them since.',
+        ),
       documents: ids
         .optional()
         .describe('Chunks and root memories of the documents with these ids, in the version that queries find.'),
@@ -106,27 +111,34 @@ export const filtersSchema = z
         .min(1, 'must not be empty')
         .max(LIMITS.filterValues, `at most ${LIMITS.filterValues} entries`)
         .optional()
-        .describe('Memories that mention one of these files, as the paths in their `files`.'),
-      event_time: range.optional().describe('Memories whose event happened in this range.'),
-      created_at: range.optional().describe('Memories that were added in this range.'),
+        .describe('Memories whose field `files` has one of these paths.'),
+      event_time: range.optional().describe('Memories whose `event_time` is in this range.'),
+      created_at: range.optional().describe('Memories whose `created_at` is in this range.'),
       metadata: metadataFilter
         .optional()
         .describe(
           '`{key: value}` or `{key: {operator: value}}`, at most 32 conditions. Operators are `$eq`, `$ne`, `$gt`, ' +
             '`$gte`, `$lt`, `$lte`, `$in`, `$nin` and `$exists`; several in one object must all hold. A key is a ' +
-            'name on the top level; a dot in it has no special meaning. Type and value must match. null also matches ' +
-            'a missing key.',
+            'name on the top level; a dot in it has no special meaning. A value matches one of the same type that is ' +
+            'equal to it; null also matches a missing key.',
         ),
       namespace: z
         .union([z.literal(''), namespace], expected('labels joined by dots, such as a.b'))
         .nullish()
-        .describe('Only items of this namespace and of those below it; `""` for items in any namespace, but in one.'),
+        .describe(
+          'Only items of this namespace and of those below it; `""` for the items of all namespaces, without ' +
+            'memories that are in none.',
+        ),
       min_salience: fraction.nullish().describe('Memories whose salience is at least this at the time of the request.'),
-      sector: sector.nullish().describe("One sector, under OpenMemory's name."),
-      user_id: id.nullish().describe("One user, under OpenMemory's name."),
-      min_score: fraction.nullish().describe('Same as `min_score` of the query, which has priority.'),
-      startTime: time.nullish().describe('Same as `startTime` of the query.'),
-      endTime: time.nullish().describe('Same as `endTime` of the query.'),
+      sector: sector
+        .nullish()
+        .describe("Memories of this sector, under OpenMemory's name. With `sectors`, both must hold."),
+      user_id: id
+        .nullish()
+        .describe("Memories of this user, under OpenMemory's name. If other fields name users, too, all must hold."),
+      min_score: fraction.nullish().describe('The same as `min_score` of the query, which has priority.'),
+      startTime: time.nullish().describe('The same as `startTime` of the query; the later of the two counts.'),
+      endTime: time.nullish().describe('The same as `endTime` of the query; the earlier of the two counts.'),
     },
     expected('an object'),
   )
@@ -134,10 +146,7 @@ export const filtersSchema = z
 
 // ── How an answer is found ───────────────────────────────────────────────────────────────────────────────────────────
 
-/**
- * Makes the schema of an object of weights by name, each from 0 to `max`. It is not a record, so that a refusal lists
- * the allowed names.
- */
+/** Makes the schema of weights by name, from 0 to `max`. It is no record, so that a refusal lists the allowed names. */
 const weightTable = <Name extends string>(names: readonly Name[], max: number) => {
   const weight = numberUpTo(max);
   const shape = Object.fromEntries(names.map((name) => [name, weight.exactOptional()]));
@@ -146,15 +155,19 @@ const weightTable = <Name extends string>(names: readonly Name[], max: number) =
 
 /** Fields for options of retrieval, in a query and in a tenant's defaults. */
 const retrievalFields = {
-  profile: choice(PROFILES).describe('Formula that scores matches; `composite` by default.'),
+  profile: choice(PROFILES).describe(
+    'Formula that makes the `raw_score` of a match from its features; `composite` by default.',
+  ),
   similarity: choice(SIMILARITIES).describe(
     'What the feature `similarity` is: the share of the best candidate’s relevance (`relative`, the default), or the ' +
       'relevance itself (`absolute`), which is the cosine with `vector_weight` 1.',
   ),
   penalties: weightTable(PENALISED, 1).describe(
     'Factors from 0 to 1 on the `raw_score` of memories by status. By default superseded and archived 0.5, ' +
-      'contradicted 0.3. That of `contradicted` also lowers the weaker of two that contradict each other; that of ' +
-      '`consolidated`, 0.8, a source beside the memory that it was gathered into, if it then comes after that.',
+      'contradicted 0.3. The factor of `contradicted` also lowers the weaker of two matches that contradict each ' +
+      'other; it is then at least 0.9 if only the form of their texts says so. The factor of `consolidated`, 0.8, ' +
+      'lowers a memory if the one that was gathered from it and others is a candidate, too, unless the memory ranks ' +
+      'before that one even so.',
   ),
   weights: weightTable(WEIGHT_NAMES, 1).describe(
     'Weights of the profile by name, 0 to 1; others keep their values. By default `composite` has similarity 0.7, ' +
@@ -167,61 +180,68 @@ const retrievalFields = {
       'entities, tags and identifiers 1.5; content and gist 1; context, the memories around it in its session, 0.3.',
   ),
   vector_weight: fraction.describe(
-    'Share of the vectors in the relevance: 0 for words only, 1 for vectors only. By default 0.08 with the offline ' +
-      'embedder, and 0.5 with a model of a provider.',
+    'Share of the vectors, against the words, in the relevance of a memory: 0 for words only, 1 for vectors only. ' +
+      'By default 0.08 with the offline embedder, and 0.5 with a model of a provider.',
   ),
-  k_sparse: integer(1, LIMITS.candidates).describe('Most candidates from the search by words; `k` + 20 by default.'),
+  k_sparse: integer(1, LIMITS.candidates).describe(
+    'Greatest number of candidates from the search by words; `k` + 20 by default.',
+  ),
   k_dense: integer(1, LIMITS.candidates).describe(
-    'Most candidates from the search by vectors; `k`, at least 20, by default.',
+    'Greatest number of candidates from the search by vectors; by default `k`, but at least 20.',
   ),
   dense_sectors: choice(['all', 'candidate']).describe(
     '`all`, the default: the nearest `k_dense` memories of all sectors. `candidate`: if the query shows what kind of ' +
       'memory it looks for, the nearest `k_dense` of each such sector.',
   ),
   session_prior: fraction.describe(
-    'Largest share of its `raw_score` that a match gains from other matches of its session; 0.1 by default, 0 for ' +
-      'none.',
+    'Greatest share of its own `raw_score` that a match gains because others of the first 20 candidates are of the ' +
+      'same session; 0.1 by default, 0 for none.',
   ),
   max_hops: integer(0, LIMITS.hops).describe(
-    'Most links in a row that are followed from the best direct hits; 2 by default, 0 to follow none.',
+    'Greatest number of links in a row that are followed from the best direct hits; 2 by default, 0 to follow none.',
   ),
-  decay_per_hop: fraction.describe('Share of the activation that remains after each link; 0.5 by default.'),
+  decay_per_hop: fraction.describe(
+    'Share of the activation (relevance that spreads over links) that remains after each link; 0.5 by default.',
+  ),
   entity_graph: flag.describe(
-    'If true, memories about names that are related to the names in the query take part; true by default.',
+    'If true, names in the query also bring memories about names that are related to them; true by default.',
   ),
   rerank: choice(RERANKERS).describe(
-    'How the first candidates are ranked again; `builtin` by default. `llm` needs `OM_LLM_MODEL`.',
+    'How the first candidates are ranked again by their texts: `none` keeps their order; `builtin`, the default, ' +
+      'asks no model; `llm` does the same and then asks a language model (`OM_LLM_MODEL`) to order them.',
   ),
   k_rerank: integer(2, LIMITS.rerank).describe(
-    'Most candidates that `llm` orders; 20 by default. `builtin` reads 24 whatever this says.',
+    'Greatest number of candidates that `llm` orders; 20 by default. `builtin` reads 24 whatever this says.',
   ),
   min_score: fraction.describe(
-    'Matches with a lower `score` are left out, except those that only a strong link found; 0 leaves none out. By ' +
-      'default `OM_MIN_SCORE` (0.3), which is not applied if the query has several sentences and it is not known ' +
-      'which of them ask (`floor.reason`).',
+    'Matches with a lower `score` are left out, except those that only a strong link or a related name found; 0 ' +
+      'leaves none out. By default `OM_MIN_SCORE` (0.3), which is not applied if the query has several sentences and ' +
+      'it is not known which of them ask (`floor.reason`).',
   ),
   relative_floor: fraction.describe(
     'Matches whose `raw_score` is below this share of the best `raw_score` are left out; 0, the default, leaves ' +
       'none out.',
   ),
   cut: choice(CUTS).describe(
-    'How the answer is cut to what belongs together; `none` by default. `relative` sets `relative_floor` to 0.5 if ' +
-      'nothing else sets it. `exact` returns only memories that by themselves hold most of what the query says ' +
-      'beside its names, up to the largest clear gap, and often nothing: for short facts.',
+    'How the answer is cut to the memories that belong together; `none`, the default, cuts nothing. `relative` ' +
+      'sets `relative_floor` to 0.5 if nothing else sets it. `exact` is for short facts: of the first 20 candidates ' +
+      'it returns only those that by themselves say most of what the query says, names left out, and of these only ' +
+      'those before the largest clear gap in how much they say. It often returns nothing.',
   ),
   per_document: integer(0, LIMITS.k).describe(
-    'Most matches derived from one memory, itself included; 2 by default, 0 for no limit. Applies if `k` is at most ' +
-      '10. Unless it is 0, a matching chunk replaces the root memory of its document.',
+    'Greatest number of matches that are derived from one document or memory, with this memory itself; 2 by ' +
+      'default, 0 for no limit. Applies only if `k` is at most 10. Unless it is 0, a matching chunk replaces the ' +
+      'root memory of its document.',
   ),
   collapse_similar: z
     .boolean(expected('true or false'))
     .describe(
       'Of memories that say nearly the same, written by one key for one user, only the best is a match, with the ' +
-        'others in `similar`; true by default. Without known keys nothing is compared.',
+        'others in `similar`; true by default. Memories whose key is not known are not compared.',
     ),
   writer_share: fraction.describe(
-    'Greatest share of the first places, rounded up, that memories written by one key take while memories of another ' +
-      'key match, too; 0.75 by default, 1 for no bound.',
+    'Greatest share of the first places, rounded up, that memories written by one key take while matches written by ' +
+      'another key are left; 0.75 by default, 1 for no bound.',
   ),
 };
 
@@ -238,8 +258,8 @@ const mapFields = (shape: Fields, change: (field: z.ZodType) => z.ZodType): Fiel
 
 const retrievalOptions = eachNullish(retrievalFields);
 /**
- * Schema of the JSON body of `PUT /settings/retrieval`, which replaces all of this tenant's defaults, from the next
- * query on.
+ * Schema of the JSON body of `PUT /settings/retrieval`, which replaces all defaults that this tenant has for its
+ * queries.
  */
 export const retrievalSchema = z.strictObject(retrievalOptions, BODY_EXPECTED);
 export type RetrievalBody = z.output<typeof retrievalSchema>;
@@ -255,10 +275,7 @@ export type RetrievalItem = Wire<typeof retrievalReply>;
 
 // ── Queries ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/**
- * Schema of the earlier time as of which a query is answered: a single time, or an object with the times `valid` and
- * `recorded`.
- */
+/** Schema of the earlier time as of which a query is answered: one time, or an object with `valid` and `recorded`. */
 export const asOf = z.union(
   [
     time,
@@ -287,7 +304,7 @@ export const querySchema = z
       query: text(LIMITS.queryCharacters)
         .min(1, 'must not be empty')
         .describe('Plain text; a memory may match any of its words. `"a phrase"` in double quotes counts as one term.'),
-      k: integer(1, LIMITS.k).nullish().describe(`Most matches; ${DEFAULT_K} by default.`),
+      k: integer(1, LIMITS.k).nullish().describe(`Greatest number of matches; ${DEFAULT_K} by default.`),
       user_id: id.nullish().describe('Only memories of this user; `""` for no particular user. All users by default.'),
       filters: filtersSchema.nullish().describe('Which memories are searched; all that the key may see by default.'),
       startTime: time.nullish().describe("`created_at` from this time on, included; the name is OpenMemory's."),
@@ -296,10 +313,10 @@ export const querySchema = z
       token_budget: integer(1, LIMITS.tokenBudget)
         .nullish()
         .describe(
-          "Most estimated tokens of the matches' contents, or of the whole text with `format` `prompt` or `text`. A " +
-            'match that does not fit is skipped; a shorter one further down may take its place. Where the best one ' +
-            'does not fit, the reply says in `best_needs` what would be enough. No limit by default, except 1 Mi ' +
-            'characters of titles and contents in a text.',
+          "Greatest number of estimated tokens of the matches' contents, or of the whole text with a `format` " +
+            'other than `json`. A match that does not fit is skipped; a shorter one further down may take its place. ' +
+            'Where the best one does not fit, the reply says in `best_needs` what would be enough. No limit by ' +
+            'default, except 1 Mi characters of titles and contents in a text.',
         ),
       deep_recall: flag
         .nullish()
@@ -310,22 +327,29 @@ export const querySchema = z
       include: someOf(INCLUDED)
         .nullish()
         .describe(
-          '`contradicted`: memories that lost a contradiction take part, at the factor of `penalties`; none by ' +
-            'default.',
+          'Kinds of memories that take part although queries leave them out by default. `contradicted`: memories ' +
+            'that lost a contradiction, at the factor of `penalties`. None by default.',
         ),
       as_of: asOf
         .nullish()
-        .describe('An earlier time to answer for; a bare time means `valid`. The present by default.'),
+        .describe('The past time that the query is about; a time alone means `valid`. The present by default.'),
       top_k: z
         .strictObject(
           {
-            knowledge: integer(0, LIMITS.k).optional().describe('Most matches that are derived from others.'),
-            episodes: integer(0, LIMITS.k).optional().describe('Most matches that others are derived from.'),
+            knowledge: integer(0, LIMITS.k)
+              .optional()
+              .describe('Greatest number of matches that are derived from others.'),
+            episodes: integer(0, LIMITS.k)
+              .optional()
+              .describe('Greatest number of matches that others are derived from.'),
           },
           expected('an object {knowledge, episodes}'),
         )
         .nullish()
-        .describe('Most matches of each kind, within `k`; no such limits by default. Other matches are not limited.'),
+        .describe(
+          'Greatest number of matches of each kind, within `k`; no such limits by default. A match that is of ' +
+            'both kinds counts as `knowledge`; matches of neither kind are not limited.',
+        ),
       include_episodes: flag
         .nullish()
         .describe(
@@ -336,8 +360,9 @@ export const querySchema = z
       expand: someOf(EXPANSIONS)
         .nullish()
         .describe(
-          '`neighbours` adds up to two memories before and two after each match in its session; `document` adds up ' +
-            'to three memories that the match is derived from. They must pass the filters, too. Nothing by default.',
+          'Memories to return beside each match. `neighbours`: up to two before and two after it, in its document ' +
+            'if it is a chunk, else in its session. `document`: up to three memories that the match is derived from. ' +
+            'They must pass the filters, too. None by default.',
         ),
       reinforce: flag
         .nullish()
@@ -351,8 +376,9 @@ export const querySchema = z
       format: choice(FORMATS)
         .nullish()
         .describe(
-          'With `prompt`, `text` and `plain` the reply holds a text for a language model; `json` by default. ' +
-            '`plain` has one statement a line, without notice and sources.',
+          '`json`, the default: the matches as data. With the others the reply has one text of all matches ' +
+            'instead: `prompt` is laid out for the prompt of a language model, `text` has one match with its source ' +
+            'on each line, and `plain` the texts of the memories alone.',
         ),
       token: label(LIMITS.tokenCharacters)
         .nullish()
@@ -368,5 +394,5 @@ export type QueryBody = z.output<typeof querySchema>;
 
 /** Schema of the JSON body of `POST /explain`: the query as it was sent, and the memory to explain. */
 export const explainSchema = z
-  .strictObject({ ...querySchema.shape, memory_id: givenId.describe('The memory to explain.') }, BODY_EXPECTED)
+  .strictObject({ ...querySchema.shape, memory_id: givenId.describe('Id of the memory to explain.') }, BODY_EXPECTED)
   .meta({ id: 'ExplainQuery' });

@@ -119,20 +119,23 @@ export const recallReply = z
     statistics: z
       .strictObject({
         vector_weight: unit,
-        best_relevance: z.number(),
-        best_fused: z.number(),
-        confidence: unit,
+        best_relevance: z.number().describe('Relevance of the most relevant candidate.'),
+        best_fused: z.number().describe('Highest fused rank score of a candidate.'),
+        confidence: unit.describe('How certain it is that the stored memories are about the query at all.'),
         scope: count.describe('Approximate number of memories that the query searched.'),
       })
       .describe('What the scores of all candidates rest on.'),
     model: z
       .strictObject({ provider: z.string(), model: z.string(), dimensions: count })
       .nullable()
-      .describe('The embedding model whose vectors took part; null for words alone.'),
+      .describe(
+        'The embedding model whose vectors were searched, that of the first sector if sectors have different ' +
+          'ones; null if only words were searched.',
+      ),
     version: z.string().describe('Version of Cairn that answered.'),
-    matches: z.array(candidate).describe('Best first; those that were erased since are only in `missing`.'),
+    matches: z.array(candidate).describe('Best first; matches that were erased since are only in `missing`.'),
     left_out: z.array(candidate).describe('The best of the candidates that were no matches, at most 3.'),
-    outcomes: z.partialRecord(z.enum(OUTCOMES), count).describe('The number of all candidates by what became of them.'),
+    outcomes: z.partialRecord(z.enum(OUTCOMES), count).describe('Number of candidates by outcome, matches included.'),
     missing,
     degraded,
     degraded_reasons: degradedReasons,
@@ -176,7 +179,7 @@ export const recallListQuery = z.strictObject({
   memory_id: givenId
     .optional()
     .describe('Only answers that returned this memory, or that log it among the best candidates left out.'),
-  limit: digits(1, 100).default(20).describe('Most answers on the page.'),
+  limit: digits(1, 100).default(20).describe('Greatest number of answers on the page.'),
   before: z
     .string(expected('one value'))
     .regex(/^\d{1,15}$/, 'expected the `next` of a page')

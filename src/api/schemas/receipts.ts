@@ -10,8 +10,10 @@ const item = z
     fate: z
       .enum(ITEM_FATES)
       .describe('`stored` as a memory of its own, `merged` into one that said the same, or `refused`.'),
-    memory_id: uuid.nullable().describe('The memory that holds it; null if it was refused, or the memory is gone.'),
-    characters: count.describe('Length of the text, in UTF-16 code units; 0 if it was refused.'),
+    memory_id: uuid
+      .nullable()
+      .describe('The memory that holds the item; null if the item was refused, or the memory is gone.'),
+    characters: count.describe('Length of the text of the item, in UTF-16 code units; 0 if the item was refused.'),
     held: z
       .boolean()
       .nullable()
@@ -22,8 +24,8 @@ const item = z
     error: itemError.shape.error
       .nullable()
       .describe(
-        'Why it was refused; null for others. For an item that was not understood, the message only names the field ' +
-          'that was wrong, or is `the item`, so that it repeats nothing of it.',
+        'Why the item was refused; null for others. For an item that was not understood, the message only names ' +
+          'the field that was wrong, or is `the item`, so that it repeats nothing of it.',
       ),
   })
   .meta({ id: 'BatchReceiptItem' });
@@ -33,21 +35,24 @@ export const batchReceipt = z
   .strictObject({
     id: uuid,
     created_at: timestamp,
-    stored: count,
-    merged: count,
-    refused: count,
+    stored: count.describe('Items that became memories of their own.'),
+    merged: count.describe('Items that were merged into a memory that said the same.'),
+    refused: count.describe('Items that were refused.'),
     characters: count.describe('Length of the texts that were not refused, in UTF-16 code units.'),
-    held: count.describe('How much of it memories hold now.'),
-    complete: z.boolean().describe('Whether every item is held, or was refused with a reason.'),
+    held: count.describe('Number of these code units that memories hold now.'),
+    ended: z
+      .boolean()
+      .describe('Whether the batch came to its end; false while its lines arrive, and if they broke off.'),
+    complete: z.boolean().describe('Whether the batch ended and every item is held, or was refused with a reason.'),
     items: z.array(item).describe('In the order of the batch.'),
-    total: count,
+    total: count.describe('Number of items in the batch.'),
   })
   .meta({
     id: 'BatchReceipt',
     examples: [
       {
         ...{ id: '01a1fe30-e2be-771b-bce7-9104d9f6a9e5', created_at: 1795265978965 },
-        ...{ stored: 1, merged: 0, refused: 1, characters: 27, held: 27, complete: true },
+        ...{ stored: 1, merged: 0, refused: 1, characters: 27, held: 27, ended: true, complete: true },
         items: [
           {
             ...{ item: 1, fate: 'stored', memory_id: '01a1fe30-e2c8-70e1-be9e-3f553ff37290', characters: 27 },

@@ -15,8 +15,8 @@ const modelState = {
     .nullable()
     .exactOptional()
     .describe("The model whose vectors answer the default tenant's queries."),
-  degraded: z.boolean().exactOptional().describe('Queries search by words only, although there are vectors.'),
-  reason: z.string().exactOptional().describe('Why queries are degraded.'),
+  degraded: z.boolean().exactOptional().describe('Whether queries search by words only, although there are vectors.'),
+  reason: z.string().exactOptional().describe('Why queries search by words only; absent if they do not.'),
 };
 
 /**
@@ -28,9 +28,9 @@ export const healthReply = z
     version: z.string(),
     embedding: z.strictObject({
       provider: z.string().describe('`none` if embeddings are switched off.'),
-      model: z.string().nullable(),
-      dimensions: z.int().nullable(),
-      configured: z.boolean(),
+      model: z.string().nullable().describe('null if embeddings are switched off.'),
+      dimensions: z.int().nullable().describe('null if embeddings are switched off.'),
+      configured: z.boolean().describe('Whether the settings name an embedder.'),
       ...modelState,
     }),
   })
@@ -69,8 +69,21 @@ const readiness = {
         mode: z.literal('redis'),
         redis: z.enum(['up', 'down']).describe('`down` does not affect readiness: adds are accepted without Redis.'),
       }),
+      z.strictObject({
+        mode: z.literal('postgres'),
+        queues: z
+          .enum(['up', 'down'])
+          .describe('Whether the queues in PostgreSQL take jobs. `down` alone does not affect readiness.'),
+      }),
     ])
     .exactOptional(),
+  standby: z
+    .enum(['up', 'down'])
+    .exactOptional()
+    .describe(
+      'Whether the standby of `OM_DATABASE_READ_URL` is read, if that is set. `down` does not affect readiness: the ' +
+        'primary answers in its place.',
+    ),
   embedding: z.strictObject(modelState).exactOptional(),
 };
 /**
@@ -98,15 +111,17 @@ export const sectorsReply = z.strictObject({
   sectors: z.array(z.enum(SECTORS)),
   configs: eachSector(
     z.strictObject({
-      model: z.string().nullable(),
+      model: z.string().nullable().describe('Embedding model that the settings name; null for none.'),
       decay_lambda: z.number().describe('Decay rate of salience, per day.'),
       weight: z.number().describe('Factor that the classifier applies to evidence for the sector.'),
-      patterns: z.array(z.strictObject({ pattern: z.string(), weight: z.number() })),
+      patterns: z
+        .array(z.strictObject({ pattern: z.string(), weight: z.number() }))
+        .describe('Patterns in a text by which the classifier recognises the sector, with their weights.'),
     }),
   ),
   stats: z
     .array(z.strictObject({ sector: z.enum(SECTORS), count, avg_salience: unit }))
-    .describe('Stored memories by their primary sector, archived ones included.'),
+    .describe('Number and mean salience of the stored memories by their primary sector, archived ones included.'),
 });
 
 /** Schema of the reply 200 to `GET /stats`, which counts the contents of a tenant, archived memories included. */
@@ -121,6 +136,6 @@ export const statsReply = z.strictObject({
   embedding: z.strictObject({
     live: embeddingModel.nullable(),
     configured: embeddingModel.nullable(),
-    degraded: z.string().nullable().describe('Why queries search by words only; null if they do not.'),
+    degraded: z.string().nullable().describe('Why queries search by words only, as a sentence; null if they do not.'),
   }),
 });

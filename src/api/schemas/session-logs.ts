@@ -31,7 +31,10 @@ export const logQuery = z.strictObject({
   user_id: owner,
   limit: digits(1, LIMITS.page)
     .default(100)
-    .describe('Most items on the page, which has at most 1 MiB of them, counted as for a query.'),
+    .describe(
+      'Greatest number of items on the page. The page ends earlier once its items take 1 MiB, where each list, ' +
+        'object and comma of JSON counts for 16 bytes more.',
+    ),
   before: digits(0, MAX_LOG_ITEMS).optional().describe('Only items before this position: the `next` of the last page.'),
 });
 /** Schema of the query string of `DELETE /sessions/:id/log`, which erases all items of a session log. */
@@ -78,7 +81,7 @@ export const replaceSchema = z
  */
 export const popSchema = z.strictObject({ user_id: owner, expected_total: ifTotal }, BODY_EXPECTED);
 
-const total = count.describe('Items in the whole log.');
+const total = count.describe('Number of items in the whole log.');
 const logItem = z
   .strictObject({
     position: count.describe('Place in the log, from 0 for the oldest item.'),
@@ -109,7 +112,7 @@ export const logReply = z
 export const changedLogReply = z
   .strictObject({
     position: count.describe('Position of the first item that was written.'),
-    removed: count.describe('Items that were taken off the end of the log before.'),
+    removed: count.describe('Number of items that were taken off the end of the log before the new ones were written.'),
     total,
     replayed: z.boolean().describe('Whether this repeats the reply to an earlier request with this `operation_id`.'),
   })

@@ -57,7 +57,7 @@ export type NewStandingBody = z.output<typeof newStanding>;
 
 /** Schema of the query string of `GET /standing` and `GET /webhooks`. */
 export const listQuery = pageQuery.extend({
-  user_id: userId.optional().describe('Only what belongs to this user.'),
+  user_id: userId.optional().describe('Only standing queries or webhooks of this user.'),
 });
 /**
  * Schema of the query string of `GET /webhooks/:id/deliveries`, which lists the deliveries of a webhook, newest first.
@@ -76,7 +76,7 @@ const standingFields = {
     .describe("Lowest score with which a memory answers; null for the default floor of the tenant's queries."),
   created_at: timestamp,
   written_by: writer.describe('Public id of the key that stored the query; null if that is not known.'),
-  answers: count.describe('Memories that answered and are still stored.'),
+  answers: count.describe('Number of memories that answered and are still stored.'),
 };
 /** Schema of the reply 200 to `GET /standing/:id`, which shows a standing query. */
 export const standing = z.strictObject(standingFields).meta({ id: 'StandingQuery' });
@@ -109,7 +109,10 @@ export const standingAnswers = z.strictObject({ items: z.array(answer).describe(
  */
 export const newWebhook = z.strictObject(
   {
-    url: url.describe('Where events are sent, by POST. Only https at public addresses, unless `OM_WEBHOOK_ALLOW`.'),
+    url: url.describe(
+      'Address to which events are sent by POST: https at a public address. In the networks of ' +
+        '`OM_WEBHOOK_ALLOW` also http and private addresses.',
+    ),
     events: someOf(EVENT_KINDS).optional().describe('Kinds of events that are sent; all kinds if left out.'),
     user_id: givenId
       .optional()
@@ -124,8 +127,11 @@ const webhookFields = {
   id: z.string(),
   url: z.string(),
   events: z.array(z.enum(EVENT_KINDS)).describe('Kinds of events that are sent; empty for all kinds.'),
-  user_id: z.string().nullable().describe('The only user whose events are sent; null for all.'),
-  standing_id: z.string().nullable().describe('The only standing query whose answers are sent; null for none.'),
+  user_id: z.string().nullable().describe('The only user whose events are sent; null for all users.'),
+  standing_id: z
+    .string()
+    .nullable()
+    .describe('The only standing query whose answers are sent; null for a webhook that is not bound to one.'),
   created_at: timestamp,
   written_by: writer.describe('Public id of the key that stored the webhook; null if that is not known.'),
   deliveries: z
@@ -143,7 +149,7 @@ export type WebhookItem = Wire<typeof webhook>;
  */
 export const createdWebhook = z.strictObject({
   ...webhookFields,
-  secret: z.string().describe('Signs each delivery. It is shown this once.'),
+  secret: z.string().describe('The secret by which each delivery is signed. It is shown here and never again.'),
 });
 export type CreatedWebhookItem = Wire<typeof createdWebhook>;
 /** Schema of the reply 200 to `GET /webhooks`, which lists the webhooks, newest first, without their secrets. */
@@ -162,13 +168,13 @@ const delivery = z.strictObject({
   id: z.string().describe('The header `webhook-id`: the same at each attempt.'),
   type: z.enum(EVENT_KINDS),
   event_id: z.string().nullable().describe('Id of the memory, document or job, as the kind says; null for none.'),
-  user_id: z.string().nullable(),
-  standing_id: z.string().nullable(),
+  user_id: z.string().nullable().describe('Owner of the memory or document; null for none.'),
+  standing_id: z.string().nullable().describe('The standing query that the memory answers; null for another kind.'),
   at: timestamp.describe('Time of the event.'),
   state: z
     .enum(DELIVERY_STATES)
     .describe('`pending` is tried again; `dead` failed `OM_WEBHOOK_ATTEMPTS` times, or its receiver is gone (410).'),
-  attempts: count,
+  attempts: count.describe('Number of attempts so far.'),
   next_at: timestamp.nullable().describe('Time of the next attempt; null for a delivery that ended.'),
   last_status: z.int().nullable().describe('HTTP status of the last reply; null where none came.'),
   last_error: z.string().nullable().describe('What was wrong at the last attempt; null for nothing.'),
@@ -178,6 +184,6 @@ export type DeliveryItem = Wire<typeof delivery>;
 export const deliveryList = z.strictObject({ items: z.array(delivery).describe('Newest first.'), total: count });
 
 /** Schema of the reply 200 to `POST /webhooks/:id/retry`, which tries the dead deliveries of a webhook again. */
-export const retried = z.strictObject({ retried: count.describe('Deliveries that are pending again.') });
+export const retried = z.strictObject({ retried: count.describe('Number of deliveries that are pending again.') });
 /** Schema of the reply 200 to `DELETE /standing/:id` and `DELETE /webhooks/:id`. */
 export const removed = z.strictObject({ deleted: z.literal(true) });

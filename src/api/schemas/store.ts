@@ -40,10 +40,10 @@ const labels = z
     `labels and the dots between them: at most ${LIMITS.namespaceCharacters} characters`,
   );
 const owner = {
-  user_id: userId.nullish().describe('The user who owns the items; `""`, the default, means no particular user.'),
+  user_id: userId.nullish().describe('The user to whom the items belong; `""`, the default, means no particular user.'),
 };
 const place = {
-  namespace: labels.min(1, 'must not be empty').describe('The labels of the namespace, from the root.'),
+  namespace: labels.min(1, 'must not be empty').describe('The labels of the namespace, the root first.'),
   key: givenId.describe('The key of the item, unique within the namespace.'),
 };
 
@@ -63,15 +63,18 @@ export const storePutSchema = z
         )
         .nullish()
         .describe(
-          'Paths of the texts that are searched, such as `notes[*].text`; `$` is the whole value, which is the ' +
-            'default. `false` keeps the item out of ranked search.',
+          'Paths in `value` whose texts queries search, such as `notes[*].text`; `$` is the whole value, which is ' +
+            'the default. With `false` no text of the item is searched, so queries do not rank it.',
         ),
       ttl: z
         .number(expected('a number of minutes'))
         .positive('expected more than 0')
         .max(MAX_TTL, `expected at most ${MAX_TTL}`)
         .nullish()
-        .describe('Minutes until the item expires, counted from its last put or read; by default it stays.'),
+        .describe(
+          'Minutes until the item expires, counted from its last put, or from its last read with `refresh_ttl`; ' +
+            'by default it does not expire.',
+        ),
       ...owner,
     },
     BODY_EXPECTED,
@@ -93,7 +96,7 @@ export const storePlaceQuery = z.strictObject({
     .transform((value) => value === 'true')
     .register(SHOWN_AS, { type: 'boolean' })
     .default(true)
-    .describe('Whether this read renews the life of an item with a `ttl`.'),
+    .describe('Whether the `ttl` of the item, if it has one, counts anew from this read.'),
   ...owner,
 });
 
@@ -101,30 +104,36 @@ export const storePlaceQuery = z.strictObject({
 export const storePlaceSchema = z.strictObject({ ...place, ...owner }, BODY_EXPECTED);
 
 const paging = (most: string, usual: number) => ({
-  limit: integer(1, MAX_STORE_PAGE).nullish().describe(`Most ${most}; ${usual} by default.`),
+  limit: integer(1, MAX_STORE_PAGE).nullish().describe(`Greatest number of ${most}; ${usual} by default.`),
   offset: integer(0, MAX_STORE_OFFSET)
     .nullish()
-    .describe(`${most[0]!.toUpperCase()}${most.slice(1)} to skip.`),
+    .describe(`Number of ${most} to skip, from the beginning of the list; 0 by default.`),
 });
 
 /** Schema of the JSON body of `POST /store/items/search`, which lists items in namespaces, or ranks them by a query. */
 export const storeSearchSchema = z.strictObject(
   {
-    namespace_prefix: labels.nullish().describe('First labels of the namespaces; all namespaces by default.'),
+    namespace_prefix: labels
+      .nullish()
+      .describe('Only items of namespaces that begin with these labels; of all namespaces by default.'),
     filter: jsonObject
       .nullish()
       .describe(
-        'Conditions by key of the value: a value, or an object of `$eq`, `$ne`, `$gt`, `$gte`, `$lt`, `$lte`, `$in`, ' +
-          '`$nin` and `$exists`. Numbers are compared with numbers and texts with texts.',
+        'Conditions on keys of `value`, by key, all of which must hold: a value, or an object of `$eq`, `$ne`, ' +
+          '`$gt`, `$gte`, `$lt`, `$lte`, `$in`, `$nin` and `$exists`. Numbers are compared with numbers and texts ' +
+          'with texts.',
       ),
     query: text(LIMITS.queryCharacters)
       .nullish()
-      .describe('Ranks the items. The best 200 have a score; others follow without one.'),
+      .describe(
+        'Question or keywords by which the items are ranked. At most the best 200 have a score; the others ' +
+          'follow without one.',
+      ),
     ...paging('items', 10),
     refresh_ttl: z
       .boolean(expected('true or false'))
       .nullish()
-      .describe('Whether this read renews the lives of items with a `ttl`; true by default.'),
+      .describe('Whether the `ttl` of the returned items that have one counts anew from this read; true by default.'),
     ...owner,
   },
   BODY_EXPECTED,
@@ -134,9 +143,11 @@ export type StoreSearchBody = z.output<typeof storeSearchSchema>;
 /** Schema of the JSON body of `POST /store/namespaces`, which lists namespaces that hold items. */
 export const storeNamespacesSchema = z.strictObject(
   {
-    prefix: labels.nullish().describe('First labels; `*` stands for any one label.'),
-    suffix: labels.nullish().describe('Last labels; `*` stands for any one label.'),
-    max_depth: integer(1, MAX_LABELS).nullish().describe('Cuts namespaces to this many labels.'),
+    prefix: labels.nullish().describe('Only namespaces that begin with these labels; `*` stands for any one label.'),
+    suffix: labels.nullish().describe('Only namespaces that end with these labels; `*` stands for any one label.'),
+    max_depth: integer(1, MAX_LABELS)
+      .nullish()
+      .describe('Namespaces are cut to this many labels, and each is listed once.'),
     ...paging('namespaces', 100),
     ...owner,
   },
@@ -169,7 +180,12 @@ export const storeItem = z
 const foundItem = z
   .strictObject({
     ...item,
-    score: z.number().min(0).max(1).exactOptional().describe('Absent for an item that the query does not rank.'),
+    score: z
+      .number()
+      .min(0)
+      .max(1)
+      .exactOptional()
+      .describe('Calibrated score, higher is better; absent for an item that the query does not rank.'),
   })
   .meta({ id: 'StoreItem', examples: [EXAMPLE] });
 export type StoreItemReply = Wire<typeof foundItem>;
@@ -179,7 +195,7 @@ export const storeItems = z.strictObject({
   truncated: z
     .literal(true)
     .exactOptional()
-    .describe('The values have 4 MiB, so further items were left out; absent otherwise.'),
+    .describe('The page ended early, since its values have 4 Mi characters of JSON; absent otherwise.'),
 });
 /** Schema of the reply 200 to `POST /store/namespaces`, which lists namespaces that hold items. */
 export const storeNamespaces = z.strictObject({

@@ -40,6 +40,15 @@ export const LIMITS = {
   waitMs: 60_000,
   fileNameCharacters: 255,
   urlCharacters: 2_048,
+  /**
+   * Values of an imported document: a parser makes at most 6 headings of 200 characters above a chunk, and 100 authors
+   * and 100 warnings of 1,024, as it does titles; a redaction may have made them longer.
+   */
+  headings: 16,
+  headingCharacters: 512,
+  authors: 100,
+  warnings: 100,
+  parsedCharacters: 4_096,
   tokenCharacters: 1_024,
 } as const;
 

@@ -213,11 +213,11 @@ export const queryTime = z
   )
   .register(SHOWN_AS, { $ref: '#/components/schemas/Time' });
 
-/** Makes the schema of a number from 0 to `most` in a query string, such as `0.25`. */
+/** Makes the schema of a number from 0 to `most` in a query string, such as `0.25` or `.25`; not an empty text. */
 export const decimal = (most: number) =>
   z
     .string(expected('one value'))
-    .regex(/^\d{0,10}(?:\.\d{1,15})?$/, `expected a number in 0..${most}`)
+    .regex(/^(?:\d{1,10}(?:\.\d{1,15})?|\.\d{1,15})$/, `expected a number in 0..${most}`)
     .transform(Number)
     .refine((value) => value <= most, `expected a number in 0..${most}`)
     .register(SHOWN_AS, { type: 'number', minimum: 0, maximum: most });
@@ -227,7 +227,7 @@ export const decimal = (most: number) =>
  * the number of entries to skip.
  */
 export const page = {
-  l: digits(1, LIMITS.page, '; page with u, the offset').default(100).describe('Most items on the page.'),
+  l: digits(1, LIMITS.page, '; page with u, the offset').default(100).describe('Greatest number of items on the page.'),
   u: digits(0, LIMITS.offset).default(0).describe('Items to skip, from the beginning of the list.'),
 };
 /** Schema of the query string of `GET /receipts/:id`, `GET /standing/:id/answers` and others. */
@@ -238,7 +238,9 @@ export const pageQuery = z.strictObject(page);
  */
 export const longPage = {
   ...page,
-  l: digits(1, LIMITS.longPage, '; page with u, the offset').default(100).describe('Most items on the page.'),
+  l: digits(1, LIMITS.longPage, '; page with u, the offset')
+    .default(100)
+    .describe('Greatest number of items on the page.'),
 };
 
 /** Schema of the query parameter `user_id`: a memory or document of another user then counts as absent. */

@@ -38,15 +38,24 @@ export const VIEWER_PAGE = `<!doctype html>
 </html>
 `;
 
+/** Files that were read, by name. Replies share their bytes: thousands of clients may ask for them and read nothing. */
+const filesRead = new Map<string, Promise<Buffer>>();
+
 /**
- * Finds a file of the page by its name; undefined if the page has no file of this name.
+ * Reads a file of the page by its name; undefined if the page has no file of this name. It is read once.
  * @throws EngineError `not_found` if the viewer is not installed
  */
-export function findViewerFile(name: string): { readonly path: string; readonly type: string } | undefined {
+export async function readViewerFile(
+  name: string,
+): Promise<{ readonly bytes: Buffer; readonly type: string } | undefined> {
   const file = Object.hasOwn(FILES, name) ? FILES[name] : undefined;
   if (file === undefined) return undefined;
   const beside = path.join(import.meta.dirname, name);
-  return { type: file.type, path: file.isOurs || fs.existsSync(beside) ? beside : installedFile(name) };
+  const place = file.isOurs || fs.existsSync(beside) ? beside : installedFile(name);
+  const reading = filesRead.get(name) ?? fs.promises.readFile(place);
+  filesRead.set(name, reading);
+  reading.catch(() => filesRead.delete(name));
+  return { type: file.type, bytes: await reading };
 }
 
 /**

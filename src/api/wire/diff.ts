@@ -1,5 +1,5 @@
 /** Translates differences between two times between the engine's names and the field names of the API. */
-import type { DiffEntry, DiffOptions, MemoryDiff } from '../../engine/index.ts';
+import { charactersOf, type DiffEntry, type DiffOptions, type MemoryDiff } from '../../engine/index.ts';
 import type { DiffQuery, DiffReply } from '../schemas/diff.ts';
 import { storedMemoryItem } from './memories.ts';
 
@@ -77,5 +77,5 @@ export function diffBytes({
     ...superseded.flatMap(({ by }) => by ?? []),
     ...contradicted.flatMap(({ a, b }) => [a, b]),
   ];
-  return memories.reduce((sum, { content }) => sum + 2 * content.length + 2_000, 0);
+  return memories.reduce((sum, memory) => sum + 2 * charactersOf(memory) + 2_000, 0);
 }

@@ -2,6 +2,7 @@
 import type { FederationRecord } from '../../engine/index.ts';
 import type { ServerItem } from '../schemas/federation.ts';
 
-export function serverItem({ name, url, remoteTenant, hasKey, createdAt }: FederationRecord): ServerItem {
-  return { name, url, tenant: remoteTenant, has_key: hasKey, created_at: createdAt };
+export function serverItem({ name, url, remoteTenant, hasKey, ...made }: FederationRecord): ServerItem {
+  const { createdAt, writtenBy } = made;
+  return { name, url, tenant: remoteTenant, has_key: hasKey, created_at: createdAt, written_by: writtenBy };
 }

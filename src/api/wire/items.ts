@@ -1,5 +1,5 @@
 /** Translates items between the engine's names and the field names of the API. */
-import type { ItemPlace, Memory, NewItem } from '../../engine/index.ts';
+import { type ItemPlace, jsonOf, type Memory, type NewItem } from '../../engine/index.ts';
 import type { ItemPlaceBody, ItemReply, NewItemBody } from '../schemas/items.ts';
 import { memoryItem, toDescription } from './memories.ts';
 
@@ -21,6 +21,6 @@ export function toNewItem(body: NewItemBody): NewItem {
 }
 
 export function itemOf(memory: Memory): ItemReply {
-  const { namespace, value } = memory;
-  return { ...memoryItem(memory), key: memory.externalId ?? '', namespace, value };
+  const { namespace } = memory;
+  return { ...memoryItem(memory), key: memory.externalId ?? '', namespace, value: jsonOf(memory, 'value') };
 }

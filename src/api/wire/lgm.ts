@@ -1,5 +1,13 @@
 /** Translates between memories and the requests and replies of OpenMemory's routes for LangGraph. */
-import { type AddOutcome, type Memory, type NewMemory, newMemory, type Sector, shownGist } from '../../engine/index.ts';
+import {
+  type AddOutcome,
+  jsonOf,
+  type Memory,
+  type NewMemory,
+  newMemory,
+  type Sector,
+  shownGist,
+} from '../../engine/index.ts';
 import type { LgmItem, LgmMemoryItem } from '../schemas/lgm.ts';
 
 /** Sector of the memories of each node that OpenMemory names; memories of other nodes are semantic. */
@@ -28,6 +36,7 @@ export interface NodeMemory extends GraphPlace {
   readonly metadata: NewMemory['metadata'];
 }
 
+/** Returns the sector of the memories that a node stores, if their metadata name none. */
 export function sectorOfNode(node: string): Sector {
   return Object.hasOwn(NODE_SECTORS, node) ? NODE_SECTORS[node as keyof typeof NODE_SECTORS] : 'semantic';
 }
@@ -95,7 +104,7 @@ export function nodeItem(
     version: memory.version,
     ...(score === undefined ? {} : { score }),
     ...(path === undefined ? {} : { path }),
-    ...(withMetadata ? { metadata: memory.metadata } : {}),
+    ...(withMetadata ? { metadata: jsonOf(memory, 'metadata') } : {}),
   };
 }
 

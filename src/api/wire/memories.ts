@@ -206,9 +206,8 @@ export function linkItem(link: Link): LinkItem {
  * Translates a revision (the earlier values of changed fields). The replaced fields get their API names, in snake_case.
  */
 export function revisionItem(revision: Revision): RevisionItem {
-  const replaced = Object.fromEntries(
-    Object.entries(revision.replaced).map(([field, value]) => [snakeCase(field), value]),
-  );
+  const values = revision.replaced;
+  const replaced = Object.fromEntries(Object.keys(values).map((field) => [snakeCase(field), jsonOf(values, field)]));
   return { version: revision.version, replaced_at: revision.replacedAt, written_by: revision.writtenBy, replaced };
 }
 

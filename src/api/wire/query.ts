@@ -1,13 +1,11 @@
 /** Translates queries and their answers between the engine's names and the field names of the API. */
 import {
+  charactersOf,
   DEFAULT_K,
   type AsOf,
   type Episode,
   type FloorReport,
   type Hit,
-  type Json,
-  jsonOf,
-  JsonText,
   type MemoryExplanation,
   type MemoryFilter,
   type MemoryQuery,
@@ -177,24 +175,20 @@ export function queryItem(
   };
 }
 
-/** Estimates the memory that the texts, the values and the metadata of an answer take, in bytes. */
-export function answerBytes({ hits, rendered }: Pick<QueryResult, 'hits' | 'rendered'>): number {
+/** Estimates the memory that an answer takes, with its memories and what it says of their documents, in bytes. */
+export function answerBytes({
+  hits,
+  rendered,
+  episodes = [],
+}: Pick<QueryResult, 'hits'> & Partial<Pick<QueryResult, 'rendered' | 'episodes'>>): number {
   let characters = rendered?.text.length ?? 0;
-  for (const { memory, neighbours, sources = [] } of hits) {
+  for (const { memory, neighbours, sources = [], document } of hits) {
     const around = neighbours === undefined ? sources : [...neighbours.before, ...neighbours.after, ...sources];
-    for (const each of [memory, ...around])
-      characters += each.content.length + sizeOf(jsonOf(each, 'value')) + sizeOf(jsonOf(each, 'metadata'));
+    for (const each of [memory, ...around]) characters += charactersOf(each);
+    if (document !== undefined) characters += JSON.stringify(document).length;
   }
+  for (const { memory } of episodes) characters += memory === null ? 0 : charactersOf(memory);
   return characters * 2;
-}
-
-/** Estimates the length of a value as JSON, in characters. */
-function sizeOf(value: Json): number {
-  if (value instanceof JsonText) return value.text.length;
-  if (typeof value !== 'object' || value === null) return typeof value === 'string' ? value.length : 8;
-  let size = 2;
-  for (const [name, inner] of Object.entries(value)) size += name.length + sizeOf(inner);
-  return size;
 }
 
 export function degradation({ degraded, degradedReasons }: Pick<QueryResult, 'degraded' | 'degradedReasons'>) {

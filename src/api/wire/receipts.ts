@@ -9,6 +9,7 @@ export function batchReceiptItem(receipt: BatchReceipt): BatchReceiptReply {
     ...receipt.counts,
     characters: receipt.characters,
     held: receipt.held,
+    ended: receipt.hasEnded,
     complete: receipt.isComplete,
     items: receipt.items.map(({ item, fate, memoryId, characters, isHeld, error }) => ({
       ...{ item, fate, memory_id: memoryId, characters, held: isHeld, error },

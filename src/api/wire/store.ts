@@ -1,5 +1,13 @@
 /** Translates items between the engine's names and those of LangGraph's stores. */
-import { EngineError, type Json, type Memory, type MetadataCondition, type NewItem } from '../../engine/index.ts';
+import {
+  EngineError,
+  type Json,
+  jsonOf,
+  JsonText,
+  type Memory,
+  type MetadataCondition,
+  type NewItem,
+} from '../../engine/index.ts';
 import { LIMITS } from '../schemas/value-limits.ts';
 import type { StoreItemReply, StorePutBody } from '../schemas/store.ts';
 import { toNewItem } from './items.ts';
@@ -31,16 +39,26 @@ function lifetimeOf(minutes: number | null, now: number): Pick<NewItem, 'expires
   return { expiresAt: now + ttlMs, ttlMs };
 }
 
+/** Translates an item. A value that is no JSON object, which other routes can store, is shown as an empty object. */
 export function storeItemOf(memory: Memory, score?: number): StoreItemReply {
-  const { namespace, externalId, value, createdAt, updatedAt } = memory;
+  const { namespace, externalId, createdAt, updatedAt } = memory;
   return {
     namespace: namespace === '' ? [] : namespace.split('.'),
     key: externalId ?? '',
-    value: typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, Json>) : {},
+    value: objectOf(jsonOf(memory, 'value')),
     created_at: new Date(createdAt).toISOString(),
     updated_at: new Date(updatedAt).toISOString(),
     ...(score === undefined ? {} : { score }),
   };
+}
+
+/** Returns a value if it is an object, which may be a `JsonText`; else an empty object. */
+function objectOf(value: Json): Record<string, Json> {
+  const isObject =
+    value instanceof JsonText
+      ? value.text.startsWith('{')
+      : typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isObject ? (value as Record<string, Json>) : {};
 }
 
 /**

@@ -57,8 +57,9 @@ export async function exportAudit({ tenant, service }: WhoseLog): Promise<void> 
 }
 
 /**
- * Runs `cairn audit undo KEY`: erases all memories, documents, standing queries and webhooks that an API key wrote, and
- * restores the earlier values of other memories that it changed, unless they were changed again later.
+ * Runs `cairn audit undo KEY`: erases all memories, documents, standing queries and webhooks that an API key wrote,
+ * removes the servers that it registered, and restores the earlier values of other memories that it changed, unless
+ * they were changed again later.
  * @throws CliError without `yes`
  */
 export async function undoKey(
@@ -71,7 +72,7 @@ export async function undoKey(
     });
   }
   const undone = await connect(connection).deleteMemories({ written_by: keyId });
-  const { removed, restored = 0, unrestored = 0, standing_queries: queries = 0, webhooks = 0 } = undone;
+  const { removed, restored = 0, unrestored = 0, standing_queries: queries = 0, webhooks = 0, servers = 0 } = undone;
   print(
     `erased ${counted(removed.memories, 'memory', 'memories')} and ${counted(removed.documents, 'document')}; ` +
       `${counted(restored, 'memory', 'memories')} of others restored`,
@@ -79,6 +80,7 @@ export async function undoKey(
   if (queries + webhooks > 0) {
     print(`erased ${counted(queries, 'standing query', 'standing queries')} and ${counted(webhooks, 'webhook')}`);
   }
+  if (servers > 0) print(`forgot ${counted(servers, 'other server')}`);
   if (unrestored > 0) {
     print(`${counted(unrestored, 'memory', 'memories')} of others keep what it wrote: others changed them since`);
   }

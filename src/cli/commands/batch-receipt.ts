@@ -10,7 +10,8 @@ const PAGE = 1_000;
 /**
  * Runs `cairn receipt ID --batch`: prints which memory contains each item of a batch, and which items were refused and
  * why.
- * @throws CliError if an item that was not refused is in no memory, or was changed since; also with `verify`, which is
+ * @throws CliError if the batch did not come to its end, or an item that was not refused is in no memory or was changed
+ *   since; also with `verify`, which is
  *   for documents
  */
 export async function batchReceipt(
@@ -29,17 +30,18 @@ export async function batchReceipt(
   }
   const receipt = { ...first, items };
   print(...(json ? [JSON.stringify(receipt, null, 2)] : describe(receipt)));
+  if (!receipt.ended) throw new CliError('The batch did not come to its end: send what is missing here again.');
   if (!receipt.complete) throw new CliError('Items of the batch are in no memory, or were changed since.');
 }
 
-function describe({ characters, held, complete, stored, merged, refused, items }: BatchReceiptReply): string[] {
+function describe({ characters, held, complete, ended, stored, merged, refused, items }: BatchReceiptReply): string[] {
   const rows = items.map(({ item, fate, memory_id: memory, held: isHeld, error }) => [
     `  ${item}`,
     fate === 'refused' ? red(fate) : fate,
     memory ?? (error === null ? red('gone') : ''),
     error === null ? (isHeld === false ? red('not as sent') : '') : dim(`${error.code}: ${error.message}`),
   ]);
-  const verdict = complete ? green('complete') : red('incomplete');
+  const verdict = complete ? green('complete') : red(ended ? 'incomplete' : 'broken off');
   return [
     `${bold(`${held} of ${counted(characters, 'character')} held`)}  ${verdict}`,
     dim(`  items: ${stored} stored, ${merged} merged, ${refused} refused`),

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { readConfig } from '../../engine/index.ts';
+import { beginningOf, readConfig } from '../../engine/index.ts';
 import { startService } from '../../main.ts';
 import { CliError } from '../cli-error.ts';
 import { connect, type Client } from '../client.ts';
@@ -82,7 +82,8 @@ async function remember(client: Client, passages: readonly Passage[]): Promise<v
  */
 async function* linesOf(passages: readonly Passage[]): AsyncGenerator<string> {
   for (const { file, headings, content } of passages) {
-    yield `${JSON.stringify({ content, session_id: file, title: [file, ...headings].join(' › ').slice(0, 200) })}\n`;
+    const title = beginningOf([file, ...headings].join(' › '), 200);
+    yield `${JSON.stringify({ content, session_id: file, title })}\n`;
   }
 }
 

@@ -64,7 +64,7 @@ async function startCopy(file: string, server: Client): Promise<{ readonly url: 
  * process.
  */
 const NOT_FOR_COPIES =
-  /^(?:REDIS_URL|OM_(?:HOST|API_KEY|API_PROCESSES|EVAL_EVERY|EVENTS|METRICS_.*|BACKUP_.*|ENCRYPTION_.*|OIDC_.*))$/;
+  /^(?:REDIS_URL|OM_(?:HOST|API_KEY|API_PROCESSES|EVAL_EVERY|EVENTS|DATABASE.*|METRICS_.*|BACKUP_.*|ENCRYPTION_.*|OIDC_.*))$/;
 
 async function runOn(server: Client, name: string | undefined, { file, json }: EvalOptions): Promise<void> {
   const stored = file === undefined ? undefined : await server.putEval(readSet(file));

@@ -26,8 +26,9 @@ export interface EventsCommandOptions extends ConnectionOptions {
 }
 
 /**
- * Runs `cairn events`: prints the events that are kept and, with `--follow`, new events as they happen, until the
- * command is ended. If the connection is lost, it is opened again, with a pause of one second.
+ * Runs `cairn events`: prints the events that are kept, oldest first. With `--follow` it prints new events as they
+ * happen, until the command is ended; events from before its start are then printed only with `--cursor`. If the
+ * connection of `--follow` is lost, it is opened again, with a pause of one second.
  * @throws CliError for a permanent failure, such as a wrong key
  */
 export async function events(options: EventsCommandOptions): Promise<void> {

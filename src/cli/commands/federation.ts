@@ -32,13 +32,14 @@ export async function addServer(name: string, address: string, options: Federati
 export async function listServers({ json, ...connection }: FederationOptions): Promise<void> {
   const page = await connect(connection).listServers();
   if (json) return print(JSON.stringify(page));
-  const rows = page.items.map(({ name, url, tenant, has_key: hasKey }) => [
+  const rows = page.items.map(({ name, url, tenant, has_key: hasKey, written_by: by }) => [
     name,
     tenant ?? '',
     hasKey ? 'yes' : 'no',
+    by ?? '',
     url,
   ]);
-  const [head, ...body] = table([['name', 'tenant', 'key', 'url'], ...rows], '<<<<');
+  const [head, ...body] = table([['name', 'tenant', 'key', 'by', 'url'], ...rows], '<<<<<');
   print(dim(head!), ...body);
 }
 

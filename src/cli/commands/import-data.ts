@@ -64,11 +64,12 @@ function importPlainLines(target: string, options: ImportCommandOptions): Promis
 }
 
 /** Throws CliError for options that do not apply to this kind of source, before anything is stored. */
-function refuseOptions({ dryRun, fromLine, mapUser }: ImportCommandOptions, kind: string): void {
+function refuseOptions({ dryRun, fromLine, mapUser, user }: ImportCommandOptions, kind: string): void {
   const given = [
     ...(dryRun === true ? ['--dry-run'] : []),
     ...(fromLine === undefined ? [] : ['--from-line']),
     ...(mapUser === undefined || mapUser.length === 0 ? [] : ['--map-user']),
+    ...(user === undefined ? [] : ['--user']),
   ];
   if (given.length > 0) throw new CliError(`${given.join(', ')}: not for ${kind}; nothing was stored`, { exitCode: 2 });
 }

@@ -2,6 +2,7 @@ import { DEFAULT_TENANT, type KeyRecord, type Role } from '../../engine/index.ts
 import { CliError } from '../cli-error.ts';
 import { withDataFolder } from '../data-folder.ts';
 import { bold, cut, dim, print, table } from '../terminal.ts';
+import { parseIsoTime } from '../iso-time.ts';
 
 export interface KeyOptions {
   readonly role: Role;
@@ -88,7 +89,7 @@ const UNIT_MS = { h: 3_600_000, d: 86_400_000 } as const;
  */
 function parseEnd(text: string, now: number): number {
   const [, count, unit] = /^(\d{1,5})([hd])$/.exec(text) ?? [];
-  const at = count === undefined ? Date.parse(text) : now + Number(count) * UNIT_MS[unit as keyof typeof UNIT_MS];
+  const at = count === undefined ? parseIsoTime(text) : now + Number(count) * UNIT_MS[unit as keyof typeof UNIT_MS];
   if (Number.isNaN(at)) throw new CliError('--expires: expected a time such as 2027-01-31, or 12h or 90d');
   return at;
 }

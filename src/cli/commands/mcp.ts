@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { linesOf } from '../../api/lines.ts';
 import { createMcpEndpoint, MAX_MESSAGE_BYTES, type McpEndpoint } from '../mcp/endpoint.ts';
 import { createServerFinder } from '../mcp/find-server.ts';
-import { cancelledBy, errorReply, headersOf, isHandshake, requestId, revisionSettledBy } from '../mcp/messages.ts';
+import { cancelledBy, errorReply, headersOf, isHandshake, requestId, agreedRevision } from '../mcp/messages.ts';
 
 export interface McpCommandOptions {
   readonly user?: string;
@@ -84,7 +84,7 @@ function createBridge(endpoint: McpEndpoint): Bridge {
     const signal = AbortSignal.any([controller.signal, AbortSignal.timeout(EXCHANGE_MS)]);
     try {
       for await (const reply of endpoint.exchange(text, headersOf(message, negotiated), signal)) {
-        if (isHandshake(message)) negotiated = revisionSettledBy(JSON.parse(reply));
+        if (isHandshake(message)) negotiated = agreedRevision(JSON.parse(reply));
         await write(reply);
       }
     } catch (error) {

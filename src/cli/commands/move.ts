@@ -6,16 +6,23 @@ import { counted, print } from '../terminal.ts';
 
 /** The options of `cairn move`. */
 interface MoveCommand {
-  /** Address of a database, or the path of a data folder's main file. */
+  /**
+   * The target: the address of a database (`postgres://…`), or the path that the file of the default tenant gets in
+   * another data folder, as in OM_DB_PATH.
+   */
   readonly to: string;
+  /** The only tenant that is moved; all tenants if left out. */
   readonly tenant?: string;
+  /** Whether the source stays open for services, so that it can still be written to; false by default. */
   readonly keepSource?: boolean;
 }
 
 /**
- * Runs `cairn move`: moves the tenants of the data folder into a PostgreSQL database or, if OM_DATABASE_URL is set, the
- * tenants of that database into a data folder. No service may use the folder or the database meanwhile.
- * @throws CliError if source and target are both databases or both folders
+ * Runs `cairn move`: moves all tenants, or one. The form of `to` tells the direction: to an address `postgres://…`, the
+ * tenants of the data folder (OM_DB_PATH) are moved into that database; to a path, the tenants of the database of
+ * OM_DATABASE_URL are moved into the data folder of that path. No service may use the folder or the database meanwhile.
+ * @throws CliError with exit code 2 if OM_DATABASE_URL is set and `to` is an address, or if it is not set and `to` is a
+ *   path
  */
 export async function move({ to, tenant, keepSource = false }: MoveCommand): Promise<void> {
   const toDatabase = /^postgres(?:ql)?:\/\//.test(to);
@@ -44,6 +51,7 @@ function tell({ to, tenants, memories, questions, isResumed }: MoveReport, keeps
 /**
  * Returns the source and the target of a move into a database: the settings of the data folder, and the address of the
  * database.
+ * @throws CliError if OM_DATABASE_URL is set; EngineError `invalid` for settings that PostgreSQL does not have
  */
 function intoDatabase(database: string): { readonly folder: Config; readonly database: string } {
   const { OM_DATABASE_URL: present, ...environment } = process.env;
@@ -63,6 +71,7 @@ function intoDatabase(database: string): { readonly folder: Config; readonly dat
 /**
  * Returns the target and the source of a move out of a database: the settings of the data folder at `path`, and the
  * address of the database, from OM_DATABASE_URL.
+ * @throws CliError if OM_DATABASE_URL is not set
  */
 function intoFolder(path: string): { readonly folder: Config; readonly database: string } {
   const { OM_DATABASE_URL: database, ...environment } = process.env;

@@ -17,8 +17,9 @@ import { counted, print } from '../terminal.ts';
 
 /**
  * Runs `cairn rebuild-index`: makes a tenant's indexes of words, entities (mentioned names) and vectors again from its
- * memories and their vectors. No other Cairn process may use the data folder meanwhile. Entities that a language model
- * found are kept.
+ * memories and their vectors. No other Cairn process may use the data folder meanwhile. Entities are made again by
+ * patterns; with `OM_ENTITY_EXTRACTION=llm` they are left as they are, since those that a language model found cannot
+ * be derived from stored data.
  */
 export async function rebuildIndex({ tenant }: { readonly tenant?: string }): Promise<void> {
   await withExclusiveDataFolder(({ config, fileOf }) => {

@@ -1,31 +1,54 @@
 import fs from 'node:fs';
-import { requireUnused } from '../../engine/for-admin.ts';
+import { moveTenant as moveToDatabase, requireUnused } from '../../engine/for-admin.ts';
+import { HOME_DATABASE, readConfig } from '../../engine/index.ts';
 import { CliError } from '../cli-error.ts';
 import { withDataFolder, withExclusiveDataFolder } from '../data-folder.ts';
-import { bytes, dim, print, table } from '../terminal.ts';
+import { startProgress } from '../progress.ts';
+import { bytes, counted, dim, print, table } from '../terminal.ts';
 
-/** Runs `cairn tenants create ID`: creates a tenant without keys. */
-export async function createTenant(id: string): Promise<void> {
+/**
+ * Runs `cairn tenants create ID`: creates a tenant without keys.
+ * @param options.database name of the database in which the tenant is placed
+ */
+export async function createTenant(id: string, { database }: { readonly database?: string }): Promise<void> {
   await withDataFolder(({ control }) => {
-    control.createTenant(id);
+    control.createTenant(id, undefined, database);
     print(`tenant ${id} made; give it a key: cairn keys create --tenant ${id}`);
   });
 }
 
-/** Runs `cairn tenants list`: prints the tenants with their numbers of unrevoked keys and the sizes of their files. */
+/**
+ * Runs `cairn tenants move ID --to NAME`: moves a tenant to another database while services run.
+ * @param options.to name of a database of OM_DATABASES, or `home`
+ */
+export async function moveTenant(tenant: string, { to }: { readonly to: string }): Promise<void> {
+  const config = readConfig(process.env);
+  const report = await moveToDatabase({ config, tenant, to, now: Date.now(), showProgress: startProgress });
+  const { from, memories, questions, isResumed } = report;
+  if (isResumed) return print(`tenant ${tenant} is in ${to} already; rows that an earlier run had left are deleted`);
+  if (from === to) return print(`tenant ${tenant} is in ${to} already`);
+  print(`tenant ${tenant} with ${counted(memories, 'memory', 'memories')} moved from ${from} to ${to}`);
+  print(`every table is equal, and so are the answers to ${counted(questions, 'question')}`);
+  print(`its rows in ${from} are deleted`);
+}
+
+/**
+ * Runs `cairn tenants list`: prints the tenants with their numbers of unrevoked keys and the sizes of their files, or
+ * in PostgreSQL with their databases if there are several.
+ */
 export async function listTenants(): Promise<void> {
-  await withDataFolder(({ control, pathOf }) => {
-    const rows = control.listTenants().map(({ id, createdAt }) => {
+  await withDataFolder(({ config, control, pathOf }) => {
+    const tenants = control.listTenants();
+    const hasSeveral = Object.keys(config.databases).length > 0 || tenants.some(({ database }) => database !== null);
+    const rows = tenants.map(({ id, createdAt, database, isMoving }) => {
       const keys = control.listKeys(id).filter(({ revokedAt }) => revokedAt === null).length;
+      const made = new Date(createdAt).toISOString().slice(0, 10);
+      if (hasSeveral) return [id, made, String(keys), `${database ?? HOME_DATABASE}${isMoving ? ', moves' : ''}`];
       const size = fs.statSync(pathOf(id), { throwIfNoEntry: false })?.size;
-      return [
-        id,
-        new Date(createdAt).toISOString().slice(0, 10),
-        String(keys),
-        size === undefined ? 'empty' : bytes(size),
-      ];
+      return [id, made, String(keys), size === undefined ? 'empty' : bytes(size)];
     });
-    const [head, ...body] = table([['tenant', 'made', 'keys', 'size'], ...rows], '<<>>');
+    const last = hasSeveral ? 'database' : 'size';
+    const [head, ...body] = table([['tenant', 'made', 'keys', last], ...rows], hasSeveral ? '<<><' : '<<>>');
     print(dim(head!), ...body);
   });
 }

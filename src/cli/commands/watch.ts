@@ -92,10 +92,13 @@ async function follow(sync: FolderSync, client: Client, { target, options }: Wat
   let trouble = '';
   let awayMs = AWAY_MS.first;
   let held = 0;
+  // A file that the first pass finds missing is due in the next one.
+  let mayRemoveMost = options.yes === true;
   for (let isFirst = true; ;) {
     let waitMs = PASS_EVERY_MS;
     try {
-      const pass = await sync.pass({ mayRemoveMost: isFirst && options.yes === true });
+      const pass = await sync.pass({ mayRemoveMost });
+      mayRemoveMost &&= pass.isUnfinished;
       hints.follow(pass.folders);
       if (isFirst) say(`watching ${target}: ${counted(pass.files, 'file')} in step, until you end it with Ctrl-C`);
       else if (trouble !== '') say('in step again');

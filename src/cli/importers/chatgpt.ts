@@ -54,7 +54,7 @@ interface Facts {
   readonly title: unknown;
   /**
    * Time for messages that have no time of their own, Unix ms: the time of the conversation or else of its earliest
-   * message.
+   * message; undefined if none of them has one.
    */
   readonly time: number | undefined;
   /** For each node of the tree, in the order of the file, 1 if it is on the branch to `current_node`. */

@@ -18,6 +18,7 @@ import {
   timeIn,
   timeOf,
 } from './format.ts';
+import { beginningOf } from '../../engine/for-options.ts';
 
 const MEMORIES = /(^|\/)memories\.json$/;
 
@@ -83,7 +84,9 @@ const MESSAGE_FIELDS = ['uuid', 'sender', 'text', 'content', 'created_at', 'atta
 interface Facts {
   readonly session: string;
   readonly title: unknown;
-  /** Time for messages that have no time of their own, Unix ms: the time of the conversation. */
+  /**
+   * Time for messages that have no time of their own, Unix ms: the time of the conversation; undefined if it has none.
+   */
   readonly time: number | undefined;
   readonly summary: string;
 }
@@ -142,7 +145,7 @@ function* summaryLines(context: ImportContext, { session, title, time, summary }
   context.read();
   const problem = problemOf(summary);
   if (problem !== undefined) return context.skip(problem);
-  const externalId = session === '' ? '' : `${session}:summary`.slice(0, 250);
+  const externalId = session === '' ? '' : beginningOf(`${session}:summary`, 250);
   const shared = { role: 'assistant', session, title: lineOf(title, 1_024), at: time };
   yield spoken(context, 'claude', { ...shared, content: summary, externalId, memoryType: 'summary' });
 }

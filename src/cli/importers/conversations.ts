@@ -2,6 +2,7 @@
 import { CliError } from '../cli-error.ts';
 import { jsonParts } from '../json-parts.ts';
 import { type ForeignLine, idOf, type ImportContext, lose, type SourceFile } from './format.ts';
+import { beginningOf } from '../../engine/for-options.ts';
 
 /**
  * What `readConversations` must know of a format: the field with the messages, and how its first pass over the file
@@ -130,7 +131,7 @@ export function spoken(context: ImportContext, from: string, message: Spoken): F
     user_id: userId,
     session_id: session,
     content,
-    external_id: externalId === '' ? null : `${from}:${externalId}`.slice(0, 256),
+    external_id: externalId === '' ? null : beginningOf(`${from}:${externalId}`, 256),
     event_time: at ?? null,
     memory_type: memoryType,
     tags: [from],

@@ -1,4 +1,5 @@
 import { v5 as uuidv5 } from 'uuid';
+import { beginningOf } from '../../engine/for-options.ts';
 
 /** A file of a source, which is a folder, an archive or a single file. */
 export interface SourceFile {
@@ -66,8 +67,8 @@ export interface ImportFormat {
 export const CONVERSATIONS = /(^|\/)conversations(-\d+)?\.json$/;
 
 /**
- * Matches the name of the file of records in an archive of mem0's OpenMemory. Its memories.json contains the same in
- * another form.
+ * Matches the name of the file of records in an archive of mem0's OpenMemory. The archive's memories.json contains the
+ * same records in another form.
  */
 export const OPENMEMORY_RECORDS = /(^|\/)memories\.jsonl\.gz$/;
 
@@ -179,7 +180,7 @@ export function tagsIn(context: ImportContext, value: unknown): string[] {
       .trim(),
   );
   const names = [...new Set(whole)].filter((name) => name !== '');
-  const tags = [...new Set(names.map((name) => name.slice(0, TAG_CHARACTERS).toWellFormed()))].slice(0, MAX_TAGS);
+  const tags = [...new Set(names.map((name) => beginningOf(name, TAG_CHARACTERS)))].slice(0, MAX_TAGS);
   names.slice(MAX_TAGS).forEach(() => lose(context, `a tag beyond the first ${MAX_TAGS}`));
   if (names.some((name) => name.length > TAG_CHARACTERS)) lose(context, 'the end of a tag that is too long');
   return tags;
@@ -209,7 +210,7 @@ export function metadataOf(context: ImportContext, value: unknown): Readonly<Rec
   const metadata = Object.fromEntries(renamed);
   const isDeep = isTooDeep(metadata);
   if (!isDeep && Buffer.byteLength(JSON.stringify(metadata)) <= METADATA_BYTES) return metadata;
-  lose(context, isDeep ? 'metadata that is nested too deeply' : 'metadata over 16 KiB');
+  lose(context, isDeep ? 'metadata that is nested too deeply' : 'metadata over 16,000 bytes');
   return {};
 }
 
@@ -224,11 +225,10 @@ export function isTooDeep(value: unknown, levels = MAX_LEVELS): boolean {
  * exceeds `most` UTF-16 code units is cut. It is '' for a value that is not a text or a number.
  */
 export function lineOf(value: unknown, most: number): string {
-  return textOf(value)
+  const line = textOf(value)
     .replaceAll(/[\p{Cc}\s]+/gu, ' ')
-    .trim()
-    .slice(0, most)
-    .toWellFormed();
+    .trim();
+  return beginningOf(line, most);
 }
 
 /** Returns the own fields of an object; an empty object for anything else. */

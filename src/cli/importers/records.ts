@@ -19,6 +19,7 @@ import {
   textOf,
   timeIn,
 } from './format.ts';
+import { beginningOf } from '../../engine/for-options.ts';
 
 /** Names of fields that contain the list of records, if a file is one JSON object, as in replies of APIs. */
 const LISTS = ['results', 'memories', 'items', 'data', 'sessions'];
@@ -189,12 +190,12 @@ export const langgraph: ImportFormat = {
       }
       const isDeep = isTooDeep(value);
       if (isDeep || Buffer.byteLength(JSON.stringify(value)) > 256_000) {
-        context.skip(isDeep ? 'a value that is nested too deeply' : 'a value over 256 KiB');
+        context.skip(isDeep ? 'a value that is nested too deeply' : 'a value over 256,000 bytes');
         continue;
       }
       if (labels.some((label) => label.includes('.'))) lose(context, 'the dots in the labels of a namespace');
       const userId = context.userId ?? '';
-      const content = textsOf(value).join('\n').slice(0, 60_000).toWellFormed();
+      const content = beginningOf(textsOf(value).join('\n'), 60_000).toWellFormed();
       yield {
         type: 'memory',
         id: idOf('langgraph', userId, JSON.stringify(labels), key),

@@ -32,7 +32,7 @@ export function isHandshake(message: unknown): boolean {
 }
 
 /** Returns the protocol revision on which the server's answer to `initialize` agrees; undefined for an error. */
-export function revisionSettledBy(reply: unknown): string | undefined {
+export function agreedRevision(reply: unknown): string | undefined {
   const revision = fieldsOf(fieldsOf(reply)['result'])['protocolVersion'];
   return typeof revision === 'string' ? revision : undefined;
 }

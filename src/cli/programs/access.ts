@@ -19,15 +19,23 @@ export function addAccessCommands(program: Command): void {
 }
 
 function addTenants(program: Command): void {
-  const tenants = program.command('tenants').description('create, list and erase tenants');
+  const tenants = program.command('tenants').description('create, list, move and erase tenants');
   tenants
     .command('create <id>')
-    .description('create a tenant with its own file')
-    .action(async (id: string) => (await import('../commands/tenants.ts')).createTenant(id));
+    .description('create a tenant with its own file, or in PostgreSQL')
+    .option('--database <name>', 'a database of OM_DATABASES (default: home, that of OM_DATABASE_URL)')
+    .action(async (id: string, options: object) => (await import('../commands/tenants.ts')).createTenant(id, options));
   tenants
     .command('list', { isDefault: true })
     .description('list all tenants')
     .action(async () => (await import('../commands/tenants.ts')).listTenants());
+  tenants
+    .command('move <id>')
+    .description('move a tenant to another PostgreSQL database; services may run, only writes of the tenant wait')
+    .requiredOption('--to <name>', 'a database of OM_DATABASES, or home for that of OM_DATABASE_URL')
+    .action(async (id: string, options: { to: string }) =>
+      (await import('../commands/tenants.ts')).moveTenant(id, options),
+    );
   tenants
     .command('erase <id>')
     .description('erase a tenant, its keys and its files; the server must be stopped')

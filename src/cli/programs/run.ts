@@ -14,12 +14,14 @@ export function addRunCommands(program: Command): void {
     .action(async () => (await import('../../api/main.ts')).serveApi(process.env));
   program
     .command('worker')
-    .description('do the background work beside an API process; with REDIS_URL any number of them')
+    .description('do the background work beside an API process; with REDIS_URL or OM_DATABASE_URL any number of them')
     .addOption(
-      new Option('--queues <names>', 'with REDIS_URL: only these queues, separated by commas').argParser(parseQueues),
+      new Option('--queues <names>', 'with queues: take jobs of these only, separated by commas').argParser(
+        parseQueues,
+      ),
     )
     .addOption(
-      new Option('--concurrency <n>', 'with REDIS_URL: number of encode jobs at the same time').argParser(
+      new Option('--concurrency <n>', 'with queues: number of encode jobs at the same time').argParser(
         parseConcurrency,
       ),
     )

@@ -18,7 +18,7 @@ export const OPERATIONS: Readonly<Record<keyof Operations, Operation>> = {
   replaceDocument: { at: 'PUT /documents/{id}', query: ['wait'] },
   deleteDocument: { at: 'DELETE /documents/{id}' },
   getDocumentContent: { at: 'GET /documents/{id}/content', text: true },
-  listChunks: { at: 'GET /documents/{id}/chunks', page: 'offset' },
+  listChunks: { at: 'GET /documents/{id}/chunks', page: 'u' },
   getDocumentReceipt: { at: 'GET /documents/{id}/receipt', page: 'offset' },
   watchDocument: { at: 'GET /documents/{id}/events', events: true },
   cancelDocument: { at: 'POST /documents/{id}/cancel', once: true },

@@ -11,7 +11,7 @@ export type AcceptedDocument = {
   readonly state: 'queued' | 'processing' | 'ready' | 'empty' | 'failed' | 'cancelled';
   /** `replaced`: a known document is read again; `unchanged`: nothing needs to be done. */
   readonly outcome: 'accepted' | 'replaced' | 'unchanged';
-  /** Write receipt: a query that sends it waits, at most 2 s, for the background work of this write, such as sectors and vectors. A memory is found by its words without it. null if no work is left. */
+  /** Write receipt: a query that sends it waits, at most 2 s, for the background work of this write, such as sectors and vectors. Queries find the words of the write even without that work. null if no work is left. */
   readonly token: string | null;
 };
 export type AcceptedItem = {
@@ -66,7 +66,7 @@ export type AcceptedItem = {
       >
     >
   >;
-  /** Kinds of values that were stored as they are, as `metadata.sensitive` names them. */
+  /** Kinds of values that were found and stored as they are; `metadata.sensitive` has them if it has room. */
   readonly sensitive?: readonly (
     | 'api_key'
     | 'anthropic_key'
@@ -162,7 +162,7 @@ export type AcceptedLine = {
       >
     >
   >;
-  /** Kinds of values that were stored as they are, as `metadata.sensitive` names them. */
+  /** Kinds of values that were found and stored as they are; `metadata.sensitive` has them if it has room. */
   readonly sensitive?: readonly (
     | 'api_key'
     | 'anthropic_key'
@@ -212,7 +212,7 @@ export type AcceptedMemory = {
   readonly id: string;
   readonly job_id: string;
   readonly state: 'queued';
-  /** Write receipt: a query that sends it waits, at most 2 s, for the background work of this write, such as sectors and vectors. A memory is found by its words without it. null if no work is left. */
+  /** Write receipt: a query that sends it waits, at most 2 s, for the background work of this write, such as sectors and vectors. Queries find the words of the write even without that work. null if no work is left. */
   readonly token: string | null;
   /** Number of values that a marker such as `[REDACTED:iban]` replaced, by kind. */
   readonly redacted?: Partial<
@@ -262,7 +262,7 @@ export type AcceptedMemory = {
       >
     >
   >;
-  /** Kinds of values that were stored as they are, as `metadata.sensitive` names them. */
+  /** Kinds of values that were found and stored as they are; `metadata.sensitive` has them if it has room. */
   readonly sensitive?: readonly (
     | 'api_key'
     | 'anthropic_key'
@@ -313,6 +313,7 @@ export type ActivityMinute = {
   readonly at: Timestamp;
   /** Length of the minute in ms; the latest one is shorter. */
   readonly ms: number;
+  /** Requests by kind: adds, queries, documents, and all other reads and writes. */
   readonly requests: {
     readonly add: {
       readonly count: number;
@@ -344,10 +345,13 @@ export type ActivityMinute = {
   readonly query_p50_ms: number | null;
   /** Time within which 95 of 100 queries were answered, ms; null without queries. */
   readonly query_p95_ms: number | null;
+  /** Number of jobs that were done within the minute. */
   readonly jobs_done: number;
+  /** Number of jobs that gave up within the minute. */
   readonly jobs_dead: number;
   /** Tokens of the calls of embedding providers and language models. */
   readonly tokens: number;
+  /** Cost of these calls in US dollars. */
   readonly cost_usd: number;
 };
 export type Add = {
@@ -407,10 +411,10 @@ export type AsOf = {
   readonly recorded?: Time | undefined;
 };
 export type AuditRecord = {
-  /** Number in the log, without a gap. */
+  /** Number of the record in the log; the numbers have no gaps. */
   readonly no: number;
   readonly at: Timestamp;
-  /** Public id of the key; null for what Cairn did by itself. */
+  /** Public id of the key that did it; null for what Cairn did by itself. */
   readonly key: string | null;
   readonly action: string;
   /** Ids and counts; never content. */
@@ -423,17 +427,23 @@ export type AuditRecord = {
 export type BatchReceipt = {
   readonly id: string;
   readonly created_at: Timestamp;
+  /** Items that became memories of their own. */
   readonly stored: number;
+  /** Items that were merged into a memory that said the same. */
   readonly merged: number;
+  /** Items that were refused. */
   readonly refused: number;
   /** Length of the texts that were not refused, in UTF-16 code units. */
   readonly characters: number;
-  /** How much of it memories hold now. */
+  /** Number of these code units that memories hold now. */
   readonly held: number;
-  /** Whether every item is held, or was refused with a reason. */
+  /** Whether the batch came to its end; false while its lines arrive, and if they broke off. */
+  readonly ended: boolean;
+  /** Whether the batch ended and every item is held, or was refused with a reason. */
   readonly complete: boolean;
   /** In the order of the batch. */
   readonly items: readonly BatchReceiptItem[];
+  /** Number of items in the batch. */
   readonly total: number;
 };
 export type BatchReceiptItem = {
@@ -441,13 +451,13 @@ export type BatchReceiptItem = {
   readonly item: number;
   /** `stored` as a memory of its own, `merged` into one that said the same, or `refused`. */
   readonly fate: 'stored' | 'merged' | 'refused';
-  /** The memory that holds it; null if it was refused, or the memory is gone. */
+  /** The memory that holds the item; null if the item was refused, or the memory is gone. */
   readonly memory_id: string | null;
-  /** Length of the text, in UTF-16 code units; 0 if it was refused. */
+  /** Length of the text of the item, in UTF-16 code units; 0 if the item was refused. */
   readonly characters: number;
   /** Whether the memory holds the text now, white space apart; false if it is gone, was changed, or the privacy settings replaced a part; null if the item was refused. */
   readonly held: boolean | null;
-  /** Why it was refused; null for others. For an item that was not understood, the message only names the field that was wrong, or is `the item`, so that it repeats nothing of it. */
+  /** Why the item was refused; null for others. For an item that was not understood, the message only names the field that was wrong, or is `the item`, so that it repeats nothing of it. */
   readonly error: Failure | null;
 };
 export type BatchReply = {
@@ -459,7 +469,7 @@ export type BatchReply = {
   readonly accepted: number;
   /** Items that were refused; nothing of them is stored. */
   readonly rejected: number;
-  /** Write receipt: a query that sends it waits, at most 2 s, for the background work of this write, such as sectors and vectors. A memory is found by its words without it. null if no work is left. */
+  /** Write receipt: a query that sends it waits, at most 2 s, for the background work of this write, such as sectors and vectors. Queries find the words of the write even without that work. null if no work is left. */
   readonly token: string | null;
   /** The receipt of the batch, with `receipt=true`: `GET /receipts/{id}`. */
   readonly receipt_id?: string;
@@ -471,7 +481,7 @@ export type BatchSummary = {
   readonly accepted: number;
   /** Items that were refused; nothing of them is stored. */
   readonly rejected: number;
-  /** Write receipt: a query that sends it waits, at most 2 s, for the background work of this write, such as sectors and vectors. A memory is found by its words without it. null if no work is left. */
+  /** Write receipt: a query that sends it waits, at most 2 s, for the background work of this write, such as sectors and vectors. Queries find the words of the write even without that work. null if no work is left. */
   readonly token: string | null;
   /** The receipt of the batch, with `receipt=true`: `GET /receipts/{id}`. */
   readonly receipt_id?: string;
@@ -503,35 +513,38 @@ export type ChangedMatch = {
     | 'erased';
 };
 export type ConsoleSession = {
+  /** Version of Cairn. */
   readonly version: string;
   /** Whether no key is configured, so that nobody needs to sign in. */
   readonly is_open: boolean;
   /** Whether the request carried the cookie of a session that is under way. */
   readonly has_session: boolean;
-  /** Host at which one may sign in, by `GET /console/oidc`; null if none is configured. */
+  /** Host of the identity provider at which `GET /console/oidc` signs in; null if none is configured. */
   readonly identity_provider: string | null;
-  /** In whose name requests are made; null until somebody signs in. */
+  /** The caller in whose name the request was made; null if nobody is signed in. */
   readonly caller: {
-    /** As in the audit log. */
+    /** Public id of the key, as in the audit log. */
     readonly key_id: string;
     readonly role: 'read' | 'add' | 'write' | 'admin';
+    /** Tenant of this request. */
     readonly tenant: string;
-    /** What `x-cairn-tenant` may name. */
+    /** Tenants of the key, which the header `x-cairn-tenant` may name. */
     readonly tenants: readonly string[];
     /** The only user whose memories are reached; null for all users. */
     readonly user_id: string | null;
-    /** Tags without which no memory is reached; empty for no such bound. */
+    /** Only memories with all of these tags are reached; empty if the key is not bound to tags. */
     readonly tags: readonly string[];
+    /** When the key or token expires; null for never, and after a sign-in at the provider. */
     readonly expires_at: Timestamp | null;
   } | null;
 };
 export type Consolidation = {
   readonly id: string;
-  /** The run that made it. */
+  /** Id of the job whose run made the consolidation. */
   readonly job_id: string;
   /** User of the memories; '' for none. */
   readonly user_id: string;
-  /** The gathered memory; null once this was undone, or where the privacy settings refuse its text. */
+  /** The gathered memory; null once the consolidation was undone, and if the privacy policy refused its text. */
   readonly memory_id: string | null;
   /** The memories that were gathered, the earliest first. They stay as they are. */
   readonly source_ids: readonly string[];
@@ -545,7 +558,7 @@ export type Cut = {
   /** Number of candidates that it left out although their score reaches `min_score`. */
   readonly left_out: number;
 };
-/** Rows that were removed. */
+/** Numbers of removed rows, by kind; `edges` are links, `revisions` earlier versions. */
 export type DeleteReceipt = {
   readonly memories: number;
   readonly documents: number;
@@ -569,26 +582,31 @@ export type Deleted = {
   readonly log_items?: number;
   /** Only of a delete by `user_id`, `written_by` or both: standing queries that were erased. */
   readonly standing_queries?: number;
-  /** Only of such a delete: webhooks that were erased, with those of standing queries. */
+  /** Only of a delete by `user_id`, `written_by` or both: webhooks that were erased, those of standing queries included. */
   readonly webhooks?: number;
+  /** Only of a delete by `written_by` alone with an admin key: servers for federated queries that were forgotten. */
+  readonly servers?: number;
   /** Only of a delete by `written_by` alone: memories of others that have their former values again. */
   readonly restored?: number;
-  /** Only of such a delete: memories of others that keep the changes, as somebody changed them since. */
+  /** Only of a delete by `written_by` alone: memories of others that keep the changes, as somebody changed them since. */
   readonly unrestored?: number;
 };
 export type Document = {
   readonly id: string;
+  /** `""` means no particular user. */
   readonly user_id: string;
+  /** `""` means no session. */
   readonly session_id: string;
+  /** Id of the document in your system; null for none. */
   readonly external_id: string | null;
   /** Public id of the key that handed in what is shown; null if that is not known. */
   readonly written_by: string | null;
-  /** `processing` until every chunk is embedded and linked; `empty` if the document has no text. */
+  /** `processing` until every chunk is embedded and linked, or its job has given up; then `ready`. `empty`: the document was read and has no text. `failed`, `cancelled`: queries find no version of it. */
   readonly state: 'queued' | 'processing' | 'ready' | 'empty' | 'failed' | 'cancelled';
   /** Why the document failed or is empty; null if it did neither. */
   readonly error: Failure | null;
   readonly source: 'upload' | 'url';
-  /** Address that it was fetched from; null for an upload. */
+  /** Address that the page was fetched from; null for an upload. */
   readonly url: string | null;
   /** Name that was given with an upload; null without one. */
   readonly file_name: string | null;
@@ -608,26 +626,29 @@ export type Document = {
     | 'email'
     | 'code'
     | null;
-  /** Size of the file; null until a page is fetched. */
+  /** Size of the file in bytes; null until a page is fetched. */
   readonly bytes: number | null;
   /** SHA-256 of the file's bytes, in hexadecimal; null until a page is fetched. */
   readonly sha256: string | null;
-  /** The title that was given, else the file's own title. */
+  /** The title that was given, else that of the file, else the file's name without its ending; `""` for none. */
   readonly title: string;
   /** Authors that the file names; empty if it names none or is not read yet. */
   readonly authors: readonly string[];
   /** BCP 47 tag such as `en`, from the file or found in its text; null if unknown. */
   readonly language: string | null;
-  /** null if the file does not say. */
+  /** When the file says that it was published; null if it does not say. */
   readonly published_at: Timestamp | null;
-  /** null if the file does not say. */
+  /** When the file says that it was last changed; null if it does not say. */
   readonly modified_at: Timestamp | null;
+  /** Your own type of document; null for none. */
   readonly type: string | null;
   readonly tags: readonly string[];
   readonly metadata: {
     readonly [field: string]: Json;
   };
+  /** Event time of its memories, as it was stated; null if it was not. */
   readonly event_time: Timestamp | null;
+  /** Time from which the document cannot be read or found; null for never. */
   readonly expires_at: Timestamp | null;
   /** The memory that represents the whole document; null until queries can find the document. */
   readonly root_memory_id: string | null;
@@ -639,11 +660,15 @@ export type Document = {
   readonly characters: number;
   /** Estimated tokens of the whole text; 0 until it is read. */
   readonly tokens: number;
-  /** Progress: pages read, chunks of the document, and how many of them are embedded and linked. */
+  /** How far the work on the latest version of the document is. */
   readonly progress: {
+    /** Pages that were read; 0 for a format without pages. */
     readonly pages_done: number;
+    /** Chunks of the whole document; 0 until it is read. */
     readonly chunks: number;
+    /** Chunks that have their vectors. */
     readonly embedded: number;
+    /** Chunks whose links were looked for; a chunk need not have any. */
     readonly linked: number;
     /** Chunks whose job has given up; queries find them by their words. */
     readonly failed: number;
@@ -664,6 +689,7 @@ export type Document = {
   readonly updated_at: Timestamp;
   /** When queries could first find this version of it; null before that. */
   readonly shown_at: Timestamp | null;
+  /** When it became `ready`; null before that. */
   readonly ready_at: Timestamp | null;
 };
 export type DocumentOutcome = {
@@ -745,7 +771,7 @@ export type DuplicateLine = {
       >
     >
   >;
-  /** Kinds of values that were stored as they are, as `metadata.sensitive` names them. */
+  /** Kinds of values that were found and stored as they are; `metadata.sensitive` has them if it has room. */
   readonly sensitive?: readonly (
     | 'api_key'
     | 'anthropic_key'
@@ -849,7 +875,7 @@ export type DuplicateMemory = {
       >
     >
   >;
-  /** Kinds of values that were stored as they are, as `metadata.sensitive` names them. */
+  /** Kinds of values that were found and stored as they are; `metadata.sensitive` has them if it has room. */
   readonly sensitive?: readonly (
     | 'api_key'
     | 'anthropic_key'
@@ -976,31 +1002,31 @@ export type Erasure = {
 };
 export type EvalRun = {
   readonly at: Timestamp;
-  /** Version of Cairn. */
+  /** Version of Cairn that made the run. */
   readonly version: string;
   /** The embedding models whose vectors were searched; `none` for words alone. */
   readonly model: string;
-  /** Hash of the settings that queries read, 16 hex digits, to see whether two runs had the same. */
+  /** Hash of the settings that queries read, 16 hexadecimal digits. Runs with equal settings have equal hashes. */
   readonly settings: string;
-  /** What differs from the run before. */
+  /** What differs from the run before; empty if nothing does, and for the first run. */
   readonly changed: readonly ('version' | 'model' | 'settings' | 'items')[];
-  /** Items that were asked. */
+  /** Number of items (queries) that were run. */
   readonly items: number;
-  /** Mean share of the expected entries that were found; null if no item expects any. */
+  /** Mean share of the expected entries that were found, over the items that expect any; null if none does. */
   readonly recall: number | null;
-  /** Mean share of the hits that hold something expected; null without such hits. */
+  /** Mean share of the hits that contain an expected entry, over the items that expect any and had hits; null if there are no such items. */
   readonly precision: number | null;
-  /** Share of the items that expect nothing for which nothing came; null without any. */
+  /** Share of the items with an empty `expected` to which no hit was returned; null if there are no such items. */
   readonly rightly_empty: number | null;
-  /** Items that had a forbidden hit. */
+  /** Number of items whose answer contained a forbidden entry. */
   readonly forbidden: number;
-  /** Time within which 95 of 100 queries were answered, ms. */
+  /** Time within which 95 of 100 queries of the run were answered, ms; 0 for a run without items. */
   readonly p95_ms: number;
 };
 export type ExplainQuery = {
   /** Plain text; a memory may match any of its words. `"a phrase"` in double quotes counts as one term. */
   readonly query: string;
-  /** Most matches; 8 by default. */
+  /** Greatest number of matches; 8 by default. */
   readonly k?: number | null | undefined;
   /** Only memories of this user; `""` for no particular user. All users by default. */
   readonly user_id?: string | null | undefined;
@@ -1010,11 +1036,11 @@ export type ExplainQuery = {
   readonly startTime?: Time | null | undefined;
   /** `created_at` up to this time, included; the name is OpenMemory's. */
   readonly endTime?: Time | null | undefined;
-  /** Formula that scores matches; `composite` by default. */
+  /** Formula that makes the `raw_score` of a match from its features; `composite` by default. */
   readonly profile?: 'composite' | 'activation' | 'retention' | 'fusion' | null | undefined;
   /** What the feature `similarity` is: the share of the best candidate’s relevance (`relative`, the default), or the relevance itself (`absolute`), which is the cosine with `vector_weight` 1. */
   readonly similarity?: 'relative' | 'absolute' | null | undefined;
-  /** Factors from 0 to 1 on the `raw_score` of memories by status. By default superseded and archived 0.5, contradicted 0.3. That of `contradicted` also lowers the weaker of two that contradict each other; that of `consolidated`, 0.8, a source beside the memory that it was gathered into, if it then comes after that. */
+  /** Factors from 0 to 1 on the `raw_score` of memories by status. By default superseded and archived 0.5, contradicted 0.3. The factor of `contradicted` also lowers the weaker of two matches that contradict each other; it is then at least 0.9 if only the form of their texts says so. The factor of `consolidated`, 0.8, lowers a memory if the one that was gathered from it and others is a candidate, too, unless the memory ranks before that one even so. */
   readonly penalties?:
     | {
         readonly superseded?: number | undefined;
@@ -1051,69 +1077,69 @@ export type ExplainQuery = {
       }
     | null
     | undefined;
-  /** Share of the vectors in the relevance: 0 for words only, 1 for vectors only. By default 0.08 with the offline embedder, and 0.5 with a model of a provider. */
+  /** Share of the vectors, against the words, in the relevance of a memory: 0 for words only, 1 for vectors only. By default 0.08 with the offline embedder, and 0.5 with a model of a provider. */
   readonly vector_weight?: number | null | undefined;
-  /** Most candidates from the search by words; `k` + 20 by default. */
+  /** Greatest number of candidates from the search by words; `k` + 20 by default. */
   readonly k_sparse?: number | null | undefined;
-  /** Most candidates from the search by vectors; `k`, at least 20, by default. */
+  /** Greatest number of candidates from the search by vectors; by default `k`, but at least 20. */
   readonly k_dense?: number | null | undefined;
   /** `all`, the default: the nearest `k_dense` memories of all sectors. `candidate`: if the query shows what kind of memory it looks for, the nearest `k_dense` of each such sector. */
   readonly dense_sectors?: 'all' | 'candidate' | null | undefined;
-  /** Largest share of its `raw_score` that a match gains from other matches of its session; 0.1 by default, 0 for none. */
+  /** Greatest share of its own `raw_score` that a match gains because others of the first 20 candidates are of the same session; 0.1 by default, 0 for none. */
   readonly session_prior?: number | null | undefined;
-  /** Most links in a row that are followed from the best direct hits; 2 by default, 0 to follow none. */
+  /** Greatest number of links in a row that are followed from the best direct hits; 2 by default, 0 to follow none. */
   readonly max_hops?: number | null | undefined;
-  /** Share of the activation that remains after each link; 0.5 by default. */
+  /** Share of the activation (relevance that spreads over links) that remains after each link; 0.5 by default. */
   readonly decay_per_hop?: number | null | undefined;
-  /** If true, memories about names that are related to the names in the query take part; true by default. */
+  /** If true, names in the query also bring memories about names that are related to them; true by default. */
   readonly entity_graph?: boolean | null | undefined;
-  /** How the first candidates are ranked again; `builtin` by default. `llm` needs `OM_LLM_MODEL`. */
+  /** How the first candidates are ranked again by their texts: `none` keeps their order; `builtin`, the default, asks no model; `llm` does the same and then asks a language model (`OM_LLM_MODEL`) to order them. */
   readonly rerank?: 'none' | 'builtin' | 'llm' | null | undefined;
-  /** Most candidates that `llm` orders; 20 by default. `builtin` reads 24 whatever this says. */
+  /** Greatest number of candidates that `llm` orders; 20 by default. `builtin` reads 24 whatever this says. */
   readonly k_rerank?: number | null | undefined;
-  /** Matches with a lower `score` are left out, except those that only a strong link found; 0 leaves none out. By default `OM_MIN_SCORE` (0.3), which is not applied if the query has several sentences and it is not known which of them ask (`floor.reason`). */
+  /** Matches with a lower `score` are left out, except those that only a strong link or a related name found; 0 leaves none out. By default `OM_MIN_SCORE` (0.3), which is not applied if the query has several sentences and it is not known which of them ask (`floor.reason`). */
   readonly min_score?: number | null | undefined;
   /** Matches whose `raw_score` is below this share of the best `raw_score` are left out; 0, the default, leaves none out. */
   readonly relative_floor?: number | null | undefined;
-  /** How the answer is cut to what belongs together; `none` by default. `relative` sets `relative_floor` to 0.5 if nothing else sets it. `exact` returns only memories that by themselves hold most of what the query says beside its names, up to the largest clear gap, and often nothing: for short facts. */
+  /** How the answer is cut to the memories that belong together; `none`, the default, cuts nothing. `relative` sets `relative_floor` to 0.5 if nothing else sets it. `exact` is for short facts: of the first 20 candidates it returns only those that by themselves say most of what the query says, names left out, and of these only those before the largest clear gap in how much they say. It often returns nothing. */
   readonly cut?: 'none' | 'relative' | 'exact' | null | undefined;
-  /** Most matches derived from one memory, itself included; 2 by default, 0 for no limit. Applies if `k` is at most 10. Unless it is 0, a matching chunk replaces the root memory of its document. */
+  /** Greatest number of matches that are derived from one document or memory, with this memory itself; 2 by default, 0 for no limit. Applies only if `k` is at most 10. Unless it is 0, a matching chunk replaces the root memory of its document. */
   readonly per_document?: number | null | undefined;
-  /** Of memories that say nearly the same, written by one key for one user, only the best is a match, with the others in `similar`; true by default. Without known keys nothing is compared. */
+  /** Of memories that say nearly the same, written by one key for one user, only the best is a match, with the others in `similar`; true by default. Memories whose key is not known are not compared. */
   readonly collapse_similar?: boolean | null | undefined;
-  /** Greatest share of the first places, rounded up, that memories written by one key take while memories of another key match, too; 0.75 by default, 1 for no bound. */
+  /** Greatest share of the first places, rounded up, that memories written by one key take while matches written by another key are left; 0.75 by default, 1 for no bound. */
   readonly writer_share?: number | null | undefined;
-  /** Most estimated tokens of the matches' contents, or of the whole text with `format` `prompt` or `text`. A match that does not fit is skipped; a shorter one further down may take its place. Where the best one does not fit, the reply says in `best_needs` what would be enough. No limit by default, except 1 Mi characters of titles and contents in a text. */
+  /** Greatest number of estimated tokens of the matches' contents, or of the whole text with a `format` other than `json`. A match that does not fit is skipped; a shorter one further down may take its place. Where the best one does not fit, the reply says in `best_needs` what would be enough. No limit by default, except 1 Mi characters of titles and contents in a text. */
   readonly token_budget?: number | null | undefined;
   /** If true, superseded, contradicted and archived memories take part, at the factors of `penalties`; false by default. No effect with `filters.statuses`. */
   readonly deep_recall?: boolean | null | undefined;
-  /** `contradicted`: memories that lost a contradiction take part, at the factor of `penalties`; none by default. */
+  /** Kinds of memories that take part although queries leave them out by default. `contradicted`: memories that lost a contradiction, at the factor of `penalties`. None by default. */
   readonly include?: readonly 'contradicted'[] | null | undefined;
-  /** An earlier time to answer for; a bare time means `valid`. The present by default. */
+  /** The past time that the query is about; a time alone means `valid`. The present by default. */
   readonly as_of?: Time | AsOf | null | undefined;
-  /** Most matches of each kind, within `k`; no such limits by default. Other matches are not limited. */
+  /** Greatest number of matches of each kind, within `k`; no such limits by default. A match that is of both kinds counts as `knowledge`; matches of neither kind are not limited. */
   readonly top_k?:
     | {
-        /** Most matches that are derived from others. */
+        /** Greatest number of matches that are derived from others. */
         readonly knowledge?: number | undefined;
-        /** Most matches that others are derived from. */
+        /** Greatest number of matches that others are derived from. */
         readonly episodes?: number | undefined;
       }
     | null
     | undefined;
   /** If true, the reply has `episodes` (with `prompt`, headings in the text; with `text` and `plain`, nothing). By default only `prompt` has them. If false, memories that others are derived from are no matches either, unless `top_k.episodes` bounds them. */
   readonly include_episodes?: boolean | null | undefined;
-  /** `neighbours` adds up to two memories before and two after each match in its session; `document` adds up to three memories that the match is derived from. They must pass the filters, too. Nothing by default. */
+  /** Memories to return beside each match. `neighbours`: up to two before and two after it, in its document if it is a chunk, else in its session. `document`: up to three memories that the match is derived from. They must pass the filters, too. None by default. */
   readonly expand?: readonly ('neighbours' | 'document')[] | null | undefined;
   /** If false, the query reinforces no memories and links; by default `OM_DECAY_REINFORCE_ON_QUERY`, which is true. */
   readonly reinforce?: boolean | null | undefined;
   /** If true, adds `explain` to each match, and `trace` to the reply; false by default. */
   readonly explain?: boolean | null | undefined;
-  /** With `prompt`, `text` and `plain` the reply holds a text for a language model; `json` by default. `plain` has one statement a line, without notice and sources. */
+  /** `json`, the default: the matches as data. With the others the reply has one text of all matches instead: `prompt` is laid out for the prompt of a language model, `text` has one match with its source on each line, and `plain` the texts of the memories alone. */
   readonly format?: 'json' | 'prompt' | 'text' | 'plain' | null | undefined;
   /** A write receipt: the query waits, at most 2 s, for the background work of its writes, and then answers in any case; `token_satisfied` says whether the work was finished. */
   readonly token?: string | null | undefined;
-  /** The memory to explain. */
+  /** Id of the memory to explain. */
   readonly memory_id: string;
 };
 export type Explanation = {
@@ -1193,11 +1219,11 @@ export type FederatedAnswer = {
   readonly query: string;
   /** Best first. */
   readonly matches: readonly FederatedMatch[];
-  /** What came of each tenant and server, in the order in which they were named. */
+  /** The result of each member: first the tenants, then the servers, in the order in which the request names them. */
   readonly members: readonly FederationMember[];
-  /** Whether a member did not answer, or answered worse than it should. */
+  /** Whether a member did not answer, or its answer is `degraded`. */
   readonly degraded: boolean;
-  /** Matches were left out from the end, as all matches have at most 6 MiB of JSON; absent otherwise. */
+  /** The last matches were left out, since all matches together may have at most 6 MiB of JSON; absent otherwise. */
   readonly truncated?: true;
 };
 export type FederatedMatch = {
@@ -1208,7 +1234,7 @@ export type FederatedMatch = {
   readonly user_id: string;
   /** `""` means no session. */
   readonly session_id: string;
-  /** Its id in your system, or the key of an item; null for none. */
+  /** Id of the memory in your system, or the key of an item; null for none. */
   readonly external_id: string | null;
   readonly content: string;
   readonly title: string;
@@ -1219,6 +1245,7 @@ export type FederatedMatch = {
   };
   readonly primary_sector: 'episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective';
   readonly created_at: Timestamp;
+  /** When the event happened; `created_at` if no caller stated a time. */
   readonly event_time: Timestamp;
   /** Calibrated score, higher is better, comparable between queries; `min_score` applies to it. */
   readonly score: number;
@@ -1226,53 +1253,57 @@ export type FederatedMatch = {
 export type FederatedQuery = {
   /** Plain text; a memory may match any of its words. `"a phrase"` in double quotes counts as one term. */
   readonly query: string;
-  /** Most matches; 8 by default. */
+  /** Greatest number of matches; 8 by default. */
   readonly k?: number | null | undefined;
   /** Only memories of this user; `""` for no particular user. All users by default. */
   readonly user_id?: string | null | undefined;
   /** Which memories are searched; all that the key may see by default. */
   readonly filters?: Filters | null | undefined;
-  /** Matches with a lower `score` are left out, except those that only a strong link found; 0 leaves none out. By default `OM_MIN_SCORE` (0.3), which is not applied if the query has several sentences and it is not known which of them ask (`floor.reason`). */
+  /** Matches with a lower `score` are left out, except those that only a strong link or a related name found; 0 leaves none out. By default `OM_MIN_SCORE` (0.3), which is not applied if the query has several sentences and it is not known which of them ask (`floor.reason`). */
   readonly min_score?: number | null | undefined;
-  /** How the answer is cut to what belongs together; `none` by default. `relative` sets `relative_floor` to 0.5 if nothing else sets it. `exact` returns only memories that by themselves hold most of what the query says beside its names, up to the largest clear gap, and often nothing: for short facts. */
+  /** How the answer is cut to the memories that belong together; `none`, the default, cuts nothing. `relative` sets `relative_floor` to 0.5 if nothing else sets it. `exact` is for short facts: of the first 20 candidates it returns only those that by themselves say most of what the query says, names left out, and of these only those before the largest clear gap in how much they say. It often returns nothing. */
   readonly cut?: 'none' | 'relative' | 'exact' | null | undefined;
-  /** An earlier time to answer for; a bare time means `valid`. The present by default. */
+  /** The past time that the query is about; a time alone means `valid`. The present by default. */
   readonly as_of?: Time | AsOf | null | undefined;
   /** If true, superseded, contradicted and archived memories take part, at the factors of `penalties`; false by default. No effect with `filters.statuses`. */
   readonly deep_recall?: boolean | null | undefined;
-  /** Tenants that are asked, of those of the key; all of them if left out. */
+  /** Tenants of this server that are asked, among those of your key; all of them if left out, none for `[]`. */
   readonly tenants?: readonly string[] | undefined;
   /** Names of registered servers that are asked; none if left out. */
   readonly servers?: readonly string[] | undefined;
 };
 export type FederationMember = {
-  /** The tenant, on this server or the other one; null for the first of the key there. */
+  /** The tenant, of this server or of the one in `server`; null for the first tenant of the key that is stored for that server. */
   readonly tenant: string | null;
-  /** Name of the server; null for this one. */
+  /** Name of the other server; null for this server. */
   readonly server: string | null;
-  /** `answered`; `timeout` after `OM_FEDERATION_TIMEOUT_MS`; `unreachable`; `refused`: a rate limit here, or the server answered an error; `invalid`: what it answered is no answer; `failed`: the tenant cannot be read, or answers of other servers leave no room for this one. */
+  /** `answered`: it answered. `timeout`: it did not answer within `OM_FEDERATION_TIMEOUT_MS`. `unreachable`: no connection to the server was made, or it broke, or its address is not allowed. `refused`: your key has no `queries` left in this tenant, or the server answered with an error. `invalid`: the reply of the server is not the answer of a Cairn server, is too large, or is a redirect. `failed`: the tenant cannot be read, or the answers of other servers leave no memory for the one of this server. */
   readonly outcome: 'answered' | 'timeout' | 'unreachable' | 'refused' | 'invalid' | 'failed';
-  /** Why there is no answer; null for an answer. */
+  /** Why there is no answer, as a sentence; null if it answered. */
   readonly detail: string | null;
-  /** Number of matches that it answered with; only those among the best `k` of all members are returned. */
+  /** Number of matches in its answer; of these, only those among the best `k` of all members are returned. */
   readonly matches: number;
-  /** Whether its answer may be worse than it should, or is missing. */
+  /** Whether its answer may be incomplete or ranked worse than usual, or is missing. */
   readonly degraded: boolean;
-  /** Id of its answer in its own recall log (`GET /recalls/{id}` there); null without an answer. */
+  /** Id of its answer in the recall log of the member (`GET /recalls/{id}` there); null without an answer. */
   readonly recall_id: string | null;
-  /** Time until it answered or failed, ms. */
+  /** Time until the member answered or failed, ms. */
   readonly ms: number;
 };
 export type FederationServer = {
   readonly name: string;
   readonly url: string;
-  /** Tenant that is asked there; null for the first of the key. */
+  /** Tenant of that server that is asked; null for the first tenant of the stored key. */
   readonly tenant: string | null;
+  /** Whether a key is stored, with which questions are sent. */
   readonly has_key: boolean;
+  /** When the server was registered. */
   readonly created_at: Timestamp;
+  /** Public id of the key that registered the server; null if that is not known. */
+  readonly written_by: string | null;
 };
 export type FeedEvent = {
-  /** The place just behind this event. */
+  /** The place in the feed just after this event. */
   readonly cursor: string;
   readonly kind:
     | 'memory.stored'
@@ -1309,7 +1340,7 @@ export type FeedbackMeasure = {
 };
 /** Fields are joined by AND, the values of one list by OR. */
 export type Filters = {
-  /** Memories of one of these sectors, primary or additional. A 400 together with `as_of.recorded`. */
+  /** Memories of one of these sectors, primary or additional. Together with `as_of.recorded`, the query is answered 400. */
   readonly sectors?: readonly ('episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective')[] | undefined;
   /** Memories of one of these types. */
   readonly types?: readonly string[] | undefined;
@@ -1319,17 +1350,17 @@ export type Filters = {
   readonly users?: readonly string[] | undefined;
   /** Memories of these sessions. */
   readonly sessions?: readonly string[] | undefined;
-  /** Memories with one of these statuses, and only those; left out, see `POST /memory/query`. */
+  /** Only memories with one of these statuses. If left out, only active ones; a query also finds those that `deep_recall`, `include` or `as_of` let in. */
   readonly statuses?: readonly ('active' | 'superseded' | 'contradicted' | 'archived')[] | undefined;
   /** Memories with one of these ids in your system. */
   readonly external_ids?: readonly string[] | undefined;
-  /** Memories that were added with one of these keys (public ids), whoever changed them since. */
+  /** Memories that were added with one of these keys (their public ids), even if another key changed them since. */
   readonly written_by?: readonly string[] | undefined;
   /** Chunks and root memories of the documents with these ids, in the version that queries find. */
   readonly documents?: readonly string[] | undefined;
-  /** Memories that mention one of these files, as the paths in their `files`. */
+  /** Memories whose field `files` has one of these paths. */
   readonly files?: readonly string[] | undefined;
-  /** Memories whose event happened in this range. */
+  /** Memories whose `event_time` is in this range. */
   readonly event_time?:
     | {
         /** Start, included. */
@@ -1338,7 +1369,7 @@ export type Filters = {
         readonly to?: Time | undefined;
       }
     | undefined;
-  /** Memories that were added in this range. */
+  /** Memories whose `created_at` is in this range. */
   readonly created_at?:
     | {
         /** Start, included. */
@@ -1347,25 +1378,25 @@ export type Filters = {
         readonly to?: Time | undefined;
       }
     | undefined;
-  /** `{key: value}` or `{key: {operator: value}}`, at most 32 conditions. Operators are `$eq`, `$ne`, `$gt`, `$gte`, `$lt`, `$lte`, `$in`, `$nin` and `$exists`; several in one object must all hold. A key is a name on the top level; a dot in it has no special meaning. Type and value must match. null also matches a missing key. */
+  /** `{key: value}` or `{key: {operator: value}}`, at most 32 conditions. Operators are `$eq`, `$ne`, `$gt`, `$gte`, `$lt`, `$lte`, `$in`, `$nin` and `$exists`; several in one object must all hold. A key is a name on the top level; a dot in it has no special meaning. A value matches one of the same type that is equal to it; null also matches a missing key. */
   readonly metadata?:
     | {
         readonly [field: string]: unknown;
       }
     | undefined;
-  /** Only items of this namespace and of those below it; `""` for items in any namespace, but in one. */
+  /** Only items of this namespace and of those below it; `""` for the items of all namespaces, without memories that are in none. */
   readonly namespace?: string | null | undefined;
   /** Memories whose salience is at least this at the time of the request. */
   readonly min_salience?: number | null | undefined;
-  /** One sector, under OpenMemory's name. */
+  /** Memories of this sector, under OpenMemory's name. With `sectors`, both must hold. */
   readonly sector?: 'episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective' | null | undefined;
-  /** One user, under OpenMemory's name. */
+  /** Memories of this user, under OpenMemory's name. If other fields name users, too, all must hold. */
   readonly user_id?: string | null | undefined;
-  /** Same as `min_score` of the query, which has priority. */
+  /** The same as `min_score` of the query, which has priority. */
   readonly min_score?: number | null | undefined;
-  /** Same as `startTime` of the query. */
+  /** The same as `startTime` of the query; the later of the two counts. */
   readonly startTime?: Time | null | undefined;
-  /** Same as `endTime` of the query. */
+  /** The same as `endTime` of the query; the earlier of the two counts. */
   readonly endTime?: Time | null | undefined;
 };
 export type FinishedMemory = {
@@ -1426,7 +1457,7 @@ export type FinishedMemory = {
       >
     >
   >;
-  /** Kinds of values that were stored as they are, as `metadata.sensitive` names them. */
+  /** Kinds of values that were found and stored as they are; `metadata.sensitive` has them if it has room. */
   readonly sensitive?: readonly (
     | 'api_key'
     | 'anthropic_key'
@@ -1537,7 +1568,7 @@ export type HeldSpan = {
   readonly end_offset: number;
   /** Whether the memory is one of the reading before, with the same title and text. */
   readonly kept: boolean;
-  /** Whether the memory holds these characters now; false after a redaction. */
+  /** Whether the memory has a text of this length that fits the chunk in front; `complete` compares texts. */
   readonly intact: boolean;
 };
 /** Why a query returned a match. Ranks count from 1; a stage that did not find the memory is null. */
@@ -1561,6 +1592,7 @@ export type HitExplanation = {
   } | null;
   /** The link, or the name related to one in the query (`via` `entity`), from which most activation came; null if there was none, or only links that gave less than the memory's own match. */
   readonly arrival: {
+    /** The memory before this one on the path; null for a name. */
     readonly from: string | null;
     readonly via:
       | 'waypoint'
@@ -1572,8 +1604,10 @@ export type HitExplanation = {
       | 'supersedes'
       | 'derived_from'
       | 'entity';
+    /** The name; absent for a link. */
     readonly entity?: string;
     readonly weight: number;
+    /** Number of links from the first memory on the path; 1 for a name. */
     readonly hops: number;
     readonly activation: number;
   } | null;
@@ -1625,36 +1659,40 @@ export type HitExplanation = {
 };
 export type ImportResult =
   | {
-      /** Number of the line, from 1. */
+      /** Number of the refused line, from 1. */
       readonly line: number;
+      /** Why the line was refused. */
       readonly error: {
         readonly code: string;
         readonly message: string;
       };
     }
   | {
+      /** Number of the last line that was handled so far. */
       readonly line: number;
-      /** Lines that were stored, known or kept. */
+      /** Number of lines so far that were stored, known or kept. */
       readonly progress: number;
     }
   | {
       /** Whether all lines were read. */
       readonly done: boolean;
+      /** Whether nothing was stored, as the request asked. */
       readonly dry_run: boolean;
-      /** Whether the last line of an export was there. */
+      /** Whether the last line of an export (type `end`) was there. */
       readonly complete: boolean;
+      /** Whether the lines have the SHA-256 that the last line names; `absent` if it names none, or is not there. */
       readonly checksum: 'match' | 'differs' | 'absent';
-      /** Number of lines by type. */
+      /** Number of lines that were stored, by type. */
       readonly stored: Readonly<Record<string, number>>;
-      /** Number of lines by type. */
+      /** Number of lines that were stored already, by type. */
       readonly known: Readonly<Record<string, number>>;
-      /** Lines of what is there and was changed here since, which stays; number by type. */
+      /** Number of lines about something that was changed here since and stays as it is, by type. */
       readonly kept: Readonly<Record<string, number>>;
-      /** Number of lines by type. */
+      /** Number of refused lines, by type; those that could not be parsed count as `line`. */
       readonly refused: Readonly<Record<string, number>>;
-      /** Fields that were passed over, by type and name. */
+      /** Number of fields that were ignored as unknown, by type and name of the field. */
       readonly unknown_fields: Readonly<Record<string, number>>;
-      /** Why the import ended early; what was answered before is stored. */
+      /** Why the import ended early; all lines that were answered before are stored. */
       readonly error?: {
         readonly code: string;
         readonly message: string;
@@ -1663,17 +1701,20 @@ export type ImportResult =
 /** A document with the additional fields that OpenMemory's clients expect. */
 export type IngestedDocument = {
   readonly id: string;
+  /** `""` means no particular user. */
   readonly user_id: string;
+  /** `""` means no session. */
   readonly session_id: string;
+  /** Id of the document in your system; null for none. */
   readonly external_id: string | null;
   /** Public id of the key that handed in what is shown; null if that is not known. */
   readonly written_by: string | null;
-  /** `processing` until every chunk is embedded and linked; `empty` if the document has no text. */
+  /** `processing` until every chunk is embedded and linked, or its job has given up; then `ready`. `empty`: the document was read and has no text. `failed`, `cancelled`: queries find no version of it. */
   readonly state: 'queued' | 'processing' | 'ready' | 'empty' | 'failed' | 'cancelled';
   /** Why the document failed or is empty; null if it did neither. */
   readonly error: Failure | null;
   readonly source: 'upload' | 'url';
-  /** Address that it was fetched from; null for an upload. */
+  /** Address that the page was fetched from; null for an upload. */
   readonly url: string | null;
   /** Name that was given with an upload; null without one. */
   readonly file_name: string | null;
@@ -1693,26 +1734,29 @@ export type IngestedDocument = {
     | 'email'
     | 'code'
     | null;
-  /** Size of the file; null until a page is fetched. */
+  /** Size of the file in bytes; null until a page is fetched. */
   readonly bytes: number | null;
   /** SHA-256 of the file's bytes, in hexadecimal; null until a page is fetched. */
   readonly sha256: string | null;
-  /** The title that was given, else the file's own title. */
+  /** The title that was given, else that of the file, else the file's name without its ending; `""` for none. */
   readonly title: string;
   /** Authors that the file names; empty if it names none or is not read yet. */
   readonly authors: readonly string[];
   /** BCP 47 tag such as `en`, from the file or found in its text; null if unknown. */
   readonly language: string | null;
-  /** null if the file does not say. */
+  /** When the file says that it was published; null if it does not say. */
   readonly published_at: Timestamp | null;
-  /** null if the file does not say. */
+  /** When the file says that it was last changed; null if it does not say. */
   readonly modified_at: Timestamp | null;
+  /** Your own type of document; null for none. */
   readonly type: string | null;
   readonly tags: readonly string[];
   readonly metadata: {
     readonly [field: string]: Json;
   };
+  /** Event time of its memories, as it was stated; null if it was not. */
   readonly event_time: Timestamp | null;
+  /** Time from which the document cannot be read or found; null for never. */
   readonly expires_at: Timestamp | null;
   /** The memory that represents the whole document; null until queries can find the document. */
   readonly root_memory_id: string | null;
@@ -1724,11 +1768,15 @@ export type IngestedDocument = {
   readonly characters: number;
   /** Estimated tokens of the whole text; 0 until it is read. */
   readonly tokens: number;
-  /** Progress: pages read, chunks of the document, and how many of them are embedded and linked. */
+  /** How far the work on the latest version of the document is. */
   readonly progress: {
+    /** Pages that were read; 0 for a format without pages. */
     readonly pages_done: number;
+    /** Chunks of the whole document; 0 until it is read. */
     readonly chunks: number;
+    /** Chunks that have their vectors. */
     readonly embedded: number;
+    /** Chunks whose links were looked for; a chunk need not have any. */
     readonly linked: number;
     /** Chunks whose job has given up; queries find them by their words. */
     readonly failed: number;
@@ -1749,16 +1797,21 @@ export type IngestedDocument = {
   readonly updated_at: Timestamp;
   /** When queries could first find this version of it; null before that. */
   readonly shown_at: Timestamp | null;
+  /** When it became `ready`; null before that. */
   readonly ready_at: Timestamp | null;
   readonly document_id: string;
   /** `replaced`: a known document is read again; `unchanged`: nothing needs to be done. */
   readonly outcome: 'accepted' | 'replaced' | 'unchanged';
-  /** Write receipt: a query that sends it waits, at most 2 s, for the background work of this write, such as sectors and vectors. A memory is found by its words without it. null if no work is left. */
+  /** Write receipt: a query that sends it waits, at most 2 s, for the background work of this write, such as sectors and vectors. Queries find the words of the write even without that work. null if no work is left. */
   readonly token: string | null;
+  /** The same as `chunks`. */
   readonly child_count: number;
+  /** The same as `tokens`. */
   readonly total_tokens: number;
+  /** `root-child` for more than one chunk, else `single`. */
   readonly strategy: 'single' | 'root-child';
   readonly extraction: {
+    /** The same as `format`. */
     readonly content_type:
       | 'pdf'
       | 'docx'
@@ -1774,8 +1827,11 @@ export type IngestedDocument = {
       | 'email'
       | 'code'
       | null;
+    /** The same as `characters`. */
     readonly char_count: number;
+    /** The same as `tokens`. */
     readonly estimated_tokens: number;
+    /** The same as `format`. */
     readonly extraction_method:
       | 'pdf'
       | 'docx'
@@ -1811,15 +1867,15 @@ export type Item = {
   readonly primary_sector: 'episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective';
   /** Sectors, the primary one first; `["semantic"]` until the memory is classified. */
   readonly sectors: readonly ('episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective')[];
-  /** How far the primary sector stands out: 0.2 without signs of any, 1 if it was forced, 0 until it was classified. */
+  /** How clearly the text belongs to the primary sector: 0.2 for a text without signs of any sector, 1 if a caller set the sector, 0 until the text is classified. */
   readonly sector_confidence: number;
   /** `failed`: the job gave up or was cancelled before the memory had a vector; queries find it by its words. */
   readonly state: 'queued' | 'ready' | 'failed';
   /** `superseded`: another memory replaces it; `contradicted`: a memory that contradicts it was named the winner. */
   readonly status: 'active' | 'superseded' | 'contradicted' | 'archived';
-  /** How present it is at the time of reading; falls with `e^(−decay_lambda · days)`. */
+  /** How present the memory is when it is read; it falls with `e^(−decay_lambda · days)` and grows by recall. */
   readonly salience: number;
-  /** How well established it is at the time of reading; falls with `e^(−0.01 · days)`. */
+  /** How well established the memory is when it is read; it falls with `e^(−0.01 · days)` and grows by reinforcement. */
   readonly strength: number;
   /** Rate at which the salience falls, per day. */
   readonly decay_lambda: number;
@@ -1834,6 +1890,7 @@ export type Item = {
   readonly created_at: Timestamp;
   /** When `version` last rose; `created_at` at first. */
   readonly updated_at: Timestamp;
+  /** When the event happened; `created_at` if no caller stated a time. */
   readonly event_time: Timestamp;
   /** Start of validity, included; null for none. */
   readonly valid_from: Timestamp | null;
@@ -1841,7 +1898,7 @@ export type Item = {
   readonly valid_to: Timestamp | null;
   /** Time from which it cannot be read; null for never. */
   readonly expires_at: Timestamp | null;
-  /** Its id in your system, or the key of an item; null for none. */
+  /** Id of the memory in your system, or the key of an item; null for none. */
   readonly external_id: string | null;
   /** `""` for none. */
   readonly namespace: string;
@@ -1871,7 +1928,7 @@ export type ItemList = {
         readonly [field: string]: unknown;
       }
     | undefined;
-  /** Most items on the page; 100 by default. */
+  /** Greatest number of items on the page; 100 by default. */
   readonly limit?: number | null | undefined;
   /** `next_cursor` of the page before, with everything else as it was asked then. */
   readonly cursor?: string | null | undefined;
@@ -1901,7 +1958,9 @@ export type Job = {
   readonly updated_at: Timestamp;
   /** When the job was done, dead or cancelled; null before that. */
   readonly finished_at: Timestamp | null;
+  /** What happened to the job, the earliest first. */
   readonly timeline: readonly {
+    /** What happened, such as `queued` or `encoded`. */
     readonly event: string;
     readonly at: Timestamp;
   }[];
@@ -1935,10 +1994,10 @@ export type Key = {
 export type Learned = {
   readonly id: string;
   readonly at: Timestamp;
-  /** `proposed`: nothing is changed yet; `accepted`: these are the defaults of queries; `reverted`: the defaults from before the acceptance are back. */
+  /** `proposed`: nothing is changed yet; `accepted`: the options in `after` became defaults of queries; `reverted`: the defaults from before the acceptance are back. */
   readonly state: 'proposed' | 'accepted' | 'reverted';
   readonly profile: 'composite' | 'activation' | 'retention' | 'fusion';
-  /** Options in force when these were learned. */
+  /** Options that were in force when the proposal was made. */
   readonly before: {
     readonly weights: Readonly<Record<string, number>>;
     /** Share of vectors against words; null for the embedder's own value. */
@@ -1957,6 +2016,7 @@ export type Learned = {
     readonly learned_from: number;
     /** Recalls that were held out, the later ones; the measures are of these. */
     readonly held_out: number;
+    /** Time of the first recall that was held out. */
     readonly held_out_from: Timestamp;
     readonly before: FeedbackMeasure;
     readonly after: FeedbackMeasure;
@@ -1966,9 +2026,13 @@ export type Learned = {
 };
 export type LgmConfig = {
   readonly mode: 'langgraph';
+  /** `OM_LG_NAMESPACE`. */
   readonly namespace_default: string;
+  /** `OM_LG_MAX_CONTEXT`. */
   readonly max_context: number;
+  /** `OM_LG_REFLECTIVE`. */
   readonly reflective: boolean;
+  /** Sector of each named node; other nodes are `semantic`. */
   readonly node_sector_map: Readonly<
     Record<string, 'episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective'>
   >;
@@ -1977,21 +2041,24 @@ export type LgmContext = {
   readonly namespace: string;
   /** null for all graphs. */
   readonly graph_id: string | null;
+  /** Greatest number of memories of each node. */
   readonly limit: number;
   readonly nodes: readonly {
     readonly node: string;
     readonly sector: 'episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective';
+    /** The latest first. */
     readonly items: readonly LgmItem[];
   }[];
   /** One line for each memory: the LangGraph node that stored it, in brackets, and its gist (a short summary). */
   readonly summary: string;
-  /** Texts over 6 MiB were left out; absent otherwise. */
+  /** Memories were left out because the texts of a node have over 0.6 Mi characters together; absent otherwise. */
   readonly truncated?: true;
   /** Fields of the request that mean nothing here, and why; absent if there are none. */
   readonly warnings?: readonly string[];
 };
 export type LgmItem = {
   readonly id: string;
+  /** `""` if the metadata of the memory name none. */
   readonly node: string;
   readonly content: string;
   readonly primary_sector: 'episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective';
@@ -1999,15 +2066,19 @@ export type LgmItem = {
   readonly tags: readonly string[];
   readonly created_at: Timestamp;
   readonly updated_at: Timestamp;
+  /** When it was added, added again, reinforced, or last returned by a reinforcing query. */
   readonly last_seen_at: Timestamp;
+  /** How present it is at the time of reading; falls with `e^(−decay_lambda · days)`. */
   readonly salience: number;
+  /** Rate at which the salience falls, per day. */
   readonly decay_lambda: number;
+  /** Starts at 1 and rises by one with each change. */
   readonly version: number;
-  /** Only of a request with a `query`. */
+  /** Calibrated score, higher is better; absent if the request had no `query`. */
   readonly score?: number;
-  /** Only of a request with a `query`. */
+  /** Ids along the links from a direct hit to this memory, its own id last; absent if the request had no `query`. */
   readonly path?: readonly string[];
-  /** Only with `include_metadata`. */
+  /** Absent without `include_metadata`. */
   readonly metadata?: Json;
 };
 export type LgmMemory = {
@@ -2016,8 +2087,10 @@ export type LgmMemory = {
   readonly primary_sector: 'episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective';
   readonly sectors: readonly ('episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective')[];
   readonly namespace: string;
+  /** null for none. */
   readonly graph_id: string | null;
   readonly tags: readonly string[];
+  /** A field of OpenMemory; always 1. */
   readonly chunks: 1;
   readonly state: 'queued' | 'ready' | 'failed';
   readonly metadata: {
@@ -2030,10 +2103,12 @@ export type LgmRetrieved = {
   readonly namespace: string;
   /** null for all graphs. */
   readonly graph_id: string | null;
+  /** null for none: the items are the newest, latest first. */
   readonly query: string | null;
+  /** Number of `items`. */
   readonly count: number;
   readonly items: readonly LgmItem[];
-  /** Texts over 6 MiB were left out; absent otherwise. */
+  /** Memories were left out because all texts together are too large: over 3 Mi characters, or with a `query` over 6 MiB; absent otherwise. */
   readonly truncated?: true;
 };
 export type Link = {
@@ -2066,9 +2141,9 @@ export type LogAppend = {
 export type LogChanged = {
   /** Position of the first item that was written. */
   readonly position: number;
-  /** Items that were taken off the end of the log before. */
+  /** Number of items that were taken off the end of the log before the new ones were written. */
   readonly removed: number;
-  /** Items in the whole log. */
+  /** Number of items in the whole log. */
   readonly total: number;
   /** Whether this repeats the reply to an earlier request with this `operation_id`. */
   readonly replayed: boolean;
@@ -2115,15 +2190,15 @@ export type Match = {
   readonly primary_sector: 'episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective';
   /** Sectors, the primary one first; `["semantic"]` until the memory is classified. */
   readonly sectors: readonly ('episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective')[];
-  /** How far the primary sector stands out: 0.2 without signs of any, 1 if it was forced, 0 until it was classified. */
+  /** How clearly the text belongs to the primary sector: 0.2 for a text without signs of any sector, 1 if a caller set the sector, 0 until the text is classified. */
   readonly sector_confidence: number;
   /** `failed`: the job gave up or was cancelled before the memory had a vector; queries find it by its words. */
   readonly state: 'queued' | 'ready' | 'failed';
   /** `superseded`: another memory replaces it; `contradicted`: a memory that contradicts it was named the winner. */
   readonly status: 'active' | 'superseded' | 'contradicted' | 'archived';
-  /** How present it is at the time of reading; falls with `e^(−decay_lambda · days)`. */
+  /** How present the memory is when it is read; it falls with `e^(−decay_lambda · days)` and grows by recall. */
   readonly salience: number;
-  /** How well established it is at the time of reading; falls with `e^(−0.01 · days)`. */
+  /** How well established the memory is when it is read; it falls with `e^(−0.01 · days)` and grows by reinforcement. */
   readonly strength: number;
   /** Rate at which the salience falls, per day. */
   readonly decay_lambda: number;
@@ -2138,6 +2213,7 @@ export type Match = {
   readonly created_at: Timestamp;
   /** When `version` last rose; `created_at` at first. */
   readonly updated_at: Timestamp;
+  /** When the event happened; `created_at` if no caller stated a time. */
   readonly event_time: Timestamp;
   /** Start of validity, included; null for none. */
   readonly valid_from: Timestamp | null;
@@ -2145,7 +2221,7 @@ export type Match = {
   readonly valid_to: Timestamp | null;
   /** Time from which it cannot be read; null for never. */
   readonly expires_at: Timestamp | null;
-  /** Its id in your system, or the key of an item; null for none. */
+  /** Id of the memory in your system, or the key of an item; null for none. */
   readonly external_id: string | null;
   /** Namespace of an item; absent if it is in none. */
   readonly namespace?: string;
@@ -2168,7 +2244,7 @@ export type Match = {
     readonly count: number;
     readonly ids: readonly string[];
   };
-  /** With `neighbours` in `expand`: memories around the match in its session, each list the earliest first. */
+  /** With `neighbours` in `expand`: up to two memories before the match and two after it, each list the earliest first; in its document if the match is a chunk, else in its session. Both lists and `sources` are empty from the match on at which their texts, added up over the matches, exceed 4 MiB. */
   readonly neighbours?: {
     readonly before: readonly StoredMemory[];
     readonly after: readonly StoredMemory[];
@@ -2249,15 +2325,15 @@ export type Memory = {
   readonly primary_sector: 'episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective';
   /** Sectors, the primary one first; `["semantic"]` until the memory is classified. */
   readonly sectors: readonly ('episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective')[];
-  /** How far the primary sector stands out: 0.2 without signs of any, 1 if it was forced, 0 until it was classified. */
+  /** How clearly the text belongs to the primary sector: 0.2 for a text without signs of any sector, 1 if a caller set the sector, 0 until the text is classified. */
   readonly sector_confidence: number;
   /** `failed`: the job gave up or was cancelled before the memory had a vector; queries find it by its words. */
   readonly state: 'queued' | 'ready' | 'failed';
   /** `superseded`: another memory replaces it; `contradicted`: a memory that contradicts it was named the winner. */
   readonly status: 'active' | 'superseded' | 'contradicted' | 'archived';
-  /** How present it is at the time of reading; falls with `e^(−decay_lambda · days)`. */
+  /** How present the memory is when it is read; it falls with `e^(−decay_lambda · days)` and grows by recall. */
   readonly salience: number;
-  /** How well established it is at the time of reading; falls with `e^(−0.01 · days)`. */
+  /** How well established the memory is when it is read; it falls with `e^(−0.01 · days)` and grows by reinforcement. */
   readonly strength: number;
   /** Rate at which the salience falls, per day. */
   readonly decay_lambda: number;
@@ -2272,6 +2348,7 @@ export type Memory = {
   readonly created_at: Timestamp;
   /** When `version` last rose; `created_at` at first. */
   readonly updated_at: Timestamp;
+  /** When the event happened; `created_at` if no caller stated a time. */
   readonly event_time: Timestamp;
   /** Start of validity, included; null for none. */
   readonly valid_from: Timestamp | null;
@@ -2279,7 +2356,7 @@ export type Memory = {
   readonly valid_to: Timestamp | null;
   /** Time from which it cannot be read; null for never. */
   readonly expires_at: Timestamp | null;
-  /** Its id in your system, or the key of an item; null for none. */
+  /** Id of the memory in your system, or the key of an item; null for none. */
   readonly external_id: string | null;
   /** Namespace of an item; absent if it is in none. */
   readonly namespace?: string;
@@ -2309,7 +2386,7 @@ export type MemoryList = {
   readonly order_by?: 'id' | 'event_time' | null | undefined;
   /** `desc` by default: the newest first. */
   readonly order?: 'asc' | 'desc' | null | undefined;
-  /** Most items on the page; 100 by default. */
+  /** Greatest number of items on the page; 100 by default. */
   readonly limit?: number | null | undefined;
   /** `next_cursor` of the page before, with everything else as it was asked then. */
   readonly cursor?: string | null | undefined;
@@ -2375,9 +2452,9 @@ export type NewDocument = {
   readonly title?: string | null | undefined;
   /** Your own type of document; its memories get it too. */
   readonly type?: string | null | undefined;
-  /** Tags of its memories. */
+  /** Tags of the memories of the document. */
   readonly tags?: readonly string[] | null | undefined;
-  /** Metadata of its memories; at most 16 KiB. */
+  /** Metadata of the memories of the document; at most 16 KiB. */
   readonly metadata?:
     | {
         readonly sector?: 'episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective' | null | undefined;
@@ -2385,11 +2462,11 @@ export type NewDocument = {
       }
     | null
     | undefined;
-  /** Event time of its memories; by default the time at which the document was stored. */
+  /** Event time of the memories of the document; by default the time at which it was stored. */
   readonly event_time?: Time | null | undefined;
   /** The document cannot be read or found from this time on; never by default. */
   readonly expires_at?: Time | null | undefined;
-  /** OpenMemory's clients send this field; it is ignored. At most 16 KiB. */
+  /** Accepted because OpenMemory's clients send it, and ignored: the server's settings decide. At most 16 KiB. */
   readonly config?:
     | {
         readonly [field: string]: unknown;
@@ -2500,9 +2577,9 @@ export type NewPage = {
   readonly title?: string | null | undefined;
   /** Your own type of document; its memories get it too. */
   readonly type?: string | null | undefined;
-  /** Tags of its memories. */
+  /** Tags of the memories of the document. */
   readonly tags?: readonly string[] | null | undefined;
-  /** Metadata of its memories; at most 16 KiB. */
+  /** Metadata of the memories of the document; at most 16 KiB. */
   readonly metadata?:
     | {
         readonly sector?: 'episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective' | null | undefined;
@@ -2510,11 +2587,11 @@ export type NewPage = {
       }
     | null
     | undefined;
-  /** Event time of its memories; by default the time at which the document was stored. */
+  /** Event time of the memories of the document; by default the time at which it was stored. */
   readonly event_time?: Time | null | undefined;
   /** The document cannot be read or found from this time on; never by default. */
   readonly expires_at?: Time | null | undefined;
-  /** OpenMemory's clients send this field; it is ignored. At most 16 KiB. */
+  /** Accepted because OpenMemory's clients send it, and ignored: the server's settings decide. At most 16 KiB. */
   readonly config?:
     | {
         readonly [field: string]: unknown;
@@ -2538,9 +2615,9 @@ export type Omission = {
   readonly characters: number;
 };
 export type Origin = {
-  /** The tenant, on this server or the other one; null for the first of the key there. */
+  /** The tenant, of this server or of the one in `server`; null for the first tenant of the key that is stored for that server. */
   readonly tenant: string | null;
-  /** Name of the server; null for this one. */
+  /** Name of the other server; null for this server. */
   readonly server: string | null;
 };
 export type PortableLine = {
@@ -2560,9 +2637,9 @@ export type PortableLine = {
   readonly [field: string]: unknown;
 };
 export type PrivacyPolicy = {
-  /** Keys, passwords and tokens. */
+  /** What becomes of keys, passwords and tokens in a text. */
   readonly secrets: 'off' | 'mark' | 'redact' | 'refuse';
-  /** Card and account numbers, e-mail addresses, telephone numbers, addresses of machines. */
+  /** What becomes of payment cards, IBANs, e-mail addresses, telephone numbers, US social security numbers, and public IP and MAC addresses in a text. */
   readonly personal: 'off' | 'mark' | 'redact' | 'refuse';
 };
 export type Problem = {
@@ -2641,6 +2718,7 @@ export type Provenance = {
   readonly end_offset: number | null;
   /** First page, slide or sheet of the chunk; null if the format has none. */
   readonly page_from: number | null;
+  /** Last page, slide or sheet of the chunk; null if the format has none. */
   readonly page_to: number | null;
   /** Headings above the chunk, outermost first. */
   readonly heading_path: readonly string[];
@@ -2653,18 +2731,19 @@ export type ProviderCall = {
   readonly at: Timestamp;
   readonly provider: string;
   readonly model: string;
-  /** 0 for the configured server, 1 and up for the servers of `OM_EMBED_FALLBACK`. */
+  /** 0 for the configured server; 1 and up for those of `OM_EMBED_FALLBACK`, in their order. */
   readonly server: number;
+  /** `document` and `query` ask an embedder for the vectors of stored texts and of queries; all others ask a language model. */
   readonly purpose: 'document' | 'query' | 'entities' | 'rerank' | 'contradictions' | 'reflection' | 'consolidation';
   /** Number of texts; 1 for a prompt. */
   readonly texts: number;
   /** Input tokens as billed if the provider reports them, else estimated. */
   readonly tokens: number;
-  /** Tokens that a language model wrote. */
+  /** Tokens that a language model wrote; 0 for vectors. */
   readonly output_tokens: number;
   /** Duration of the call, ms. */
   readonly ms: number;
-  /** Cost in US dollars, by the prices in `OM_PRICES`. */
+  /** Cost in US dollars by known list prices, which `OM_PRICES` overrides; 0 for a model without a price. */
   readonly cost_usd: number;
   /** Why the call failed; null if it completed. */
   readonly error: Failure | null;
@@ -2674,26 +2753,29 @@ export type ProviderUsage = {
   readonly day: string;
   readonly provider: string;
   readonly model: string;
+  /** `document` and `query` ask an embedder for the vectors of stored texts and of queries; all others ask a language model. */
   readonly purpose: 'document' | 'query' | 'entities' | 'rerank' | 'contradictions' | 'reflection' | 'consolidation';
+  /** Number of calls, with those that failed. */
   readonly calls: number;
+  /** Number of calls that failed. */
   readonly failed: number;
-  /** Texts of completed calls; tokens and cost count completed calls too. */
+  /** Number of texts in the calls that completed. Tokens and cost are of these calls, too. */
   readonly texts: number;
   /** Input tokens as billed if the provider reports them, else estimated. */
   readonly tokens: number;
-  /** Tokens that a language model wrote. */
+  /** Tokens that a language model wrote; 0 for vectors. */
   readonly output_tokens: number;
-  /** Cost in US dollars, by the prices in `OM_PRICES`. */
+  /** Cost in US dollars by known list prices, which `OM_PRICES` overrides; 0 for a model without a price. */
   readonly cost_usd: number;
-  /** Texts whose vector was found in the cache. */
+  /** Number of stored texts whose vector was taken from the cache, without a call. */
   readonly cached_texts: number;
-  /** Estimated tokens that the cache saved. */
+  /** Estimated number of tokens of these texts. */
   readonly saved_tokens: number;
 };
 export type Query = {
   /** Plain text; a memory may match any of its words. `"a phrase"` in double quotes counts as one term. */
   readonly query: string;
-  /** Most matches; 8 by default. */
+  /** Greatest number of matches; 8 by default. */
   readonly k?: number | null | undefined;
   /** Only memories of this user; `""` for no particular user. All users by default. */
   readonly user_id?: string | null | undefined;
@@ -2703,11 +2785,11 @@ export type Query = {
   readonly startTime?: Time | null | undefined;
   /** `created_at` up to this time, included; the name is OpenMemory's. */
   readonly endTime?: Time | null | undefined;
-  /** Formula that scores matches; `composite` by default. */
+  /** Formula that makes the `raw_score` of a match from its features; `composite` by default. */
   readonly profile?: 'composite' | 'activation' | 'retention' | 'fusion' | null | undefined;
   /** What the feature `similarity` is: the share of the best candidate’s relevance (`relative`, the default), or the relevance itself (`absolute`), which is the cosine with `vector_weight` 1. */
   readonly similarity?: 'relative' | 'absolute' | null | undefined;
-  /** Factors from 0 to 1 on the `raw_score` of memories by status. By default superseded and archived 0.5, contradicted 0.3. That of `contradicted` also lowers the weaker of two that contradict each other; that of `consolidated`, 0.8, a source beside the memory that it was gathered into, if it then comes after that. */
+  /** Factors from 0 to 1 on the `raw_score` of memories by status. By default superseded and archived 0.5, contradicted 0.3. The factor of `contradicted` also lowers the weaker of two matches that contradict each other; it is then at least 0.9 if only the form of their texts says so. The factor of `consolidated`, 0.8, lowers a memory if the one that was gathered from it and others is a candidate, too, unless the memory ranks before that one even so. */
   readonly penalties?:
     | {
         readonly superseded?: number | undefined;
@@ -2744,65 +2826,65 @@ export type Query = {
       }
     | null
     | undefined;
-  /** Share of the vectors in the relevance: 0 for words only, 1 for vectors only. By default 0.08 with the offline embedder, and 0.5 with a model of a provider. */
+  /** Share of the vectors, against the words, in the relevance of a memory: 0 for words only, 1 for vectors only. By default 0.08 with the offline embedder, and 0.5 with a model of a provider. */
   readonly vector_weight?: number | null | undefined;
-  /** Most candidates from the search by words; `k` + 20 by default. */
+  /** Greatest number of candidates from the search by words; `k` + 20 by default. */
   readonly k_sparse?: number | null | undefined;
-  /** Most candidates from the search by vectors; `k`, at least 20, by default. */
+  /** Greatest number of candidates from the search by vectors; by default `k`, but at least 20. */
   readonly k_dense?: number | null | undefined;
   /** `all`, the default: the nearest `k_dense` memories of all sectors. `candidate`: if the query shows what kind of memory it looks for, the nearest `k_dense` of each such sector. */
   readonly dense_sectors?: 'all' | 'candidate' | null | undefined;
-  /** Largest share of its `raw_score` that a match gains from other matches of its session; 0.1 by default, 0 for none. */
+  /** Greatest share of its own `raw_score` that a match gains because others of the first 20 candidates are of the same session; 0.1 by default, 0 for none. */
   readonly session_prior?: number | null | undefined;
-  /** Most links in a row that are followed from the best direct hits; 2 by default, 0 to follow none. */
+  /** Greatest number of links in a row that are followed from the best direct hits; 2 by default, 0 to follow none. */
   readonly max_hops?: number | null | undefined;
-  /** Share of the activation that remains after each link; 0.5 by default. */
+  /** Share of the activation (relevance that spreads over links) that remains after each link; 0.5 by default. */
   readonly decay_per_hop?: number | null | undefined;
-  /** If true, memories about names that are related to the names in the query take part; true by default. */
+  /** If true, names in the query also bring memories about names that are related to them; true by default. */
   readonly entity_graph?: boolean | null | undefined;
-  /** How the first candidates are ranked again; `builtin` by default. `llm` needs `OM_LLM_MODEL`. */
+  /** How the first candidates are ranked again by their texts: `none` keeps their order; `builtin`, the default, asks no model; `llm` does the same and then asks a language model (`OM_LLM_MODEL`) to order them. */
   readonly rerank?: 'none' | 'builtin' | 'llm' | null | undefined;
-  /** Most candidates that `llm` orders; 20 by default. `builtin` reads 24 whatever this says. */
+  /** Greatest number of candidates that `llm` orders; 20 by default. `builtin` reads 24 whatever this says. */
   readonly k_rerank?: number | null | undefined;
-  /** Matches with a lower `score` are left out, except those that only a strong link found; 0 leaves none out. By default `OM_MIN_SCORE` (0.3), which is not applied if the query has several sentences and it is not known which of them ask (`floor.reason`). */
+  /** Matches with a lower `score` are left out, except those that only a strong link or a related name found; 0 leaves none out. By default `OM_MIN_SCORE` (0.3), which is not applied if the query has several sentences and it is not known which of them ask (`floor.reason`). */
   readonly min_score?: number | null | undefined;
   /** Matches whose `raw_score` is below this share of the best `raw_score` are left out; 0, the default, leaves none out. */
   readonly relative_floor?: number | null | undefined;
-  /** How the answer is cut to what belongs together; `none` by default. `relative` sets `relative_floor` to 0.5 if nothing else sets it. `exact` returns only memories that by themselves hold most of what the query says beside its names, up to the largest clear gap, and often nothing: for short facts. */
+  /** How the answer is cut to the memories that belong together; `none`, the default, cuts nothing. `relative` sets `relative_floor` to 0.5 if nothing else sets it. `exact` is for short facts: of the first 20 candidates it returns only those that by themselves say most of what the query says, names left out, and of these only those before the largest clear gap in how much they say. It often returns nothing. */
   readonly cut?: 'none' | 'relative' | 'exact' | null | undefined;
-  /** Most matches derived from one memory, itself included; 2 by default, 0 for no limit. Applies if `k` is at most 10. Unless it is 0, a matching chunk replaces the root memory of its document. */
+  /** Greatest number of matches that are derived from one document or memory, with this memory itself; 2 by default, 0 for no limit. Applies only if `k` is at most 10. Unless it is 0, a matching chunk replaces the root memory of its document. */
   readonly per_document?: number | null | undefined;
-  /** Of memories that say nearly the same, written by one key for one user, only the best is a match, with the others in `similar`; true by default. Without known keys nothing is compared. */
+  /** Of memories that say nearly the same, written by one key for one user, only the best is a match, with the others in `similar`; true by default. Memories whose key is not known are not compared. */
   readonly collapse_similar?: boolean | null | undefined;
-  /** Greatest share of the first places, rounded up, that memories written by one key take while memories of another key match, too; 0.75 by default, 1 for no bound. */
+  /** Greatest share of the first places, rounded up, that memories written by one key take while matches written by another key are left; 0.75 by default, 1 for no bound. */
   readonly writer_share?: number | null | undefined;
-  /** Most estimated tokens of the matches' contents, or of the whole text with `format` `prompt` or `text`. A match that does not fit is skipped; a shorter one further down may take its place. Where the best one does not fit, the reply says in `best_needs` what would be enough. No limit by default, except 1 Mi characters of titles and contents in a text. */
+  /** Greatest number of estimated tokens of the matches' contents, or of the whole text with a `format` other than `json`. A match that does not fit is skipped; a shorter one further down may take its place. Where the best one does not fit, the reply says in `best_needs` what would be enough. No limit by default, except 1 Mi characters of titles and contents in a text. */
   readonly token_budget?: number | null | undefined;
   /** If true, superseded, contradicted and archived memories take part, at the factors of `penalties`; false by default. No effect with `filters.statuses`. */
   readonly deep_recall?: boolean | null | undefined;
-  /** `contradicted`: memories that lost a contradiction take part, at the factor of `penalties`; none by default. */
+  /** Kinds of memories that take part although queries leave them out by default. `contradicted`: memories that lost a contradiction, at the factor of `penalties`. None by default. */
   readonly include?: readonly 'contradicted'[] | null | undefined;
-  /** An earlier time to answer for; a bare time means `valid`. The present by default. */
+  /** The past time that the query is about; a time alone means `valid`. The present by default. */
   readonly as_of?: Time | AsOf | null | undefined;
-  /** Most matches of each kind, within `k`; no such limits by default. Other matches are not limited. */
+  /** Greatest number of matches of each kind, within `k`; no such limits by default. A match that is of both kinds counts as `knowledge`; matches of neither kind are not limited. */
   readonly top_k?:
     | {
-        /** Most matches that are derived from others. */
+        /** Greatest number of matches that are derived from others. */
         readonly knowledge?: number | undefined;
-        /** Most matches that others are derived from. */
+        /** Greatest number of matches that others are derived from. */
         readonly episodes?: number | undefined;
       }
     | null
     | undefined;
   /** If true, the reply has `episodes` (with `prompt`, headings in the text; with `text` and `plain`, nothing). By default only `prompt` has them. If false, memories that others are derived from are no matches either, unless `top_k.episodes` bounds them. */
   readonly include_episodes?: boolean | null | undefined;
-  /** `neighbours` adds up to two memories before and two after each match in its session; `document` adds up to three memories that the match is derived from. They must pass the filters, too. Nothing by default. */
+  /** Memories to return beside each match. `neighbours`: up to two before and two after it, in its document if it is a chunk, else in its session. `document`: up to three memories that the match is derived from. They must pass the filters, too. None by default. */
   readonly expand?: readonly ('neighbours' | 'document')[] | null | undefined;
   /** If false, the query reinforces no memories and links; by default `OM_DECAY_REINFORCE_ON_QUERY`, which is true. */
   readonly reinforce?: boolean | null | undefined;
   /** If true, adds `explain` to each match, and `trace` to the reply; false by default. */
   readonly explain?: boolean | null | undefined;
-  /** With `prompt`, `text` and `plain` the reply holds a text for a language model; `json` by default. `plain` has one statement a line, without notice and sources. */
+  /** `json`, the default: the matches as data. With the others the reply has one text of all matches instead: `prompt` is laid out for the prompt of a language model, `text` has one match with its source on each line, and `plain` the texts of the memories alone. */
   readonly format?: 'json' | 'prompt' | 'text' | 'plain' | null | undefined;
   /** A write receipt: the query waits, at most 2 s, for the background work of its writes, and then answers in any case; `token_satisfied` says whether the work was finished. */
   readonly token?: string | null | undefined;
@@ -2827,13 +2909,20 @@ export type Readiness = {
         readonly mode: 'redis';
         /** `down` does not affect readiness: adds are accepted without Redis. */
         readonly redis: 'up' | 'down';
+      }
+    | {
+        readonly mode: 'postgres';
+        /** Whether the queues in PostgreSQL take jobs. `down` alone does not affect readiness. */
+        readonly queues: 'up' | 'down';
       };
+  /** Whether the standby of `OM_DATABASE_READ_URL` is read, if that is set. `down` does not affect readiness: the primary answers in its place. */
+  readonly standby?: 'up' | 'down';
   readonly embedding?: {
     /** The model whose vectors answer the default tenant's queries. */
     readonly live?: EmbeddingModel | null;
-    /** Queries search by words only, although there are vectors. */
+    /** Whether queries search by words only, although there are vectors. */
     readonly degraded?: boolean;
-    /** Why queries are degraded. */
+    /** Why queries search by words only; absent if they do not. */
     readonly reason?: string;
   };
 };
@@ -2858,13 +2947,16 @@ export type Recall = {
   /** What the scores of all candidates rest on. */
   readonly statistics: {
     readonly vector_weight: number;
+    /** Relevance of the most relevant candidate. */
     readonly best_relevance: number;
+    /** Highest fused rank score of a candidate. */
     readonly best_fused: number;
+    /** How certain it is that the stored memories are about the query at all. */
     readonly confidence: number;
     /** Approximate number of memories that the query searched. */
     readonly scope: number;
   };
-  /** The embedding model whose vectors took part; null for words alone. */
+  /** The embedding model whose vectors were searched, that of the first sector if sectors have different ones; null if only words were searched. */
   readonly model: {
     readonly provider: string;
     readonly model: string;
@@ -2872,11 +2964,11 @@ export type Recall = {
   } | null;
   /** Version of Cairn that answered. */
   readonly version: string;
-  /** Best first; those that were erased since are only in `missing`. */
+  /** Best first; matches that were erased since are only in `missing`. */
   readonly matches: readonly RecalledMemory[];
   /** The best of the candidates that were no matches, at most 3. */
   readonly left_out: readonly RecalledMemory[];
-  /** The number of all candidates by what became of them. */
+  /** Number of candidates by outcome, matches included. */
   readonly outcomes: Partial<
     Readonly<
       Record<
@@ -2994,6 +3086,7 @@ export type RecalledMemory = {
   } | null;
   /** The link, or the name related to one in the query (`via` `entity`), from which most activation came; null if there was none, or only links that gave less than the memory's own match. */
   readonly arrival: {
+    /** The memory before this one on the path; null for a name. */
     readonly from: string | null;
     readonly via:
       | 'waypoint'
@@ -3005,8 +3098,10 @@ export type RecalledMemory = {
       | 'supersedes'
       | 'derived_from'
       | 'entity';
+    /** The name; absent for a link. */
     readonly entity?: string;
     readonly weight: number;
+    /** Number of links from the first memory on the path; 1 for a name. */
     readonly hops: number;
     readonly activation: number;
   } | null;
@@ -3020,29 +3115,30 @@ export type RecalledMemory = {
   readonly unrelated: boolean;
 };
 export type ReembedStatus = {
-  /** `needed`: the settings name a model that is not live, or memories lack vectors of the live model. */
+  /** `current`: nothing is to be done. `needed`: the settings name a model that is not live, or memories lack its vectors. `running`; `paused` by a request; `failed`: the change stopped by itself, and `error` says why. */
   readonly state: 'current' | 'needed' | 'running' | 'paused' | 'failed';
-  /** `embed`: new vectors are made beside the old ones; `link`: the new model is live and waypoints are measured again; `drop`: the old vectors are deleted. */
+  /** `embed`: new vectors are made beside the old ones; `link`: the new model is live, and waypoints (automatic links) are measured again; `drop`: the old vectors are deleted. null if no change is under way. */
   readonly phase: 'embed' | 'link' | 'drop' | null;
-  /** The model that answers queries. */
+  /** The model whose vectors queries and links use; null with `OM_EMBEDDINGS=none`. */
   readonly live: EmbeddingModel | null;
-  /** The model that the settings name. */
+  /** The model that the settings name; null with `OM_EMBEDDINGS=none`. */
   readonly configured: EmbeddingModel | null;
-  /** Memories that this phase has finished; without a running change, memories with vectors. */
+  /** Number of memories that the present phase has finished; if no change is under way, of those that have all vectors of the configured model. */
   readonly done: number;
+  /** Number of all memories. */
   readonly total: number;
-  /** Memories that were refused or given up; their jobs are dead letters. */
+  /** Number of memories that the model refused, or whose jobs gave up; the jobs are dead letters. */
   readonly failed: number;
-  /** Memories per second; null if it is not known. */
+  /** Memories that the present phase finishes per second; null if that is not known. */
   readonly rate_per_second: number | null;
-  /** Remaining time of this phase at that rate; null if it is not known. */
+  /** Remaining time of the present phase at that rate, ms; null if it is not known, and in the phase `drop`. */
   readonly remaining_ms: number | null;
-  /** Memories that are still to be embedded, and their tokens as estimated from a sample; null if there are none. */
+  /** Number of memories that are still to be embedded, and of their tokens as estimated from a sample. null in the state `current`, in the phases `link` and `drop`, and if the change under way is to another model than the settings name. */
   readonly estimate: {
     readonly memories: number;
     readonly tokens: number;
   } | null;
-  /** Why the change failed. */
+  /** Why the change failed; null in any other state. */
   readonly error: string | null;
 };
 export type RejectedLine = {
@@ -3055,7 +3151,7 @@ export type Replay = {
   readonly state?: 'then' | 'now' | undefined;
   /** Another question; only with `now`. */
   readonly query?: string | null | undefined;
-  /** Most matches; 8 by default. */
+  /** Greatest number of matches; 8 by default. */
   readonly k?: number | null | undefined;
   /** Only memories of this user; `""` for no particular user. All users by default. */
   readonly user_id?: string | null | undefined;
@@ -3065,11 +3161,11 @@ export type Replay = {
   readonly startTime?: Time | null | undefined;
   /** `created_at` up to this time, included; the name is OpenMemory's. */
   readonly endTime?: Time | null | undefined;
-  /** Formula that scores matches; `composite` by default. */
+  /** Formula that makes the `raw_score` of a match from its features; `composite` by default. */
   readonly profile?: 'composite' | 'activation' | 'retention' | 'fusion' | null | undefined;
   /** What the feature `similarity` is: the share of the best candidate’s relevance (`relative`, the default), or the relevance itself (`absolute`), which is the cosine with `vector_weight` 1. */
   readonly similarity?: 'relative' | 'absolute' | null | undefined;
-  /** Factors from 0 to 1 on the `raw_score` of memories by status. By default superseded and archived 0.5, contradicted 0.3. That of `contradicted` also lowers the weaker of two that contradict each other; that of `consolidated`, 0.8, a source beside the memory that it was gathered into, if it then comes after that. */
+  /** Factors from 0 to 1 on the `raw_score` of memories by status. By default superseded and archived 0.5, contradicted 0.3. The factor of `contradicted` also lowers the weaker of two matches that contradict each other; it is then at least 0.9 if only the form of their texts says so. The factor of `consolidated`, 0.8, lowers a memory if the one that was gathered from it and others is a candidate, too, unless the memory ranks before that one even so. */
   readonly penalties?:
     | {
         readonly superseded?: number | undefined;
@@ -3106,63 +3202,63 @@ export type Replay = {
       }
     | null
     | undefined;
-  /** Share of the vectors in the relevance: 0 for words only, 1 for vectors only. By default 0.08 with the offline embedder, and 0.5 with a model of a provider. */
+  /** Share of the vectors, against the words, in the relevance of a memory: 0 for words only, 1 for vectors only. By default 0.08 with the offline embedder, and 0.5 with a model of a provider. */
   readonly vector_weight?: number | null | undefined;
-  /** Most candidates from the search by words; `k` + 20 by default. */
+  /** Greatest number of candidates from the search by words; `k` + 20 by default. */
   readonly k_sparse?: number | null | undefined;
-  /** Most candidates from the search by vectors; `k`, at least 20, by default. */
+  /** Greatest number of candidates from the search by vectors; by default `k`, but at least 20. */
   readonly k_dense?: number | null | undefined;
   /** `all`, the default: the nearest `k_dense` memories of all sectors. `candidate`: if the query shows what kind of memory it looks for, the nearest `k_dense` of each such sector. */
   readonly dense_sectors?: 'all' | 'candidate' | null | undefined;
-  /** Largest share of its `raw_score` that a match gains from other matches of its session; 0.1 by default, 0 for none. */
+  /** Greatest share of its own `raw_score` that a match gains because others of the first 20 candidates are of the same session; 0.1 by default, 0 for none. */
   readonly session_prior?: number | null | undefined;
-  /** Most links in a row that are followed from the best direct hits; 2 by default, 0 to follow none. */
+  /** Greatest number of links in a row that are followed from the best direct hits; 2 by default, 0 to follow none. */
   readonly max_hops?: number | null | undefined;
-  /** Share of the activation that remains after each link; 0.5 by default. */
+  /** Share of the activation (relevance that spreads over links) that remains after each link; 0.5 by default. */
   readonly decay_per_hop?: number | null | undefined;
-  /** If true, memories about names that are related to the names in the query take part; true by default. */
+  /** If true, names in the query also bring memories about names that are related to them; true by default. */
   readonly entity_graph?: boolean | null | undefined;
-  /** How the first candidates are ranked again; `builtin` by default. `llm` needs `OM_LLM_MODEL`. */
+  /** How the first candidates are ranked again by their texts: `none` keeps their order; `builtin`, the default, asks no model; `llm` does the same and then asks a language model (`OM_LLM_MODEL`) to order them. */
   readonly rerank?: 'none' | 'builtin' | 'llm' | null | undefined;
-  /** Most candidates that `llm` orders; 20 by default. `builtin` reads 24 whatever this says. */
+  /** Greatest number of candidates that `llm` orders; 20 by default. `builtin` reads 24 whatever this says. */
   readonly k_rerank?: number | null | undefined;
-  /** Matches with a lower `score` are left out, except those that only a strong link found; 0 leaves none out. By default `OM_MIN_SCORE` (0.3), which is not applied if the query has several sentences and it is not known which of them ask (`floor.reason`). */
+  /** Matches with a lower `score` are left out, except those that only a strong link or a related name found; 0 leaves none out. By default `OM_MIN_SCORE` (0.3), which is not applied if the query has several sentences and it is not known which of them ask (`floor.reason`). */
   readonly min_score?: number | null | undefined;
   /** Matches whose `raw_score` is below this share of the best `raw_score` are left out; 0, the default, leaves none out. */
   readonly relative_floor?: number | null | undefined;
-  /** How the answer is cut to what belongs together; `none` by default. `relative` sets `relative_floor` to 0.5 if nothing else sets it. `exact` returns only memories that by themselves hold most of what the query says beside its names, up to the largest clear gap, and often nothing: for short facts. */
+  /** How the answer is cut to the memories that belong together; `none`, the default, cuts nothing. `relative` sets `relative_floor` to 0.5 if nothing else sets it. `exact` is for short facts: of the first 20 candidates it returns only those that by themselves say most of what the query says, names left out, and of these only those before the largest clear gap in how much they say. It often returns nothing. */
   readonly cut?: 'none' | 'relative' | 'exact' | null | undefined;
-  /** Most matches derived from one memory, itself included; 2 by default, 0 for no limit. Applies if `k` is at most 10. Unless it is 0, a matching chunk replaces the root memory of its document. */
+  /** Greatest number of matches that are derived from one document or memory, with this memory itself; 2 by default, 0 for no limit. Applies only if `k` is at most 10. Unless it is 0, a matching chunk replaces the root memory of its document. */
   readonly per_document?: number | null | undefined;
-  /** Of memories that say nearly the same, written by one key for one user, only the best is a match, with the others in `similar`; true by default. Without known keys nothing is compared. */
+  /** Of memories that say nearly the same, written by one key for one user, only the best is a match, with the others in `similar`; true by default. Memories whose key is not known are not compared. */
   readonly collapse_similar?: boolean | null | undefined;
-  /** Greatest share of the first places, rounded up, that memories written by one key take while memories of another key match, too; 0.75 by default, 1 for no bound. */
+  /** Greatest share of the first places, rounded up, that memories written by one key take while matches written by another key are left; 0.75 by default, 1 for no bound. */
   readonly writer_share?: number | null | undefined;
-  /** Most estimated tokens of the matches' contents, or of the whole text with `format` `prompt` or `text`. A match that does not fit is skipped; a shorter one further down may take its place. Where the best one does not fit, the reply says in `best_needs` what would be enough. No limit by default, except 1 Mi characters of titles and contents in a text. */
+  /** Greatest number of estimated tokens of the matches' contents, or of the whole text with a `format` other than `json`. A match that does not fit is skipped; a shorter one further down may take its place. Where the best one does not fit, the reply says in `best_needs` what would be enough. No limit by default, except 1 Mi characters of titles and contents in a text. */
   readonly token_budget?: number | null | undefined;
   /** If true, superseded, contradicted and archived memories take part, at the factors of `penalties`; false by default. No effect with `filters.statuses`. */
   readonly deep_recall?: boolean | null | undefined;
-  /** `contradicted`: memories that lost a contradiction take part, at the factor of `penalties`; none by default. */
+  /** Kinds of memories that take part although queries leave them out by default. `contradicted`: memories that lost a contradiction, at the factor of `penalties`. None by default. */
   readonly include?: readonly 'contradicted'[] | null | undefined;
-  /** An earlier time to answer for; a bare time means `valid`. The present by default. */
+  /** The past time that the query is about; a time alone means `valid`. The present by default. */
   readonly as_of?: Time | AsOf | null | undefined;
-  /** Most matches of each kind, within `k`; no such limits by default. Other matches are not limited. */
+  /** Greatest number of matches of each kind, within `k`; no such limits by default. A match that is of both kinds counts as `knowledge`; matches of neither kind are not limited. */
   readonly top_k?:
     | {
-        /** Most matches that are derived from others. */
+        /** Greatest number of matches that are derived from others. */
         readonly knowledge?: number | undefined;
-        /** Most matches that others are derived from. */
+        /** Greatest number of matches that others are derived from. */
         readonly episodes?: number | undefined;
       }
     | null
     | undefined;
   /** If true, the reply has `episodes` (with `prompt`, headings in the text; with `text` and `plain`, nothing). By default only `prompt` has them. If false, memories that others are derived from are no matches either, unless `top_k.episodes` bounds them. */
   readonly include_episodes?: boolean | null | undefined;
-  /** `neighbours` adds up to two memories before and two after each match in its session; `document` adds up to three memories that the match is derived from. They must pass the filters, too. Nothing by default. */
+  /** Memories to return beside each match. `neighbours`: up to two before and two after it, in its document if it is a chunk, else in its session. `document`: up to three memories that the match is derived from. They must pass the filters, too. None by default. */
   readonly expand?: readonly ('neighbours' | 'document')[] | null | undefined;
   /** If true, adds `explain` to each match, and `trace` to the reply; false by default. */
   readonly explain?: boolean | null | undefined;
-  /** With `prompt`, `text` and `plain` the reply holds a text for a language model; `json` by default. `plain` has one statement a line, without notice and sources. */
+  /** `json`, the default: the matches as data. With the others the reply has one text of all matches instead: `prompt` is laid out for the prompt of a language model, `text` has one match with its source on each line, and `plain` the texts of the memories alone. */
   readonly format?: 'json' | 'prompt' | 'text' | 'plain' | null | undefined;
 };
 export type ReplayReply = {
@@ -3192,11 +3288,11 @@ export type ReplayReply = {
   readonly degraded_reasons?: readonly ('vectors' | 'work_budget' | 'deadline')[];
 };
 export type RetrievalDefaults = {
-  /** Formula that scores matches; `composite` by default. */
+  /** Formula that makes the `raw_score` of a match from its features; `composite` by default. */
   readonly profile?: 'composite' | 'activation' | 'retention' | 'fusion';
   /** What the feature `similarity` is: the share of the best candidate’s relevance (`relative`, the default), or the relevance itself (`absolute`), which is the cosine with `vector_weight` 1. */
   readonly similarity?: 'relative' | 'absolute';
-  /** Factors from 0 to 1 on the `raw_score` of memories by status. By default superseded and archived 0.5, contradicted 0.3. That of `contradicted` also lowers the weaker of two that contradict each other; that of `consolidated`, 0.8, a source beside the memory that it was gathered into, if it then comes after that. */
+  /** Factors from 0 to 1 on the `raw_score` of memories by status. By default superseded and archived 0.5, contradicted 0.3. The factor of `contradicted` also lowers the weaker of two matches that contradict each other; it is then at least 0.9 if only the form of their texts says so. The factor of `consolidated`, 0.8, lowers a memory if the one that was gathered from it and others is a candidate, too, unless the memory ranks before that one even so. */
   readonly penalties?: {
     readonly superseded?: number;
     readonly contradicted?: number;
@@ -3224,37 +3320,37 @@ export type RetrievalDefaults = {
     readonly tags?: number;
     readonly identifiers?: number;
   };
-  /** Share of the vectors in the relevance: 0 for words only, 1 for vectors only. By default 0.08 with the offline embedder, and 0.5 with a model of a provider. */
+  /** Share of the vectors, against the words, in the relevance of a memory: 0 for words only, 1 for vectors only. By default 0.08 with the offline embedder, and 0.5 with a model of a provider. */
   readonly vector_weight?: number;
-  /** Most candidates from the search by words; `k` + 20 by default. */
+  /** Greatest number of candidates from the search by words; `k` + 20 by default. */
   readonly k_sparse?: number;
-  /** Most candidates from the search by vectors; `k`, at least 20, by default. */
+  /** Greatest number of candidates from the search by vectors; by default `k`, but at least 20. */
   readonly k_dense?: number;
   /** `all`, the default: the nearest `k_dense` memories of all sectors. `candidate`: if the query shows what kind of memory it looks for, the nearest `k_dense` of each such sector. */
   readonly dense_sectors?: 'all' | 'candidate';
-  /** Largest share of its `raw_score` that a match gains from other matches of its session; 0.1 by default, 0 for none. */
+  /** Greatest share of its own `raw_score` that a match gains because others of the first 20 candidates are of the same session; 0.1 by default, 0 for none. */
   readonly session_prior?: number;
-  /** Most links in a row that are followed from the best direct hits; 2 by default, 0 to follow none. */
+  /** Greatest number of links in a row that are followed from the best direct hits; 2 by default, 0 to follow none. */
   readonly max_hops?: number;
-  /** Share of the activation that remains after each link; 0.5 by default. */
+  /** Share of the activation (relevance that spreads over links) that remains after each link; 0.5 by default. */
   readonly decay_per_hop?: number;
-  /** If true, memories about names that are related to the names in the query take part; true by default. */
+  /** If true, names in the query also bring memories about names that are related to them; true by default. */
   readonly entity_graph?: boolean;
-  /** How the first candidates are ranked again; `builtin` by default. `llm` needs `OM_LLM_MODEL`. */
+  /** How the first candidates are ranked again by their texts: `none` keeps their order; `builtin`, the default, asks no model; `llm` does the same and then asks a language model (`OM_LLM_MODEL`) to order them. */
   readonly rerank?: 'none' | 'builtin' | 'llm';
-  /** Most candidates that `llm` orders; 20 by default. `builtin` reads 24 whatever this says. */
+  /** Greatest number of candidates that `llm` orders; 20 by default. `builtin` reads 24 whatever this says. */
   readonly k_rerank?: number;
-  /** Matches with a lower `score` are left out, except those that only a strong link found; 0 leaves none out. By default `OM_MIN_SCORE` (0.3), which is not applied if the query has several sentences and it is not known which of them ask (`floor.reason`). */
+  /** Matches with a lower `score` are left out, except those that only a strong link or a related name found; 0 leaves none out. By default `OM_MIN_SCORE` (0.3), which is not applied if the query has several sentences and it is not known which of them ask (`floor.reason`). */
   readonly min_score?: number;
   /** Matches whose `raw_score` is below this share of the best `raw_score` are left out; 0, the default, leaves none out. */
   readonly relative_floor?: number;
-  /** How the answer is cut to what belongs together; `none` by default. `relative` sets `relative_floor` to 0.5 if nothing else sets it. `exact` returns only memories that by themselves hold most of what the query says beside its names, up to the largest clear gap, and often nothing: for short facts. */
+  /** How the answer is cut to the memories that belong together; `none`, the default, cuts nothing. `relative` sets `relative_floor` to 0.5 if nothing else sets it. `exact` is for short facts: of the first 20 candidates it returns only those that by themselves say most of what the query says, names left out, and of these only those before the largest clear gap in how much they say. It often returns nothing. */
   readonly cut?: 'none' | 'relative' | 'exact';
-  /** Most matches derived from one memory, itself included; 2 by default, 0 for no limit. Applies if `k` is at most 10. Unless it is 0, a matching chunk replaces the root memory of its document. */
+  /** Greatest number of matches that are derived from one document or memory, with this memory itself; 2 by default, 0 for no limit. Applies only if `k` is at most 10. Unless it is 0, a matching chunk replaces the root memory of its document. */
   readonly per_document?: number;
-  /** Of memories that say nearly the same, written by one key for one user, only the best is a match, with the others in `similar`; true by default. Without known keys nothing is compared. */
+  /** Of memories that say nearly the same, written by one key for one user, only the best is a match, with the others in `similar`; true by default. Memories whose key is not known are not compared. */
   readonly collapse_similar?: boolean;
-  /** Greatest share of the first places, rounded up, that memories written by one key take while memories of another key match, too; 0.75 by default, 1 for no bound. */
+  /** Greatest share of the first places, rounded up, that memories written by one key take while matches written by another key are left; 0.75 by default, 1 for no bound. */
   readonly writer_share?: number;
 };
 export type SalienceFall = {
@@ -3266,36 +3362,41 @@ export type SalienceFall = {
 };
 export type Setting = {
   readonly name: string;
+  /** What the setting does, its unit and its range. */
   readonly about: string;
-  /** null if it has no value, and for what may be secret. */
+  /** The value as text; null if there is none, and for a setting that may be secret. */
   readonly value: string | null;
-  /** Whether there is a value that is not shown. */
+  /** Whether there is a value that is not shown, as it may be secret. */
   readonly hidden: boolean;
+  /** Whether the environment sets the value, or it is the default. */
   readonly origin: 'environment' | 'default';
 };
 export type SignedOut = {
+  /** Version of Cairn. */
   readonly version: string;
   /** Whether no key is configured, so that nobody needs to sign in. */
   readonly is_open: boolean;
   /** Whether the request carried the cookie of a session that is under way. */
   readonly has_session: boolean;
-  /** Host at which one may sign in, by `GET /console/oidc`; null if none is configured. */
+  /** Host of the identity provider at which `GET /console/oidc` signs in; null if none is configured. */
   readonly identity_provider: string | null;
-  /** In whose name requests are made; null until somebody signs in. */
+  /** The caller in whose name the request was made; null if nobody is signed in. */
   readonly caller: {
-    /** As in the audit log. */
+    /** Public id of the key, as in the audit log. */
     readonly key_id: string;
     readonly role: 'read' | 'add' | 'write' | 'admin';
+    /** Tenant of this request. */
     readonly tenant: string;
-    /** What `x-cairn-tenant` may name. */
+    /** Tenants of the key, which the header `x-cairn-tenant` may name. */
     readonly tenants: readonly string[];
     /** The only user whose memories are reached; null for all users. */
     readonly user_id: string | null;
-    /** Tags without which no memory is reached; empty for no such bound. */
+    /** Only memories with all of these tags are reached; empty if the key is not bound to tags. */
     readonly tags: readonly string[];
+    /** When the key or token expires; null for never, and after a sign-in at the provider. */
     readonly expires_at: Timestamp | null;
   } | null;
-  /** Where the identity provider that opened the session ends its own; null if there is none. */
+  /** Address at which the identity provider ends its own session; null if the session was not opened at a provider, or it names no such address. */
   readonly sign_out_url: string | null;
 };
 export type StageTrace = {
@@ -3320,7 +3421,7 @@ export type StandingQuery = {
   readonly created_at: Timestamp;
   /** Public id of the key that stored the query; null if that is not known. */
   readonly written_by: string | null;
-  /** Memories that answered and are still stored. */
+  /** Number of memories that answered and are still stored. */
   readonly answers: number;
 };
 export type StoreItem = {
@@ -3331,7 +3432,7 @@ export type StoreItem = {
   };
   readonly created_at: string;
   readonly updated_at: string;
-  /** Absent for an item that the query does not rank. */
+  /** Calibrated score, higher is better; absent for an item that the query does not rank. */
   readonly score?: number;
 };
 export type StoredMemory = {
@@ -3352,15 +3453,15 @@ export type StoredMemory = {
   readonly primary_sector: 'episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective';
   /** Sectors, the primary one first; `["semantic"]` until the memory is classified. */
   readonly sectors: readonly ('episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective')[];
-  /** How far the primary sector stands out: 0.2 without signs of any, 1 if it was forced, 0 until it was classified. */
+  /** How clearly the text belongs to the primary sector: 0.2 for a text without signs of any sector, 1 if a caller set the sector, 0 until the text is classified. */
   readonly sector_confidence: number;
   /** `failed`: the job gave up or was cancelled before the memory had a vector; queries find it by its words. */
   readonly state: 'queued' | 'ready' | 'failed';
   /** `superseded`: another memory replaces it; `contradicted`: a memory that contradicts it was named the winner. */
   readonly status: 'active' | 'superseded' | 'contradicted' | 'archived';
-  /** How present it is at the time of reading; falls with `e^(−decay_lambda · days)`. */
+  /** How present the memory is when it is read; it falls with `e^(−decay_lambda · days)` and grows by recall. */
   readonly salience: number;
-  /** How well established it is at the time of reading; falls with `e^(−0.01 · days)`. */
+  /** How well established the memory is when it is read; it falls with `e^(−0.01 · days)` and grows by reinforcement. */
   readonly strength: number;
   /** Rate at which the salience falls, per day. */
   readonly decay_lambda: number;
@@ -3375,6 +3476,7 @@ export type StoredMemory = {
   readonly created_at: Timestamp;
   /** When `version` last rose; `created_at` at first. */
   readonly updated_at: Timestamp;
+  /** When the event happened; `created_at` if no caller stated a time. */
   readonly event_time: Timestamp;
   /** Start of validity, included; null for none. */
   readonly valid_from: Timestamp | null;
@@ -3382,7 +3484,7 @@ export type StoredMemory = {
   readonly valid_to: Timestamp | null;
   /** Time from which it cannot be read; null for never. */
   readonly expires_at: Timestamp | null;
-  /** Its id in your system, or the key of an item; null for none. */
+  /** Id of the memory in your system, or the key of an item; null for none. */
   readonly external_id: string | null;
   /** Namespace of an item; absent if it is in none. */
   readonly namespace?: string;
@@ -3396,6 +3498,8 @@ export type StoredMemory = {
 export type Tenant = {
   readonly id: string;
   readonly created_at: Timestamp;
+  /** Name of the PostgreSQL database in which the tenant is: one of `OM_DATABASES`, or `home` for that of `OM_DATABASE_URL`; null for a tenant in a file. */
+  readonly database: string | null;
 };
 export type TextReceipt = {
   readonly id: string;
@@ -3457,11 +3561,11 @@ export type UploadForm = {
 };
 export type UserSummary = {
   readonly user_id: string;
-  /** Markdown: counts, what was concluded, and excerpts of what matters most and is newest. */
+  /** Markdown: the number of memories in each sector, then one line each of at most 8 reflective memories, of the 8 others with the highest salience, and of the 8 newest of the rest. */
   readonly summary: string;
-  /** Memories that the summary rests on whose primary sector is `reflective`. */
+  /** Number of memories among those read for the summary whose primary sector is `reflective`. */
   readonly reflection_count: number;
-  /** Last change of a memory that the summary rests on. */
+  /** Latest `updated_at` of the memories that were read for the summary. */
   readonly updated_at: Timestamp;
 };
 export type Webhook = {
@@ -3486,9 +3590,9 @@ export type Webhook = {
     | 'reembed.finished'
     | 'standing.answered'
   )[];
-  /** The only user whose events are sent; null for all. */
+  /** The only user whose events are sent; null for all users. */
   readonly user_id: string | null;
-  /** The only standing query whose answers are sent; null for none. */
+  /** The only standing query whose answers are sent; null for a webhook that is not bound to one. */
   readonly standing_id: string | null;
   readonly created_at: Timestamp;
   /** Public id of the key that stored the webhook; null if that is not known. */
@@ -3518,7 +3622,7 @@ export type AddMemoriesInput = {
 export type GetBatchReceiptInput = {
   /** Id of the receipt. */
   readonly id: string;
-  /** Most items on the page. */
+  /** Greatest number of items on the page. */
   readonly l?: number | undefined;
   /** Items to skip, from the beginning of the list. */
   readonly u?: number | undefined;
@@ -3538,7 +3642,7 @@ export type IngestDocumentsInput = {
 export type ListDocumentsInput = {
   /** Only documents that the key with this public id handed in. */
   readonly written_by?: string | undefined;
-  /** Most items on the page. */
+  /** Greatest number of items on the page. */
   readonly l?: number | undefined;
   /** Items to skip, from the beginning of the list. */
   readonly u?: number | undefined;
@@ -3582,7 +3686,7 @@ export type GetDocumentContentInput = {
 export type ListChunksInput = {
   /** Id of the document. */
   readonly id: string;
-  /** Most items on the page. */
+  /** Greatest number of items on the page. */
   readonly l?: number | undefined;
   /** Items to skip, from the beginning of the list. */
   readonly u?: number | undefined;
@@ -3592,7 +3696,7 @@ export type ListChunksInput = {
 export type GetDocumentReceiptInput = {
   /** Id of the document. */
   readonly id: string;
-  /** Most items on the page. */
+  /** Greatest number of items on the page. */
   readonly l?: number | undefined;
   /** Items to skip, from the beginning of the list. */
   readonly u?: number | undefined;
@@ -3630,11 +3734,11 @@ export type DiffMemoriesInput = {
   readonly topic?: string | undefined;
   /** Salience under which a memory counts as faded. */
   readonly faded_below?: number | undefined;
-  /** Most entries of each list. */
+  /** Greatest number of entries of each list. */
   readonly limit?: number | undefined;
   /** `prompt` adds a `text` for a language model. */
   readonly format?: 'json' | 'prompt' | undefined;
-  /** Most estimated tokens of the `text`. */
+  /** Greatest number of estimated tokens of the `text`. */
   readonly token_budget?: number | undefined;
 };
 export type ListRecallsInput = {
@@ -3642,7 +3746,7 @@ export type ListRecallsInput = {
   readonly user_id?: string | undefined;
   /** Only answers that returned this memory, or that log it among the best candidates left out. */
   readonly memory_id?: string | undefined;
-  /** Most answers on the page. */
+  /** Greatest number of answers on the page. */
   readonly limit?: number | undefined;
   /** `next` of the page before; the newest answers by default. */
   readonly before?: number | undefined;
@@ -3661,13 +3765,13 @@ export type GiveRecallFeedbackInput = {
 } & NewRecallFeedback;
 export type QueryFederationInput = FederatedQuery;
 export type AddServerInput = {
-  /** Name by which questions name it. */
+  /** Name by which `servers` of `POST /federation/query` names it; unique in the tenant. */
   readonly name: string;
-  /** Address of the server. Only https at public addresses, unless `OM_FEDERATION_ALLOW`. */
+  /** Address of the server: https at port 443 of a public address. In the networks of `OM_FEDERATION_ALLOW` also http, and any port. */
   readonly url: string;
-  /** API key of that server, with which it is asked; the role `read` is enough. It is stored in a sealed data folder (`OM_ENCRYPTION_KEY_FILE`) only, and never shown. */
+  /** API key that the other server accepts; the role `read` is enough. It is stored only if the data folder is sealed (encrypted, `OM_ENCRYPTION_KEY_FILE`), and no reply shows it. Left out, questions are sent without a key. */
   readonly key?: string | undefined;
-  /** Tenant that is asked there, of those of the key; its first if left out. */
+  /** Tenant of the other server that is asked, one of those of `key`; the first of them if left out. */
   readonly tenant?: string | undefined;
 };
 export type ListServersInput = Readonly<Record<string, never>>;
@@ -3719,7 +3823,7 @@ export type ContradictMemoriesInput = {
 export type ListContradictionsInput = {
   /** Only contradictions between memories of this user; all users by default. */
   readonly user_id?: string | undefined;
-  /** Most proposals, the latest first. */
+  /** Greatest number of proposals, the latest first. */
   readonly limit?: number | undefined;
 };
 export type ListNearDuplicatesInput = {
@@ -3727,7 +3831,7 @@ export type ListNearDuplicatesInput = {
   readonly user_id?: string | undefined;
   /** Cosine similarity from which a pair is listed. */
   readonly min_similarity?: number | undefined;
-  /** Most pairs, the most similar first. */
+  /** Greatest number of pairs, the most similar first. */
   readonly limit?: number | undefined;
 };
 export type ListLinksInput = {
@@ -3747,7 +3851,7 @@ export type ReflectInput = {
 };
 export type PageMemoriesInput = MemoryList;
 export type ListMemoriesInput = {
-  /** Most items on the page. */
+  /** Greatest number of items on the page. */
   readonly l?: number | undefined;
   /** Items to skip, from the beginning of the list. */
   readonly u?: number | undefined;
@@ -3833,7 +3937,7 @@ export type DeleteMemoriesInput = {
 export type GetHistoryInput = {
   /** Id of the memory. */
   readonly id: string;
-  /** Most revisions on the page. */
+  /** Greatest number of revisions on the page. */
   readonly l?: number | undefined;
   /** Only revisions that replaced a lower version than this: `next` of the page before. */
   readonly before?: number | undefined;
@@ -3843,9 +3947,9 @@ export type GetHistoryInput = {
 export type GetTimelineInput = {
   /** Id of the memory. */
   readonly id: string;
-  /** Most memories to show before it. */
+  /** Greatest number of memories that are shown before the memory. */
   readonly before?: number | undefined;
-  /** Most memories to show after it. */
+  /** Greatest number of memories that are shown after the memory. */
   readonly after?: number | undefined;
   /** If true, only memories of the same session; otherwise all memories of the same user. */
   readonly session?: boolean | undefined;
@@ -3853,15 +3957,15 @@ export type GetTimelineInput = {
   readonly user_id?: string | undefined;
 };
 export type ListMemoriesOfUserInput = {
-  /** The user, as `user_id` names it. */
+  /** The `user_id` of the user. */
   readonly id: string;
-  /** Most items on the page. */
+  /** Greatest number of items on the page. */
   readonly l?: number | undefined;
   /** Items to skip, from the beginning of the list. */
   readonly u?: number | undefined;
 };
 export type DeleteMemoriesOfUserInput = {
-  /** The user, as `user_id` names it. */
+  /** The `user_id` of the user. */
   readonly id: string;
 };
 export type ListUsersInput = {
@@ -3869,7 +3973,7 @@ export type ListUsersInput = {
   readonly user_id?: string | undefined;
   /** Only names that begin with this text, case included. */
   readonly prefix?: string | undefined;
-  /** Most entries on the page. */
+  /** Greatest number of entries on the page. */
   readonly limit?: number | undefined;
   /** `next_cursor` of the page before, with everything else as it was asked then. */
   readonly cursor?: string | undefined;
@@ -3879,7 +3983,7 @@ export type ListSessionsInput = {
   readonly user_id?: string | undefined;
   /** Only names that begin with this text, case included. */
   readonly prefix?: string | undefined;
-  /** Most entries on the page. */
+  /** Greatest number of entries on the page. */
   readonly limit?: number | undefined;
   /** `next_cursor` of the page before, with everything else as it was asked then. */
   readonly cursor?: string | undefined;
@@ -3889,7 +3993,7 @@ export type ListTypesInput = {
   readonly user_id?: string | undefined;
   /** Only names that begin with this text, case included. */
   readonly prefix?: string | undefined;
-  /** Most entries on the page. */
+  /** Greatest number of entries on the page. */
   readonly limit?: number | undefined;
   /** `next_cursor` of the page before, with everything else as it was asked then. */
   readonly cursor?: string | undefined;
@@ -3899,7 +4003,7 @@ export type ListTagsInput = {
   readonly user_id?: string | undefined;
   /** Only names that begin with this text, case included. */
   readonly prefix?: string | undefined;
-  /** Most entries on the page. */
+  /** Greatest number of entries on the page. */
   readonly limit?: number | undefined;
   /** `next_cursor` of the page before, with everything else as it was asked then. */
   readonly cursor?: string | undefined;
@@ -3907,17 +4011,17 @@ export type ListTagsInput = {
 export type GetNeighbourhoodInput = {
   /** Id of the memory. */
   readonly id: string;
-  /** Most steps from the memory; a name is a step between two memories that mention it. */
+  /** Greatest number of steps from the memory; a name is a step between two memories that mention it. */
   readonly hops?: number | undefined;
-  /** Most memories and names together. */
+  /** Greatest number of memories and names together. */
   readonly limit?: number | undefined;
   /** The user who must be the owner, `user_id=` for no particular user; otherwise the reply is a 404, as if nothing had this id. Left out, any owner will do. */
   readonly user_id?: string | undefined;
 };
 export type GetUserGraphInput = {
-  /** The user, as `user_id` names it. */
+  /** The `user_id` of the user. */
   readonly id: string;
-  /** Most memories and names together. */
+  /** Greatest number of memories and names together. */
   readonly limit?: number | undefined;
 };
 export type GetItemInput = {
@@ -3947,7 +4051,7 @@ export type ListNamespacesInput = {
   readonly suffix?: string | undefined;
   /** Paths are cut to this many labels; `items` then counts what is below as well. Not cut by default. */
   readonly max_depth?: number | undefined;
-  /** Most entries on the page. */
+  /** Greatest number of entries on the page. */
   readonly limit?: number | undefined;
   /** `next_cursor` of the page before, with everything else as it was asked then. */
   readonly cursor?: string | undefined;
@@ -3968,31 +4072,31 @@ export type DeleteNamespaceInput = {
   readonly user_id?: string | undefined;
 };
 export type ReadLogInput = {
-  /** The session, as `session_id` names it. */
+  /** The `session_id` of the session. */
   readonly id: string;
   /** The user who owns the log; `""`, the default, means no particular user. */
   readonly user_id?: string | null | undefined;
-  /** Most items on the page, which has at most 1 MiB of them, counted as for a query. */
+  /** Greatest number of items on the page. The page ends earlier once its items take 1 MiB, where each list, object and comma of JSON counts for 16 bytes more. */
   readonly limit?: number | undefined;
   /** Only items before this position: the `next` of the last page. */
   readonly before?: number | undefined;
 };
 export type AppendToLogInput = {
-  /** The session, as `session_id` names it. */
+  /** The `session_id` of the session. */
   readonly id: string;
 } & LogAppend;
 export type ClearLogInput = {
-  /** The session, as `session_id` names it. */
+  /** The `session_id` of the session. */
   readonly id: string;
   /** The user who owns the log; `""`, the default, means no particular user. */
   readonly user_id?: string | null | undefined;
 };
 export type ReplaceEndOfLogInput = {
-  /** The session, as `session_id` names it. */
+  /** The `session_id` of the session. */
   readonly id: string;
 } & LogReplace;
 export type PopFromLogInput = {
-  /** The session, as `session_id` names it. */
+  /** The `session_id` of the session. */
   readonly id: string;
 } & {
   /** The user who owns the log; `""`, the default, means no particular user. */
@@ -4003,7 +4107,7 @@ export type PopFromLogInput = {
 export type QueryMemoriesAgainInput = {
   /** Plain text; a memory may match any of its words. `"a phrase"` in double quotes counts as one term. */
   readonly query: string;
-  /** Most matches; 8 by default. */
+  /** Greatest number of matches; 8 by default. */
   readonly k?: number | null | undefined;
   /** Only memories of this user; `""` for no particular user. All users by default. */
   readonly user_id?: string | null | undefined;
@@ -4013,15 +4117,15 @@ export type QueryMemoriesAgainInput = {
   readonly endTime?: Time | null | undefined;
 };
 export type GetUserSummaryInput = {
-  /** The user, as `user_id` names it. */
+  /** The `user_id` of the user. */
   readonly id: string;
 };
 export type RegenerateUserSummaryInput = {
-  /** The user, as `user_id` names it. */
+  /** The `user_id` of the user. */
   readonly id: string;
 };
 export type PutStoreItemInput = {
-  /** The labels of the namespace, from the root. */
+  /** The labels of the namespace, the root first. */
   readonly namespace: readonly string[];
   /** The key of the item, unique within the namespace. */
   readonly key: string;
@@ -4029,11 +4133,11 @@ export type PutStoreItemInput = {
   readonly value: {
     readonly [field: string]: unknown;
   };
-  /** Paths of the texts that are searched, such as `notes[*].text`; `$` is the whole value, which is the default. `false` keeps the item out of ranked search. */
+  /** Paths in `value` whose texts queries search, such as `notes[*].text`; `$` is the whole value, which is the default. With `false` no text of the item is searched, so queries do not rank it. */
   readonly index?: false | readonly string[] | null | undefined;
-  /** Minutes until the item expires, counted from its last put or read; by default it stays. */
+  /** Minutes until the item expires, counted from its last put, or from its last read with `refresh_ttl`; by default it does not expire. */
   readonly ttl?: number | null | undefined;
-  /** The user who owns the items; `""`, the default, means no particular user. */
+  /** The user to whom the items belong; `""`, the default, means no particular user. */
   readonly user_id?: string | null | undefined;
 };
 export type GetStoreItemInput = {
@@ -4041,65 +4145,65 @@ export type GetStoreItemInput = {
   readonly namespace?: string | undefined;
   /** The key of the item, unique within the namespace. */
   readonly key?: string | undefined;
-  /** Whether this read renews the life of an item with a `ttl`. */
+  /** Whether the `ttl` of the item, if it has one, counts anew from this read. */
   readonly refresh_ttl?: boolean | undefined;
-  /** The user who owns the items; `""`, the default, means no particular user. */
+  /** The user to whom the items belong; `""`, the default, means no particular user. */
   readonly user_id?: string | null | undefined;
 };
 export type DeleteStoreItemInput = {
-  /** The labels of the namespace, from the root. */
+  /** The labels of the namespace, the root first. */
   readonly namespace: readonly string[];
   /** The key of the item, unique within the namespace. */
   readonly key: string;
-  /** The user who owns the items; `""`, the default, means no particular user. */
+  /** The user to whom the items belong; `""`, the default, means no particular user. */
   readonly user_id?: string | null | undefined;
 };
 export type SearchStoreItemsInput = {
-  /** First labels of the namespaces; all namespaces by default. */
+  /** Only items of namespaces that begin with these labels; of all namespaces by default. */
   readonly namespace_prefix?: readonly string[] | null | undefined;
-  /** Conditions by key of the value: a value, or an object of `$eq`, `$ne`, `$gt`, `$gte`, `$lt`, `$lte`, `$in`, `$nin` and `$exists`. Numbers are compared with numbers and texts with texts. */
+  /** Conditions on keys of `value`, by key, all of which must hold: a value, or an object of `$eq`, `$ne`, `$gt`, `$gte`, `$lt`, `$lte`, `$in`, `$nin` and `$exists`. Numbers are compared with numbers and texts with texts. */
   readonly filter?:
     | {
         readonly [field: string]: unknown;
       }
     | null
     | undefined;
-  /** Ranks the items. The best 200 have a score; others follow without one. */
+  /** Question or keywords by which the items are ranked. At most the best 200 have a score; the others follow without one. */
   readonly query?: string | null | undefined;
-  /** Most items; 10 by default. */
+  /** Greatest number of items; 10 by default. */
   readonly limit?: number | null | undefined;
-  /** Items to skip. */
+  /** Number of items to skip, from the beginning of the list; 0 by default. */
   readonly offset?: number | null | undefined;
-  /** Whether this read renews the lives of items with a `ttl`; true by default. */
+  /** Whether the `ttl` of the returned items that have one counts anew from this read; true by default. */
   readonly refresh_ttl?: boolean | null | undefined;
-  /** The user who owns the items; `""`, the default, means no particular user. */
+  /** The user to whom the items belong; `""`, the default, means no particular user. */
   readonly user_id?: string | null | undefined;
 };
 export type ListStoreNamespacesInput = {
-  /** First labels; `*` stands for any one label. */
+  /** Only namespaces that begin with these labels; `*` stands for any one label. */
   readonly prefix?: readonly string[] | null | undefined;
-  /** Last labels; `*` stands for any one label. */
+  /** Only namespaces that end with these labels; `*` stands for any one label. */
   readonly suffix?: readonly string[] | null | undefined;
-  /** Cuts namespaces to this many labels. */
+  /** Namespaces are cut to this many labels, and each is listed once. */
   readonly max_depth?: number | null | undefined;
-  /** Most namespaces; 100 by default. */
+  /** Greatest number of namespaces; 100 by default. */
   readonly limit?: number | null | undefined;
-  /** Namespaces to skip. */
+  /** Number of namespaces to skip, from the beginning of the list; 0 by default. */
   readonly offset?: number | null | undefined;
-  /** The user who owns the items; `""`, the default, means no particular user. */
+  /** The user to whom the items belong; `""`, the default, means no particular user. */
   readonly user_id?: string | null | undefined;
 };
 export type GetLangGraphConfigInput = Readonly<Record<string, never>>;
 export type StoreNodeOutputInput = {
-  /** Name of the graph's node. `observe`, `plan`, `reflect`, `act` and `emotion` have a sector each. */
+  /** Name of the graph's node, in any case; it is stored in lower case. `observe`, `plan`, `reflect`, `act` and `emotion` have a sector each; any other node has the sector `semantic`. */
   readonly node?: string | null | undefined;
-  /** Same as `node`, which `openmemory-js` calls so. */
+  /** The same as `node`, under the name that `openmemory-js` uses; it counts only without `node`. */
   readonly node_id?: string | null | undefined;
   /** What the node has to remember, stored verbatim; at most 256 KiB of UTF-8. */
   readonly content: string;
-  /** Labels to filter by; `lgm:node:…` and `lgm:namespace:…` are added. */
+  /** Labels to filter by; the tags `lgm:node:NODE` and `lgm:namespace:NAMESPACE` are added. */
   readonly tags?: readonly string[] | null | undefined;
-  /** Any JSON object; `lgm` is added, and `sector` forces another sector. */
+  /** Any JSON object. Its key `sector` forces a sector instead of that of the node; its key `lgm` is overwritten with node, namespace and graph. */
   readonly metadata?:
     | {
         readonly sector?: 'episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective' | null | undefined;
@@ -4107,63 +4211,63 @@ export type StoreNodeOutputInput = {
       }
     | null
     | undefined;
-  /** Namespace of the graphs; `OM_LG_NAMESPACE` (`default`) by default. */
+  /** Namespace of the graphs; if left out or empty, that of `OM_LG_NAMESPACE` (`default`). */
   readonly namespace?: string | null | undefined;
-  /** One run or thread of a graph: the `session_id` of its memories. */
+  /** Id of a run or thread of the graph: the `session_id` of the memory; if left out or empty, it has none. */
   readonly graph_id?: string | null | undefined;
-  /** The user who owns the memories; `""`, the default, means no particular user. */
+  /** The user to whom the memory belongs; `""`, the default, means no particular user. */
   readonly user_id?: string | null | undefined;
-  /** Whether a reflection is stored, too; `OM_LG_REFLECTIVE` by default, and never of `reflect`. */
+  /** Whether a reflection on the text is stored, too; `OM_LG_REFLECTIVE` if left out. For the node `reflect` none is stored. */
   readonly reflective?: boolean | null | undefined;
 };
 export type RetrieveNodeMemoriesInput = {
-  /** Name of the graph's node. `observe`, `plan`, `reflect`, `act` and `emotion` have a sector each. */
+  /** Name of the graph's node, in any case; it is stored in lower case. `observe`, `plan`, `reflect`, `act` and `emotion` have a sector each; any other node has the sector `semantic`. */
   readonly node?: string | null | undefined;
-  /** Same as `node`, which `openmemory-js` calls so. */
+  /** The same as `node`, under the name that `openmemory-js` uses; it counts only without `node`. */
   readonly node_id?: string | null | undefined;
-  /** Question or keywords; without it the newest memories are returned. */
+  /** Question or keywords; if left out or empty, the newest memories are returned. */
   readonly query?: string | null | undefined;
-  /** Namespace of the graphs; `OM_LG_NAMESPACE` (`default`) by default. */
+  /** Namespace of the graphs; if left out or empty, that of `OM_LG_NAMESPACE` (`default`). */
   readonly namespace?: string | null | undefined;
-  /** One run or thread of a graph: the `session_id` of its memories. */
+  /** Only memories of this run or thread of a graph (`session_id`); of all if left out or empty. */
   readonly graph_id?: string | null | undefined;
-  /** The user who owns the memories; `""`, the default, means no particular user. */
+  /** Only memories of this user; `""` for memories of no particular user; of all users if left out. */
   readonly user_id?: string | null | undefined;
-  /** Most memories; `OM_LG_MAX_CONTEXT` (50) by default and at most. */
+  /** Greatest number of memories; `OM_LG_MAX_CONTEXT` (50) if left out, and never more than that. */
   readonly limit?: number | null | undefined;
-  /** Same as `limit`, which `openmemory-js` calls so. */
+  /** The same as `limit`, under the name that `openmemory-js` uses; it counts only without `limit`. */
   readonly k?: number | null | undefined;
   /** Whether items have their `metadata`; false by default. */
   readonly include_metadata?: boolean | null | undefined;
 };
 export type GetGraphContextInput = {
-  /** Namespace of the graphs; `OM_LG_NAMESPACE` (`default`) by default. */
+  /** Namespace of the graphs; if left out or empty, that of `OM_LG_NAMESPACE` (`default`). */
   readonly namespace?: string | null | undefined;
-  /** One run or thread of a graph: the `session_id` of its memories. */
+  /** Only memories of this run or thread of a graph (`session_id`); of all if left out or empty. */
   readonly graph_id?: string | null | undefined;
-  /** The user who owns the memories; `""`, the default, means no particular user. */
+  /** Only memories of this user; `""` for memories of no particular user; of all users if left out. */
   readonly user_id?: string | null | undefined;
-  /** Most memories of each node; `OM_LG_MAX_CONTEXT` (50) by default and at most. */
+  /** Greatest number of memories of each node; `OM_LG_MAX_CONTEXT` (50) if left out, and never more than that. */
   readonly limit?: number | null | undefined;
-  /** `openmemory-js` sends it; it changes nothing. */
+  /** Accepted because `openmemory-js` sends it. It has no effect, which a warning in the reply says. */
   readonly node?: unknown;
-  /** `openmemory-js` sends it; it changes nothing. */
+  /** Accepted because `openmemory-js` sends it. It has no effect, which a warning in the reply says. */
   readonly node_id?: unknown;
 };
 export type StoreGraphReflectionInput = {
-  /** Node that the reflection is stored for; `reflect` by default. */
+  /** Node for which the reflection is stored; `reflect` by default. Its sector is `reflective` for every node. */
   readonly node?: string | null | undefined;
-  /** Same as `node`, which `openmemory-js` calls so. */
+  /** The same as `node`, under the name that `openmemory-js` uses; it counts only without `node`. */
   readonly node_id?: string | null | undefined;
-  /** Namespace of the graphs; `OM_LG_NAMESPACE` (`default`) by default. */
+  /** Namespace of the graphs; if left out or empty, that of `OM_LG_NAMESPACE` (`default`). */
   readonly namespace?: string | null | undefined;
-  /** One run or thread of a graph: the `session_id` of its memories. */
+  /** Id of a run or thread of the graph: the `session_id` of the memory; if left out or empty, it has none. */
   readonly graph_id?: string | null | undefined;
-  /** The user who owns the memories; `""`, the default, means no particular user. */
+  /** The user to whom the memory belongs; `""`, the default, means no particular user. */
   readonly user_id?: string | null | undefined;
-  /** The reflection. Without it, one is made of excerpts of `context_ids`, else of the newest memories. */
+  /** The reflection. Without it, one is made of excerpts: of the memories in `context_ids`, or else of the 12 newest memories of the namespace, graph and user. */
   readonly content?: string | null | undefined;
-  /** Memories that it rests on; it is linked to them as `derived_from`. */
+  /** Ids of the memories from which the reflection was drawn; it gets a `derived_from` link to each. */
   readonly context_ids?: readonly string[] | null | undefined;
 };
 export type ExportDataInput = {
@@ -4171,27 +4275,27 @@ export type ExportDataInput = {
   readonly user_id?: string | undefined;
   /** Only memories of this session. */
   readonly session_id?: string | undefined;
-  /** Only memories with all of these tags: `tags=a&tags=b`. */
+  /** Only memories with all of these tags; repeat it for several: `tags=a&tags=b`. */
   readonly tags?: readonly string[] | undefined;
-  /** Only memories of one of these types: `types=a&types=b`. */
+  /** Only memories of one of these types; repeat it for several: `types=a&types=b`. */
   readonly types?: readonly string[] | undefined;
-  /** Only memories of events from this time on. */
+  /** Only memories whose `event_time` is this time or later. */
   readonly from?: Time | undefined;
-  /** Only memories of events before this time. */
+  /** Only memories whose `event_time` is before this time. */
   readonly to?: Time | undefined;
-  /** Whether memories bring their vectors, for a server with the same model. */
+  /** Whether memories are exported with their vectors, which a server with the same embedding model takes over. */
   readonly vectors?: boolean | undefined;
 };
 export type ImportDataInput = {
-  /** Stores nothing, and counts what an import would do. */
+  /** If true, nothing is stored, and the reply says what an import would store, know, keep and refuse. */
   readonly dry_run?: boolean | undefined;
-  /** Lines before this one are passed over, after an import that was broken off. */
+  /** Number, from 1, of the first line that is imported; the lines before it are passed over. */
   readonly from_line?: number | undefined;
-  /** Stores what is of the user `old` as of the user `new`: `map_user=old=new`; may be repeated. */
+  /** `map_user=old=new`: what belongs to the user `old` in the file is stored for the user `new`. Repeat it for several users, at most 64. */
   readonly map_user?: readonly string[] | undefined;
 } & PortableLine;
 export type ListEntitiesInput = {
-  /** Most items on the page. */
+  /** Greatest number of items on the page. */
   readonly l?: number | undefined;
   /** Items to skip, from the beginning of the list. */
   readonly u?: number | undefined;
@@ -4203,13 +4307,13 @@ export type ListEntitiesInput = {
 export type GetEntityInput = {
   /** The name, percent-encoded. */
   readonly name: string;
-  /** Count only this user's memories. */
+  /** Only this user's memories count; those of all users if left out. */
   readonly user_id?: string | undefined;
 };
 export type ListEventsInput = {
-  /** Only events behind this place: the `cursor` of the last reply or event. `latest` is the place behind the newest event; left out, the feed begins with the oldest event that is kept. */
+  /** Only events after this place in the feed: the `cursor` of the last reply or event. `latest` is the place after the newest event; left out, the feed begins with the oldest event that is kept. */
   readonly cursor?: string | undefined;
-  /** Most events on a page; a stream has no end. */
+  /** Greatest number of events on a page; a stream has no end. */
   readonly limit?: number | undefined;
   /** Only events of these kinds, separated by commas. */
   readonly kinds?: string | undefined;
@@ -4217,9 +4321,9 @@ export type ListEventsInput = {
   readonly user_id?: string | undefined;
 };
 export type WatchEventsInput = {
-  /** Only events behind this place: the `cursor` of the last reply or event. `latest` is the place behind the newest event; left out, the feed begins with the oldest event that is kept. */
+  /** Only events after this place in the feed: the `cursor` of the last reply or event. `latest` is the place after the newest event; left out, the feed begins with the oldest event that is kept. */
   readonly cursor?: string | undefined;
-  /** Most events on a page; a stream has no end. */
+  /** Greatest number of events on a page; a stream has no end. */
   readonly limit?: number | undefined;
   /** Only events of these kinds, separated by commas. */
   readonly kinds?: string | undefined;
@@ -4234,7 +4338,7 @@ export type CreateStandingQueryInput = {
   /** Conditions on the memories that answer. */
   readonly filters?:
     | {
-        /** Memories of one of these sectors, primary or additional. A 400 together with `as_of.recorded`. */
+        /** Memories of one of these sectors, primary or additional. Together with `as_of.recorded`, the query is answered 400. */
         readonly sectors?: readonly ('episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective')[] | undefined;
         /** Memories of one of these types. */
         readonly types?: readonly string[] | undefined;
@@ -4242,17 +4346,17 @@ export type CreateStandingQueryInput = {
         readonly tags?: readonly string[] | undefined;
         /** Memories of these sessions. */
         readonly sessions?: readonly string[] | undefined;
-        /** Memories with one of these statuses, and only those; left out, see `POST /memory/query`. */
+        /** Only memories with one of these statuses. If left out, only active ones; a query also finds those that `deep_recall`, `include` or `as_of` let in. */
         readonly statuses?: readonly ('active' | 'superseded' | 'contradicted' | 'archived')[] | undefined;
         /** Memories with one of these ids in your system. */
         readonly external_ids?: readonly string[] | undefined;
-        /** Memories that were added with one of these keys (public ids), whoever changed them since. */
+        /** Memories that were added with one of these keys (their public ids), even if another key changed them since. */
         readonly written_by?: readonly string[] | undefined;
         /** Chunks and root memories of the documents with these ids, in the version that queries find. */
         readonly documents?: readonly string[] | undefined;
-        /** Memories that mention one of these files, as the paths in their `files`. */
+        /** Memories whose field `files` has one of these paths. */
         readonly files?: readonly string[] | undefined;
-        /** Memories whose event happened in this range. */
+        /** Memories whose `event_time` is in this range. */
         readonly event_time?:
           | {
               /** Start, included. */
@@ -4261,7 +4365,7 @@ export type CreateStandingQueryInput = {
               readonly to?: Time | undefined;
             }
           | undefined;
-        /** Memories that were added in this range. */
+        /** Memories whose `created_at` is in this range. */
         readonly created_at?:
           | {
               /** Start, included. */
@@ -4270,13 +4374,13 @@ export type CreateStandingQueryInput = {
               readonly to?: Time | undefined;
             }
           | undefined;
-        /** `{key: value}` or `{key: {operator: value}}`, at most 32 conditions. Operators are `$eq`, `$ne`, `$gt`, `$gte`, `$lt`, `$lte`, `$in`, `$nin` and `$exists`; several in one object must all hold. A key is a name on the top level; a dot in it has no special meaning. Type and value must match. null also matches a missing key. */
+        /** `{key: value}` or `{key: {operator: value}}`, at most 32 conditions. Operators are `$eq`, `$ne`, `$gt`, `$gte`, `$lt`, `$lte`, `$in`, `$nin` and `$exists`; several in one object must all hold. A key is a name on the top level; a dot in it has no special meaning. A value matches one of the same type that is equal to it; null also matches a missing key. */
         readonly metadata?:
           | {
               readonly [field: string]: unknown;
             }
           | undefined;
-        /** Only items of this namespace and of those below it; `""` for items in any namespace, but in one. */
+        /** Only items of this namespace and of those below it; `""` for the items of all namespaces, without memories that are in none. */
         readonly namespace?: string | null | undefined;
         /** Memories whose salience is at least this at the time of the request. */
         readonly min_salience?: number | null | undefined;
@@ -4293,11 +4397,11 @@ export type CreateStandingQueryInput = {
     | undefined;
 };
 export type ListStandingQueriesInput = {
-  /** Most items on the page. */
+  /** Greatest number of items on the page. */
   readonly l?: number | undefined;
   /** Items to skip, from the beginning of the list. */
   readonly u?: number | undefined;
-  /** Only what belongs to this user. */
+  /** Only standing queries or webhooks of this user. */
   readonly user_id?: string | undefined;
 };
 export type GetStandingQueryInput = {
@@ -4311,13 +4415,13 @@ export type DeleteStandingQueryInput = {
 export type ListStandingAnswersInput = {
   /** Id of the standing query. */
   readonly id: string;
-  /** Most items on the page. */
+  /** Greatest number of items on the page. */
   readonly l?: number | undefined;
   /** Items to skip, from the beginning of the list. */
   readonly u?: number | undefined;
 };
 export type CreateWebhookInput = {
-  /** Where events are sent, by POST. Only https at public addresses, unless `OM_WEBHOOK_ALLOW`. */
+  /** Address to which events are sent by POST: https at a public address. In the networks of `OM_WEBHOOK_ALLOW` also http and private addresses. */
   readonly url: string;
   /** Kinds of events that are sent; all kinds if left out. */
   readonly events?:
@@ -4344,11 +4448,11 @@ export type CreateWebhookInput = {
   readonly user_id?: string | undefined;
 };
 export type ListWebhooksInput = {
-  /** Most items on the page. */
+  /** Greatest number of items on the page. */
   readonly l?: number | undefined;
   /** Items to skip, from the beginning of the list. */
   readonly u?: number | undefined;
-  /** Only what belongs to this user. */
+  /** Only standing queries or webhooks of this user. */
   readonly user_id?: string | undefined;
 };
 export type GetWebhookInput = {
@@ -4362,7 +4466,7 @@ export type DeleteWebhookInput = {
 export type ListDeliveriesInput = {
   /** Id of the webhook. */
   readonly id: string;
-  /** Most items on the page. */
+  /** Greatest number of items on the page. */
   readonly l?: number | undefined;
   /** Items to skip, from the beginning of the list. */
   readonly u?: number | undefined;
@@ -4376,19 +4480,19 @@ export type RetryDeliveriesInput = {
 export type PutEvalInput = {
   /** Name of the set. */
   readonly name: string;
-  /** If true, a change of the query defaults is refused if it lowers `recall` or `rightly_empty` of the set or raises `forbidden`, unless it is forced. */
+  /** If true, the set guards two kinds of change: of the query defaults, and of the embedding model. A change that lowers `recall` or `rightly_empty` of the set, or raises `forbidden`, is refused unless it is forced. False if left out. */
   readonly guard?: boolean | undefined;
   /** The questions. */
   readonly items: readonly {
     /** The question. */
     readonly query: string;
-    /** The user whose memories are asked; all users if left out. */
+    /** The user whose memories are searched; `""` for memories of no particular user; all users if left out. */
     readonly user_id?: string | undefined;
-    /** Most hits, 10 if left out. */
+    /** Greatest number of hits; 10 if left out. */
     readonly k?: number | undefined;
-    /** Ids of memories that must be hits, and texts whose words must stand in a row in one of the hits; empty: no hit may come. */
+    /** What the answer must contain. An entry that is a UUID is the id of a memory that must be among the hits. The words of any other entry must stand in the title or content of one hit, next to each other and in this order; case, accents and punctuation do not matter. With an empty list, the query must return no hit. */
     readonly expected: readonly string[];
-    /** Ids and texts, as in `expected`, that no hit may be or hold. */
+    /** Entries, as in `expected`, that no hit may be or contain; none if left out. */
     readonly forbidden?: readonly string[] | undefined;
   }[];
 };
@@ -4408,7 +4512,7 @@ export type RunEvalInput = {
 export type ListEvalRunsInput = {
   /** Name of the set. */
   readonly name: string;
-  /** Most runs to list. */
+  /** Greatest number of runs to list. */
   readonly limit?: number | undefined;
 };
 export type LearnWeightsInput = Readonly<Record<string, never>>;
@@ -4433,13 +4537,13 @@ export type ConsolidateInput = {
   readonly again?: boolean | undefined;
 };
 export type ListConsolidationsInput = {
-  /** Only those of this user. */
+  /** Only consolidations of this user's memories. */
   readonly user_id?: string | undefined;
-  /** Only those that this job made. */
+  /** Only consolidations that the run with this job id made. */
   readonly job_id?: string | undefined;
-  /** Only those before the consolidation with this id: the `next` of a page. */
+  /** Only consolidations that are older than the one with this id: the `next` of the page before. */
   readonly before?: string | undefined;
-  /** Most items on the page. */
+  /** Greatest number of items on the page. */
   readonly l?: number | undefined;
 };
 export type UndoConsolidationInput = {
@@ -4447,7 +4551,7 @@ export type UndoConsolidationInput = {
   readonly id: string;
 };
 export type CallMcpInput = {
-  /** Further tools for this client, separated by commas: `forget`, `search_fetch`, `feedback`. */
+  /** Further tools for this client, separated by commas: `forget`, which erases a memory; `search_fetch` for the tools `search` and `fetch`, which ChatGPT asks for; `feedback` for the tool `rate_recall`. */
   readonly tools?: string | undefined;
 } & {
   /** Version of JSON-RPC. */
@@ -4467,7 +4571,7 @@ export type CallMcpInput = {
 export type CallMcpOfUserInput = {
   /** The user. */
   readonly user_id: string;
-  /** Further tools for this client, separated by commas: `forget`, `search_fetch`, `feedback`. */
+  /** Further tools for this client, separated by commas: `forget`, which erases a memory; `search_fetch` for the tools `search` and `fetch`, which ChatGPT asks for; `feedback` for the tool `rate_recall`. */
   readonly tools?: string | undefined;
 } & {
   /** Version of JSON-RPC. */
@@ -4491,7 +4595,7 @@ export type GetMcpResourceOfUserInput = {
   readonly user_id: string;
 };
 export type ListJobsInput = {
-  /** Most items on the page. */
+  /** Greatest number of items on the page. */
   readonly l?: number | undefined;
   /** Items to skip, from the beginning of the list. */
   readonly u?: number | undefined;
@@ -4522,14 +4626,14 @@ export type CancelJobInput = {
 };
 export type GetRetrievalDefaultsInput = Readonly<Record<string, never>>;
 export type PutRetrievalDefaultsInput = {
-  /** `true` sets the defaults even if a guarded evaluation set falls. */
+  /** With `true`, the defaults are set even if they lower the measures of a guarded evaluation set; with `false`, the default, they are then refused. */
   readonly force?: 'true' | 'false' | undefined;
 } & {
-  /** Formula that scores matches; `composite` by default. */
+  /** Formula that makes the `raw_score` of a match from its features; `composite` by default. */
   readonly profile?: 'composite' | 'activation' | 'retention' | 'fusion' | null | undefined;
   /** What the feature `similarity` is: the share of the best candidate’s relevance (`relative`, the default), or the relevance itself (`absolute`), which is the cosine with `vector_weight` 1. */
   readonly similarity?: 'relative' | 'absolute' | null | undefined;
-  /** Factors from 0 to 1 on the `raw_score` of memories by status. By default superseded and archived 0.5, contradicted 0.3. That of `contradicted` also lowers the weaker of two that contradict each other; that of `consolidated`, 0.8, a source beside the memory that it was gathered into, if it then comes after that. */
+  /** Factors from 0 to 1 on the `raw_score` of memories by status. By default superseded and archived 0.5, contradicted 0.3. The factor of `contradicted` also lowers the weaker of two matches that contradict each other; it is then at least 0.9 if only the form of their texts says so. The factor of `consolidated`, 0.8, lowers a memory if the one that was gathered from it and others is a candidate, too, unless the memory ranks before that one even so. */
   readonly penalties?:
     | {
         readonly superseded?: number | undefined;
@@ -4566,44 +4670,44 @@ export type PutRetrievalDefaultsInput = {
       }
     | null
     | undefined;
-  /** Share of the vectors in the relevance: 0 for words only, 1 for vectors only. By default 0.08 with the offline embedder, and 0.5 with a model of a provider. */
+  /** Share of the vectors, against the words, in the relevance of a memory: 0 for words only, 1 for vectors only. By default 0.08 with the offline embedder, and 0.5 with a model of a provider. */
   readonly vector_weight?: number | null | undefined;
-  /** Most candidates from the search by words; `k` + 20 by default. */
+  /** Greatest number of candidates from the search by words; `k` + 20 by default. */
   readonly k_sparse?: number | null | undefined;
-  /** Most candidates from the search by vectors; `k`, at least 20, by default. */
+  /** Greatest number of candidates from the search by vectors; by default `k`, but at least 20. */
   readonly k_dense?: number | null | undefined;
   /** `all`, the default: the nearest `k_dense` memories of all sectors. `candidate`: if the query shows what kind of memory it looks for, the nearest `k_dense` of each such sector. */
   readonly dense_sectors?: 'all' | 'candidate' | null | undefined;
-  /** Largest share of its `raw_score` that a match gains from other matches of its session; 0.1 by default, 0 for none. */
+  /** Greatest share of its own `raw_score` that a match gains because others of the first 20 candidates are of the same session; 0.1 by default, 0 for none. */
   readonly session_prior?: number | null | undefined;
-  /** Most links in a row that are followed from the best direct hits; 2 by default, 0 to follow none. */
+  /** Greatest number of links in a row that are followed from the best direct hits; 2 by default, 0 to follow none. */
   readonly max_hops?: number | null | undefined;
-  /** Share of the activation that remains after each link; 0.5 by default. */
+  /** Share of the activation (relevance that spreads over links) that remains after each link; 0.5 by default. */
   readonly decay_per_hop?: number | null | undefined;
-  /** If true, memories about names that are related to the names in the query take part; true by default. */
+  /** If true, names in the query also bring memories about names that are related to them; true by default. */
   readonly entity_graph?: boolean | null | undefined;
-  /** How the first candidates are ranked again; `builtin` by default. `llm` needs `OM_LLM_MODEL`. */
+  /** How the first candidates are ranked again by their texts: `none` keeps their order; `builtin`, the default, asks no model; `llm` does the same and then asks a language model (`OM_LLM_MODEL`) to order them. */
   readonly rerank?: 'none' | 'builtin' | 'llm' | null | undefined;
-  /** Most candidates that `llm` orders; 20 by default. `builtin` reads 24 whatever this says. */
+  /** Greatest number of candidates that `llm` orders; 20 by default. `builtin` reads 24 whatever this says. */
   readonly k_rerank?: number | null | undefined;
-  /** Matches with a lower `score` are left out, except those that only a strong link found; 0 leaves none out. By default `OM_MIN_SCORE` (0.3), which is not applied if the query has several sentences and it is not known which of them ask (`floor.reason`). */
+  /** Matches with a lower `score` are left out, except those that only a strong link or a related name found; 0 leaves none out. By default `OM_MIN_SCORE` (0.3), which is not applied if the query has several sentences and it is not known which of them ask (`floor.reason`). */
   readonly min_score?: number | null | undefined;
   /** Matches whose `raw_score` is below this share of the best `raw_score` are left out; 0, the default, leaves none out. */
   readonly relative_floor?: number | null | undefined;
-  /** How the answer is cut to what belongs together; `none` by default. `relative` sets `relative_floor` to 0.5 if nothing else sets it. `exact` returns only memories that by themselves hold most of what the query says beside its names, up to the largest clear gap, and often nothing: for short facts. */
+  /** How the answer is cut to the memories that belong together; `none`, the default, cuts nothing. `relative` sets `relative_floor` to 0.5 if nothing else sets it. `exact` is for short facts: of the first 20 candidates it returns only those that by themselves say most of what the query says, names left out, and of these only those before the largest clear gap in how much they say. It often returns nothing. */
   readonly cut?: 'none' | 'relative' | 'exact' | null | undefined;
-  /** Most matches derived from one memory, itself included; 2 by default, 0 for no limit. Applies if `k` is at most 10. Unless it is 0, a matching chunk replaces the root memory of its document. */
+  /** Greatest number of matches that are derived from one document or memory, with this memory itself; 2 by default, 0 for no limit. Applies only if `k` is at most 10. Unless it is 0, a matching chunk replaces the root memory of its document. */
   readonly per_document?: number | null | undefined;
-  /** Of memories that say nearly the same, written by one key for one user, only the best is a match, with the others in `similar`; true by default. Without known keys nothing is compared. */
+  /** Of memories that say nearly the same, written by one key for one user, only the best is a match, with the others in `similar`; true by default. Memories whose key is not known are not compared. */
   readonly collapse_similar?: boolean | null | undefined;
-  /** Greatest share of the first places, rounded up, that memories written by one key take while memories of another key match, too; 0.75 by default, 1 for no bound. */
+  /** Greatest share of the first places, rounded up, that memories written by one key take while matches written by another key are left; 0.75 by default, 1 for no bound. */
   readonly writer_share?: number | null | undefined;
 };
 export type GetPrivacyPolicyInput = Readonly<Record<string, never>>;
 export type PutPrivacyPolicyInput = {
-  /** Keys, passwords and tokens. */
+  /** What becomes of keys, passwords and tokens in a text. */
   readonly secrets: 'off' | 'mark' | 'redact' | 'refuse';
-  /** Card and account numbers, e-mail addresses, telephone numbers, addresses of machines. */
+  /** What becomes of payment cards, IBANs, e-mail addresses, telephone numbers, US social security numbers, and public IP and MAC addresses in a text. */
   readonly personal: 'off' | 'mark' | 'redact' | 'refuse';
 };
 export type GetLimitsInput = {
@@ -4618,31 +4722,31 @@ export type PatchLimitsInput = {
   /** Id of a key of the tenant, `environment` for `OM_API_KEY`; left out for the tenant itself. */
   readonly key_id?: string | undefined;
 } & {
-  /** A new limit, 0 for none; null goes back to the next wider limit. */
+  /** A new limit, 0 for none; null removes the stored one, so that that of the tenant or the settings applies. */
   readonly queries?: number | null | undefined;
-  /** A new limit, 0 for none; null goes back to the next wider limit. */
+  /** A new limit, 0 for none; null removes the stored one, so that that of the tenant or the settings applies. */
   readonly adds?: number | null | undefined;
-  /** A new limit, 0 for none; null goes back to the next wider limit. */
+  /** A new limit, 0 for none; null removes the stored one, so that that of the tenant or the settings applies. */
   readonly batch_items?: number | null | undefined;
-  /** A new limit, 0 for none; null goes back to the next wider limit. */
+  /** A new limit, 0 for none; null removes the stored one, so that that of the tenant or the settings applies. */
   readonly upload_mb?: number | null | undefined;
-  /** A new limit, 0 for none; null goes back to the next wider limit. */
+  /** A new limit, 0 for none; null removes the stored one, so that that of the tenant or the settings applies. */
   readonly event_streams?: number | null | undefined;
-  /** A new limit, 0 for none; null goes back to the next wider limit. */
+  /** A new limit, 0 for none; null removes the stored one, so that that of the tenant or the settings applies. */
   readonly parse_seconds?: number | null | undefined;
-  /** A new limit, 0 for none; null goes back to the next wider limit. */
+  /** A new limit, 0 for none; null removes the stored one, so that that of the tenant or the settings applies. */
   readonly fetches?: number | null | undefined;
-  /** A new limit, 0 for none; null goes back to the next wider limit. */
+  /** A new limit, 0 for none; null removes the stored one, so that that of the tenant or the settings applies. */
   readonly fetches_at_once?: number | null | undefined;
-  /** A new limit, 0 for none; null goes back to the next wider limit. */
+  /** A new limit, 0 for none; null removes the stored one, so that that of the tenant or the settings applies. */
   readonly max_mb?: number | null | undefined;
-  /** A new limit, 0 for none; null goes back to the next wider limit. */
+  /** A new limit, 0 for none; null removes the stored one, so that that of the tenant or the settings applies. */
   readonly max_memories?: number | null | undefined;
 };
 export type ListAuditInput = {
-  /** Whose log: that of the tenant, or of the service. */
+  /** Which log is listed: that of the tenant, or that of the service. */
   readonly of?: 'tenant' | 'service' | undefined;
-  /** Most records to list. */
+  /** Greatest number of records to list. */
   readonly limit?: number | undefined;
   /** Only records with a lower number: the `next` of the page before. */
   readonly before?: number | undefined;
@@ -4656,7 +4760,7 @@ export type ListAuditInput = {
   readonly to?: Time | undefined;
 };
 export type ListErasuresInput = {
-  /** Most items on the page. */
+  /** Greatest number of items on the page. */
   readonly l?: number | undefined;
   /** Items to skip, from the beginning of the list. */
   readonly u?: number | undefined;
@@ -4666,7 +4770,7 @@ export type GetErasureInput = {
   readonly id: string;
 };
 export type ListTenantsInput = {
-  /** Most items on the page. */
+  /** Greatest number of items on the page. */
   readonly l?: number | undefined;
   /** Items to skip, from the beginning of the list. */
   readonly u?: number | undefined;
@@ -4674,13 +4778,15 @@ export type ListTenantsInput = {
 export type CreateTenantInput = {
   /** 1 to 64 of a-z, 0-9, - and _, starting with a letter or digit. */
   readonly id: string;
+  /** Name of the PostgreSQL database in which the tenant is placed: one of `OM_DATABASES`, or `home`, the default, for that of `OM_DATABASE_URL`. */
+  readonly database?: string | undefined;
 };
 export type EraseTenantInput = {
   /** Id of the tenant. */
   readonly id: string;
 };
 export type ListKeysInput = {
-  /** Most items on the page. */
+  /** Greatest number of items on the page. */
   readonly l?: number | undefined;
   /** Items to skip, from the beginning of the list. */
   readonly u?: number | undefined;
@@ -4717,7 +4823,7 @@ export type PreviewDecayInput = {
   readonly archive_below?: number | undefined;
 };
 export type ListBackupsInput = {
-  /** Most items on the page. */
+  /** Greatest number of items on the page. */
   readonly l?: number | undefined;
   /** Items to skip, from the beginning of the list. */
   readonly u?: number | undefined;
@@ -4732,15 +4838,15 @@ export type ListSettingsInput = Readonly<Record<string, never>>;
 export type GetActivityInput = Readonly<Record<string, never>>;
 export type GetReembedStatusInput = Readonly<Record<string, never>>;
 export type StartReembedInput = {
-  /** If true, the new model goes live even if it refuses many memories; false by default. */
+  /** If true, the new model goes live even if it refused more than one memory in a hundred; queries then find these by words alone. False by default. */
   readonly without_refused?: boolean | null | undefined;
-  /** If true, the new model goes live even if a guarded evaluation set falls; false by default. */
+  /** If true, the new model goes live even if it lowers the measures of a guarded evaluation set; false by default. */
   readonly force?: boolean | null | undefined;
 };
 export type CancelReembedInput = Readonly<Record<string, never>>;
 export type PauseReembedInput = Readonly<Record<string, never>>;
 export type ListProviderCallsInput = {
-  /** Most items on the page. */
+  /** Greatest number of items on the page. */
   readonly l?: number | undefined;
   /** Items to skip, from the beginning of the list. */
   readonly u?: number | undefined;
@@ -4754,7 +4860,7 @@ export type SumProviderCallsInput = {
 export type GetConsoleInput = Readonly<Record<string, never>>;
 export type GetConsoleSessionInput = Readonly<Record<string, never>>;
 export type OpenConsoleSessionInput = {
-  /** The key, or a token of `OM_OIDC_ISSUER`. */
+  /** A key, or a token of the issuer that `OM_OIDC_ISSUER` names. */
   readonly key: string;
 };
 export type CloseConsoleSessionInput = Readonly<Record<string, never>>;
@@ -4782,9 +4888,11 @@ export type IngestPageReply = IngestedDocument | AcceptedDocument;
 export type IngestDocumentsReply = {
   /** In the order of the items. */
   readonly results: readonly (DocumentOutcome | ItemError)[];
+  /** Documents and pages that were accepted, unchanged ones included. */
   readonly accepted: number;
+  /** Items that were refused; nothing of them is stored. */
   readonly rejected: number;
-  /** Write receipt: a query that sends it waits, at most 2 s, for the background work of this write, such as sectors and vectors. A memory is found by its words without it. null if no work is left. */
+  /** Write receipt: a query that sends it waits, at most 2 s, for the background work of this write, such as sectors and vectors. Queries find the words of the write even without that work. null if no work is left. */
   readonly token: string | null;
 };
 export type ListDocumentsReply = {
@@ -4809,12 +4917,17 @@ export type ListChunksReply = {
     readonly end_offset: number | null;
     /** First page, slide or sheet of the chunk; null if the format has none. */
     readonly page_from: number | null;
+    /** Last page, slide or sheet of the chunk; null if the format has none. */
     readonly page_to: number | null;
     /** Headings above the chunk, outermost first. */
     readonly heading_path: readonly string[];
     readonly tokens: number;
   }[];
   readonly total: number;
+  /** Items were left out, as the reply may have at most 8 MiB; absent otherwise. */
+  readonly truncated?: true;
+  /** Offset `u` of the next page; absent on the last page. */
+  readonly next?: number;
 };
 export type QueryMemoriesReply = Matches | MatchesAsText;
 export type DiffMemoriesReply = {
@@ -4824,45 +4937,55 @@ export type DiffMemoriesReply = {
   /** Memories that were stored (axis `recorded`), or began to hold (`valid`). */
   readonly added: readonly {
     readonly memory: StoredMemory;
+    /** When the change happened. */
     readonly at: Timestamp;
   }[];
   /** Memories that were changed, as they were at both ends of the window. Their text may have stayed. */
   readonly changed: readonly {
     readonly memory: StoredMemory;
+    /** When the change happened. */
     readonly at: Timestamp;
     readonly before: StoredMemory;
+    /** Names of the changed fields. */
     readonly fields: readonly string[];
   }[];
   /** Memories that another one replaced; `by` is null if that one was erased or cannot be shown. */
   readonly superseded: readonly {
     readonly memory: StoredMemory;
+    /** When the change happened. */
     readonly at: Timestamp;
     readonly by: StoredMemory | null;
   }[];
-  /** Pairs that were said to contradict each other. */
+  /** Pairs of memories about which it was recorded that they contradict each other. */
   readonly contradicted: readonly {
     readonly a: StoredMemory;
     readonly b: StoredMemory;
+    /** The memory for which it was decided; null while it is undecided. */
     readonly winner: string | null;
+    /** Whether Cairn or a language model found it, rather than a client. */
     readonly automatic: boolean;
+    /** When it was recorded. */
     readonly at: Timestamp;
   }[];
   /** Memories whose validity ended without a successor. */
   readonly ended: readonly {
     readonly memory: StoredMemory;
+    /** When the change happened. */
     readonly at: Timestamp;
   }[];
   /** Memories that were archived. */
   readonly archived: readonly {
     readonly memory: StoredMemory;
+    /** When the change happened. */
     readonly at: Timestamp;
   }[];
-  /** Memories that are active again. */
+  /** Memories that are active at the end of the window and were superseded, contradicted or archived at its start. */
   readonly restored: readonly {
     readonly memory: StoredMemory;
+    /** When the change happened. */
     readonly at: Timestamp;
   }[];
-  /** Memories whose salience fell below `faded_below`, the most salient first. */
+  /** Memories whose salience fell below `faded_below`; the one with the highest `salience_from` first. */
   readonly faded: readonly {
     readonly memory: StoredMemory;
     readonly salience_from: number;
@@ -4879,7 +5002,7 @@ export type DiffMemoriesReply = {
     readonly restored: number;
     readonly faded: number;
   };
-  /** Numbers of memories that were deleted and that expired, by the audit log, without those of documents that were deleted by themselves; null with a filter, and where the log does not reach back to `from`. */
+  /** Numbers of memories that were deleted and that expired in the whole tenant, by the audit log, without those of documents that were deleted by themselves; null with a filter or a topic, with `axis=valid`, with `OM_AUDIT=off`, and if the log does not reach back to `from`. */
   readonly erased: {
     readonly deleted: number;
     readonly expired: number;
@@ -4979,7 +5102,7 @@ export type ReflectReply =
   | {
       readonly job_id: string;
       readonly state: 'queued';
-      /** Write receipt: a query that sends it waits, at most 2 s, for the background work of this write, such as sectors and vectors. A memory is found by its words without it. null if no work is left. */
+      /** Write receipt: a query that sends it waits, at most 2 s, for the background work of this write, such as sectors and vectors. Queries find the words of the write even without that work. null if no work is left. */
       readonly token: string | null;
     };
 export type PageMemoriesReply = {
@@ -5018,15 +5141,15 @@ export type PatchMemoryReply = {
   readonly primary_sector: 'episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective';
   /** Sectors, the primary one first; `["semantic"]` until the memory is classified. */
   readonly sectors: readonly ('episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective')[];
-  /** How far the primary sector stands out: 0.2 without signs of any, 1 if it was forced, 0 until it was classified. */
+  /** How clearly the text belongs to the primary sector: 0.2 for a text without signs of any sector, 1 if a caller set the sector, 0 until the text is classified. */
   readonly sector_confidence: number;
   /** `failed`: the job gave up or was cancelled before the memory had a vector; queries find it by its words. */
   readonly state: 'queued' | 'ready' | 'failed';
   /** `superseded`: another memory replaces it; `contradicted`: a memory that contradicts it was named the winner. */
   readonly status: 'active' | 'superseded' | 'contradicted' | 'archived';
-  /** How present it is at the time of reading; falls with `e^(−decay_lambda · days)`. */
+  /** How present the memory is when it is read; it falls with `e^(−decay_lambda · days)` and grows by recall. */
   readonly salience: number;
-  /** How well established it is at the time of reading; falls with `e^(−0.01 · days)`. */
+  /** How well established the memory is when it is read; it falls with `e^(−0.01 · days)` and grows by reinforcement. */
   readonly strength: number;
   /** Rate at which the salience falls, per day. */
   readonly decay_lambda: number;
@@ -5041,6 +5164,7 @@ export type PatchMemoryReply = {
   readonly created_at: Timestamp;
   /** When `version` last rose; `created_at` at first. */
   readonly updated_at: Timestamp;
+  /** When the event happened; `created_at` if no caller stated a time. */
   readonly event_time: Timestamp;
   /** Start of validity, included; null for none. */
   readonly valid_from: Timestamp | null;
@@ -5048,7 +5172,7 @@ export type PatchMemoryReply = {
   readonly valid_to: Timestamp | null;
   /** Time from which it cannot be read; null for never. */
   readonly expires_at: Timestamp | null;
-  /** Its id in your system, or the key of an item; null for none. */
+  /** Id of the memory in your system, or the key of an item; null for none. */
   readonly external_id: string | null;
   /** Namespace of an item; absent if it is in none. */
   readonly namespace?: string;
@@ -5062,6 +5186,97 @@ export type PatchMemoryReply = {
   readonly gist: string;
   /** Names in the text, as stated, else derived from the text. */
   readonly entities: readonly string[];
+  /** Number of values that a marker such as `[REDACTED:iban]` replaced, by kind. */
+  readonly redacted?: Partial<
+    Readonly<
+      Record<
+        | 'api_key'
+        | 'anthropic_key'
+        | 'authorization'
+        | 'aws_access_key'
+        | 'aws_secret_key'
+        | 'azure_key'
+        | 'service_key'
+        | 'cloudflare_key'
+        | 'datadog_key'
+        | 'digitalocean_key'
+        | 'discord_key'
+        | 'github_key'
+        | 'gitlab_key'
+        | 'google_key'
+        | 'huggingface_key'
+        | 'jwt'
+        | 'mailgun_key'
+        | 'npm_key'
+        | 'openai_key'
+        | 'password'
+        | 'private_key'
+        | 'pypi_key'
+        | 'sendgrid_key'
+        | 'shopify_key'
+        | 'slack_key'
+        | 'square_key'
+        | 'stripe_key'
+        | 'telegram_key'
+        | 'twilio_key'
+        | 'url_password'
+        | 'card'
+        | 'email'
+        | 'iban'
+        | 'ip_address'
+        | 'location'
+        | 'mac_address'
+        | 'other_personal'
+        | 'person'
+        | 'phone'
+        | 'us_ssn',
+        number
+      >
+    >
+  >;
+  /** Kinds of values that were found and stored as they are; `metadata.sensitive` has them if it has room. */
+  readonly sensitive?: readonly (
+    | 'api_key'
+    | 'anthropic_key'
+    | 'authorization'
+    | 'aws_access_key'
+    | 'aws_secret_key'
+    | 'azure_key'
+    | 'service_key'
+    | 'cloudflare_key'
+    | 'datadog_key'
+    | 'digitalocean_key'
+    | 'discord_key'
+    | 'github_key'
+    | 'gitlab_key'
+    | 'google_key'
+    | 'huggingface_key'
+    | 'jwt'
+    | 'mailgun_key'
+    | 'npm_key'
+    | 'openai_key'
+    | 'password'
+    | 'private_key'
+    | 'pypi_key'
+    | 'sendgrid_key'
+    | 'shopify_key'
+    | 'slack_key'
+    | 'square_key'
+    | 'stripe_key'
+    | 'telegram_key'
+    | 'twilio_key'
+    | 'url_password'
+    | 'card'
+    | 'email'
+    | 'iban'
+    | 'ip_address'
+    | 'location'
+    | 'mac_address'
+    | 'other_personal'
+    | 'person'
+    | 'phone'
+    | 'us_ssn'
+  )[];
   readonly updated: true;
 };
 export type GetHistoryReply = {
@@ -5137,15 +5352,15 @@ export type PutItemReply = {
   readonly primary_sector: 'episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective';
   /** Sectors, the primary one first; `["semantic"]` until the memory is classified. */
   readonly sectors: readonly ('episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective')[];
-  /** How far the primary sector stands out: 0.2 without signs of any, 1 if it was forced, 0 until it was classified. */
+  /** How clearly the text belongs to the primary sector: 0.2 for a text without signs of any sector, 1 if a caller set the sector, 0 until the text is classified. */
   readonly sector_confidence: number;
   /** `failed`: the job gave up or was cancelled before the memory had a vector; queries find it by its words. */
   readonly state: 'queued' | 'ready' | 'failed';
   /** `superseded`: another memory replaces it; `contradicted`: a memory that contradicts it was named the winner. */
   readonly status: 'active' | 'superseded' | 'contradicted' | 'archived';
-  /** How present it is at the time of reading; falls with `e^(−decay_lambda · days)`. */
+  /** How present the memory is when it is read; it falls with `e^(−decay_lambda · days)` and grows by recall. */
   readonly salience: number;
-  /** How well established it is at the time of reading; falls with `e^(−0.01 · days)`. */
+  /** How well established the memory is when it is read; it falls with `e^(−0.01 · days)` and grows by reinforcement. */
   readonly strength: number;
   /** Rate at which the salience falls, per day. */
   readonly decay_lambda: number;
@@ -5160,6 +5375,7 @@ export type PutItemReply = {
   readonly created_at: Timestamp;
   /** When `version` last rose; `created_at` at first. */
   readonly updated_at: Timestamp;
+  /** When the event happened; `created_at` if no caller stated a time. */
   readonly event_time: Timestamp;
   /** Start of validity, included; null for none. */
   readonly valid_from: Timestamp | null;
@@ -5167,7 +5383,7 @@ export type PutItemReply = {
   readonly valid_to: Timestamp | null;
   /** Time from which it cannot be read; null for never. */
   readonly expires_at: Timestamp | null;
-  /** Its id in your system, or the key of an item; null for none. */
+  /** Id of the memory in your system, or the key of an item; null for none. */
   readonly external_id: string | null;
   /** `""` for none. */
   readonly namespace: string;
@@ -5206,7 +5422,7 @@ export type MoveNamespaceReply = {
 export type ReadLogReply = {
   /** The oldest first. */
   readonly items: readonly LogItem[];
-  /** Items in the whole log. */
+  /** Number of items in the whole log. */
   readonly total: number;
   /** The `before` of the page of older items; absent if there are none. */
   readonly next?: number;
@@ -5218,14 +5434,16 @@ export type ClearLogReply = {
 export type PopFromLogReply = {
   /** The newest item; null if the log was empty. */
   readonly popped: LogItem | null;
-  /** Items in the whole log. */
+  /** Number of items in the whole log. */
   readonly total: number;
 };
 export type QueryMemoriesAgainReply = {
   readonly query: string;
+  /** As in the request; null if it names none. */
   readonly user_id: string | null;
+  /** Greatest number of matches. */
   readonly k: number;
-  /** A line for each match: its score and its text. */
+  /** The matches as a text, best first: for each `- (0.78) ` with its score, then its content. */
   readonly result: string;
   /** Best first. */
   readonly matches: readonly Match[];
@@ -5233,9 +5451,9 @@ export type QueryMemoriesAgainReply = {
 export type RegenerateUserSummaryReply = {
   readonly ok: true;
   readonly user_id: string;
-  /** Markdown: counts, what was concluded, and excerpts of what matters most and is newest. */
+  /** Markdown: the number of memories in each sector, then one line each of at most 8 reflective memories, of the 8 others with the highest salience, and of the 8 newest of the rest. */
   readonly summary: string;
-  /** Memories that the summary rests on whose primary sector is `reflective`. */
+  /** Number of memories among those read for the summary whose primary sector is `reflective`. */
   readonly reflection_count: number;
 };
 export type GetStoreItemReply = {
@@ -5249,22 +5467,24 @@ export type GetStoreItemReply = {
 } | null;
 export type SearchStoreItemsReply = {
   readonly items: readonly StoreItem[];
-  /** The values have 4 MiB, so further items were left out; absent otherwise. */
+  /** The page ended early, since its values have 4 Mi characters of JSON; absent otherwise. */
   readonly truncated?: true;
 };
 export type ListStoreNamespacesReply = {
   readonly namespaces: readonly (readonly string[])[];
 };
 export type StoreNodeOutputReply = {
+  /** The stored memory; in the reply to `POST /lgm/reflection`, the reflection. */
   readonly memory: LgmMemory;
-  /** The reflection that was stored with it; null for none. */
+  /** The reflection that was stored on `memory`; null if none was, and in the reply to `POST /lgm/reflection`. */
   readonly reflection: LgmMemory | null;
   /** Fields of the request that mean nothing here, and why; absent if there are none. */
   readonly warnings?: readonly string[];
 };
 export type StoreGraphReflectionReply = {
+  /** The stored memory; in the reply to `POST /lgm/reflection`, the reflection. */
   readonly memory: LgmMemory;
-  /** The reflection that was stored with it; null for none. */
+  /** The reflection that was stored on `memory`; null if none was, and in the reply to `POST /lgm/reflection`. */
   readonly reflection: LgmMemory | null;
   /** Fields of the request that mean nothing here, and why; absent if there are none. */
   readonly warnings?: readonly string[];
@@ -5275,7 +5495,7 @@ export type ListEntitiesReply = {
 export type ListEventsReply = {
   /** In the order of the commits. */
   readonly items: readonly FeedEvent[];
-  /** Where to read on. */
+  /** The place at which the next page begins, to be sent as `cursor`. */
   readonly cursor: string;
   /** Whether there are more events already; a page that a filter leaves empty may have more behind it. */
   readonly has_more: boolean;
@@ -5294,7 +5514,7 @@ export type CreateStandingQueryReply = {
   readonly created_at: Timestamp;
   /** Public id of the key that stored the query; null if that is not known. */
   readonly written_by: string | null;
-  /** Memories that answered and are still stored. */
+  /** Number of memories that answered and are still stored. */
   readonly answers: number;
   /** The webhook that was made for it; null for none. */
   readonly webhook: {
@@ -5319,9 +5539,9 @@ export type CreateStandingQueryReply = {
       | 'reembed.finished'
       | 'standing.answered'
     )[];
-    /** The only user whose events are sent; null for all. */
+    /** The only user whose events are sent; null for all users. */
     readonly user_id: string | null;
-    /** The only standing query whose answers are sent; null for none. */
+    /** The only standing query whose answers are sent; null for a webhook that is not bound to one. */
     readonly standing_id: string | null;
     readonly created_at: Timestamp;
     /** Public id of the key that stored the webhook; null if that is not known. */
@@ -5332,7 +5552,7 @@ export type CreateStandingQueryReply = {
       readonly delivered: number;
       readonly dead: number;
     };
-    /** Signs each delivery. It is shown this once. */
+    /** The secret by which each delivery is signed. It is shown here and never again. */
     readonly secret: string;
   } | null;
 };
@@ -5380,9 +5600,9 @@ export type CreateWebhookReply = {
     | 'reembed.finished'
     | 'standing.answered'
   )[];
-  /** The only user whose events are sent; null for all. */
+  /** The only user whose events are sent; null for all users. */
   readonly user_id: string | null;
-  /** The only standing query whose answers are sent; null for none. */
+  /** The only standing query whose answers are sent; null for a webhook that is not bound to one. */
   readonly standing_id: string | null;
   readonly created_at: Timestamp;
   /** Public id of the key that stored the webhook; null if that is not known. */
@@ -5393,7 +5613,7 @@ export type CreateWebhookReply = {
     readonly delivered: number;
     readonly dead: number;
   };
-  /** Signs each delivery. It is shown this once. */
+  /** The secret by which each delivery is signed. It is shown here and never again. */
   readonly secret: string;
 };
 export type ListWebhooksReply = {
@@ -5428,12 +5648,15 @@ export type ListDeliveriesReply = {
       | 'standing.answered';
     /** Id of the memory, document or job, as the kind says; null for none. */
     readonly event_id: string | null;
+    /** Owner of the memory or document; null for none. */
     readonly user_id: string | null;
+    /** The standing query that the memory answers; null for another kind. */
     readonly standing_id: string | null;
     /** Time of the event. */
     readonly at: Timestamp;
     /** `pending` is tried again; `dead` failed `OM_WEBHOOK_ATTEMPTS` times, or its receiver is gone (410). */
     readonly state: 'pending' | 'delivered' | 'dead';
+    /** Number of attempts so far. */
     readonly attempts: number;
     /** Time of the next attempt; null for a delivery that ended. */
     readonly next_at: Timestamp | null;
@@ -5445,41 +5668,47 @@ export type ListDeliveriesReply = {
   readonly total: number;
 };
 export type RetryDeliveriesReply = {
-  /** Deliveries that are pending again. */
+  /** Number of deliveries that are pending again. */
   readonly retried: number;
 };
 export type PutEvalReply = {
   readonly name: string;
   readonly guard: boolean;
+  /** Number of items (queries). */
   readonly items: number;
+  /** When the set was last stored. */
   readonly updated_at: Timestamp;
+  /** The latest run; null if the set was never run. */
   readonly last_run: EvalRun | null;
 };
 export type ListEvalsReply = {
   readonly items: readonly {
     readonly name: string;
     readonly guard: boolean;
+    /** Number of items (queries). */
     readonly items: number;
+    /** When the set was last stored. */
     readonly updated_at: Timestamp;
+    /** The latest run; null if the set was never run. */
     readonly last_run: EvalRun | null;
   }[];
 };
 export type GetEvalReply = {
   /** Name of the set. */
   readonly name: string;
-  /** If true, a change of the query defaults is refused if it lowers `recall` or `rightly_empty` of the set or raises `forbidden`, unless it is forced. */
+  /** If true, the set guards two kinds of change: of the query defaults, and of the embedding model. A change that lowers `recall` or `rightly_empty` of the set, or raises `forbidden`, is refused unless it is forced. False if left out. */
   readonly guard?: boolean;
   /** The questions. */
   readonly items: readonly {
     /** The question. */
     readonly query: string;
-    /** The user whose memories are asked; all users if left out. */
+    /** The user whose memories are searched; `""` for memories of no particular user; all users if left out. */
     readonly user_id?: string;
-    /** Most hits, 10 if left out. */
+    /** Greatest number of hits; 10 if left out. */
     readonly k?: number;
-    /** Ids of memories that must be hits, and texts whose words must stand in a row in one of the hits; empty: no hit may come. */
+    /** What the answer must contain. An entry that is a UUID is the id of a memory that must be among the hits. The words of any other entry must stand in the title or content of one hit, next to each other and in this order; case, accents and punctuation do not matter. With an empty list, the query must return no hit. */
     readonly expected: readonly string[];
-    /** Ids and texts, as in `expected`, that no hit may be or hold. */
+    /** Entries, as in `expected`, that no hit may be or contain; none if left out. */
     readonly forbidden?: readonly string[];
   }[];
 };
@@ -5488,16 +5717,17 @@ export type DeleteEvalReply = {
 };
 export type RunEvalReply = {
   readonly run: EvalRun;
-  /** What came of each item. */
+  /** The result of each item. */
   readonly items: readonly {
-    /** Place of the item in the set, from 0. */
+    /** Index of the item in the set, from 0. */
     readonly place: number;
     /** Ids of the hits, best first. */
     readonly hits: readonly string[];
-    /** Expected entries that were not found. */
+    /** Entries of `expected` that the answer did not contain. */
     readonly missing: readonly string[];
-    /** Forbidden entries that were found. */
+    /** Entries of `forbidden` that the answer contained. */
     readonly forbidden: readonly string[];
+    /** Duration of the query, ms. */
     readonly ms: number;
   }[];
 };
@@ -5536,7 +5766,7 @@ export type ConsolidateReply =
   | {
       readonly job_id: string;
       readonly state: 'queued';
-      /** Write receipt: a query that sends it waits, at most 2 s, for the background work of this write, such as sectors and vectors. A memory is found by its words without it. null if no work is left. */
+      /** Write receipt: a query that sends it waits, at most 2 s, for the background work of this write, such as sectors and vectors. Queries find the words of the write even without that work. null if no work is left. */
       readonly token: string | null;
     };
 export type ListConsolidationsReply = {
@@ -5552,7 +5782,7 @@ export type UndoConsolidationReply = {
 export type CallMcpReply =
   | {
       readonly jsonrpc: '2.0';
-      /** Id of the request that this belongs to. */
+      /** Id of the request that is answered; null if it could not be read. */
       readonly id: string | number | null;
       /** Result of the method. */
       readonly result: {
@@ -5561,7 +5791,7 @@ export type CallMcpReply =
     }
   | {
       readonly jsonrpc: '2.0';
-      /** Id of the request that this belongs to. */
+      /** Id of the request that is answered; null if it could not be read. */
       readonly id?: string | number | null;
       /** Why there is no result. */
       readonly error: {
@@ -5574,7 +5804,7 @@ export type CallMcpReply =
 export type CallMcpOfUserReply =
   | {
       readonly jsonrpc: '2.0';
-      /** Id of the request that this belongs to. */
+      /** Id of the request that is answered; null if it could not be read. */
       readonly id: string | number | null;
       /** Result of the method. */
       readonly result: {
@@ -5583,7 +5813,7 @@ export type CallMcpOfUserReply =
     }
   | {
       readonly jsonrpc: '2.0';
-      /** Id of the request that this belongs to. */
+      /** Id of the request that is answered; null if it could not be read. */
       readonly id?: string | number | null;
       /** Why there is no result. */
       readonly error: {
@@ -5643,7 +5873,7 @@ export type DiscardJobReply = {
   readonly ok: true;
 };
 export type GetLimitsReply = {
-  /** The limits that apply; 0 for no limit. Rates are per minute. */
+  /** The limits that apply; 0 for no limit. For each key and minute: `queries`, `adds` (requests that add one memory, document or page), `batch_items` (items of batches) and `upload_mb` (MB of uploaded documents). For the tenant and each minute: `parse_seconds` (time in which its documents keep parsers busy) and `fetches` (pages that are fetched). For the tenant at any time: `event_streams` that are open, `fetches_at_once`, `max_mb` (size of its database, MB) and `max_memories`. */
   readonly in_force: {
     readonly queries: number;
     readonly adds: number;
@@ -5656,7 +5886,7 @@ export type GetLimitsReply = {
     readonly max_mb: number;
     readonly max_memories: number;
   };
-  /** Those that were stored for this tenant or key; the others come from the tenant or the settings. */
+  /** Only the limits that are stored for exactly this tenant or key; the tenant or the settings set the others. */
   readonly own: {
     readonly queries?: number;
     readonly adds?: number;
@@ -5671,7 +5901,7 @@ export type GetLimitsReply = {
   };
 };
 export type PatchLimitsReply = {
-  /** The limits that apply; 0 for no limit. Rates are per minute. */
+  /** The limits that apply; 0 for no limit. For each key and minute: `queries`, `adds` (requests that add one memory, document or page), `batch_items` (items of batches) and `upload_mb` (MB of uploaded documents). For the tenant and each minute: `parse_seconds` (time in which its documents keep parsers busy) and `fetches` (pages that are fetched). For the tenant at any time: `event_streams` that are open, `fetches_at_once`, `max_mb` (size of its database, MB) and `max_memories`. */
   readonly in_force: {
     readonly queries: number;
     readonly adds: number;
@@ -5684,7 +5914,7 @@ export type PatchLimitsReply = {
     readonly max_mb: number;
     readonly max_memories: number;
   };
-  /** Those that were stored for this tenant or key; the others come from the tenant or the settings. */
+  /** Only the limits that are stored for exactly this tenant or key; the tenant or the settings set the others. */
   readonly own: {
     readonly queries?: number;
     readonly adds?: number;
@@ -5747,8 +5977,10 @@ export type ListTenantsReply = {
     readonly created_at: Timestamp;
     /** Keys of the tenant that are not revoked. */
     readonly keys: number;
-    /** Size of the tenant's file; 0 before its first write. */
+    /** Size of the tenant's file; 0 before its first write, and in PostgreSQL. */
     readonly bytes: number;
+    /** Name of the PostgreSQL database in which the tenant is: one of `OM_DATABASES`, or `home` for that of `OM_DATABASE_URL`; null for a tenant in a file. */
+    readonly database: string | null;
   }[];
   readonly total: number;
 };
@@ -5771,13 +6003,13 @@ export type PreviewDecayReply = {
     readonly sector: 'episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective';
     readonly count: number;
     readonly before: {
-      /** Mean salience. */
+      /** Mean salience of the active memories of the sector. */
       readonly average: number;
       /** Numbers of memories by tenth of salience: from 0 to below 0.1 first, from 0.9 to 1 last. */
       readonly tenths: readonly number[];
     };
     readonly after: {
-      /** Mean salience. */
+      /** Mean salience of the active memories of the sector. */
       readonly average: number;
       /** Numbers of memories by tenth of salience: from 0 to below 0.1 first, from 0.9 to 1 last. */
       readonly tenths: readonly number[];
@@ -5815,6 +6047,7 @@ export type ListBackupsReply = {
     readonly file: string;
     /** Unix milliseconds of the copy. */
     readonly at: Timestamp;
+    /** Size of the file. */
     readonly bytes: number;
   }[];
   readonly total: number;
@@ -5824,6 +6057,7 @@ export type ListBackupsReply = {
     readonly file: string;
     /** Unix milliseconds of the copy. */
     readonly at: Timestamp;
+    /** Size of the file. */
     readonly bytes: number;
   }[];
 };
@@ -5835,7 +6069,7 @@ export type ListSettingsReply = {
   readonly items: readonly Setting[];
 };
 export type GetActivityReply = {
-  /** At most 61, the oldest first. */
+  /** At most 61 minutes, the oldest first. */
   readonly minutes: readonly ActivityMinute[];
   /** Empty if no provider is asked. */
   readonly providers: readonly {
@@ -5857,22 +6091,24 @@ export type ListProviderCallsReply = {
   readonly total: number;
 };
 export type SumProviderCallsReply = {
-  /** Sums by day, model and purpose, the newest first. */
+  /** Sums by day, model and purpose, the newest day first. */
   readonly items: readonly ProviderUsage[];
   readonly totals: {
+    /** Number of calls, with those that failed. */
     readonly calls: number;
+    /** Number of calls that failed. */
     readonly failed: number;
-    /** Texts of completed calls; tokens and cost count completed calls too. */
+    /** Number of texts in the calls that completed. Tokens and cost are of these calls, too. */
     readonly texts: number;
     /** Input tokens as billed if the provider reports them, else estimated. */
     readonly tokens: number;
-    /** Tokens that a language model wrote. */
+    /** Tokens that a language model wrote; 0 for vectors. */
     readonly output_tokens: number;
-    /** Cost in US dollars, by the prices in `OM_PRICES`. */
+    /** Cost in US dollars by known list prices, which `OM_PRICES` overrides; 0 for a model without a price. */
     readonly cost_usd: number;
-    /** Texts whose vector was found in the cache. */
+    /** Number of stored texts whose vector was taken from the cache, without a call. */
     readonly cached_texts: number;
-    /** Estimated tokens that the cache saved. */
+    /** Estimated number of tokens of these texts. */
     readonly saved_tokens: number;
   };
 };
@@ -5882,14 +6118,17 @@ export type GetHealthReply = {
   readonly embedding: {
     /** `none` if embeddings are switched off. */
     readonly provider: string;
+    /** null if embeddings are switched off. */
     readonly model: string | null;
+    /** null if embeddings are switched off. */
     readonly dimensions: number | null;
+    /** Whether the settings name an embedder. */
     readonly configured: boolean;
     /** The model whose vectors answer the default tenant's queries. */
     readonly live?: EmbeddingModel | null;
-    /** Queries search by words only, although there are vectors. */
+    /** Whether queries search by words only, although there are vectors. */
     readonly degraded?: boolean;
-    /** Why queries are degraded. */
+    /** Why queries search by words only; absent if they do not. */
     readonly reason?: string;
   };
 };
@@ -5897,62 +6136,72 @@ export type ListSectorsReply = {
   readonly sectors: readonly ('episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective')[];
   readonly configs: {
     readonly episodic: {
+      /** Embedding model that the settings name; null for none. */
       readonly model: string | null;
       /** Decay rate of salience, per day. */
       readonly decay_lambda: number;
       /** Factor that the classifier applies to evidence for the sector. */
       readonly weight: number;
+      /** Patterns in a text by which the classifier recognises the sector, with their weights. */
       readonly patterns: readonly {
         readonly pattern: string;
         readonly weight: number;
       }[];
     };
     readonly semantic: {
+      /** Embedding model that the settings name; null for none. */
       readonly model: string | null;
       /** Decay rate of salience, per day. */
       readonly decay_lambda: number;
       /** Factor that the classifier applies to evidence for the sector. */
       readonly weight: number;
+      /** Patterns in a text by which the classifier recognises the sector, with their weights. */
       readonly patterns: readonly {
         readonly pattern: string;
         readonly weight: number;
       }[];
     };
     readonly procedural: {
+      /** Embedding model that the settings name; null for none. */
       readonly model: string | null;
       /** Decay rate of salience, per day. */
       readonly decay_lambda: number;
       /** Factor that the classifier applies to evidence for the sector. */
       readonly weight: number;
+      /** Patterns in a text by which the classifier recognises the sector, with their weights. */
       readonly patterns: readonly {
         readonly pattern: string;
         readonly weight: number;
       }[];
     };
     readonly emotional: {
+      /** Embedding model that the settings name; null for none. */
       readonly model: string | null;
       /** Decay rate of salience, per day. */
       readonly decay_lambda: number;
       /** Factor that the classifier applies to evidence for the sector. */
       readonly weight: number;
+      /** Patterns in a text by which the classifier recognises the sector, with their weights. */
       readonly patterns: readonly {
         readonly pattern: string;
         readonly weight: number;
       }[];
     };
     readonly reflective: {
+      /** Embedding model that the settings name; null for none. */
       readonly model: string | null;
       /** Decay rate of salience, per day. */
       readonly decay_lambda: number;
       /** Factor that the classifier applies to evidence for the sector. */
       readonly weight: number;
+      /** Patterns in a text by which the classifier recognises the sector, with their weights. */
       readonly patterns: readonly {
         readonly pattern: string;
         readonly weight: number;
       }[];
     };
   };
-  /** Stored memories by their primary sector, archived ones included. */
+  /** Number and mean salience of the stored memories by their primary sector, archived ones included. */
   readonly stats: readonly {
     readonly sector: 'episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective';
     readonly count: number;
@@ -5976,7 +6225,7 @@ export type GetStatsReply = {
   readonly embedding: {
     readonly live: EmbeddingModel | null;
     readonly configured: EmbeddingModel | null;
-    /** Why queries search by words only; null if they do not. */
+    /** Why queries search by words only, as a sentence; null if they do not. */
     readonly degraded: string | null;
   };
 };
@@ -5988,7 +6237,7 @@ export interface Operations {
   /** Stores one memory: `POST /memory/add`. */
   addMemory(input: AddMemoryInput, options?: CallOptions): Receipt<AddMemoryReply>;
 
-  /** Stores one memory: OpenMemory's second name of POST /memory/add: `POST /memories`. */
+  /** Stores one memory: OpenMemory's second path of POST /memory/add: `POST /memories`. */
   addMemoryAgain(input: AddMemoryAgainInput, options?: CallOptions): Receipt<AddMemoryAgainReply>;
 
   /** Stores many memories: `POST /memory/add/batch`. */
@@ -6072,10 +6321,10 @@ export interface Operations {
   /** Shows what was asked, and how the answer came about: `GET /recalls/{id}`. */
   getRecall(input: GetRecallInput, options?: CallOptions): Reply<Recall>;
 
-  /** Asks a question again: of the state of then, or of today, with the same or other weights: `POST /recalls/{id}/replay`. */
+  /** Repeats the query of a recall on its candidates or on the memories of today, with any weights: `POST /recalls/{id}/replay`. */
   replayRecall(input: ReplayRecallInput, options?: CallOptions): Reply<ReplayReply>;
 
-  /** Keeps what matches of an answer were good for: `POST /recalls/{id}/feedback`. */
+  /** Stores feedback on matches of an answer: whether they were used, useless or wrong: `POST /recalls/{id}/feedback`. */
   giveRecallFeedback(input: GiveRecallFeedbackInput, options?: CallOptions): Reply<GiveRecallFeedbackReply>;
 
   /** Asks several tenants and servers at once: `POST /federation/query`. */
@@ -6087,7 +6336,7 @@ export interface Operations {
   /** Lists the servers that questions of the tenant may name, without their keys: `GET /federation/servers`. */
   listServers(input?: ListServersInput, options?: CallOptions): Reply<ListServersReply>;
 
-  /** Forgets a server and its key: `DELETE /federation/servers/{name}`. */
+  /** Removes a registered server and its key: `DELETE /federation/servers/{name}`. */
   removeServer(input: RemoveServerInput, options?: CallOptions): Reply<RemoveServerReply>;
 
   /** States a link between two memories, or changes its weight: `POST /memory/link`. */
@@ -6171,10 +6420,10 @@ export interface Operations {
   /** Lists the tags of memories, with their number: `GET /tags`. */
   listTags(input?: ListTagsInput, options?: CallOptions): Page<ListTagsReply, ListTagsReply['items'][number]>;
 
-  /** Shows the memories and names around a memory, and what joins them: `GET /memory/{id}/neighbourhood`. */
+  /** Shows the memories and names (entities) around a memory, and the links between them: `GET /memory/{id}/neighbourhood`. */
   getNeighbourhood(input: GetNeighbourhoodInput, options?: CallOptions): Reply<Graph>;
 
-  /** Shows a user's most salient memories with the names they mention, and what joins them: `GET /users/{id}/graph`. */
+  /** Shows a user's memories with the highest salience, the names that they mention, and all links: `GET /users/{id}/graph`. */
   getUserGraph(input: GetUserGraphInput, options?: CallOptions): Reply<Graph>;
 
   /** Shows the item with a key, whatever its status: `GET /items`. */
@@ -6216,13 +6465,13 @@ export interface Operations {
   /** Takes the newest item off a session log and returns it: `POST /sessions/{id}/log/pop`. */
   popFromLog(input: PopFromLogInput, options?: CallOptions): Reply<PopFromLogReply>;
 
-  /** Finds memories: OpenMemory's second name of POST /memory/query, with the matches as a text, too: `POST /query`. */
+  /** Finds memories: OpenMemory's second path of POST /memory/query, with the matches as a text, too: `POST /query`. */
   queryMemoriesAgain(input: QueryMemoriesAgainInput, options?: CallOptions): Reply<QueryMemoriesAgainReply>;
 
   /** Sums up one user's memories: `GET /users/{id}/summary`. */
   getUserSummary(input: GetUserSummaryInput, options?: CallOptions): Reply<UserSummary>;
 
-  /** Answers as GET /users/:id/summary: a summary is never out of date: `POST /users/{id}/summary/regenerate`. */
+  /** Returns the summary of GET /users/:id/summary, which is never out of date, without `updated_at`: `POST /users/{id}/summary/regenerate`. */
   regenerateUserSummary(input: RegenerateUserSummaryInput, options?: CallOptions): Reply<RegenerateUserSummaryReply>;
 
   /** Stores an item under a key, or replaces it: `PUT /store/items`. */
@@ -6246,7 +6495,7 @@ export interface Operations {
   /** Stores what a graph's node has to remember: `POST /lgm/store`. */
   storeNodeOutput(input: StoreNodeOutputInput, options?: CallOptions): Reply<StoreNodeOutputReply>;
 
-  /** Returns what a node stored: the newest, or what answers a query: `POST /lgm/retrieve`. */
+  /** Returns memories that a node stored: the newest, or those that answer a query: `POST /lgm/retrieve`. */
   retrieveNodeMemories(input: RetrieveNodeMemoriesInput, options?: CallOptions): Reply<LgmRetrieved>;
 
   /** Returns the newest memories of each of the five nodes, and a summary of them: `POST /lgm/context`. */
@@ -6261,13 +6510,13 @@ export interface Operations {
   /** Imports the lines of an export, exactly: ids, times, versions, links and salience: `POST /import`. */
   importData(input: ImportDataInput, options?: CallOptions): Reply<string>;
 
-  /** Lists names, the most mentioned first: `GET /entities`. */
+  /** Lists entities (names that memories mention), the most mentioned first: `GET /entities`. */
   listEntities(
     input?: ListEntitiesInput,
     options?: CallOptions,
   ): Page<ListEntitiesReply, ListEntitiesReply['items'][number]>;
 
-  /** Shows one name with the relations that memories state about it: `GET /entities/{name}`. */
+  /** Shows one entity with the relations that memories state about it: `GET /entities/{name}`. */
   getEntity(input: GetEntityInput, options?: CallOptions): Reply<EntityDetails>;
 
   /** Lists what happened, in the order of the commits, or streams it as it happens: `GET /events`. */
@@ -6288,7 +6537,7 @@ export interface Operations {
       >
   >;
 
-  /** Registers a question, and tells of each memory that answers it from now on: `POST /standing`. */
+  /** Registers a question, and reports each memory that answers it from now on: `POST /standing`. */
   createStandingQuery(input: CreateStandingQueryInput, options?: CallOptions): Reply<CreateStandingQueryReply>;
 
   /** Lists the standing queries, newest first: `GET /standing`. */
@@ -6345,13 +6594,13 @@ export interface Operations {
   /** Deletes an evaluation set and its runs: `DELETE /evals/{name}`. */
   deleteEval(input: DeleteEvalInput, options?: CallOptions): Reply<DeleteEvalReply>;
 
-  /** Asks all questions of a set, and keeps the numbers: `POST /evals/{name}/run`. */
+  /** Asks all questions of a set, and keeps the measures as a run: `POST /evals/{name}/run`. */
   runEval(input: RunEvalInput, options?: CallOptions): Reply<RunEvalReply>;
 
   /** Lists the runs of a set, newest first, and what changed before each: `GET /evals/{name}/runs`. */
   listEvalRuns(input: ListEvalRunsInput, options?: CallOptions): Reply<ListEvalRunsReply>;
 
-  /** Learns weights and floor from feedback, and proposes them: `POST /learned`. */
+  /** Learns weights and a lowest score from feedback, and proposes them: `POST /learned`. */
   learnWeights(input?: LearnWeightsInput, options?: CallOptions): Reply<LearnWeightsReply>;
 
   /** Lists what was learned, with its measures before and after: `GET /learned`. */
@@ -6423,10 +6672,10 @@ export interface Operations {
   /** Shows this tenant's defaults for its queries: `GET /settings/retrieval`. */
   getRetrievalDefaults(input?: GetRetrievalDefaultsInput, options?: CallOptions): Reply<RetrievalDefaults>;
 
-  /** Replaces all of this tenant's defaults, from the next query on: `PUT /settings/retrieval`. */
+  /** Replaces all of this tenant's defaults for its queries, from the next query on: `PUT /settings/retrieval`. */
   putRetrievalDefaults(input: PutRetrievalDefaultsInput, options?: CallOptions): Reply<RetrievalDefaults>;
 
-  /** Shows what becomes of secrets and personal data in this tenant's texts: `GET /settings/privacy`. */
+  /** Shows this tenant's privacy policy: what becomes of secrets and personal data in its texts: `GET /settings/privacy`. */
   getPrivacyPolicy(input?: GetPrivacyPolicyInput, options?: CallOptions): Reply<PrivacyPolicy>;
 
   /** Gives this tenant a privacy policy of its own, from the next write on: `PUT /settings/privacy`. */
@@ -6501,19 +6750,19 @@ export interface Operations {
   /** Pauses a change of the embedding model; new vectors are kept: `POST /admin/reembed/pause`. */
   pauseReembed(input?: PauseReembedInput, options?: CallOptions): Reply<ReembedStatus>;
 
-  /** Lists calls of providers, the newest first: `GET /embeddings/log`. */
+  /** Lists calls of embedding providers and language models, the newest first: `GET /embeddings/log`. */
   listProviderCalls(
     input?: ListProviderCallsInput,
     options?: CallOptions,
   ): Page<ListProviderCallsReply, ListProviderCallsReply['items'][number]>;
 
-  /** Sums up calls of providers by day, model and purpose: `GET /embeddings/stats`. */
+  /** Sums up calls of embedding providers and language models by day, model and purpose: `GET /embeddings/stats`. */
   sumProviderCalls(input?: SumProviderCallsInput, options?: CallOptions): Reply<SumProviderCallsReply>;
 
   /** Shows the console, a page about everything that is stored: `GET /console`. */
   getConsole(input?: GetConsoleInput, options?: CallOptions): Reply<string>;
 
-  /** Shows in whose name the console makes requests: `GET /console/session`. */
+  /** Shows in whose name the console makes requests, or that nobody is signed in: `GET /console/session`. */
   getConsoleSession(input?: GetConsoleSessionInput, options?: CallOptions): Reply<ConsoleSession>;
 
   /** Exchanges a key for a session: `POST /console/session`. */

@@ -28,7 +28,10 @@ export function PageHead({ title, about, children }: PageHeadProps) {
   );
 }
 
-/** Shows a notice for an empty list; `children` says what can be done. */
+/**
+ * Shows a notice where there is nothing to show: an empty list, something that is gone, a page that this key may not
+ * see. `children` says what can be done.
+ */
 export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
   return (
     <div class="empty">
@@ -119,7 +122,7 @@ export function Field({ label, value, onChange, list, isBare = false, ...rest }:
   const id = useId();
   // The text that is being typed is kept here, since the page around the input may be drawn anew meanwhile.
   const [text, setText] = useTyped(value);
-  // They are typed as a plain object, since Preact's types of an input refuse a `type` that is only known at run time.
+  // The attributes are typed as a plain object: Preact's types refuse a `type` that is only known at run time.
   const attributes: object = { ...rest, ...(list === undefined ? {} : { list: `${id}-list` }) };
   return (
     <div class={`field ${rest.type === 'datetime-local' ? 'wide' : ''}`}>

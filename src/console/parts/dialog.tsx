@@ -7,6 +7,7 @@ interface DialogProps {
   readonly title: string;
   /** Label of the button that carries out the action. */
   readonly action: string;
+  /** Whether the action removes or revokes something, so that its button has the colour of a warning. */
   readonly isBad?: boolean;
   /**
    * Carries out the action. The dialog closes afterwards; if the promise rejects, it shows the reason and stays open.

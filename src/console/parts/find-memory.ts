@@ -3,7 +3,7 @@ import type { MemoryItem } from '../types.ts';
 
 /**
  * Reads a memory; undefined if it does not exist.
- * @throws {Refusal} if the request fails for another reason
+ * @throws Refusal if the request fails for another reason
  */
 export async function findMemory(id: string, signal: AbortSignal): Promise<MemoryItem | undefined> {
   try {

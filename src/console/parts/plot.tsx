@@ -25,7 +25,8 @@ interface PlotProps {
 }
 
 /**
- * Shows values over time as lines. The legend repeats the latest value of each, for readers who cannot see the lines.
+ * Shows values over time as lines. The legend repeats the latest value of each line, for readers who cannot see the
+ * lines.
  */
 export function Plot({ title, lines, write, writeX, most }: PlotProps) {
   const points = lines.flatMap((line) => line.points);

@@ -1,6 +1,6 @@
 /**
- * Computes the SHA-256 of the concatenated parts, as hexadecimal digits; undefined on pages of plain HTTP other than
- * localhost, where browsers do not offer it.
+ * Computes the SHA-256 of the concatenated parts, as hexadecimal digits; undefined if the browser does not offer
+ * SHA-256, as on pages of plain HTTP that are not of localhost.
  */
 export async function sha256(...parts: readonly (string | Uint8Array<ArrayBuffer>)[]): Promise<string | undefined> {
   const { subtle } = crypto as { readonly subtle?: SubtleCrypto };

@@ -20,7 +20,7 @@ export function sayRefusal(error: unknown): void {
   say(error instanceof Refusal ? [error.message, ...error.errors].join(' ') : String(error));
 }
 
-/** Shows the message of `say` until its time is over or it is closed. The page has one of it. */
+/** Shows the message of `say` until its time is over or the user closes it. A page contains this component once. */
 export function Toast() {
   return (
     <div role="status" aria-live="polite">

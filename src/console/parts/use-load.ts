@@ -2,7 +2,10 @@ import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { chosenTenant } from '../address.ts';
 import { Refusal, returns } from '../client.ts';
 
-/** State of a request. `data` is kept during a reload and after a reload that failed. */
+/**
+ * State of a request. `data` is undefined until the first answer; it stays during a reload and after a reload that
+ * failed.
+ */
 export interface Loaded<Data> {
   readonly data: Data | undefined;
   readonly error: Refusal | undefined;

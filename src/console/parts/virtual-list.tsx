@@ -4,8 +4,9 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 /** Number of rows rendered above and below the visible ones, so that no gap appears during scrolling. */
 const SPARE_ROWS = 8;
 
-interface VirtualListProps<Item> {
+interface VirtualListProps<Item extends { readonly id: string }> {
   readonly items: readonly Item[];
+  /** Height of each row in CSS pixels. */
   readonly rowHeight: number;
   readonly label: string;
   readonly children: (item: Item, index: number) => ComponentChildren;
@@ -13,8 +14,17 @@ interface VirtualListProps<Item> {
   readonly onNearEnd?: () => void;
 }
 
-/** Shows a long list of rows of equal height; only the visible rows and a few around them are in the document. */
-export function VirtualList<Item>({ items, rowHeight, label, children, onNearEnd }: VirtualListProps<Item>) {
+/**
+ * Shows a long list of rows of equal height; only the visible rows and a few around them are in the document. A row
+ * keeps its elements, and so the focus, while rows before it come and go.
+ */
+export function VirtualList<Item extends { readonly id: string }>({
+  items,
+  rowHeight,
+  label,
+  children,
+  onNearEnd,
+}: VirtualListProps<Item>) {
   const ref = useRef<HTMLDivElement>(null);
   // Index of the first row in sight. It is kept instead of the scroll position, so that scrolling within a row draws
   // nothing.
@@ -42,7 +52,7 @@ export function VirtualList<Item>({ items, rowHeight, label, children, onNearEnd
       <div style={{ height: `${items.length * rowHeight}px` }} role="presentation">
         {items.slice(from, to).map((item, at) => (
           <div
-            key={from + at}
+            key={item.id}
             class="list-item"
             role="listitem"
             aria-setsize={items.length}

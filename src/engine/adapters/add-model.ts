@@ -32,7 +32,8 @@ export interface AddedModel {
 /** A model to install. */
 export interface ModelToAdd {
   /**
-   * Name of the model's folder. The model's family, which determines prefixes and pooling, is recognised by this name.
+   * Name of the model's folder. The model's family is recognised by it. The family gives the prefixes and the pooling
+   * that neither the settings nor the model's own files state.
    */
   readonly name: string;
   /** Paths of the model's files, or the path of one folder that contains them. */
@@ -85,7 +86,7 @@ export async function addModel(
     throw new EngineError('conflict', `${folder} exists: remove it first, or choose another name`);
   }
   const files = findFiles(from);
-  // The folder keeps the name while it is tried, since the family is known by it.
+  // The folder already has its final name during the test, since the model's family is recognised by this name.
   const trialFolder = path.join(into, `.adding-${randomUUID()}`);
   const copy = path.join(trialFolder, name);
   try {
@@ -102,7 +103,8 @@ export async function addModel(
 }
 
 /**
- * Finds the source of each file of the model. Returns the path of the source by the file's path in the model's folder.
+ * Finds the source of each file of the model. Returns a map from the path of each file in the model's folder to the
+ * path of its source.
  * @throws EngineError `invalid` for a file that belongs to no model, for two sources of one file, and for a missing
  *   file
  */
@@ -151,7 +153,7 @@ function filesOfFolder(folder: string): string[] {
 function placeOf(source: string): string | null {
   const name = path.basename(source);
   if (name.endsWith('.onnx')) return 'model.onnx';
-  // The model's file names this one.
+  // `model.onnx` refers to this file by its name.
   if (name.endsWith('.onnx_data')) return name;
   const isPooling = name === 'config.json' && path.basename(path.dirname(path.resolve(source))) === '1_Pooling';
   if (isPooling) return POOLING_FILE;

@@ -87,7 +87,7 @@ async function authorise(config: Config, url: string, body: string): Promise<Rec
   return Object.fromEntries(headers);
 }
 
-/** Types of AWS errors that mean that too many requests were sent, so that the caller must wait. */
+/** Types of AWS errors after which the caller must wait: too many requests were sent, or the model is not ready yet. */
 const LIMITS = new Set([
   'ThrottlingException',
   'TooManyRequestsException',
@@ -104,7 +104,7 @@ function explain({ status, headers, json }: FailedReply, errors: ProviderErrors)
   const type = (headers.get('x-amzn-errortype') ?? (typeof named === 'string' ? named : '')).replace(/:.*|.*#/g, '');
   if (LIMITS.has(type)) return errors.limited(errors.retryAfterOf(headers));
   if (status !== 400) return undefined;
-  // Of all errors of status 400 only this one may be about the text.
+  // Of the errors of status 400, only a `ValidationException` may be about the text.
   if (type !== 'ValidationException') return errors.misconfigured(status, CREDENTIALS);
   return typeof message === 'string' && /model id|on-demand throughput|dimensions/i.test(message)
     ? errors.misconfigured(status, 'OM_BEDROCK_MODEL, AWS_REGION and OM_VEC_DIM')

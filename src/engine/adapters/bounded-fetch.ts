@@ -27,7 +27,7 @@ export function boundedFetch({ maxBytes, refused, timeLimit }: ReplyBounds): typ
     const response = await fetch(input, { ...init, redirect: 'manual' });
     const parts: Uint8Array[] = [];
     let bytes = 0;
-    // To leave the loop early cancels the body, which closes the connection.
+    // An error in the loop cancels the body, which closes the connection.
     for await (const part of (response.body ?? []) as AsyncIterable<Uint8Array>) {
       bytes += part.byteLength;
       if (bytes > maxBytes) throw refused(`is longer than ${maxBytes} bytes`);

@@ -47,7 +47,8 @@ export interface CodeFlow {
    */
   finish(currentUrl: URL, secrets: CodeFlowSecrets): Promise<SignedIn>;
   /**
-   * Returns the address at which the provider signs the user out of its own session; null if it has no such address.
+   * Returns the address at which the provider signs the user out of its own session; null if it has no such address
+   * with https or on a loopback host.
    * @param returnUrl address to which the provider sends the browser afterwards
    * @throws EngineError `unavailable` if the provider does not answer
    */
@@ -120,7 +121,9 @@ export function createCodeFlow({ config, logger }: { readonly config: Config; re
 
     async endUrl(returnUrl) {
       const [provider, client] = [await configuration(), await import('openid-client')];
-      if (provider.serverMetadata().end_session_endpoint === undefined) return null;
+      const { end_session_endpoint: endpoint } = provider.serverMetadata();
+      // A page in clear text could show the user anything as the provider's.
+      if (endpoint === undefined || !isTamperProofUrl(endpoint)) return null;
       return client.buildEndSessionUrl(provider, { post_logout_redirect_uri: returnUrl });
     },
   };
@@ -143,7 +146,7 @@ async function discover(config: Config): Promise<Configuration> {
     secret === undefined ? client.None() : client.ClientSecretBasic(secret),
     {
       timeout: TIMEOUT_S,
-      // A setting allows http for a loopback host alone.
+      // The settings allow http only for a loopback host.
       ...(isPlain ? { execute: [client.allowInsecureRequests] } : {}),
       [client.customFetch]: boundedFetch({
         maxBytes: MAX_BYTES,

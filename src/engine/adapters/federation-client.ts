@@ -14,9 +14,9 @@ export const FEDERATED_HEADER = 'x-cairn-federated';
 
 /**
  * The result of asking another server: the bytes of its answer, or why there is none. `refused`: it replied with an
- * error status. `invalid`: it replied with a redirect or more bytes than allowed. `failed`: this process has no memory
- * left for the answer. `timeout`: it did not reply in time. `unreachable`: no connection was made, or it broke.
- * `detail` is a sentence without host, address or key.
+ * error status. `invalid`: it replied with a redirect or more bytes than allowed. `failed`: the answer would have
+ * exceeded the bound on memory (`AnswerRoom`). `timeout`: it did not reply in time. `unreachable`: no connection was
+ * made, or it broke. `detail` is a sentence without host, address or key.
  */
 export type ServerAnswer =
   | { readonly outcome: 'answered'; readonly bytes: Buffer }
@@ -47,7 +47,10 @@ interface AskOptions {
   readonly signal: AbortSignal;
 }
 
-/** The memory budget for all replies to one question, in bytes. A reply that exceeds it has the outcome `failed`. */
+/**
+ * Counts the bytes of memory that the replies to one question take. The caller may bound the replies to several
+ * questions together, such as all questions of one API key. A reply that exceeds the bound has the outcome `failed`.
+ */
 export interface AnswerRoom {
   /**
    * Reserves memory for bytes that have arrived.
@@ -75,7 +78,7 @@ export function createFederationClient({
     check(text) {
       const example = 'https://memory.example.com';
       const url = checkGuardedUrl(text, { subject: 'url', example, allowed, setting: 'OM_FEDERATION_ALLOW' });
-      // An empty query string or fragment would swallow the path of the question that is appended, too.
+      // The path of a question is appended to the URL: even an empty query string or fragment would take it up.
       if (/[?#]/.test(text)) throw new EngineError('invalid', 'url: leave the query string and fragment out of it');
       return url.href.replace(/\/+$/, '');
     },
@@ -136,8 +139,8 @@ export function loadFederation(): Promise<typeof import('undici')> {
 }
 
 /**
- * Reads a body of at most `maxBytes`, as long as the memory budget `room` has enough left. If it fails, the memory that
- * it reserved is released.
+ * Reads a body of at most `maxBytes`, as long as `room` has enough memory left. If the read fails, the memory that it
+ * reserved is released.
  */
 async function readBounded(
   body: AsyncIterable<Buffer>,

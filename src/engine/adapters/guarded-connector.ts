@@ -44,19 +44,19 @@ export function guardedConnector({ connect, ...guards }: GuardOptions): buildCon
     const aborted = new Promise<never>((_resolve, reject) => {
       signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
     });
-    Promise.race([publicAddressesOf(host, guards), aborted])
+    Promise.race([allowedAddressesOf(host, guards), aborted])
       .then((addresses) => connect(addresses, options, callback))
       .catch((error: unknown) => callback(error instanceof Error ? error : new Error(String(error)), null));
   };
 }
 
 /**
- * Returns the addresses of a host to which connections are allowed: those in `allowed` networks if there are any; else
- * those that are public and neither this machine's own nor denied.
+ * Returns the addresses of a host to which connections are allowed: its addresses in `allowed` networks if it has any;
+ * else, unless `onlyAllowed` is set, its public addresses that are neither this machine's own nor denied.
  * @param host a name, or an address without the brackets of IPv6
  * @throws DocumentError `fetch_refused` if there are none
  */
-async function publicAddressesOf(
+async function allowedAddressesOf(
   host: string,
   { resolve, denied, allowed: stated = [], onlyAllowed = false, signal }: Omit<GuardOptions, 'connect'>,
 ): Promise<readonly string[]> {
@@ -126,7 +126,7 @@ export async function connectToAddress(
   const connect = buildConnector({
     allowH2: false,
     autoSelectFamily: true,
-    // This is called for names only; a connection to an address needs no lookup.
+    // `lookup` is called for names only; a connection to an address needs none.
     lookup: (_hostname, { all }, reply) =>
       all ? reply(null, checked) : reply(null, checked[0]!.address, checked[0]!.family),
   });

@@ -27,8 +27,9 @@ interface GuardedUse {
 }
 
 /**
- * Checks a URL before it is stored: https at port 443 of a public address, or http, https and any port in an allowed
- * network. The addresses of a host name are not checked here, but at each connection.
+ * Checks a URL before it is stored: at most 2,048 characters, without user name, password and fragment. An address must
+ * be public, with https at port 443, or in an allowed network, with http or https at any port. A host name is not
+ * resolved here, but at each connection; http and other ports are taken for it if any network is allowed.
  * @throws EngineError `invalid`
  */
 export function checkGuardedUrl(text: string, { subject, example, allowed, setting }: GuardedUse): URL {
@@ -51,7 +52,10 @@ export function checkGuardedUrl(text: string, { subject, example, allowed, setti
 export const isOrdinary = ({ protocol, port }: URL) => protocol === 'https:' && port === '';
 const hostOf = ({ hostname }: URL) => hostname.replace(/^\[|\]$/g, '');
 
-/** Describes an error without its message, since messages of system errors contain host names and addresses. */
+/**
+ * Describes the error of a call: a DocumentError by its message, any other error by its code or name alone, since
+ * messages of system errors contain host names and addresses.
+ */
 export function failureOf(error: unknown): string {
   if (error instanceof DocumentError) return error.message;
   const { code, name } = (error instanceof AggregateError ? error.errors[0] : error) as NodeJS.ErrnoException;

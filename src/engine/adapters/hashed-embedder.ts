@@ -28,7 +28,7 @@ export interface HashedEmbedder extends Embedder {
  * Least cosine at which two memories are linked by a waypoint (the automatic link to the nearest memory), measured by
  * bench/eval-embedder.ts. At 0.5, half of the memories of long chats get a waypoint, and a third of the abstracts on
  * one subject; only 0.4 % of the chats' memories would get one to a memory of another user. Of 32 pairs that were read,
- * those above 0.5 share topic and words, those below 0.45 often only a name and a tone.
+ * the pairs above 0.5 share topic and words, the pairs below 0.45 often only a name and a tone.
  */
 const WAYPOINT_THRESHOLD = 0.5;
 
@@ -87,8 +87,8 @@ export function createHashedEmbedder({ dimensions = 768 }: HashedEmbedderOptions
   };
 }
 
-// Weights of features. A word counts its informativeness, and all others are relative to that. bench/eval-embedder.ts
-// measures them. They are few and round, so that they are not fitted to one set.
+// Weights of features. The weight of a word is its informativeness, and all other weights are relative to that. They
+// were measured by bench/eval-embedder.ts, and are few and round, so that they are not fitted to one set.
 
 /** Weight of all letter triples of a word together, relative to the weight of the word. */
 const TRIPLES_WEIGHT = 0.4;
@@ -127,7 +127,7 @@ function addWords(sketch: Float64Array, textWords: readonly string[]): void {
 
 /** A term: all words of a text that have one stem. */
 interface Term {
-  /** The first of these forms in the text; only the letter triples of this form are added. */
+  /** The first of the term's words in the text; only the letter triples of this word are added. */
   readonly word: string;
   readonly hash: number;
   /** Weight of the term if it occurs once. */
@@ -219,8 +219,8 @@ const ECHO_PLACES = 16;
 
 /**
  * Scales the echo, a second copy of a text's features in separate dimensions, so that the vector of a short memory is
- * as long as that of a text of four words of full weight (`MIN_LENGTH`). The echo of a question or of a longer text
- * becomes zero. Without an echo, "Wow, Anna!" would be entirely about Anna and rank above every sentence that says
+ * as long as the vector of a text of four words of full weight (`MIN_LENGTH`). The echo of a question or of a longer
+ * text becomes zero. Without an echo, "Wow, Anna!" would be entirely about Anna and rank above every sentence that says
  * something about her, since cosine divides by the length of a vector, while BM25 normalises length only in part. As a
  * question has no echo, the echo of a short memory lowers their cosine. Two short memories both have echoes, so their
  * cosine stays about the same. In chats this doubles nDCG@10, elsewhere it changes little.
@@ -244,8 +244,8 @@ const MIN_LENGTH = 4;
 
 /**
  * Applies a Walsh-Hadamard transform to each block. It is a rotation, so cosines stay the same, and afterwards every
- * dimension depends on every feature. An index that keeps one bit of each dimension needs that, because most dimensions
- * of a short text's sketch are zero.
+ * dimension depends on every feature. An index that stores one bit of each dimension needs that, because most
+ * dimensions of a short text's sketch are zero.
  */
 function mixBlocks(sketch: Float64Array): void {
   // Two steps of the transform at once, so that each number is read and written half as often.

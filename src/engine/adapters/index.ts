@@ -1,7 +1,8 @@
 /**
  * The exports of `cairn-memory/adapters`: the parts that call other services. These are embedders and language models
- * with the ports that they implement, tracing, the check of an identity provider's tokens, and the queues in Redis. The
- * package of a provider, of OpenTelemetry, of tokens or of BullMQ is loaded by the function that needs it.
+ * with the ports that they implement, tracing, the check of an identity provider's tokens, and the queues in Redis or
+ * PostgreSQL. The package of a provider, of OpenTelemetry, of tokens, of BullMQ or of PostgreSQL is loaded by the
+ * function that needs it.
  */
 
 export { createCodeFlow, type CodeFlow, type CodeFlowSecrets } from './code-flow.ts';
@@ -17,8 +18,9 @@ export {
 export { createLanguageModel } from './create-language-model.ts';
 export { createTracing } from './create-tracing.ts';
 export { createTokenVerifier, isToken, type VerifiedToken } from './token-verifier.ts';
-export { bounded, connectRedis, noteMaintained, openQueue, openQueuesToShow, openStepQueues } from './bullmq-queues.ts';
-export { JOB_OPTIONS, type BullmqOptions } from './bullmq-queues.ts';
+export { JOB_OPTIONS, noteMaintained, openQueuesToShow, openStepQueues } from './bullmq-queues.ts';
+export { openQueueLink } from './open-queue-link.ts';
+export type { QueueLink, QueueLinkOptions } from './queue-link.ts';
 export type {
   Clock,
   DocumentParser,

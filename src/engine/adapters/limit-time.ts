@@ -25,14 +25,14 @@ export function limitTime({ timeoutMs, unscheduledMs, expire }: TimeLimit): () =
   const before = unscheduledMs();
   let unscheduled = 0;
   const usedMs = () => {
-    // The system says nothing of a process that is gone: what it said last counts.
+    // For a process that has ended, the system reports 0: the greatest value that it reported before counts.
     unscheduled = Math.max(unscheduled, Math.min(unscheduledMs() - before, MAX_UNSCHEDULED * timeoutMs));
-    // The system adds a wait when it ends, and this one may have begun before the limit.
+    // The system counts a wait when the wait ends, and the wait may have begun before this time limit.
     return Math.max(0, performance.now() - startedAt - unscheduled);
   };
   const check = () => {
     const leftMs = timeoutMs - usedMs();
-    // Where this thread was busy itself, an answer may have arrived already: `expire` runs after one more read.
+    // If this thread itself was busy, an answer may have arrived unread: the thread reads before `expire` runs.
     if (leftMs < 1) setImmediate(expire);
     else timer = setTimeout(check, leftMs);
   };

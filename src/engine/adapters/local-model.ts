@@ -1,7 +1,7 @@
 /**
  * Reads the folder of a local model in Hugging Face's ONNX format: which files it has, how its texts are prepared and
- * how its vectors are computed. The operator's settings have precedence, then what the folder's own files say, then
- * what is known of the model's family.
+ * how its vectors are computed. The operator's settings have precedence, then the folder's own files, then what is
+ * known about the model's family.
  */
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
@@ -78,7 +78,7 @@ function findModel(folder: string): ModelFiles {
     return existing;
   };
   const model = find('model.onnx', path.join('onnx', 'model.onnx'));
-  // The model names this file, and keeps that name where it is renamed itself.
+  // `model.onnx` refers to this file by its name, even if `model.onnx` itself was renamed.
   const weights = fs.readdirSync(path.dirname(model)).find((file) => file.endsWith('.onnx_data'));
   return {
     model,
@@ -138,8 +138,8 @@ function promptsOf(prompts: unknown): Prefixes | null {
 }
 
 /**
- * Matches model families whose position numbers start after that of the padding, so that two positions of their table
- * cannot be used.
+ * Matches types of models whose position numbers start after the position of the padding, so that two positions of
+ * their table cannot be used.
  */
 const OFFSET_POSITIONS = /roberta|mpnet|camembert/;
 
@@ -169,8 +169,7 @@ const SAMPLE_BYTES = 65_536;
  */
 export function fingerprint({ files, pooling, prefixes, name }: LocalModel): string {
   const hash = createHash('sha256').update(pooling).update(fs.readFileSync(files.tokenizer));
-  // The document's prefix of the family is the normal case, and is implied by the model's name; only another prefix
-  // changes the fingerprint.
+  // The model's name implies the document prefix of its family; only another prefix changes the fingerprint.
   if (prefixes.document !== familyOf(name).prefixes.document) hash.update(prefixes.document);
   addSamples(files.model);
   if (files.weights !== null) addSamples(files.weights);

@@ -21,7 +21,8 @@ export interface ModelFamily {
 /**
  * Returns the family of a model, or a family without prefixes and pooling if the model's name matches none. The vectors
  * of a question and of its answers are near each other only with the prefixes that the model was trained with, and
- * servers do not add prefixes. A change of a document's prefix here would make another vector space with the same name.
+ * servers do not add prefixes. A change of the document prefix of a family would make another vector space under an
+ * unchanged name.
  * @param model name of the model
  */
 export function familyOf(model: string): ModelFamily {

@@ -16,11 +16,14 @@ type Request = Parameters<LanguageModel['complete']>[0];
 /**
  * Creates a language model that calls any server with OpenAI's `/chat/completions`. One answer is one request;
  * `OM_LLM_TIMEOUT_MS` limits its time from connecting to the last byte. If the model does not accept the parameter
- * `temperature`, `complete` rejects once with EngineError `conflict`, and further requests are sent without it.
+ * `temperature`, each call of `complete` that is refused for it rejects with EngineError `conflict`; requests that are
+ * sent later do not have the parameter.
  */
 export function createOpenAiLanguageModel(config: Config, model: string): LanguageModel {
   // Reasoning models take no temperature, and their names do not show it. The first refusal is remembered.
   let takesTemperature = true;
+  // Which calls were refused for it: a parallel call may fail for another reason.
+  const refusals = new WeakSet<EngineError>();
   const client = createOpenAiClient({
     role: 'language model',
     baseUrl: config.OM_LLM_BASE_URL,
@@ -34,8 +37,12 @@ export function createOpenAiLanguageModel(config: Config, model: string): Langua
       timeout: 'OM_LLM_TIMEOUT_MS',
     },
     badRequest(status, param) {
-      if (param === 'temperature') takesTemperature = false;
-      return client.failed(`was refused (HTTP ${status}): check OM_LLM_MODEL`);
+      const error = client.failed(`was refused (HTTP ${status}): check OM_LLM_MODEL`);
+      if (param === 'temperature') {
+        takesTemperature = false;
+        refusals.add(error);
+      }
+      return error;
     },
   });
   // OpenAI's newer models accept only `max_completion_tokens`, most compatible servers only `max_tokens`.
@@ -71,7 +78,7 @@ export function createOpenAiLanguageModel(config: Config, model: string): Langua
     async complete(request, signal, onReply) {
       const sentTemperature = takesTemperature;
       const reply = await ask(request, signal, onReply).catch((error: unknown) => {
-        if (sentTemperature === takesTemperature) throw error;
+        if (!sentTemperature || !refusals.has(error as EngineError)) throw error;
         throw new EngineError('conflict', 'the language model takes no temperature: ask again, without one');
       });
       return readCompletion(reply, request, client);

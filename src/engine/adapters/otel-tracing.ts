@@ -57,7 +57,7 @@ export function openOtelTracing(logger: Logger, exporter: SpanExporter = new OTL
 
   function active(): OpenSpan | undefined {
     const span = source.storage.getStore();
-    // A timer that a request set goes off inside the request's span, which may have ended long ago.
+    // The code of a timer runs inside the span of the request that set the timer, and the span may have ended long ago.
     return span === undefined || span.hasEnded || span.traceparent === null ? undefined : span;
   }
 

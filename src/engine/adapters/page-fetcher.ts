@@ -42,7 +42,7 @@ const PORTS: ReadonlySet<string> = new Set(['', '80', '443']);
  * Greatest length of a cache validator (an ETag or a Last-Modified date) that is stored, in characters; a longer one is
  * dropped.
  */
-const VALIDATOR_CHARACTERS = 512;
+const MAX_VALIDATOR_CHARACTERS = 512;
 
 /**
  * Creates a fetcher of pages over HTTP. Requests carry no cookies, credentials or referrer. For every request,
@@ -257,7 +257,7 @@ function createDecoder(encoding = 'identity'): zlib.Gunzip | zlib.BrotliDecompre
 }
 
 /**
- * Returns a fetched page with its metadata, for the parser and for the next fetch. After a redirect, it has no
+ * Returns a fetched page with its metadata, for the parser and for the next fetch. After a redirect, the file has no
  * validators.
  */
 function describeFile({ url, response: { headers }, isRedirected }: Hop, bytes: Buffer): FetchedFile {
@@ -303,7 +303,7 @@ function extensionOf(url: URL): string {
  */
 function validatorOf(header: string | string[] | undefined): string | null {
   const validator = firstOf(header);
-  return validator !== undefined && /^[\x20-\x7e]+$/.test(validator) && validator.length <= VALIDATOR_CHARACTERS
+  return validator !== undefined && /^[\x20-\x7e]+$/.test(validator) && validator.length <= MAX_VALIDATOR_CHARACTERS
     ? validator
     : null;
 }

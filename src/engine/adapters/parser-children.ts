@@ -23,20 +23,20 @@ export interface ParserChildrenOptions {
 }
 
 /**
- * Number of children that are kept in addition to those that may read at the same time, for documents of alternating
- * tenants. A child that has read small files shares half of its memory with the others.
+ * Number of children that are kept in addition to the `size` children that may read at the same time, for documents of
+ * alternating tenants. A child that has read small files shares half of its memory with the others.
  */
-export const KEPT_FOR_TURNS = 2;
+export const SPARE_CHILDREN = 2;
 /**
- * Memory of a child (MB) above which it counts as large. At most `size` large children are kept, including those that
- * are reading a document.
+ * Memory of a child (MB) above which it counts as large. At most `size` large children are kept; every child that is
+ * reading a document counts as a large one.
  */
 export const LARGE_MB = 256;
 
 /**
- * Creates the manager of a pool's children. At most `size` + 2 (`KEPT_FOR_TURNS`) children that have read documents are
- * kept; beyond that number, those that were idle longest are ended. Once there are children of several tenants, a new
- * child is kept ready, so that it has started before it is needed.
+ * Creates the manager of a pool's children. At most `size` + 2 (`SPARE_CHILDREN`) children that have read documents are
+ * kept; beyond that number, the children that were idle longest are ended. Once there are children of several tenants,
+ * a new child is kept ready, so that it has started before it is needed.
  */
 export function createParserChildren({ start, size, idleMs }: ParserChildrenOptions): ParserChildren {
   const running = new Set<ParserProcess>();
@@ -121,7 +121,7 @@ function surplusOf({
 }): ParserProcess[] {
   const used = idle.filter((parser) => tenants.has(parser));
   const reading = tenants.size - used.length;
-  const tooMany = Math.max(0, tenants.size - size - KEPT_FOR_TURNS);
+  const tooMany = Math.max(0, tenants.size - size - SPARE_CHILDREN);
   const large = used.slice(tooMany).filter((parser) => parser.heldMb() > LARGE_MB);
   return [...used.slice(0, tooMany), ...large.slice(0, Math.max(0, reading + large.length - size))];
 }

@@ -15,8 +15,8 @@ export type ParserExit = 'stopped' | 'aborted' | 'time' | 'output' | 'reply' | '
 export type KillReason = 'time' | 'output' | 'reply' | 'abort' | 'stop';
 
 /**
- * Signals that mean that a child ran out of memory: V8 ends a process with them if its heap is full or it requested too
- * large a block, and so does the watchdog.
+ * Signals that mean that a child ran out of memory: V8 ends a process with one of them if the heap is full or too large
+ * a block was requested, and the child's watchdog does so, too.
  */
 const MEMORY_SIGNALS: ReadonlySet<NodeJS.Signals> = new Set(['SIGABRT', 'SIGTRAP', 'SIGILL']);
 

@@ -14,7 +14,7 @@ interface Waiting {
 
 /**
  * Creates a gate for `size` documents at the same time. One more document is admitted if its tenant has no admitted
- * document: a small document then need not wait for slow ones of another tenant.
+ * document: a small document then need not wait for slow documents of another tenant.
  */
 export function createParserGate(size: number): ParserGate {
   /** Number of admitted documents by tenant; a tenant without admitted documents has no entry. */

@@ -8,7 +8,7 @@ import { type ParserProcess, startParserProcess } from './parser-process.ts';
 export interface ParserPoolOptions {
   /**
    * Greatest number of documents that are read at the same time, each by a child process of its own. One more is read
-   * if it belongs to a tenant none of whose documents is being read.
+   * if no other document of its tenant is being read.
    */
   readonly size: number;
   /**

@@ -126,7 +126,7 @@ export function startParserProcess({ entry, timeoutMs, heapMb }: ParserProcessOp
   keepAlive(child, false);
 
   return {
-    // The exit code is known here before the pipes are empty and `close` is emitted.
+    // The process object has the exit code before the pipes are empty and `close` is emitted.
     isUsable: () => !child.isSpent && child.process.exitCode === null && child.process.signalCode === null,
     heldMb: () => child.heldMb,
     async read(request, options) {

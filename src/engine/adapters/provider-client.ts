@@ -57,6 +57,7 @@ export interface ProviderClient {
   post(request: JsonRequest, options: Pick<EmbedOptions, 'signal' | 'onReply'>): Promise<unknown>;
 }
 
+/** Creates a client that sends requests to one provider, and the errors of its calls. */
 export function createProviderClient(provider: JsonProvider): ProviderClient {
   const { timeoutMs, maxReplyBytes, settings } = provider;
   const errors = createProviderErrors(provider);

@@ -14,8 +14,8 @@ const MIN_RETRY_MS = 100;
 const MAX_RETRY_MS = 3_600_000;
 
 /**
- * The provider that is called, as error messages name it. They also name its settings, so that their readers know what
- * to change.
+ * The provider that is called, as error messages name it. The messages also name the provider's settings, so that the
+ * reader knows what to change.
  */
 export interface CalledProvider {
   /** Role of the provider in error messages, without an article, such as `embedding provider`. */
@@ -31,19 +31,23 @@ export interface CalledProvider {
 
 /**
  * Creates the errors of calls to one provider, which the caller throws. None of them quotes a reply, which may quote
- * texts and keys, and none has a `cause`. The argument `what` is the predicate of the message's sentence.
+ * texts and keys, and none has a `cause`. The argument `what` is the predicate of the message, which is a sentence.
  */
 export interface ProviderErrors {
   /**
-   * Returns the error `unavailable` for a reply of the wrong form: `the embedding provider's reply` + `holds no list`.
+   * Returns the error `unavailable` for a reply of the wrong form. Its message is `the embedding provider's reply` and
+   * `what`, such as `holds no list`.
    */
   refused(what: string): EngineError;
   /**
-   * Returns the error `invalid` for a well-formed reply without an answer: `the language model's reply` + `is a
-   * refusal`.
+   * Returns the error `invalid` for a well-formed reply without an answer. Its message is `the language model's reply`
+   * and `what`, such as `is a refusal`.
    */
   declined(what: string): EngineError;
-  /** Returns the error `unavailable` for a failed call: `the call to the embedding provider` + `took too long`. */
+  /**
+   * Returns the error `unavailable` for a failed call. Its message is `the call to the embedding provider` and `what`,
+   * such as `took too long`.
+   */
   failed(what: string, retryAfterMs?: number): EngineError;
   /**
    * Returns the error `rate_limited` for a reply that asks for a pause. Its `retryAfterMs` is at least 100 ms and at

@@ -37,8 +37,8 @@ export interface ProviderKeysOptions {
 
 /**
  * Creates a cache of the public keys of an identity provider, and starts to read them in the background. Known keys
- * stay in use while the provider does not answer. For an unknown key id the keys are read again, unless that was tried
- * less than 30 s ago.
+ * stay in use while the provider does not answer. For an unknown key id the keys are read again, unless the provider
+ * was asked less than 30 s ago.
  * @returns a function that finds the key of a token. It throws EngineError `unavailable` if no key was ever read, and
  *   errors of `jose` if no key fits
  */
@@ -67,8 +67,8 @@ export async function createProviderKeys({
   }
 
   /**
-   * Reads the provider's keys, unless that was tried less than a cooldown ago. If a read is already running, it waits
-   * for that one. It never rejects.
+   * Reads the provider's keys, unless the provider was asked less than a cooldown ago. If a read of the keys is already
+   * running, it waits for that read. It never rejects.
    */
   async function askIfDue(): Promise<void> {
     const cooldownMs = known === undefined ? FIRST_COOLDOWN_MS : COOLDOWN_MS;

@@ -1,5 +1,5 @@
 import { silentLogger } from '../ports.ts';
-import { connectRedis } from './bullmq-queues.ts';
+import { connectRedis } from './redis-link.ts';
 
 /** Number of keys that one SCAN command requests. */
 const SCANNED = 500;

@@ -29,13 +29,14 @@ export interface ExpectedVectors {
   readonly count: number;
   /** Number of dimensions of each vector. */
   readonly dimensions: number;
-  /** Creates the error for a reply with anything else. */
+  /** Creates the error for any other reply. */
   readonly refused: ProviderErrors['refused'];
 }
 
 /**
- * One vector of a reply, unchecked. `numbers` should be a list of numbers, or float32 in base64. `index` is the
- * position of the vector's text among the texts; undefined if the reply does not state it.
+ * One vector of a reply, unchecked. `numbers` should be a list of numbers, or little-endian float32 in base64. `index`
+ * is the position of the vector's text among the texts that were sent, from 0; undefined if the reply does not state
+ * it.
  */
 interface VectorItem {
   readonly numbers: unknown;

@@ -4,7 +4,7 @@ import type { Embedder } from '../ports.ts';
 import { createEmbedder } from './create-embedder.ts';
 
 /**
- * Creates the embedder of a model whose vectors are in a file although the settings now name another model. This is
+ * Creates the embedder of a model whose vectors a file has although the settings now name another model. This is
  * possible for the offline embedder, and for any model of the provider that the settings name.
  * @returns null if the settings name another provider, or if the embedder would make vectors of another space
  * @throws EngineError `invalid` if the embedder cannot be created (`createEmbedder`)

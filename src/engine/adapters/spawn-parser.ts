@@ -32,7 +32,8 @@ export function spawnParser(entry: URL, heapMb: number): ChildProcess {
     // Node's default of 32 MB takes three times that memory and collects no faster.
     '--max-semi-space-size=16',
     '--permission',
-    // The watchdog thread needs it; once that runs, the child drops the permission or closes that way itself.
+    // The watchdog thread needs this permission. Once it runs, the child drops the permission, or prevents further
+    // threads itself.
     '--allow-worker',
     ...[file, ...readablePaths()].map((readable) => `--allow-fs-read=${readable}`),
     '--disallow-code-generation-from-strings',
@@ -41,7 +42,7 @@ export function spawnParser(entry: URL, heapMb: number): ChildProcess {
   ];
   const child = spawnOrThrow([...flags, file, String(maxResidentMb(heapMb))], path.parse(file).root);
   child.on('error', () => {});
-  // Without a free file descriptor Node makes no pipes and reports it only later.
+  // Without a free file descriptor, Node makes no pipes and reports the error only later.
   if ((child.stdio as unknown) === undefined) throw notStarted();
   lowerPriority(child);
   return child;

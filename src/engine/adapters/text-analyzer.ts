@@ -9,7 +9,7 @@ import { FairSemaphore } from './fair-semaphore.ts';
 const PIECE = 32_000;
 /**
  * Number of UTF-16 code units by which the texts of two consecutive requests overlap, so that a name that is cut at the
- * end of one is complete in the next.
+ * end of one request is complete in the next.
  */
 const OVERLAP = 200;
 /** Greatest size of a reply (bytes); a larger one counts as a failure. */
@@ -88,7 +88,7 @@ export function createTextAnalyzer(config: Config, clock: Clock): ((tenantId: st
           found.push(...spans.map((span) => ({ ...span, start: span.start + from, end: span.end + from })));
         }
       } catch {
-        // The cause is left out: it may repeat the text.
+        // The error has no `cause`, since the cause may quote the text.
         if (clock.now() >= (rests.get(tenantId) ?? 0)) rests.set(tenantId, clock.now() + REST_MS);
         if (onFailure === 'store') return [];
         throw new EngineError('unavailable', 'the analyzer at OM_PII_URL does not answer: nothing was stored', {

@@ -5,8 +5,8 @@ import type { Clock, Logger } from '../ports.ts';
 import { createProviderKeys } from './provider-keys.ts';
 
 /**
- * Signature algorithms that are accepted. All are asymmetric: with a symmetric one the provider's public key could be
- * used as the secret.
+ * Signature algorithms that are accepted. All are asymmetric: with a symmetric algorithm, the provider's public key
+ * could be used as the secret.
  */
 const ALGORITHMS = ['RS', 'PS', 'ES'].flatMap((kind) => [`${kind}256`, `${kind}384`, `${kind}512`]);
 ALGORITHMS.push('EdDSA', 'Ed25519');

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { randomBytes } from 'node:crypto';
 import { hasUpload } from '../documents/uploads.ts';
+import { isOfSameTenant } from '../control/key-file.ts';
 import { EngineError } from '../errors.ts';
 import { keyOfFile, type FileKey } from '../file-keys.ts';
 import { listUnreadUploads } from '../store/uploads.ts';
@@ -11,6 +11,7 @@ import { openDatabase } from '../store/open-database.ts';
 import { storageError } from '../store/storage-errors.ts';
 import { copyWithKey } from './reseal.ts';
 import { checkDatabase, requireUnused, type DatabaseSummary } from '../store/check-database.ts';
+import { unfinishedName } from './unfinished-copy.ts';
 
 /** Called after each step of a copy with the number of bytes that are done and of all bytes. */
 export type CopyProgress = (done: number, total: number) => void;
@@ -34,8 +35,8 @@ const STEP_PAGES = 2_000;
  * The copy of an encrypted file is encrypted with the same key, and `wrappedKey`, its data key encrypted with the
  * master key, is written beside it, so that it can be restored without the control database. Afterwards `to` is either
  * a complete backup or does not exist. `from` and `to` are paths.
- * @throws EngineError `not_found` if there is no file at `from`; `conflict` if `to` exists; `unprocessable` if the copy
- *   is damaged or no tenant's file; `storage_full`
+ * @throws EngineError `not_found` if there is no file at `from`; `conflict` if `to` exists, or a file with the name of
+ *   its key file that is not this tenant's; `unprocessable` if the copy is damaged or no tenant's file; `storage_full`
  */
 export async function backupDatabase({
   from,
@@ -50,15 +51,16 @@ export async function backupDatabase({
 }): Promise<BackedUp> {
   if (fs.existsSync(to)) throw new EngineError('conflict', `${to} exists: choose another name, or remove it`);
   const key = keyOfFile(from);
-  // Nobody else who may write to the folder knows the name, so nobody can put a file or a link there first.
-  const partial = `${to}.${randomBytes(6).toString('hex')}.partial`;
+  const partial = unfinishedName(to);
   try {
     await copyDatabase({ from, fromKey: key, to: partial, toKey: key, onProgress });
     const summary = checkDatabase(partial, key);
     const unread = listUnread(partial, key).length;
-    if (wrappedKey) fs.writeFileSync(keyFileOf(to), wrappedKey, { mode: 0o600, flag: 'wx', flush: true });
+    if (wrappedKey) writeKeyFile(keyFileOf(to), wrappedKey);
     giveName(partial, to);
     return { ...summary, unread };
+  } catch (error) {
+    throw fullDiskError(error);
   } finally {
     fs.rmSync(partial, { force: true });
   }
@@ -74,15 +76,45 @@ export async function backupDatabase({
 export async function backupControl(from: string, to: string): Promise<string[]> {
   if (fs.existsSync(to)) throw new EngineError('conflict', `${to} exists: choose another name, or remove it`);
   const key = keyOfFile(from);
-  const partial = `${to}.${randomBytes(6).toString('hex')}.partial`;
+  const partial = unfinishedName(to);
   try {
     await copyDatabase({ from, fromKey: key, to: partial, toKey: key, onProgress: undefined });
     const tenants = checkControl(partial, key);
     giveName(partial, to);
     return tenants;
+  } catch (error) {
+    throw fullDiskError(error);
   } finally {
     fs.rmSync(partial, { force: true });
   }
+}
+
+/**
+ * Writes the key file of a backup, whole or not at all. It replaces what a process left that died before the backup had
+ * its name: the key of the same tenant, or nothing.
+ * @throws EngineError `conflict` if another file has the name
+ */
+function writeKeyFile(file: string, wrappedKey: string): void {
+  const left = fs.existsSync(file) ? fs.readFileSync(file, 'utf8') : '';
+  if (left !== '' && !isOfSameTenant(left, wrappedKey))
+    throw new EngineError(
+      'conflict',
+      `${file} exists, and is not this tenant's key: choose another name, or remove it`,
+    );
+  const partial = unfinishedName(file);
+  try {
+    fs.writeFileSync(partial, wrappedKey, { mode: 0o600, flag: 'wx', flush: true });
+    fs.renameSync(partial, file);
+  } finally {
+    fs.rmSync(partial, { force: true });
+  }
+}
+
+/** Turns the file system's error about a full disk into an EngineError `storage_full`. Returns others as they are. */
+function fullDiskError(error: unknown): unknown {
+  const { code } = error as NodeJS.ErrnoException;
+  if (code !== 'ENOSPC' && code !== 'EDQUOT') return error;
+  return new EngineError('storage_full', 'the disk has no room for the backup', { cause: error });
 }
 
 /**

@@ -33,7 +33,8 @@ import { resealFile } from './reseal.ts';
 export type OnFile = (name: string) => void;
 
 /**
- * Encrypts every file that is not encrypted.
+ * Encrypts the control database and the files of every tenant that it lists, unless they are encrypted already. Tenants
+ * that `cairn move` took away are not listed, so their files stay as they are.
  * @throws EngineError `invalid` if no master key is set; `not_found` for an empty folder; what `resealFile` throws
  */
 export async function encryptFolder(config: Config, onFile: OnFile): Promise<void> {
@@ -215,8 +216,8 @@ function opens(file: string, key: FileKey): boolean {
 }
 
 /**
- * Deletes the database files in which all tenants' calls of the last minutes are counted. They are made again when
- * needed.
+ * Deletes the files that all tenants share, which hold only counts: of provider calls, rates, wrong keys and open
+ * streams. They are made again when needed.
  */
 function removeSharedFiles({ paths }: Config): void {
   for (const file of listFiles(path.dirname(paths.control))) {

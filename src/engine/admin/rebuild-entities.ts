@@ -1,6 +1,7 @@
 import type { EntityMode } from '../entities/modes.ts';
 import { entitiesFromPatterns } from '../steps/extract-entities.ts';
-import { clearEntities, putEntities } from '../store/entities.ts';
+import { clearEntities } from '../store/entities.ts';
+import { putEntities } from '../store/put-entities.ts';
 import { readMemoryRows } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
 import { memoryNosAfter } from './rebuild-text.ts';
@@ -25,9 +26,14 @@ export function rebuildEntities(
     memoryNos = memoryNosAfter(store, memoryNos.at(-1)!)
   ) {
     store.write(() => {
-      for (const row of readMemoryRows(store, memoryNos)) {
-        putEntities(store, { memory: row.memoryNo, userNo: row.user_no }, entitiesFromPatterns(row, mode));
-      }
+      const rows = readMemoryRows(store, memoryNos);
+      putEntities(
+        store,
+        rows.map((row) => ({
+          ...{ memoryNo: row.memoryNo, userNo: row.user_no },
+          graph: entitiesFromPatterns(row, mode),
+        })),
+      );
     });
     onProgress((done += memoryNos.length));
   }

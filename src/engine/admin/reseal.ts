@@ -73,8 +73,8 @@ function isSameKey(one: FileKey | null, other: FileKey | null): boolean {
 }
 
 /**
- * Throws EngineError `internal` unless the copy has as many rows in each table as the file, and `unprocessable` if one
- * of them is damaged.
+ * Compares the copy with the file. Throws EngineError `internal` unless both have the same schema version and as many
+ * rows in each table, and `unprocessable` if the file or the copy is damaged.
  */
 function compare(file: string, fromKey: FileKey | null, copy: string, toKey: FileKey | null): void {
   const [before, after] = [countRows(file, fromKey), countRows(copy, toKey)];

@@ -17,8 +17,8 @@ import {
   listGenerationsAfter,
   listStandingAfter,
   putGenerationTexts,
-  putStandingTexts,
 } from '../store/scanned-rows.ts';
+import { putStandingTexts } from '../store/standing.ts';
 import { putInfo } from '../store/store-info.ts';
 import { contentHash } from '../text/content-hash.ts';
 import type { Json, Metadata, SensitiveKind } from '../types.ts';

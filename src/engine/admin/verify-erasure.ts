@@ -25,10 +25,17 @@ export interface Sought {
 export interface Searched {
   /** Path of a file, `word index of …`, or `redis …`. */
   readonly place: string;
+  /**
+   * Size of what was searched: the bytes of a file (as stored, if it is packed by gzip), or the UTF-16 code units of
+   * the texts of a Redis or of the terms of a word index.
+   */
   readonly bytes: number;
   /** Number of distinct words and phrases that were found. */
   readonly found: number;
-  /** Where the first five were found: offsets in a file, or names of keys in Redis; empty for a word index. */
+  /**
+   * Where the first five were found: offsets in the bytes of a file (for gzip, in the unpacked bytes), or names of keys
+   * in Redis; empty for a word index.
+   */
   readonly at: readonly string[];
   /** Why the result means nothing, for example because the file is encrypted; null if the place could be read. */
   readonly note: string | null;
@@ -43,6 +50,11 @@ const CHUNK = 1024 * 1024;
 const OVERLAP = 512;
 /** Greatest number of words and phrases whose result is remembered. */
 const SEEN = 1_000_000;
+/** Matches the name of a database, of its unfinished copy, or of what a restore replaced; its ending is in group 1. */
+const DATABASE =
+  /(\.[^./]+)(?:\.before-restore-[^./]+|\.[0-9a-f]{12}(?:\.[0-9a-f]{12}-\d{1,10})?\.partial|\.restoring)?$/;
+/** Endings of databases, beside that of the tenant's own file. */
+const ENDINGS: ReadonlySet<string> = new Set(['.sqlite', '.sqlite3', '.db', '.db3']);
 /** The first bytes of an unencrypted database. */
 const SQLITE_HEADER = Buffer.from('SQLite format 3\0');
 /** The first bytes of a gzip file, which is unpacked before it is searched. */
@@ -90,14 +102,15 @@ export function openErasureSearch(file: string, { receipts, words }: Sought): Er
     for (const text of livingTexts(store)) finder.find(text, (piece) => living.add(piece));
     for (const piece of given) living.delete(piece);
     const known = createFinder(wanted, given, living);
+    const isDatabase = databaseNames(file);
     return {
       chain: store.read(() => verifyErasures(store)),
       sought: given.size + wanted.reduce((sum, { hashes }) => sum + hashes.size, 0),
       living: living.size,
-      searchPath: (place) => searchPath(place, known),
+      searchPath: (place) => searchPath(place, known, isDatabase),
       *searchTenant() {
-        for (const suffix of ['', '-wal', '-shm']) yield* searchPath(`${file}${suffix}`, known);
-        yield* searchPath(uploadsFolder(file), known);
+        for (const suffix of ['', '-wal', '-shm']) yield* searchPath(`${file}${suffix}`, known, isDatabase);
+        yield* searchPath(uploadsFolder(file), known, isDatabase);
         const open = openStore(file, { role: 'reader' });
         try {
           yield searchIndex(`word index of ${file}`, indexTerms(open), known);
@@ -161,18 +174,32 @@ function piecesOfGiven(text: string): Set<string> {
   return new Set([...tellingWords(text), ...phrasesOf(text)]);
 }
 
-function* searchPath(place: string, finder: Finder): Iterable<Searched> {
+/**
+ * Makes the function that tells by its name whether a file is a database, which is sealed if it does not begin like
+ * one. A database may have any ending: that of the tenant's own file counts, too.
+ */
+function databaseNames(tenantFile: string): (file: string) => boolean {
+  const own = path.extname(tenantFile);
+  return (file) => {
+    const ending = DATABASE.exec(file)?.[1] ?? '';
+    return file === tenantFile || ENDINGS.has(ending) || (ending !== '' && ending === own);
+  };
+}
+
+type IsDatabase = ReturnType<typeof databaseNames>;
+
+function* searchPath(place: string, finder: Finder, isDatabase: IsDatabase): Iterable<Searched> {
   const stat = fs.statSync(place, { throwIfNoEntry: false });
   if (stat === undefined) return;
   if (stat.isDirectory()) {
-    for (const entry of fs.readdirSync(place).sort()) yield* searchPath(path.join(place, entry), finder);
+    for (const entry of fs.readdirSync(place).sort()) yield* searchPath(path.join(place, entry), finder, isDatabase);
     return;
   }
-  if (stat.isFile()) yield searchFile(place, finder);
+  if (stat.isFile()) yield searchFile(place, finder, isDatabase);
 }
 
 /** Searches all bytes of a file, free pages included. A gzip file is unpacked; an encrypted one is noted as such. */
-function searchFile(file: string, finder: Finder): Searched {
+function searchFile(file: string, finder: Finder, isDatabase: IsDatabase): Searched {
   const found = new Set<string>();
   const at: string[] = [];
   const handle = fs.openSync(file, 'r');
@@ -193,7 +220,7 @@ function searchFile(file: string, finder: Finder): Searched {
         search(chunk.subarray(0, read), offset);
       }
     }
-    const isSealed = /\.(sqlite|db)(-wal)?$/.test(file) && !isClear(file, head);
+    const isSealed = isDatabase(file.replace(/-wal$/, '')) && !isClear(file, head);
     const sealed = isSealed && size > 0 ? 'sealed: its bytes say nothing without the key' : null;
     return { place: file, bytes: size, found: found.size, at, note: sealed };
   } finally {

@@ -3,7 +3,10 @@ import type { ProviderHealth } from '../providers/retry.ts';
 import type { StepContext } from '../steps/step-context.ts';
 import type { RetrievalOptions } from '../types.ts';
 
-/** Context in which a batch of one tenant's jobs runs: that of the steps, and the name under which jobs are claimed. */
+/**
+ * Context in which a batch of one tenant's jobs runs: the context of the steps, and the name under which jobs are
+ * claimed.
+ */
 export interface BatchContext extends StepContext {
   /** Name of the worker in its claims in the ledger, by which their leases are renewed. */
   readonly owner: string;
@@ -24,7 +27,10 @@ export type Batch = BatchContext & {
   readonly models?: ModelsAsked | undefined;
 };
 
-/** Names of the models that answered and that failed in a batch, as `model@dimensions`. A model may be in both sets. */
+/**
+ * Names of the models that answered and of the models that failed in a batch, as `model@dimensions`. A model may be in
+ * both sets.
+ */
 interface ModelsAsked {
   readonly answered: Set<string>;
   readonly failed: Set<string>;
@@ -35,7 +41,7 @@ export interface BatchResult {
   /** Number of jobs claimed. */
   readonly claimed: number;
   /**
-   * Time during which nothing that needs the provider should be claimed (ms), since the provider is down or limits its
+   * Time for which no job that needs the provider should be claimed (ms), since the provider is down or limits its
    * rate, or the disk is full; null if no pause is needed.
    */
   readonly providerPauseMs: number | null;

@@ -6,10 +6,11 @@ import { consolidate } from '../steps/consolidate.ts';
 import { reflect } from '../steps/reflect.ts';
 import type { StepContext } from '../steps/step-context.ts';
 import { releaseJob, type Question } from '../store/jobs.ts';
+import { wasDoneUnder } from '../store/job-leases.ts';
 import { claimJobs, claimSuspects, claimThese } from '../store/job-claims.ts';
 import type { Batch, BatchContext, BatchResult } from './batch-context.ts';
 import type { NamedJobs } from './run-batch.ts';
-import { settleFailures, type Failed } from './settle-failures.ts';
+import { recordFailures, type Failed } from './record-failures.ts';
 import { tracedBatch } from './traced-batch.ts';
 
 /** Greatest number of jobs that call the language model at the same time. */
@@ -17,7 +18,7 @@ const ASKED_AT_ONCE = 4;
 
 /**
  * Runs one job of the step `reason`, which asks the language model a question and acts on the answer. A handler either
- * ends or hands back its job, or throws and has changed nothing.
+ * ends its job or gives it back to the ledger, or it throws and has changed nothing.
  * @returns whether the language model answered, which shows that it works
  */
 type Handler = (context: StepContext, question: Question, signal?: AbortSignal) => Promise<boolean>;
@@ -28,8 +29,8 @@ const HANDLERS: Readonly<Record<Question['kind'], Handler>> = {
 };
 
 /**
- * Claims due jobs that ask the language model a question from a tenant's ledger, 8 at most, and runs them. The failure
- * of a question is recorded in the ledger, not thrown.
+ * Claims due jobs that ask the language model a question from a tenant's ledger, at most 8 (`MAX_QUESTIONS`), and runs
+ * them. The failure of a question is recorded in the ledger, not thrown.
  * @param context its `provider` is the health of the language model, which may be down while the embedding provider
  *   works, and the reverse
  * @param alone true claims only suspects (jobs that were active at a crash); false leaves them out. With true the
@@ -85,12 +86,15 @@ async function ask(
     askAll(batch, questions, signal),
   );
   end({ outcome: failures.length === 0 ? 'ok' : 'failed' });
-  metrics.finishedJobs.inc({ state: 'done' }, questions.length - failures.length);
+  const { store } = batch.open();
+  // A long run is handed back for its next slice, and is not done then.
+  const done = store.read(() => questions.filter((question) => wasDoneUnder(store, question)));
+  metrics.finishedJobs.inc({ state: 'done' }, done.length);
   if (wasAnswered) {
     provider.noteAnswer();
     provider.noteWorked(batch.open().store.path);
   }
-  return { claimed: questions.length, providerPauseMs: settle(batch, failures, signal) };
+  return { claimed: questions.length, providerPauseMs: recordFailedQuestions(batch, failures, signal) };
 }
 
 interface AskResult {
@@ -123,11 +127,15 @@ async function askAll(
 }
 
 /**
- * Decides about jobs whose question to the language model failed. While the model is down they wait, and no attempt is
- * counted. A job that fails again although the model answers other questions is charged an attempt.
- * @returns time during which nothing should be asked (ms); null if no pause is needed
+ * Records the failures of jobs whose question to the language model failed. While the model is down, these jobs wait,
+ * and no attempt is counted. A job that fails again although the model answers other questions is charged an attempt.
+ * @returns time for which no question should be asked (ms); null if no pause is needed
  */
-function settle(batch: Batch, failures: readonly Failed[], signal: AbortSignal | undefined): number | null {
+function recordFailedQuestions(
+  batch: Batch,
+  failures: readonly Failed[],
+  signal: AbortSignal | undefined,
+): number | null {
   const { store } = batch.open();
   const now = batch.clock.now();
   if (signal?.aborted) {
@@ -138,8 +146,8 @@ function settle(batch: Batch, failures: readonly Failed[], signal: AbortSignal |
   const onProvider = failures.filter(([, error]) => isEngineError(error, 'unavailable'));
   const atFault = new Set(onProvider.filter((failed) => batch.provider.failsAmongAnswers(nameOf(failed))));
   for (const failed of onProvider) batch.provider.noteFailureAlone(nameOf(failed));
-  settleFailures(batch, [...atFault], 'charge');
-  return settleFailures(
+  recordFailures(batch, [...atFault], 'charge');
+  return recordFailures(
     batch,
     failures.filter((failed) => !atFault.has(failed)),
   );

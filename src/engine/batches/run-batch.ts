@@ -14,7 +14,7 @@ import { reembedMemories } from '../upkeep/reembed-memories.ts';
 import { controlReembed, type TriesModels } from '../upkeep/reembed.ts';
 import type { Batch, BatchContext, BatchResult } from './batch-context.ts';
 import { runNamedDocuments } from './run-document.ts';
-import { settleBatchFailure, settleEncodeFailures } from './settle-failures.ts';
+import { recordBatchFailure, recordEncodeFailures } from './record-failures.ts';
 import { tracedBatch } from './traced-batch.ts';
 import { tryModels } from './try-models.ts';
 import { hasWorked, noteModels, watchProvider } from './watch-provider.ts';
@@ -23,14 +23,15 @@ import { hasWorked, noteModels, watchProvider } from './watch-provider.ts';
 interface ClaimedBatch {
   readonly encode: readonly Claim[];
   readonly link: readonly Claim[];
-  /** Whether the batch holds suspects that run with nothing else, so that only they can cause a failure. */
+  /** Whether the batch is one of suspects, at one of the steps, while nothing else runs. */
   readonly alone: boolean;
 }
 
 /**
  * Claims a batch of a tenant's jobs and runs their steps; failures are recorded in the ledger, not thrown. Suspects,
- * which are jobs that were active at a crash or in a batch that failed as a whole, form a batch of their own. The
- * caller lets nothing else run meanwhile, or leaves suspects out with `suspects: false`.
+ * which are jobs that were active at a crash or in a batch that failed as a whole, form a batch of their own; only the
+ * job that directs a change of the model may be in it, too. The caller lets nothing else run meanwhile, or leaves
+ * suspects out with `suspects: false`.
  * @param size greatest number of jobs claimed; those at the step `link` are claimed before those at the step `encode`
  */
 export async function runBatch(
@@ -63,15 +64,16 @@ export interface NamedJobs {
   /** Whether the jobs are suspects, which were active at a crash: the caller runs nothing else meanwhile. */
   readonly alone: boolean;
   /**
-   * True links the encoded memories under the same claim, which saves three writes for each job compared with the
-   * link's own queue. False releases the jobs for that queue. Only the step `encode` uses it.
+   * True links the encoded memories under the claim of `encode`, which saves three writes for each job compared with
+   * the queue of the step `link`. False releases the jobs for the queue of `link`. Only the step `encode` uses this
+   * field.
    */
   readonly linksAtOnce: boolean;
 }
 
 /**
- * Runs the step of the jobs that a queue named, if the ledger still has them due at it, and also their link if
- * `linksAtOnce` is set.
+ * Runs a step of the jobs that a queue named, if they are still due at this step in the ledger. With `linksAtOnce`, it
+ * also links the memories that were encoded.
  */
 export async function runNamed(context: BatchContext, jobs: NamedJobs, signal?: AbortSignal): Promise<BatchResult> {
   const batch = watchProvider(context);
@@ -105,8 +107,8 @@ function longerPause(one: number | null, other: number | null): number | null {
 }
 
 /**
- * Releases the claims on jobs whose next step has another queue, so that they go there. Returns null: no pause is
- * needed.
+ * Releases the claims on jobs whose next step has a queue of its own, so that the jobs are put into this queue. Returns
+ * null: no pause is needed.
  */
 function handOn({ open, clock }: Batch, claims: readonly Claim[]): null {
   if (claims.length === 0) return null;
@@ -119,8 +121,8 @@ function handOn({ open, clock }: Batch, claims: readonly Claim[]): null {
 }
 
 /**
- * Claims suspects (jobs that were active at a crash), to run alone, or else other due jobs. While links are due,
- * suspects of the step `encode` wait, since links need no provider.
+ * Claims suspects (jobs that were active at a crash), to run alone, or else other due jobs. While links of memories are
+ * due, suspects of the step `encode` wait, since these links need no provider.
  */
 function claimBatch(
   { open, owner, config, clock }: Batch,
@@ -133,7 +135,7 @@ function claimBatch(
     const linkGroup = claimGroup('link');
     if (linkGroup.length > 0) return { encode: [], link: linkGroup, alone: true };
     const link = claimJobs(store, { ...options, step: 'link' });
-    // The job that directs a change of the model is due all the time: it would keep suspects waiting for ever.
+    // The job that controls a change of the model is always due: because of it, suspects would wait for ever.
     const group = link.some(({ kind }) => kind !== 'reembed') ? [] : claimGroup('encode');
     if (group.length > 0) return { encode: group, link, alone: true };
     const bulkUntil = bulkDueUntil(store, { embedsHere: config.embedsHere, now: options.now });
@@ -165,10 +167,10 @@ async function encodeBatch(
     noteModels(batch);
     const byJobNo = new Map(claims.map((claim) => [claim.jobNo, claim]));
     const failed = failures.map(({ jobNo, error }) => [byJobNo.get(jobNo) as Claim, error] as const);
-    return { advanced, pauseMs: await settleEncodeFailures(batch, failed, { alone, signal }) };
+    return { advanced, pauseMs: await recordEncodeFailures(batch, failed, { alone, signal }) };
   } catch (error) {
     observe('failed');
-    return { advanced: [], pauseMs: settleBatchFailure(batch, claims, error) };
+    return { advanced: [], pauseMs: recordBatchFailure(batch, claims, error) };
   }
 }
 
@@ -197,7 +199,7 @@ async function linkBatch(batch: Batch, claims: readonly Claim[]): Promise<number
   const links = claims.filter(({ kind }) => kind !== 'reembed');
   const controllers = claims.filter(({ kind }) => kind === 'reembed');
   const linkPauseMs = await timed(batch, links, 'link', async () => {
-    // There is nothing to link by if vectors were switched off meanwhile, or while no live model can be asked.
+    // Memories cannot be compared if vectors were switched off meanwhile, or while no live model can be called.
     const finished = liveSources(batch).size === 0 ? finishUnlinked(batch, links) : await linkMemories(batch, links);
     batch.metrics.finishedJobs.inc({ state: 'done' }, finished);
   });
@@ -209,7 +211,7 @@ async function linkBatch(batch: Batch, claims: readonly Claim[]): Promise<number
 }
 
 /**
- * Does a step's work as a span, and times it. An error counts as the failure of the whole batch.
+ * Does the work of a step as a span, and measures its time. An error counts as the failure of the whole batch.
  * @returns how long to pause (ms); null if no pause is needed or there are no claims
  */
 async function timed(
@@ -226,7 +228,7 @@ async function timed(
     return null;
   } catch (error) {
     observe('failed');
-    return settleBatchFailure(batch, claims, error);
+    return recordBatchFailure(batch, claims, error);
   }
 }
 

@@ -4,11 +4,15 @@ import { removeUpload } from '../documents/uploads.ts';
 import { serialiseError } from '../errors.ts';
 import { backoffMs, retryCharged, retryOf, type Retry } from '../providers/retry.ts';
 import { ingestDocument } from '../steps/ingest-document.ts';
-import { failDocument, findDocumentRow } from '../store/documents.ts';
+import { waitToRead } from '../steps/room-for-memories.ts';
+import { failDocument, findDocumentRow, setDocumentState } from '../store/documents.ts';
+import { holdsLease } from '../store/job-leases.ts';
+import { countMemoriesUpTo } from '../store/memory-counts.ts';
+import { usedBytes } from '../store/used-bytes.ts';
 import { releaseUpload } from '../store/uploads.ts';
 import { claimDocument, claimThese } from '../store/job-claims.ts';
 import { CRASH_BUDGET, failJob, releaseJob, type DocumentClaim } from '../store/jobs.ts';
-import { countClaimedPages, isPage, postponeDocuments } from '../store/waiting-documents.ts';
+import { countClaimedPages, isPage, noteWait, postponeDocuments } from '../store/waiting-documents.ts';
 import { eraseAbandonedDocuments } from '../upkeep/tend-documents.ts';
 import type { BatchContext } from './batch-context.ts';
 import { tracedBatch } from './traced-batch.ts';
@@ -18,8 +22,9 @@ import { tracedBatch } from './traced-batch.ts';
  * @param alone true claims only a suspect, which was active at a crash; false leaves suspects out. With true the caller
  *   runs nothing else meanwhile
  * @param onClaimed called before the reading begins, when another reader may claim the next document
- * @returns whether a document was claimed; true also if it was handed back because its tenant has used up its page
- *   fetches; false without a claim if the tenant has used up its parser time
+ * @returns whether a document was claimed; true also if the document was given back because its tenant has used up its
+ *   page fetches or its quota of memories; false, without a claim, if the tenant has used up its parser time or its
+ *   quota of disk space
  */
 export async function runNextDocument(
   context: BatchContext,
@@ -34,7 +39,7 @@ export async function runNextDocument(
   );
   if (claim === undefined) return false;
   // Other documents of the tenant may go on, so the caller looks again.
-  if (waitsForFetch(context, claim)) return true;
+  if (waitsForMemories(context, claim) || waitsForFetch(context, claim)) return true;
   onClaimed();
   await tracedBatch(context, 'ingest', [claim], () => runDocument(context, claim, signal));
   return true;
@@ -58,40 +63,43 @@ export async function runNamedDocuments(
     claimThese(store, { step: 'ingest', jobNos, alone, owner, leaseMs: config.OM_LEASE_MS, now: clock.now() }),
   );
   for (const claim of claims) {
-    if (waitsForFetch(context, claim)) continue;
+    if (waitsForMemories(context, claim) || waitsForFetch(context, claim)) continue;
     await tracedBatch(context, 'ingest', [claim], () => runDocument(context, claim, signal));
   }
   return claims.length;
 }
 
 /**
- * Postpones the tenant's documents if the tenant has used up its limit of parser time.
+ * Postpones the tenant's documents if the tenant has used up its limit of parser time, or its quota of disk space.
  * @returns whether it is used up
  */
 function waitsForParser(context: BatchContext): boolean {
-  const wait = context.share?.waitForParser();
-  if (wait === undefined) return false;
   const { store } = context.open();
-  store.write(() => postpone(context, wait, { pagesOnly: false }));
+  const wait =
+    context.share?.waitForParser() ??
+    // In PostgreSQL the bytes of one tenant are not counted.
+    (store.words === null ? context.share?.waitForRoom(() => usedBytes(store)) : undefined);
+  if (wait === undefined) return false;
+  store.write(() => postpone(context, wait, { which: 'all' }));
   return true;
 }
 
 /**
- * Hands a claimed page back, and postpones the tenant's other pages, if the tenant has used up its limit of page
- * fetches.
- * @returns whether it is used up; false for a document that is no page
+ * Gives a claimed page back to the ledger, and postpones the tenant's other pages, if the tenant has used up one of its
+ * limits of page fetches: in a minute, or at the same time.
+ * @returns whether a limit is used up; false for a document that is no page
  */
 function waitsForFetch(context: BatchContext, claim: DocumentClaim): boolean {
   const { share, open, clock } = context;
   const { store } = open();
   if (share === undefined || !isPage(store, claim)) return false;
   const handBack = (wait: DocumentWait) => {
-    // It comes first among those that are due, and so keeps its turn.
+    // With the due time 0, the page comes before all other due jobs and so keeps its turn.
     releaseJob(store, claim, 0, clock.now());
-    postpone(context, wait, { pagesOnly: true });
+    postpone(context, wait, { which: 'pages' });
     return true;
   };
-  // Workers that claim at the same time count each other: the file's write lock lets one go before the other.
+  // Workers that claim at the same time count the claims of each other, since the file's write lock puts them in order.
   const isHandedBack = store.write(() => {
     const wait = share.waitForPlace(countClaimedPages(store));
     return wait !== undefined && handBack(wait);
@@ -101,14 +109,53 @@ function waitsForFetch(context: BatchContext, claim: DocumentClaim): boolean {
   return wait !== undefined && store.write(() => handBack(wait));
 }
 
+/**
+ * Gives a claimed document back to the ledger if its tenant's quota of memories has no room for it. If there is no room
+ * for a single one, the tenant's other documents of which queries find nothing yet are postponed with it.
+ * @returns whether there is no room
+ */
+function waitsForMemories(context: BatchContext, claim: DocumentClaim): boolean {
+  const { share, open } = context;
+  const most = share?.maxMemories() ?? 0;
+  if (share === undefined || most === 0) return false;
+  const { store } = open();
+  return store.write(() => {
+    const wait = waitToRead(store, share, claim);
+    if (wait === undefined) return false;
+    giveBack(context, claim, wait);
+    const isFull = share.waitForMemories(countMemoriesUpTo(store, most - 1), 1);
+    if (isFull !== undefined) postpone(context, isFull, { which: 'new' });
+    return true;
+  });
+}
+
+/** Gives a claimed document back to the ledger, to be tried again later. Call inside a write. */
+function giveBack(
+  { open, clock, metrics }: BatchContext,
+  claim: DocumentClaim,
+  { limit, message, ms }: DocumentWait,
+): void {
+  const { store } = open();
+  const now = clock.now();
+  if (!holdsLease(store, claim)) return;
+  releaseJob(store, claim, now + ms, now);
+  noteWait(store, claim, { code: codeOf(limit), message });
+  metrics.postponedDocuments.inc({ limit });
+}
+
+/** Returns the error code of a job that waits because of a limit. */
+function codeOf(limit: DocumentWait['limit']): 'storage_full' | 'rate_limited' {
+  return limit === 'max_mb' || limit === 'max_memories' ? 'storage_full' : 'rate_limited';
+}
+
 function postpone(
   { open, clock, metrics }: BatchContext,
   { limit, message, ms, apartMs }: DocumentWait,
-  { pagesOnly }: { readonly pagesOnly: boolean },
+  { which }: { readonly which: 'all' | 'pages' | 'new' },
 ): void {
   const { store } = open();
-  const code = 'rate_limited';
-  const postponed = postponeDocuments(store, { pagesOnly, ms, apartMs, code, message, now: clock.now() });
+  const code = codeOf(limit);
+  const postponed = postponeDocuments(store, { which, ms, apartMs, code, message, now: clock.now() });
   metrics.postponedDocuments.inc({ limit }, postponed);
 }
 
@@ -118,20 +165,28 @@ async function runDocument(context: BatchContext, claim: DocumentClaim, signal?:
   try {
     const outcome = await ingestDocument(context, claim, signal);
     observe({ outcome: 'ok' });
+    if (outcome.kind === 'waits') {
+      const { store } = context.open();
+      return store.write(() => {
+        if (holdsLease(store, claim))
+          setDocumentState(store, claim.documentNo, { state: 'queued', now: context.clock.now() });
+        giveBack(context, claim, outcome.wait);
+      });
+    }
     const format = outcome.kind === 'shown' ? (outcome.format ?? 'none') : 'none';
     metrics.documents.inc({ format, outcome: outcome.kind });
     if (outcome.kind === 'shown') metrics.documentPages.inc(outcome.pages ?? 1);
     logger.debug({ jobId: claim.id, outcome: outcome.kind }, 'document_read');
-    // This erases the generation that was replaced, and what earlier attempts left.
+    // This erases the generation that was replaced, and what earlier attempts left behind.
     await eraseAbandonedDocuments(context);
   } catch (error) {
     observe({ outcome: 'failed' });
     context.tracing?.active()?.fail(error instanceof DocumentError ? error.code : serialiseError(error).code);
-    settleFailure(context, claim, error, signal);
+    recordFailure(context, claim, error, signal);
   }
 }
 
-function settleFailure(
+function recordFailure(
   { open, clock, config, metrics, logger }: BatchContext,
   claim: DocumentClaim,
   error: unknown,
@@ -168,14 +223,19 @@ function settleFailure(
 }
 
 /**
- * Errors of a document that the next attempt may not have, with the greatest number of attempts for each:
- * `OM_JOB_ATTEMPTS`, or this number if it is lower. Any other DocumentError ends the job.
+ * Codes of the errors of a document that may not occur again at the next attempt. The number is the greatest number of
+ * attempts, if it is lower than `OM_JOB_ATTEMPTS`. A DocumentError with any other code ends the job.
  */
-const MAY_PASS: Partial<Record<DocumentErrorCode, number>> = { parser_crashed: CRASH_BUDGET, fetch_failed: Infinity };
+const MAY_PASS: Partial<Record<DocumentErrorCode, number>> = {
+  parser_crashed: CRASH_BUDGET,
+  fetch_failed: Infinity,
+  // Once the quota was raised, the job can be retried by hand.
+  storage_full: 0,
+};
 
 /**
- * Whether another attempt may succeed, now or when the job is retried by hand. A fault of the file itself stays, so
- * that the file is not needed again.
+ * Tells whether another attempt may succeed, now or when the job is retried by hand. If not, the fault is in the file
+ * itself, and the uploaded file is not needed any more.
  */
 function mayPass(error: unknown): boolean {
   return !(error instanceof DocumentError) || error.code in MAY_PASS;

@@ -1,7 +1,7 @@
 /**
- * Tries new embedding models before a tenant uses them. Its guarded evaluation sets (queries with expected answers) are
- * run by the live model and by the new one on the same data. A new model that lowers the scores of one of them does not
- * go live.
+ * Tries new embedding models before a tenant uses them. The tenant's guarded evaluation sets (queries with expected
+ * answers) are run by the live model and by the new one on the same data. A new model that lowers the scores of one of
+ * these sets does not go live.
  */
 import { EngineError } from '../errors.ts';
 import { judge } from '../evals/measure.ts';
@@ -20,7 +20,7 @@ import type { EvalItem, NewEvalSet } from '../types.ts';
 import type { TrialStep } from '../upkeep/reembed.ts';
 import type { BatchContext } from './batch-context.ts';
 
-/** Time after which the trial of new models gives way to other jobs (ms); it goes on later. */
+/** Time after which the trial of new models pauses for other jobs (ms); it continues later. */
 const SLICE_MS = 100;
 
 /**
@@ -33,11 +33,12 @@ interface GuardedSet extends NewEvalSet {
 
 /**
  * Runs the next queries of the guarded evaluation sets by the live model and by the new ones. If the settings do not
- * reach the live model any more, the scores of each set's last run take the place of its answers, if that run was made
- * by the live model with the same items; a set without such a run is left out.
+ * say any more how to reach the live model, the scores of each set's last run are used in place of its answers, if the
+ * live model made this run with the same items; a set without such a run is left out.
  * @param models the models that are about to go live
  * @param begun state of the trial when it last paused; undefined if it has not begun
- * @returns `holds` if no set falls; else the state of the trial, and whether it waits for a provider
+ * @returns `holds` if the scores of no set fall; else the state of the unfinished trial, and whether it waits for a
+ *   provider
  * @throws EngineError `invalid`, with the numbers, if the new models lower the scores of a guarded set
  */
 export async function tryModels(
@@ -141,7 +142,7 @@ async function ask(
   };
 }
 
-/** Makes the function that returns the embedding source for the queries of a model, without a cache of vectors. */
+/** Makes the function that returns the embedder of queries for a model, without a cache of vectors. */
 function createQuerySourceFinder(batch: BatchContext): ReadContext['querySourceOf'] {
   return (model): QueryEmbeddingSource | null => {
     const source = sourceOfModel(batch, model);

@@ -9,10 +9,10 @@ import type { Batch, BatchContext } from './batch-context.ts';
 
 /**
  * Returns the batch with a gatherer (sender of embedding calls) that records the answers and failures of the provider,
- * so that `settleEncodeFailures` can tell what is at fault. Only vectors that the provider returned count as an answer;
- * cached ones never reach the gatherer. With one model only answers are recorded. With several, where one may answer
- * while another is down, each model is watched separately, and a probe tells whether a failure is the fault of the
- * model or of a text.
+ * so that `recordEncodeFailures` can tell what is at fault. Only vectors that the provider returned count as an answer;
+ * cached vectors never pass through the gatherer. With one model, only answers are recorded. With several models, one
+ * may answer while another is down, so each model is watched separately, and a probe tells whether a failure is the
+ * fault of the model or of a text.
  */
 export function watchProvider(context: BatchContext): Batch {
   const { gatherer, embedder, sourceOf, provider = createProviderHealth() } = context;
@@ -35,7 +35,7 @@ export function watchProvider(context: BatchContext): Batch {
     gatherer: watchModel(gatherer, embedder),
     sourceOf(model) {
       const source = sourceOf?.(model) ?? null;
-      // A live model that is not configured any more may be gone for good, and nobody waits for it.
+      // A live model that is not configured any more may never answer again, and no job waits for it.
       if (source === null || !configured.has(nameOf(model))) return source;
       return { ...source, gatherer: watchModel(source.gatherer, model) };
     },
@@ -66,7 +66,7 @@ function nameOf({ model, dimensions }: SpaceIdentity): string {
   return `${model}@${dimensions}`;
 }
 
-/** Whether a batch succeeded: no pause is needed, and no model failed. */
+/** Tells whether a batch succeeded: no pause is needed, and no model failed. */
 export function hasWorked({ models }: Batch, pauseMs: number | null): boolean {
   return pauseMs === null && (models === undefined || models.failed.size === 0);
 }
@@ -81,14 +81,14 @@ export function noteModels({ models, provider }: Batch): void {
 }
 
 /**
- * Whether a configured model was unavailable or limited its rate in this batch. Always false if the models are not
- * watched separately, as with `OM_EMBED_MODE=simple`.
+ * Tells whether a configured model was unavailable or limited its rate in this batch. Always false if the models are
+ * not watched separately, as with `OM_EMBED_MODE=simple`.
  */
 export function hasFailedModel({ models }: Batch): boolean {
   return models !== undefined && models.failed.size > 0;
 }
 
-/** Whether at least one configured model did not fail at its last call, or was not called yet. */
+/** Tells whether at least one configured model did not fail at its last call, or was not called yet. */
 export function mayOtherModelAnswer({ provider, open }: Batch): boolean {
   const { configuredModels } = open();
   return (

@@ -14,17 +14,19 @@ import { cancelDocumentJobs, findOpenDocumentJob } from '../store/document-jobs.
 import { insertJob } from '../store/jobs.ts';
 import type { Store } from '../store/open-store.ts';
 import { ensureStoreId } from '../store/store-info.ts';
+import { storedExpiry } from '../store/stored-expiry.ts';
 import { ensureWriter, findWriter } from '../store/writers.ts';
 import type { AddDocumentOptions, DocumentReply, Document, NewDocument } from '../types.ts';
 import { refuseOverBacklog, requireTags } from './accept.ts';
 import { encodeReceipt } from './write-receipt.ts';
-import { refuseOverQuota, type Quota } from './quota.ts';
+import { refuseDocumentOverQuota, type Quota } from './quota.ts';
 import type { WriteContext } from './write-context.ts';
 
 /**
  * Records a document and the ledger job by which a worker reads it, in the writer's transaction. The file of an upload
- * is on disk already; the worker fetches the page of a URL. A document that is already known by its external id, URL or
- * bytes is read again only if it changed, so that a client may send the same document twice.
+ * is on disk already; the worker fetches the page of a URL. A file that is already known by its external id or bytes is
+ * read again only if it changed (`isUnchanged`), so that a client may send it twice. A known page is fetched again,
+ * unless a fetch of it is still to come.
  * @throws EngineError `unavailable` over `OM_MAX_BACKLOG`; `storage_full` over the quota; `conflict` for a known
  *   document that lacks a tag of `withinTags` or, with `onlyNew`, has changed or is another key's
  */
@@ -50,8 +52,7 @@ export function addDocument(
       'conflict',
       'this document is stored already with other content, which your key cannot change',
     );
-  // Its chunks are added later, and only the worker knows their number: a document counts as one memory here.
-  refuseOverQuota(context, quota, 1);
+  refuseDocumentOverQuota(context, quota, countAdded(store, existing));
   if (existing !== undefined) return readAgain(context, existing, document);
   refuseOverBacklog(context, 1);
   const row = insertDocument(store, { id: context.newId(), document, now });
@@ -75,7 +76,7 @@ export function replaceDocument(
 ): DocumentReply {
   const { store, now } = context;
   const row = getDocumentRow(store, id, now);
-  refuseOverQuota(context, quota, 0);
+  refuseDocumentOverQuota(context, quota, countAdded(store, row));
   const own = row.external_id === '' ? null : row.external_id;
   const replacement = { ...document, externalId: document.externalId ?? own, userId: row.user_id };
   if (replacement.externalId !== null && replacement.externalId !== own) {
@@ -84,6 +85,17 @@ export function replaceDocument(
     setExternalId(store, row.document_no, replacement.externalId);
   }
   return readAgain(context, row, replacement, { always: true });
+}
+
+/**
+ * Returns the number of memories that a document counts as when it is accepted. Its chunks are added later, and only
+ * the worker knows their number, so a document counts as one; as none if it has memories already, which it replaces, or
+ * if it waits already.
+ * @param row the document as it is stored; undefined for a new one
+ */
+function countAdded(store: Store, row: DocumentRow | undefined): 0 | 1 {
+  if (row === undefined) return 1;
+  return row.live_no !== null || findOpenDocumentJob(store, row.document_no) !== undefined ? 0 : 1;
 }
 
 function leave({ store }: WriteContext, row: DocumentRow): DocumentReply {
@@ -161,7 +173,7 @@ function isUnchanged(store: Store, row: DocumentRow, document: NewDocument): boo
     generation.tags === JSON.stringify(document.tags) &&
     generation.metadata === JSON.stringify(document.metadata) &&
     generation.event_time === document.eventTime &&
-    generation.expires_at === (document.expiresAt && Math.max(1, document.expiresAt))
+    generation.expires_at === storedExpiry(document.expiresAt)
   );
 }
 

@@ -1,6 +1,6 @@
 import { decayLambdaOf, initialSalience, RECALL_SALIENCE_BOOST, sectorsFromBits } from '../dynamics.ts';
 import { assert, EngineError, type ErrorCode, isEngineError } from '../errors.ts';
-import { prefetchForAccept } from '../store/prefetch.ts';
+import { prefetchFirstForAccept, prefetchForAccept } from '../store/prefetch.ts';
 import { insertDynamics, reinforceMemory } from '../store/dynamics.ts';
 import { findStoredReply, putStoredReply, MAX_REPLY_MEMORIES } from '../store/idempotency.ts';
 import { countWaiting } from '../store/job-views.ts';
@@ -37,24 +37,22 @@ export interface AddInput {
 
 /**
  * Stores the items of an add request, in the writer's transaction. The row of a memory, its words and its ledger job
- * are written together, so that whatever is answered 2xx is stored, searchable and sure to get its vector. Exact
- * duplicates and known Idempotency-Keys write no memory twice. An item whose `external_id` belongs to another text, or
- * that may not supersede the memory that it names, is rejected alone; with `allOrNothing` its error rejects all items.
- * A duplicate reinforces the stored memory, and makes it active again if it was archived. Once more than 1 MiB of text
- * of later memories in their sessions has to be indexed anew, further items are not taken, and get a `conflict`.
- * @returns outcomes in the order of `items`, and `taken`, the number of items that were taken, if that is not all; a
- *   known Idempotency-Key gets its stored reply, whatever has changed since
+ * are written together, so that whatever is answered 2xx is stored, found by its words, and owed to the workers. An
+ * exact duplicate writes no memory, unless the item has `onDuplicate: 'keep'`; it reinforces the stored memory, and
+ * makes it active again if it was archived. An item whose `external_id` belongs to another text, or that may not
+ * supersede the memory that it names, is rejected alone; with `allOrNothing` its error rejects all items. Once 1 MiB of
+ * text of later memories in their sessions has to be indexed anew, further items are not taken, and get a `conflict`.
+ * @returns outcomes in the order of `items`, and `taken`, the number of items that were taken, if that is not all; an
+ *   Idempotency-Key that the writer has used gets its stored reply, even if its memories have changed since
  * @throws EngineError for all items: `unavailable` over `OM_MAX_BACKLOG`; `storage_full` over the quota; what
  *   `findStoredReply` throws; with `allOrNothing` the error of the first item that was refused
  */
 export function addMemories(context: WriteContext, { items, options, quota = null }: AddInput): AddReply {
-  const { store } = context;
-  const stored = options.idempotency && findStoredReply(store, options.idempotency, items.length);
+  const { store, writtenBy } = context;
+  const claim = options.idempotency && { ...options.idempotency, writtenBy };
+  const stored = claim && findStoredReply(store, claim, items.length);
   if (stored) return stored;
-  assert(
-    options.idempotency === undefined || items.length <= MAX_REPLY_MEMORIES,
-    'a reply that is kept is a short one',
-  );
+  assert(claim === undefined || items.length <= MAX_REPLY_MEMORIES, 'a reply that is kept is a short one');
   const adding = items.filter((item) => !isRejected(item)).length;
   refuseOverBacklog(context, adding);
   refuseOverQuota(context, quota, adding);
@@ -79,41 +77,60 @@ export function addMemories(context: WriteContext, { items, options, quota = nul
     replayed: false,
     ...(taken === items.length ? {} : { taken }),
   };
-  if (options.idempotency) {
+  if (claim) {
     const memories = first && last ? { first: first.memoryNo, last: last.memoryNo } : null;
-    putStoredReply(store, options.idempotency, { reply, memories, now: context.now });
+    putStoredReply(store, claim, { reply, memories, now: context.now });
   }
   return reply;
 }
 
-/**
- * Reads ahead, in one round trip, what a group of add requests will need for their items, if the store can do so
- * (PostgreSQL); else does nothing. Call it inside the write transaction.
- */
-export function prefetchForAdds(
-  { store, now }: Pick<WriteContext, 'store' | 'now'>,
-  inputs: readonly AddInput[],
-): void {
-  if (store.ahead === null) return;
-  const memories = inputs.flatMap(({ items }) => items.filter((item): item is NewMemory => !isRejected(item)));
-  prefetchForAccept(store, memories, now);
+/** An add request, and the public id of the key in whose name it is made. */
+export interface AddRequest {
+  readonly input: AddInput;
+  readonly writtenBy: string | null;
 }
 
 /**
- * Memories whose words have to be written anew, since memories came before them in their session, and the bytes of
- * their texts. Many new memories may come before the same two, whose words are then written once.
+ * Makes what reads ahead what a group of add requests will need for their items, if the store can do so (PostgreSQL):
+ * `first` in the first round trip of their write, and `then`, to be called at the beginning of the write, in the next
+ * one. For a file both do nothing.
+ */
+export function prefetchOfAdds(
+  { store, config, now }: Pick<WriteContext, 'store' | 'config' | 'now'>,
+  requests: readonly AddRequest[],
+): { readonly first: () => void; readonly then: () => void } {
+  if (store.ahead === null || requests.length === 0) return { first() {}, then() {} };
+  const memories = requests.flatMap(({ input }) => input.items.filter((item): item is NewMemory => !isRejected(item)));
+  const writers = requests.flatMap(({ writtenBy }) => writtenBy ?? []);
+  const isAudited = config.OM_AUDIT !== 'off';
+  return {
+    first: () => prefetchFirstForAccept(store, { memories, writers, isAudited, now }),
+    then: () => prefetchForAccept(store, memories, now),
+  };
+}
+
+/**
+ * Memories whose words have to be written anew, since memories came before them in their session. Many new memories may
+ * come before the same two, whose words are then written once.
  */
 export interface ReindexQueue {
   readonly memoryNos: Set<number>;
+  /**
+   * Bytes of their texts, and `MOVED_BYTES` for each memory that a supersession has moved to another chain. An import
+   * also adds the bytes of the memories that it stores.
+   */
   bytes: number;
 }
 
-/** Size of texts (bytes) from which an add that has to index them anew takes no further item. */
+/** Number of bytes to index for which a memory counts that is moved to another chain; both take some 20 µs. */
+export const MOVED_BYTES = 256;
+
+/** Number of bytes in its `ReindexQueue` from which an add takes no further item. */
 const MAX_REINDEXED_BYTES = 1024 * 1024;
 
 /** The outcome of an item that an add did not take. */
 const NOT_TAKEN = rejected(
-  new EngineError('conflict', 'too much text comes after these memories in their sessions: add fewer at once'),
+  new EngineError('conflict', 'too much that is stored changes with these memories: add fewer at once'),
 );
 
 /** Adds memories to those whose words have to be written anew. */
@@ -124,7 +141,7 @@ export function enqueueReindex(store: Store, toReindex: ReindexQueue, memoryNos:
   for (const bytes of contentBytes(store, added).values()) toReindex.bytes += bytes;
 }
 
-/** Error codes that reject only one item of an add. They are thrown before anything is written for the item. */
+/** Error codes that reject only one item of an add. They are thrown before the item's memory is written. */
 const REJECTING: ReadonlySet<ErrorCode> = new Set(['conflict', 'invalid', 'not_found']);
 
 interface Accepted {
@@ -202,19 +219,20 @@ function acceptMemory(
   if (twin !== undefined) {
     requireTags(JSON.parse(twin.tags) as string[], withinTags);
     requireSameText(twin, memory, hash);
-    if (older !== undefined) supersede(context, older, twin.memoryNo);
+    if (older !== undefined) toReindex.bytes += MOVED_BYTES * supersede(context, older, twin.memoryNo);
     return recogniseDuplicate(context, twin);
   }
 
   if (older !== undefined) refuseSecondSuccessor(context, older, 'supersedes');
   const stored = storeMemory(context, { memory, userNo, hash, bulk, toReindex });
-  if (older !== undefined) supersede(context, older, stored.memoryNo);
+  if (older !== undefined) toReindex.bytes += MOVED_BYTES * supersede(context, older, stored.memoryNo);
   return stored;
 }
 
-function supersede(context: WriteContext, older: MemoryRow, newerNo: number): void {
+/** @returns the number of memories that were moved to another chain */
+function supersede(context: WriteContext, older: MemoryRow, newerNo: number): number {
   const [newer] = readMemoryRows(context.store, [newerNo]) as [MemoryRow];
-  takePlace(context, { older, newer, field: 'supersedes' });
+  return takePlace(context, { older, newer, field: 'supersedes' });
 }
 
 /** A memory that gets a row of its own, since no stored memory equals it. */
@@ -308,7 +326,7 @@ function requireSameText(twin: Twin, { externalId }: NewMemory, hash: Buffer): v
 }
 
 /**
- * Checks that a stored memory or document has all tags to which the caller's key is bound, before an add request
+ * Checks that a stored memory or document has all tags to which the caller's key is bound, before an add or a put
  * changes it.
  * @param tags tags of what is stored
  * @param withinTags tags to which the key is bound; empty for a key without such a bound
@@ -346,9 +364,10 @@ function recogniseDuplicate({ store, config, now }: WriteContext, twin: Twin): D
 const REFUSES_ON_MS = 500;
 
 /**
- * Refuses to add jobs if more than `OM_MAX_BACKLOG` would then wait; else counts `adding` jobs as waiting. The backlog
- * is counted only when the jobs added since the last count could have passed the limit, and not within 500 ms of a
- * count that refused: a count of a million rows takes tens of milliseconds.
+ * Refuses to add jobs if more than `OM_MAX_BACKLOG` would then wait; else counts `adding` jobs as waiting. The ledger
+ * is counted only when the jobs that passed here since the last count could have reached the limit, and not within 500
+ * ms of a count that refused: a count of a million rows takes tens of milliseconds. Jobs that do not pass here, such as
+ * those of a document's chunks, are noticed at the next count only, so the limit can be exceeded by them.
  * @throws EngineError `unavailable` with `retryAfterMs`
  */
 export function refuseOverBacklog({ store, config, backlog, now }: WriteContext, adding: number): void {

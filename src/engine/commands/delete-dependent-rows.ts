@@ -20,8 +20,9 @@ const MAX_ROWS = 1_000;
 /** Greatest number of bytes of earlier versions that one commit removes, since their pages are overwritten. */
 const MAX_BYTES = 2 * 1024 * 1024;
 /**
- * Greatest number of memories whose status one commit of a delete restores, because an erased memory no longer
- * supersedes or contradicts them. Restoring a status takes some 100 µs, more for a long text.
+ * Greatest number of supersessions, and of won contradictions, that may go with the memories themselves; more go before
+ * them, in commits of their own. Each restores the status of the other memory, which takes some 100 µs, more for a long
+ * text.
  */
 const MAX_SETTLED = 100;
 

@@ -48,15 +48,16 @@ import { deleteDependentRowsSlice } from './delete-dependent-rows.ts';
 import type { WriteContext } from './write-context.ts';
 
 /**
- * Greatest number of memories, and of documents, that one write erases: in a delete, when memories expire, and in the
- * clean-up of documents' replaced or abandoned versions. A lower number lets other writes in sooner, and makes a large
- * delete slower.
+ * Greatest number of memories that one write of a delete erases, and of documents that it hides. It also holds when
+ * memories expire, and in the clean-up of documents' replaced or abandoned versions. Reflections on these memories come
+ * in addition, at most as many again. A lower number lets other writes in sooner, and makes a large delete slower.
  */
 export const ERASE_SLICE = 100;
 
 /**
- * Greatest number of bytes of texts and values that one write erases, unless a single memory has more. Their words are
- * hashed for the receipt, which takes 1 to 2 ms for each 1,000 bytes.
+ * Greatest number of bytes of texts, values and metadata of the memories that one write erases, unless a single memory
+ * has more; reflections on them are not counted. Their words are hashed for the receipt of the delete, and every
+ * tenant's writes wait for the commit.
  */
 export const ERASE_BYTES = 32 * 1024;
 
@@ -77,8 +78,8 @@ export interface ErasedSlice {
 }
 
 /**
- * Key of the entry in `store_info` that is set when rows were erased whose words are still in freed pages and in the
- * log. The maintenance then cleans both.
+ * Key of the entry in `store_info` that is set when a text was erased, since its words are still in old segments of
+ * the word index and in the log. `cleanAfterErase` cleans both.
  */
 export const ERASE_PENDING = 'erase_pending';
 
@@ -222,7 +223,7 @@ export function eraseAbandoned(
     const erased = findErasedDocument(store, documentId);
     if (erased !== undefined) {
       deleteDocumentRow(store, erased);
-      // The document's name and URL, too, are in freed pages and in the log now.
+      // The document's name and URL, too, are still in the log now.
       putInfo(store, ERASE_PENDING, String(context.now));
     }
     return { receipt: EMPTY_RECEIPT, isDone: erased === undefined };
@@ -240,10 +241,11 @@ export function eraseAbandoned(
 
 /**
  * Erases memories as `eraseMemories` does. If more rows depend on them than one commit should remove, it removes only
- * some of those rows, beginning with reflections (memories of conclusions drawn from them). `isDone` is then false, and
- * the caller calls again until it is true.
- * @param memoryNos `memoryNo` of each memory
- * @param beforeLast called before the memories themselves are erased
+ * some of those rows, beginning with reflections (memories of conclusions drawn from them). If too much text of later
+ * memories in their sessions would have to be indexed anew, it erases only the first of the memories. In both cases
+ * `isDone` is false, and the caller calls again until it is true.
+ * @param memoryNos `memoryNo` of each memory; those that an earlier call erased are ignored
+ * @param beforeLast called before the last of the memories are erased
  */
 export function eraseInSlices(
   context: WriteContext,

@@ -11,12 +11,15 @@ import {
 import { putItemName } from '../store/items.ts';
 import { insertJob } from '../store/jobs.ts';
 import { ensureUser, readMemoryRows } from '../store/memories.ts';
+import type { Store } from '../store/open-store.ts';
 import { neighboursOf } from '../store/session-context.ts';
 import { appendItems, insertLog, type LogRow } from '../store/session-logs.ts';
 import { ensureWriter } from '../store/writers.ts';
+import { contentBytes } from '../store/text-sizes.ts';
 import { putText, reindexText } from '../store/word-index/memory-text.ts';
+import { putWaiting, reindexWaiting } from '../store/word-index/waiting-contexts.ts';
 import type { ImportOutcome, PortableLine, PortableLink, PortableLogItem, PortableMemory } from '../types.ts';
-import { enqueueReindex, type ReindexQueue, refuseOverBacklog } from './accept.ts';
+import { enqueueReindex, MOVED_BYTES, type ReindexQueue, refuseOverBacklog } from './accept.ts';
 import { storeVectors } from './import-vectors.ts';
 import { judgeLine, type NewLine, type ResolvedLink } from './judge-import.ts';
 import { refuseOverQuota, type Quota } from './quota.ts';
@@ -24,45 +27,87 @@ import { DEFAULT_WEIGHTS } from './relate.ts';
 import { settleStatus, startOf } from './settle-status.ts';
 import type { WriteContext } from './write-context.ts';
 
+/** Result of `importLines`. */
+export interface ImportedLines {
+  /** Outcomes of the first lines, in their order; at least one. The caller imports the other lines again. */
+  readonly outcomes: readonly ImportOutcome[];
+  /** Whether the words of stored memories wait to be written anew, by `reindexImported`. */
+  readonly hasWaiting: boolean;
+}
+
 /**
  * Stores lines of an export file one after the other, each exactly as it says, with its ids, times, anchors of decay
- * and versions. What is already stored is not changed. The importing key counts as the writer of everything imported,
- * because a file can claim any writer, and undoing what a key did must reach what it imported.
+ * and versions. Nothing that is stored already is overwritten, but a new link may change the status of a stored memory.
+ * The importing key counts as the writer of everything imported, because a file can claim any writer, and undoing what
+ * a key did must reach what it imported.
  *
- * No line is begun after some 1 MiB of text was indexed, as all writes of all tenants wait for the commit. The text is
- * that of the stored memories, and of memories that they precede in a session, whose words are written anew.
- * @returns outcomes of the first lines, in their order; at least one. The caller imports the other lines again
+ * At most 1 MiB of text is indexed, or one line, as all writes of all tenants wait for the commit. The text is that of
+ * the stored memories, and of memories that they precede in a session, whose words are written anew; memories that a
+ * supersession moves to another chain count as some text. Memories whose words would be too much wait.
  * @throws EngineError for all lines: `unavailable` over `OM_MAX_BACKLOG`; `storage_full` over the quota
  */
 export function importLines(
   context: WriteContext,
   { lines, quota = null }: { readonly lines: readonly PortableLine[]; readonly quota?: Quota | null },
-): ImportOutcome[] {
+): ImportedLines {
   const memories = lines.filter(({ type }) => type === 'memory').length;
   if (memories > 0) refuseOverBacklog(context, memories);
-  if (memories > 0 || lines.some(({ type }) => type === 'session_item')) refuseOverQuota(context, quota, memories);
+  refuseOverQuota(context, quota, memories);
   const toReindex: ReindexQueue = { memoryNos: new Set(), bytes: 0 };
   const outcomes: ImportOutcome[] = [];
   for (const line of lines) {
-    if (toReindex.bytes >= MAX_INDEXED_BYTES) break;
+    const isFirst = outcomes.length === 0;
+    if (!isFirst && toReindex.bytes + textBytes(line) > MAX_INDEXED_BYTES) break;
     const judged = judgeLine(context.store, line, context.now);
     if (judged.kind === 'new') storeLine(context, judged, toReindex);
     outcomes.push(judged.kind === 'new' ? { kind: 'stored' } : judged);
   }
-  // One at a time: they may be long.
-  for (const memoryNo of toReindex.memoryNos) reindexText(context.store, [memoryNo]);
-  return outcomes;
+  return { outcomes, hasWaiting: reindexFollowers(context.store, toReindex) };
 }
 
-/** Size of texts (bytes) after which one commit of an import begins no further line. */
+/** Size of the texts (bytes) that one commit of an import indexes, if it is more than one line. */
 const MAX_INDEXED_BYTES = 1024 * 1024;
+
+/** Size of the text of a line that is indexed, in bytes. */
+const textBytes = (line: PortableLine): number => (line.type === 'memory' ? Buffer.byteLength(line.content) : 0);
+
+/**
+ * Writes the words of memories anew that follow stored ones, as far as there is room beside the texts of those.
+ * @returns whether some of them wait for another commit
+ */
+function reindexFollowers(store: Store, { memoryNos, bytes }: ReindexQueue): boolean {
+  const sizes = bytes > MAX_INDEXED_BYTES ? contentBytes(store, [...memoryNos]) : new Map<number, number>();
+  let left = MAX_INDEXED_BYTES - bytes;
+  for (const size of sizes.values()) left += size;
+  const waiting: number[] = [];
+  for (const memoryNo of memoryNos) {
+    const size = sizes.get(memoryNo) ?? 0;
+    if (size > left) {
+      waiting.push(memoryNo);
+      continue;
+    }
+    left -= size;
+    // One at a time: they may be long.
+    reindexText(store, [memoryNo]);
+  }
+  if (waiting.length > 0) putWaiting(store, waiting);
+  return waiting.length > 0;
+}
+
+/**
+ * Writes words anew that wait since an import: of some 512 KiB of text, or of one memory.
+ * @returns whether others still wait
+ */
+export function reindexImported({ store }: WriteContext, _: Record<never, never>): boolean {
+  return reindexWaiting(store);
+}
 
 /** @param toReindex memories whose words the caller writes anew; those that follow a new memory are added */
 function storeLine(context: WriteContext, judged: NewLine, toReindex: ReindexQueue): void {
   const { store } = context;
   if ('hash' in judged) return storeMemory(context, judged, toReindex);
   if ('memoryNo' in judged) return insertExactRevision(store, judged.memoryNo, judged.line);
-  if ('link' in judged) return storeLink(context, judged.line, judged.link);
+  if ('link' in judged) return storeLink(context, judged.line, judged.link, toReindex);
   if ('log' in judged) return storeLogItem(context, judged.line, judged.log);
   insertExactDocument(store, judged.line, ensureWriter(store, context.writtenBy));
 }
@@ -131,7 +176,12 @@ function storeLogItem(context: WriteContext, line: PortableLogItem, log: LogRow 
  * Stores a link, and gives its memories the statuses that follow from it, unless they were imported with their
  * statuses.
  */
-function storeLink(context: WriteContext, line: PortableLink, { key, winner }: ResolvedLink): void {
+function storeLink(
+  context: WriteContext,
+  line: PortableLink,
+  { key, winner }: ResolvedLink,
+  toReindex: ReindexQueue,
+): void {
   const { store, now } = context;
   insertExactLink(
     store,
@@ -141,7 +191,7 @@ function storeLink(context: WriteContext, line: PortableLink, { key, winner }: R
   );
   const statusOf = (id: string) => findTwinById(store, id)!.status;
   if (line.link_type === 'supersedes') {
-    joinChains(store, { older: key.dst, newer: key.src });
+    toReindex.bytes += MOVED_BYTES * joinChains(store, { older: key.dst, newer: key.src });
     const [newer] = readMemoryRows(store, [key.src]);
     if (statusOf(line.dst) !== 'superseded') settleStatus(context, key.dst, { endsAt: startOf(newer!) });
   }

@@ -3,6 +3,7 @@ import { keptHash } from '../store/duplicates.ts';
 import { findItemNo, putItemName, renewItems as renew, setItemTtl } from '../store/items.ts';
 import { ensureUser, readMemoryRows, toMemory, type MemoryColumns, type MemoryRow } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
+import { storedExpiry } from '../store/stored-expiry.ts';
 import { contentHash } from '../text/content-hash.ts';
 import type { ItemPlace, NewItem, NewMemory, PutOptions, PutReply } from '../types.ts';
 import { refuseOverBacklog, requireTags, storeMemory } from './accept.ts';
@@ -26,8 +27,8 @@ export type ReadyItem = NewItem & { readonly content: string };
  * stored anew. A put that changes nothing writes nothing.
  * @returns undefined if only a part of the necessary changes was written, because one commit would be too large: the
  *   caller puts the item again
- * @throws EngineError `conflict` if `ifVersion` is not the item's version, or the item lacks a tag of `withinTags`;
- *   `unavailable` and `storage_full` as an add
+ * @throws EngineError `conflict` if `ifVersion` is not the item's version, if the item lacks a tag of `withinTags`, and
+ *   as `restate` and `changeMemory`; `unavailable` and `storage_full` as an add
  */
 export function putItem(
   context: WriteContext,
@@ -137,7 +138,7 @@ function changedColumns(before: MemoryRow, item: ReadyItem): MemoryColumns {
     event_time: item.eventTime ?? before.event_time,
     valid_from: item.validFrom,
     valid_to: item.validTo,
-    expires_at: item.expiresAt && Math.max(1, item.expiresAt),
+    expires_at: storedExpiry(item.expiresAt),
     importance: item.importance,
     confidence: item.confidence,
   };

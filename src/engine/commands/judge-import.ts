@@ -54,8 +54,8 @@ export interface ResolvedLink {
 }
 
 /**
- * Decides what an import does with a line of a portable file, and writes nothing. What is already stored is never
- * changed.
+ * Decides what an import does with a line of a portable file, and writes nothing. A line never replaces what is stored
+ * already.
  * @returns the line with the rows that storing it needs; or its outcome, if nothing is to be stored: `known` for what
  *   is stored already and equal, `kept` if what is stored is later or complete, `refused` with the error, `read` for a
  *   line of which nothing is stored here

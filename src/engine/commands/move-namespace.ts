@@ -22,8 +22,8 @@ export interface MoveSlice extends NamespaceMove {
   /** Position at which the slice begins; null for the first slice. */
   readonly after: MovePlace | null;
   /**
-   * Greatest number of steps of the slice: an item that is checked is one step, and so is a namespace that is renamed
-   * or empty.
+   * Number of steps after which the slice ends: an item that is checked is one step, and so is a namespace that is
+   * renamed or empty. An expired item that is erased takes ten more.
    */
   readonly limit: number;
   /** Tags that an item must have to be moved; empty moves all items. */

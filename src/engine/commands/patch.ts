@@ -17,6 +17,7 @@ import { listReflectionsOn } from '../store/reflections.ts';
 import { replaceMemory } from '../store/revisions.ts';
 import { placeOf, successorsOf } from '../store/session-context.ts';
 import { ensureWriter } from '../store/writers.ts';
+import { storedExpiry } from '../store/stored-expiry.ts';
 import { reindexText } from '../store/word-index/memory-text.ts';
 import { parseStored } from '../store/stored-json.ts';
 import { contentHash } from '../text/content-hash.ts';
@@ -29,6 +30,7 @@ import {
   type MemoryPatch,
   type MemoryStatus,
   type Metadata,
+  type SensitiveKind,
 } from '../types.ts';
 import { dissolveGatheredOf } from './consolidations.ts';
 import { eraseVectors } from './erase.ts';
@@ -43,22 +45,27 @@ import type { WriteContext } from './write-context.ts';
  * waypoint (automatic link) leads to it are linked again. If the value of an item contains the whole text as a string,
  * that string changes too. Memories that were concluded from its old text are archived, and consolidations made from it
  * are erased if their text or who may read them could be affected. A patch that changes nothing writes nothing.
+ * @param options.marked the kinds that the privacy policy has put into `sensitive` of the patch's metadata. They are
+ *   added to those that are stored there; all are left as they are stored if the merged metadata would exceed 16 KiB
+ *   with them, but not without them
  * @returns undefined if only a part of the necessary changes was written, because one commit would be too large: the
  *   caller patches again
  * @throws EngineError `not_found`; `conflict` for another version than `ifVersion`, for a status that links determine,
- *   for fields that a chunk has from its document, and for a text that is composed of several strings of an item's
- *   value; `invalid` if patch and stored fields do not fit together; `storage_full` over the quota
+ *   for fields that a chunk has from its document, for a text that is composed of several strings of an item's value,
+ *   and as `changeMemory`; `invalid` if patch and stored fields do not fit together; `storage_full` over the quota
  */
 export function patchMemory(
   context: WriteContext,
   {
     id,
     patch,
+    marked = [],
     ifVersion,
     quota = null,
   }: {
     readonly id: string;
     readonly patch: MemoryPatch;
+    readonly marked?: readonly SensitiveKind[] | undefined;
     readonly ifVersion?: number | undefined;
     readonly quota?: Quota | null;
   },
@@ -68,7 +75,7 @@ export function patchMemory(
   if (ifVersion !== undefined && ifVersion !== before.version) {
     throw new EngineError('conflict', `the memory is at version ${before.version}, not ${ifVersion}: read it again`);
   }
-  const changed = changedColumns(before, patch);
+  const changed = changedColumns(before, marked.length > 0 ? withMarks(before, patch, marked) : patch);
   const columns = before.value === null ? changed : { ...changed, ...changedValue(before, before.value, changed) };
   const newStatus = patch.status !== undefined && patch.status !== before.status ? patch.status : undefined;
   if (Object.keys(columns).length === 0 && newStatus === undefined) return toMemory(before, now);
@@ -86,18 +93,22 @@ export function patchMemory(
   return toMemory(readMemoryRows(store, [before.memoryNo])[0] as MemoryRow, now);
 }
 
-/** Greatest number of reflections that one commit archives; one takes some 100 µs. */
+/** Greatest number of reflections that one call of `prepareChange` archives; one takes some 100 µs. */
 const MAX_ARCHIVED = 100;
-/** Greatest number of concluded links that one commit removes of a memory whose text changes; each takes some 10 µs. */
+/** Greatest number of concluded links of a memory that one call of `prepareChange` removes; each takes some 10 µs. */
 const MAX_RELATIONS = 1_000;
 
 /**
- * Does a part of the work that a change of a memory causes, if it is too much for one commit, for which all writes of
- * all tenants wait: archives reflections drawn from the memory, removes links that were concluded from its text, or
- * erases rows that depend on its consolidations. Call it before `changeMemory`, inside a write transaction.
+ * Does the part of a change of a memory that may be too much for one commit, for which all writes of all tenants wait,
+ * as far as one commit should: erases the consolidations made from the memory, and if its text changes, removes links
+ * that were concluded from the text and archives reflections drawn from it. Call it before `changeMemory`, inside a
+ * write transaction.
  * @returns true if `changeMemory` may follow in this transaction; if false, the caller commits and calls again
+ * @throws EngineError `conflict` as `changeMemory`, with nothing changed
  */
-export function prepareChange(context: WriteContext, { memoryNo }: MemoryRow, columns: MemoryColumns): boolean {
+export function prepareChange(context: WriteContext, before: MemoryRow, columns: MemoryColumns): boolean {
+  const { memoryNo } = before;
+  refuseTooManyEnds(context.store, before, columns);
   if (isGathered(columns) && !dissolveGatheredOf(context, [memoryNo])) return false;
   if (!changesMeaning(columns)) return true;
   if (deleteConcludedRelations(context.store, memoryNo, MAX_RELATIONS) === MAX_RELATIONS) return false;
@@ -118,12 +129,7 @@ export function changeMemory(
   { columns, status }: { readonly columns: MemoryColumns; readonly status: MemoryStatus | undefined },
 ): void {
   const { store, now } = context;
-  if (endsTooMany(store, before, columns)) {
-    throw new EngineError(
-      'conflict',
-      `the start of a memory that supersedes over ${MAX_ENDED} others cannot change, as all of them would end anew`,
-    );
-  }
+  refuseTooManyEnds(store, before, columns);
   replaceMemory(store, before, { columns, status, writerNo: ensureWriter(store, context.writtenBy), now });
   if (columns.expires_at !== undefined) setItemTtl(store, before.memoryNo, null);
   const start = startOf({ ...before, ...columns });
@@ -159,6 +165,14 @@ const MAX_ENDED = 200;
 export function endsTooMany(store: Store, before: MemoryRow, columns: MemoryColumns): boolean {
   if (startOf({ ...before, ...columns }) === startOf(before)) return false;
   return listSuperseded(store, before.memoryNo, MAX_ENDED + 1).length > MAX_ENDED;
+}
+
+function refuseTooManyEnds(store: Store, before: MemoryRow, columns: MemoryColumns): void {
+  if (!endsTooMany(store, before, columns)) return;
+  throw new EngineError(
+    'conflict',
+    `the start of a memory that supersedes over ${MAX_ENDED} others cannot change, as all of them would end anew`,
+  );
 }
 
 /**
@@ -230,8 +244,8 @@ function refuseChangeOfDocument(columns: MemoryColumns): void {
 }
 
 /**
- * Refuses fields that are wrong only together with stored ones: metadata over 16 KiB after the merge, or a validity
- * that ends before it begins.
+ * Refuses fields that are wrong only together with stored ones: metadata over 16 KiB after the merge, or an end of
+ * validity that is not after its begin.
  * @throws EngineError `invalid`
  */
 function refuseBadPatch({
@@ -268,7 +282,7 @@ function changedColumns(before: MemoryRow, patch: MemoryPatch): MemoryColumns {
     event_time: patch.eventTime,
     valid_from: patch.validFrom,
     valid_to: patch.validTo,
-    expires_at: patch.expiresAt && Math.max(1, patch.expiresAt),
+    expires_at: storedExpiry(patch.expiresAt),
     importance: patch.importance,
     confidence: patch.confidence,
   };
@@ -283,6 +297,22 @@ function changedColumns(before: MemoryRow, patch: MemoryPatch): MemoryColumns {
   if (changed.content !== undefined) changed.content_hash = keptHash(contentHash(changed.content as string));
   if (changed.event_time !== undefined) changed.event_time_given = 1;
   return changed;
+}
+
+/**
+ * Returns a patch whose metadata names in `sensitive` the marked kinds and those that are named there already, since
+ * fields that the patch leaves alone may hold them. It does not have the key if the metadata of the memory would only
+ * exceed 16 KiB because of it: a change must not be refused for what its caller did not send.
+ */
+function withMarks(before: MemoryRow, patch: MemoryPatch, marked: readonly SensitiveKind[]): MemoryPatch {
+  const stored = JSON.parse(before.metadata) as Metadata;
+  const { sensitive: earlier } = stored;
+  const kinds = Array.isArray(earlier) ? [...new Set([...(earlier as Json[]), ...marked])].sort() : marked;
+  const metadata = Object.fromEntries(Object.entries(patch.metadata ?? {}).filter(([key]) => key !== 'sensitive'));
+  const withKinds = { ...metadata, sensitive: [...kinds] };
+  const bytesWith = (added: Metadata) => Buffer.byteLength(JSON.stringify(mergeMetadata(stored, added)));
+  const isTooMuch = bytesWith(withKinds) > MAX_METADATA_BYTES && bytesWith(metadata) <= MAX_METADATA_BYTES;
+  return { ...patch, metadata: isTooMuch ? metadata : withKinds };
 }
 
 function json(value: unknown): string | undefined {

@@ -1,31 +1,47 @@
 import { EngineError } from '../errors.ts';
 import { putInfo } from '../store/store-info.ts';
-import { appendRecall, eraseRecalls as erase, findRecall, putFeedback, trimRecalls } from '../store/recalls.ts';
+import { createErasedCheck, noteErasedQuestions } from '../store/erased-questions.ts';
+import {
+  appendRecall,
+  eraseRecalls as erase,
+  erasesRecalls,
+  findRecall,
+  putFeedback,
+  trimRecalls,
+} from '../store/recalls.ts';
 import type { ErasedRecalls, RecallToKeep } from '../store/recalls.ts';
 import type { ErasureFilter, FeedbackVerdict, RecallFeedback } from '../types.ts';
 import { ERASE_PENDING } from './erase.ts';
+import { type Quota, refuseOverQuota } from './quota.ts';
 import type { WriteContext } from './write-context.ts';
 
 const MB = 1024 * 1024;
 
-/** Appends recalls (answered queries) to the recall log, and deletes the oldest ones beyond `OM_RECALL_MB`. */
+/**
+ * Appends recalls (answered queries) to the recall log, and deletes the oldest ones beyond `OM_RECALL_MB`. A recall is
+ * left out if a delete of its users or sessions began after it was asked: it waited in another process, or was answered
+ * during the delete.
+ */
 export function logRecalls(
-  { store, config }: WriteContext,
+  { store, config, now }: WriteContext,
   { recalls }: { readonly recalls: readonly RecallToKeep[] },
 ): void {
-  for (const recall of recalls) appendRecall(store, recall);
+  const isErased = createErasedCheck(store, now);
+  for (const recall of recalls) if (!isErased(recall)) appendRecall(store, recall);
   trimRecalls(store, config.OM_RECALL_MB * MB);
 }
 
 /**
  * Erases some of the recalls (answered queries) in the recall log whose queries named users or sessions of a filter. A
- * filter by tags, files or writers erases none. The caller repeats the call until `next` is null.
+ * filter by tags, files or writers erases none. The first call notes the users and sessions, so that what was asked
+ * about them before it is not logged later either. The caller repeats the call until `next` is null.
  * @param after number in the recall log after which the call begins: 0, then `next` of the call before
  */
 export function eraseRecalls(
   { store, now }: WriteContext,
   { filter, after }: { readonly filter: ErasureFilter; readonly after: number },
 ): ErasedRecalls {
+  if (after === 0 && erasesRecalls(filter)) noteErasedQuestions(store, filter, now);
   const erased = erase(store, filter, after);
   if (erased.recalls > 0) putInfo(store, ERASE_PENDING, String(now));
   return erased;
@@ -37,17 +53,21 @@ export function eraseRecalls(
  * @throws EngineError `not_found` for the recall, or for a memory that is no hit of it
  */
 export function giveFeedback(
-  { store, now }: WriteContext,
+  context: WriteContext,
   {
     id,
     verdict,
     memoryIds,
+    quota = null,
   }: {
     readonly id: string;
     readonly verdict: FeedbackVerdict;
     readonly memoryIds: readonly string[];
+    readonly quota?: Quota | null;
   },
 ): readonly RecallFeedback[] {
+  const { store, now } = context;
+  refuseOverQuota(context, quota, 0); // Its audit record is freed by no delete.
   const recall = findRecall(store, id);
   if (recall === undefined) throw new EngineError('not_found', 'no recall with this id is kept');
   const hits = new Map(

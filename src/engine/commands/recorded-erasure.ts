@@ -9,8 +9,7 @@ import type { ErasureNotes, WriteContext } from './write-context.ts';
 
 /**
  * Greatest length of the beginning of one erased text, in UTF-16 code units, whose words are hashed for the receipt of
- * the erasure; the receipt leaves out the rest. Hashing 1,000 code units takes 1 to 2 ms, and every tenant's writes
- * wait for the commit.
+ * the erasure; the receipt leaves out the rest, since every tenant's writes wait for the commit.
  */
 export const HASHED_OF_TEXT = 16 * 1024;
 /**
@@ -50,8 +49,8 @@ export function recorded<Input extends object, Output>(
 }
 
 /**
- * Yields the texts of a memory: its fields and stated entities, then the texts of its earlier versions, newest first.
- * Empty fields are left out.
+ * Yields the texts of a memory: its fields and stated entities, then what its newest changes replaced, newest first
+ * (`iterateSnapshots`). Empty fields are left out.
  */
 function* textsOf(store: Store, row: MemoryRow): Generator<string> {
   const { content, title, gist, entities, tags, files, session_id: session, external_id: external } = row;

@@ -21,7 +21,8 @@ import type { WriteContext } from './write-context.ts';
 
 /**
  * Begins a change of the model, or continues one that was paused or failed. A running change to the same model is left
- * alone, unless `withoutRefused` or `force` is set. A change to another model that has not gone live is cancelled.
+ * alone, unless `withoutRefused` or `force` is set before it goes live. A change to another model that has not gone
+ * live is cancelled.
  * Refused memories are tried again, unless the change only continues after a pause. If the configured model is live
  * already, gaps in its vectors are filled, and vectors of other models are removed.
  * @throws EngineError `conflict` while another model has gone live and its change is not finished

@@ -2,19 +2,21 @@ import { recallMemory, reinforceMemory as strengthenMemory } from '../store/dyna
 import { strengthenWaypoint } from '../store/edges.ts';
 import { getMemoryRow, toMemory } from '../store/memories.ts';
 import type { Memory } from '../types.ts';
+import { type Quota, refuseOverQuota } from './quota.ts';
 import type { WriteContext } from './write-context.ts';
 
 /**
  * Adds `boost` to the salience of a memory, within one hour at most `OM_REINFORCE_PER_HOUR`, and 0.1 to its strength,
  * each up to 1. If `boost` is 0 or the hour's limit is reached, neither rises. In any case the memory is last seen now.
  * @returns the memory as it is now
- * @throws EngineError `not_found`
+ * @throws EngineError `not_found`; `storage_full` over the quota of disk
  */
 export function reinforceMemory(
   context: WriteContext,
-  { id, boost }: { readonly id: string; readonly boost: number },
+  { id, boost, quota = null }: { readonly id: string; readonly boost: number; readonly quota?: Quota | null },
 ): Memory {
   const { store, now } = context;
+  refuseOverQuota(context, quota, 0); // Each reinforcement leaves an audit record, which no delete frees.
   const perHour = context.config.OM_REINFORCE_PER_HOUR;
   strengthenMemory(store, getMemoryRow(store, id, now).memoryNo, { boost, now, perHour });
   return toMemory(getMemoryRow(store, id, now), now);

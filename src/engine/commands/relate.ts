@@ -181,24 +181,26 @@ export function getReplaced(context: WriteContext, id: string, userId: string): 
 /**
  * Makes a memory supersede an older one of the same user; writes nothing if it does already.
  * @param field name of the field that names the older memory, for messages
+ * @returns the number of memories that were moved to another chain
  * @throws EngineError `conflict` for the same memory, if another memory supersedes the older one already, if the older
  *   one supersedes the newer one, or if the link would join two chains of over 500 (`MAX_RELABELLED`) memories
  */
 export function takePlace(
   context: WriteContext,
   { older, newer, field }: { readonly older: MemoryRow; readonly newer: MemoryRow; readonly field: string },
-): void {
+): number {
   const { store, now } = context;
   const key: EdgeKey = { src: newer.memoryNo, dst: older.memoryNo, type: 'supersedes' };
-  if (findEdge(store, key) !== undefined) return;
+  if (findEdge(store, key) !== undefined) return 0;
   if (older.memoryNo === newer.memoryNo)
     throw new EngineError('conflict', `${field}: this memory says the same already`);
   refuseSecondSuccessor(context, older, field);
   refuseCircle(context, { older, newer, field });
   refuseLargeParts(context, { older: older.memoryNo, newer: newer.memoryNo, field });
   putStatedEdge(store, key, DEFAULT_WEIGHTS.supersedes, now, writerNo(context));
-  joinChains(store, { older: older.memoryNo, newer: newer.memoryNo });
+  const moved = joinChains(store, { older: older.memoryNo, newer: newer.memoryNo });
   settleStatus(context, older.memoryNo, { endsAt: startOf(newer) });
+  return moved;
 }
 
 /**

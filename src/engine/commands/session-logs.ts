@@ -54,7 +54,11 @@ export function changeLog(
   if (first + items.length > MAX_LOG_ITEMS) {
     throw new EngineError('conflict', `the log has ${before} items, at most ${MAX_LOG_ITEMS} are allowed: clear it`);
   }
-  if (items.length > 0) refuseOverQuota(context, quota, 0);
+  // A change without effect makes no log, whose row no delete would free.
+  if (items.length === 0 && first === before && !operation) {
+    return { first, removed: 0, total: before, replayed: false };
+  }
+  if (items.length > 0 || log === undefined) refuseOverQuota(context, quota, 0);
 
   if (log !== undefined && before - first > 1) requireFewBytes(logs.bytesFrom(store, log, first));
   log ??= logs.insertLog(store, place, now);

@@ -17,7 +17,7 @@ import {
   type ClaimedDeliveries,
   claimDeliveries as claim,
   insertWebhook,
-  settleDelivery,
+  storeDeliveryOutcome,
   type WantedDeliveries,
 } from '../store/webhooks.ts';
 import { ensureWriter } from '../store/writers.ts';
@@ -127,9 +127,9 @@ export function claimDeliveries({ store, now, config }: WriteContext, wanted: Wa
 }
 
 /** Stores the results of attempts to deliver. */
-export function settleDeliveries(
+export function storeDeliveryOutcomes(
   { store, now }: WriteContext,
   { outcomes }: { readonly outcomes: readonly DeliveryOutcome[] },
 ): void {
-  for (const outcome of outcomes) settleDelivery(store, outcome, now);
+  for (const outcome of outcomes) storeDeliveryOutcome(store, outcome, now);
 }

@@ -2,7 +2,13 @@ import { MAX_RELABELLED } from '../store/chains.ts';
 import { listStatedBy } from '../store/edges.ts';
 import { keptHash } from '../store/duplicates.ts';
 import { readMemoryRows, type MemoryRow } from '../store/memories.ts';
-import { listChangedBy, valuesBefore } from '../store/undo-revisions.ts';
+import {
+  type FormerSearch,
+  listChangedBy,
+  searchFormer,
+  type UndoRoom,
+  valuesBefore,
+} from '../store/undo-revisions.ts';
 import { findWriter } from '../store/writers.ts';
 import { contentHash } from '../text/content-hash.ts';
 import { changeMemory, endsTooMany, prepareChange } from './patch.ts';
@@ -31,7 +37,22 @@ export interface UndoneChanges {
    * part of the changes for the first memory was written; null if no memory is left.
    */
   readonly last: number | null;
+  /** The search for the former values of the memory after `last`, for the next slice; left out if none was begun. */
+  readonly begun?: FormerSearch;
 }
+
+/** Greatest number of revisions that one commit looks at; each takes about a microsecond. */
+const SEARCHED_REVISIONS = 2_000;
+/**
+ * Size of the values (bytes) of revisions that one commit passes over. SQLite follows the pages of a long value to find
+ * the writer behind it, which takes some 25 ms for this many.
+ */
+const PASSED_BYTES = 32 * 1024 * 1024;
+/**
+ * Size of former values (bytes) after which one commit restores no further memory: parsing them and indexing their
+ * words takes up to half a second for each MiB.
+ */
+const READ_BYTES = 256 * 1024;
 
 /**
  * Removes at most `limit` links that an API key stated, fewer if long chains are split, and restores the status of
@@ -55,44 +76,57 @@ export function undoLinks(
 
 /**
  * Restores the former values of memories that an API key changed, in one slice of at most `limit` memories with a
- * `memoryNo` above `after`. Restoring is a change like any other, and leaves a revision. A memory that somebody else
- * has changed since keeps its values, and so does one whose start of validity would move although it supersedes more
- * than 200 others.
+ * `memoryNo` above `after`; fewer if they have many revisions or long values. Restoring is a change like any other, and
+ * leaves a revision. A memory that somebody else has changed since keeps its values, and so does one whose start of
+ * validity would move although it supersedes more than 200 others.
+ * @param asked.begun what the previous slice returned as `begun`
  */
 export function undoChanges(
   context: WriteContext,
-  { writtenBy, after, limit }: { readonly writtenBy: string; readonly after: number; readonly limit: number },
+  asked: {
+    readonly writtenBy: string;
+    readonly after: number;
+    readonly limit: number;
+    readonly begun?: FormerSearch | undefined;
+  },
 ): UndoneChanges {
   const { store } = context;
+  const { writtenBy, after, limit, begun = null } = asked;
   const writerNo = findWriter(store, writtenBy);
   if (writerNo === undefined) return { restored: 0, unrestored: 0, last: null };
   const memoryNos = listChangedBy(store, writerNo, { after, limit });
+  const room = { revisions: SEARCHED_REVISIONS, passedBytes: PASSED_BYTES, readBytes: READ_BYTES };
   let restored = 0;
   for (const [place, memoryNo] of memoryNos.entries()) {
-    const outcome = restore(context, readMemoryRows(store, [memoryNo])[0], writerNo);
-    if (outcome === 'begun') return { restored, unrestored: place - restored, last: memoryNos[place - 1] ?? after };
+    const outcome = restore(context, readMemoryRows(store, [memoryNo])[0], { writerNo, begun, room });
+    if (typeof outcome === 'object')
+      return { restored, unrestored: place - restored, last: memoryNos[place - 1] ?? after, begun: outcome };
     if (outcome === 'restored') restored += 1;
+    if (Object.values(room).some((left) => left <= 0))
+      return { restored, unrestored: place + 1 - restored, last: memoryNo };
   }
   return { restored, unrestored: memoryNos.length - restored, last: memoryNos.at(-1) ?? null };
 }
 
 /**
  * Restores the values that a memory had before the writer's changes at the end of its history.
- * @returns `unrestored` if the memory is gone or keeps its values; `begun` if only a part of the necessary changes was
- *   written, because one commit would be too large
+ * @returns `unrestored` if the memory is gone or keeps its values; the search for the values if only a part of it, or
+ *   of the necessary changes, was done, because one commit would be too large
  */
 function restore(
   context: WriteContext,
   row: MemoryRow | undefined,
-  writerNo: number,
-): 'restored' | 'unrestored' | 'begun' {
-  const former = row && valuesBefore(context.store, row, writerNo);
-  if (row === undefined || former === undefined) return 'unrestored';
+  asked: { readonly writerNo: number; readonly begun: FormerSearch | null; readonly room: UndoRoom },
+): 'restored' | 'unrestored' | FormerSearch {
+  if (row === undefined) return 'unrestored';
+  const search = searchFormer(context.store, row, asked);
+  if (!search.isDone) return search;
+  const former = valuesBefore(context.store, row, search, asked.room);
+  if (former === undefined || endsTooMany(context.store, row, former.columns)) return 'unrestored';
   const { content } = former.columns;
-  if (endsTooMany(context.store, row, former.columns)) return 'unrestored';
   const hash = content === undefined ? {} : { content_hash: keptHash(contentHash(content)) };
   const columns = { ...former.columns, ...hash };
-  if (!prepareChange(context, row, columns)) return 'begun';
+  if (!prepareChange(context, row, columns)) return search;
   changeMemory(context, row, { columns, status: former.status });
   return 'restored';
 }

@@ -25,8 +25,8 @@ export interface WriteContext {
   /** W3C trace context of the request, for the jobs that the command makes; left out if the request is not traced. */
   readonly trace?: string | undefined;
   /**
-   * `atMost`: upper bound of the number of waiting jobs; `refusedAt`: time at which a count of them last refused an add
-   * (Unix ms). Both are kept between the commands of one connection.
+   * `atMost`: number of waiting jobs at the last count, and of those that adds have added since; `refusedAt`: time at
+   * which a count last refused an add (Unix ms). Both are kept between the commands of one connection.
    */
   readonly backlog: { atMost: number; refusedAt?: number };
 }

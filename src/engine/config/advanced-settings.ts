@@ -12,7 +12,16 @@ import { ENCRYPTION_SETTINGS } from './encryption-settings.ts';
 import { LANGGRAPH_SETTINGS } from './langgraph-settings.ts';
 import { LIMIT_SETTINGS } from './limit-settings.ts';
 import { parseNetworks } from './networks.ts';
-import { addressList, bounded, flag, fraction, integer, providerKey, serviceUrl } from './setting-kinds.ts';
+import {
+  addressList,
+  bounded,
+  databaseUrl,
+  flag,
+  fraction,
+  integer,
+  providerKey,
+  serviceUrl,
+} from './setting-kinds.ts';
 import { TOKEN_SETTINGS } from './token-settings.ts';
 
 const SERVER_SETTINGS = {
@@ -223,6 +232,19 @@ const OPERATION_SETTINGS = {
     'Processes that answer HTTP requests at one address. More than one is of use where one core is not enough for ' +
       'requests and replies: questions have threads already. One process commits for all.',
   ),
+  OM_DATABASE_READ_URL: databaseUrl()
+    .optional()
+    .describe(
+      'A standby of OM_DATABASE_URL (streaming replication) from which queries, lists and exports are read; they may ' +
+        'lack what other nodes wrote since.',
+    ),
+  OM_DATABASE_READ_LAG_MS: integer(1_000, 100, 3_600_000)
+    .unwrap()
+    .optional()
+    .describe(
+      'How old an answer of OM_DATABASE_READ_URL may be (ms): if it lacks a write that was acknowledged longer ago, ' +
+        'the server of OM_DATABASE_URL answers. Empty sets no bound.',
+    ),
   OM_QUERY_THREADS: integer(0, 0, 64)
     .unwrap()
     .optional()

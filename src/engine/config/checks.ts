@@ -1,4 +1,5 @@
 import { SECTORS } from '../types.ts';
+import { parseDatabases } from './databases.ts';
 import { commaSeparated, fallbacksOf, sectorModelsOf, sectorSetting, type Fallback } from './embedding-models.ts';
 import { hasModels, withModel } from '../named-model.ts';
 import { serviceUrl } from './setting-kinds.ts';
@@ -76,7 +77,21 @@ const ENCRYPTION_KEYS = ['OM_ENCRYPTION_KEY_FILE', 'OM_ENCRYPTION_KEY', 'OM_ENCR
  * does not support it.
  */
 function checkDatabase(settings: Settings): string[] {
-  if (settings.OM_DATABASE_URL === undefined) return [];
+  const { OM_DATABASE_READ_URL: standby, OM_DATABASE_READ_LAG_MS: lagMs } = settings;
+  const further = Object.values(parseDatabases(settings.OM_DATABASES)!);
+  const unused =
+    lagMs === undefined || standby !== undefined
+      ? []
+      : ['OM_DATABASE_READ_LAG_MS: bounds what OM_DATABASE_READ_URL answers, so set that too, or leave it out'];
+  if (settings.OM_DATABASE_URL === undefined) {
+    return [
+      ...(further.length === 0 ? [] : ['OM_DATABASES: needs OM_DATABASE_URL, where keys and settings live']),
+      ...unused,
+      ...(standby === undefined
+        ? []
+        : ['OM_DATABASE_READ_URL: is a standby of OM_DATABASE_URL, so set that too, or leave it out']),
+    ];
+  }
   const refused: readonly (readonly [isSet: boolean, problem: string])[] = [
     [settings.OM_BACKUP_EVERY !== undefined, 'OM_BACKUP_EVERY: back up a tenant in PostgreSQL by its own means'],
     [settings.OM_TENANT_MAX_MB > 0, `OM_TENANT_MAX_MB=${settings.OM_TENANT_MAX_MB}: it is not counted in PostgreSQL`],
@@ -87,7 +102,16 @@ function checkDatabase(settings: Settings): string[] {
       `${ENCRYPTION_KEYS.join(', ')}: only files are sealed; encrypt the disks of the database`,
     ],
   ];
-  return refused.flatMap(([isSet, problem]) => (isSet ? [`${problem}, or leave OM_DATABASE_URL out`] : []));
+  return [
+    ...refused.flatMap(([isSet, problem]) => (isSet ? [`${problem}, or leave OM_DATABASE_URL out`] : [])),
+    ...(further.includes(settings.OM_DATABASE_URL)
+      ? ['OM_DATABASES: has the database of OM_DATABASE_URL, which is the home of tenants placed nowhere else']
+      : []),
+    ...unused,
+    ...(standby !== undefined && settings.OM_QUERY_THREADS === 0
+      ? ['OM_DATABASE_READ_URL: only the threads for queries read from it, so OM_QUERY_THREADS=0 has no use for it']
+      : []),
+  ];
 }
 
 function checkBackups({ OM_BACKUP_EVERY: every, OM_BACKUP_FOLDER: folder }: Settings): string[] {

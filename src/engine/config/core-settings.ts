@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import { DATABASES_FORM, parseDatabases } from './databases.ts';
 import { isWeakKey } from './weak-key.ts';
-import { fraction, integer, providerKey, serviceUrl } from './setting-kinds.ts';
+import { databaseUrl, fraction, integer, providerKey, serviceUrl } from './setting-kinds.ts';
 
 /** The schema of each setting that most installations change. The others are in advanced-settings.ts. */
 export const CORE_SETTINGS = {
@@ -13,12 +14,19 @@ export const CORE_SETTINGS = {
     .string()
     .default('./data/cairn.sqlite')
     .describe("The default tenant's file. The control database and further tenants live beside it."),
-  OM_DATABASE_URL: z
-    .url({ protocol: /^postgres(ql)?$/, error: 'expected postgres://user:password@host:port/database' })
+  OM_DATABASE_URL: databaseUrl()
     .optional()
     .describe(
       'Experimental: the PostgreSQL, 15 or newer, in which tenants, keys and settings live instead of in files. ' +
         'OM_DB_PATH then only says where this machine keeps its lock and uploads that arrive.',
+    ),
+  OM_DATABASES: z
+    .string()
+    .default('')
+    .refine((text) => parseDatabases(text) !== undefined, DATABASES_FORM)
+    .describe(
+      'Experimental: further databases in which tenants may be placed, as name=postgres://…, comma-separated. Tenants ' +
+        'that are placed nowhere else, keys and settings live in that of OM_DATABASE_URL.',
     ),
   OM_API_KEY: z
     .string()
@@ -50,5 +58,8 @@ export const CORE_SETTINGS = {
   REDIS_URL: z
     .url({ protocol: /^rediss?$/, error: 'expected redis://host:port or rediss://host:port' })
     .optional()
-    .describe('Redis that carries jobs to worker processes (BullMQ). Without it the work is done in this process.'),
+    .describe(
+      'Redis that carries jobs to worker processes (BullMQ). Without it OM_DATABASE_URL does, or else ' +
+        'this process works alone.',
+    ),
 };

@@ -12,7 +12,7 @@ export const LANGGRAPH_SETTINGS = {
     .max(100, 'expected at most 100 characters')
     .default('default')
     .describe('Namespace of /lgm requests that name none.'),
-  OM_LG_MAX_CONTEXT: integer(50, 1, 200).describe('Most memories of a sector in one reply of /lgm.'),
+  OM_LG_MAX_CONTEXT: integer(50, 1, 200).describe('Greatest number of memories of one node in a reply of /lgm.'),
   OM_LG_REFLECTIVE: flag(true).describe(
     'Whether POST /lgm/store also writes a reflection on what it stores, unless the request says otherwise.',
   ),

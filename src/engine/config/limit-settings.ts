@@ -6,7 +6,7 @@ export const LIMIT_SETTINGS = {
     'Most queries and explanations a minute for each key; 0 for no limit.',
   ),
   OM_RATE_ADDS: integer(0, 0, 1_000_000_000).describe(
-    'Most requests a minute for each key that add one memory, document or page; 0 for no limit.',
+    'Most requests a minute for each key that store, change or delete memories and what is theirs; 0 for no limit.',
   ),
   OM_RATE_BATCH_ITEMS: integer(0, 0, 1_000_000_000).describe(
     'Most items of batches a minute for each key; 0 for no limit.',

@@ -35,6 +35,12 @@ export const duration = (minMs: number, maxMs: number, expected: string) =>
     .refine((ms) => ms >= minMs && ms <= maxMs, expected)
     .optional();
 
+/** Writes a duration of whole minutes (ms) as a setting states it, in its largest unit: `1d`, `6h`, `90m`. */
+export function durationText(ms: number): string {
+  const unit = (['d', 'h', 'm'] as const).find((name) => ms % UNIT_MS[name] === 0) ?? 'm';
+  return `${ms / UNIT_MS[unit]}${unit}`;
+}
+
 /** A setting that is a number in 0..1, both included; `fallback` if it is not set. */
 export const fraction = (fallback: number) => bounded(z.coerce.number(), 0, 1).default(fallback);
 
@@ -46,6 +52,10 @@ export const serviceUrl = () =>
   z
     .url({ protocol: /^https?$/, error: 'expected http://host or https://host' })
     .refine((url) => !/^\w+:\/\/[^/?#]*@/.test(url), 'expected no name or password');
+
+/** A setting that is the address of a PostgreSQL database. It has no default. */
+export const databaseUrl = () =>
+  z.url({ protocol: /^postgres(ql)?$/, error: 'expected postgres://user:password@host:port/database' });
 
 /**
  * A setting that is the URL of a server that decides who is admitted, such as an issuer of tokens: https, or http on a

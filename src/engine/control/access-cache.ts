@@ -1,17 +1,26 @@
 import type { Holder, TenantRecord } from './control-database.ts';
 import type { ControlFile, KeyRow, TenantRow } from './control-file.ts';
 import { createGenerationLook, GENERATION_LOOK_MS } from './generation-look.ts';
+import { createLookupAllowance } from './lookup-allowance.ts';
 
 /**
  * Tenants and keys as they were in the control database at one value of its generation counter, which every change
  * raises.
  */
 interface Access {
-  readonly tenants: ReadonlyMap<string, TenantRecord>;
-  /** Keys by id, without the revoked ones. */
+  readonly tenants: ReadonlyMap<string, CachedTenant>;
+  /** Keys by id, without those that are revoked and those whose tenants were all erased. */
   readonly keys: Map<string, CachedKey>;
-  /** Settings that were read since then, by tenant and name; undefined for a setting that is not stored. */
+  /**
+   * Settings that were read at this value of the counter, by tenant and name; undefined for a setting that is not
+   * stored.
+   */
   readonly settings: Map<string, string | undefined>;
+}
+
+/** A tenant with the number of its placement. */
+interface CachedTenant extends TenantRecord {
+  readonly placed: number;
 }
 
 interface CachedKey {
@@ -22,7 +31,8 @@ interface CachedKey {
 
 /**
  * Tenants and keys in memory, so that a request need not read the control database. A tenant or key that another
- * process deleted or revoked may still be found for 250 ms (`GENERATION_LOOK_MS`).
+ * process deleted or revoked may still be found for 250 ms (`GENERATION_LOOK_MS`). In PostgreSQL every method throws
+ * EngineError `unavailable` while the database does not answer.
  */
 export interface AccessCache {
   /**
@@ -31,10 +41,11 @@ export interface AccessCache {
    */
   listTenants(): TenantRecord[];
   /** Finds a tenant; undefined for an unknown id. A new tenant is found at once. */
-  findTenant(tenantId: string): TenantRecord | undefined;
+  findTenant(tenantId: string): CachedTenant | undefined;
   /**
    * Finds a key by its id (not its secret); undefined for an unknown or revoked key, or one whose tenants were all
-   * erased. A new key is found at once. An expired key is found as well: the caller checks the expiry.
+   * erased. A new key is found at once; in PostgreSQL within 250 ms (`GENERATION_LOOK_MS`) while more than 20 unknown
+   * keys a second are looked up. An expired key is found as well: the caller checks the expiry.
    */
   findKey(keyId: string): CachedKey | undefined;
   /**
@@ -47,7 +58,7 @@ export interface AccessCache {
   /**
    * Runs `work` in `ControlFile.write`, raises the generation counter, by which other processes notice the change, and
    * reads tenants and keys again. Returns what `work` returns. If `work` throws, nothing is changed and its error is
-   * thrown; SQLite's errors are thrown as `storageError` translates them.
+   * thrown; errors of the database are thrown as EngineErrors.
    */
   change<T>(work: () => T): T;
   /**
@@ -57,22 +68,27 @@ export interface AccessCache {
   changeKey<T>(keyId: string, work: () => T): T;
 }
 
+function readAll({ listKeys, listTenants }: ControlFile['statements']): Access {
+  const keys = listKeys.all().filter((key) => key.revoked_at === null && key.tenants !== '[]');
+  return {
+    tenants: new Map(listTenants.all().map((row) => [row.id, tenantFromRow(row)])),
+    keys: new Map(keys.map((key) => [key.id, { digest: key.digest, holder: holderFromRow(key) }])),
+    settings: new Map(),
+  };
+}
+
 /** Creates a cache and fills it from the control database. The cache does not close the database. */
 export function openAccessCache(file: ControlFile): AccessCache {
   const { statements } = file;
   const look = createGenerationLook(file);
+  const mayLookUp = createLookupAllowance();
   let hasSeenKey = false;
 
-  const readAccess = () =>
-    look.read((): Access => {
-      const keys = statements.listKeys.all().filter((key) => key.revoked_at === null && key.tenants !== '[]');
-      hasSeenKey ||= keys.length > 0;
-      return {
-        tenants: new Map(statements.listTenants.all().map((row) => [row.id, tenantFromRow(row)])),
-        keys: new Map(keys.map((key) => [key.id, { digest: key.digest, holder: holderFromRow(key) }])),
-        settings: new Map(),
-      };
-    });
+  const readAccess = () => {
+    const read = look.read(() => readAll(statements));
+    hasSeenKey ||= read.keys.size > 0;
+    return read;
+  };
   let access = readAccess();
 
   /**
@@ -85,11 +101,14 @@ export function openAccessCache(file: ControlFile): AccessCache {
   }
 
   return {
-    listTenants: () => [...currentAccess(0).tenants.values()],
+    listTenants: () => [...currentAccess(0).tenants.values()].map(({ placed: _, ...tenant }) => tenant),
     // Another process may have made a tenant or a key a moment ago, so a miss always reads the generation.
     findTenant: (tenantId) => currentAccess().tenants.get(tenantId) ?? currentAccess(0).tenants.get(tenantId),
-    findKey: (keyId) =>
-      currentAccess().keys.get(keyId) ?? (keyId === '' ? undefined : currentAccess(0).keys.get(keyId)),
+    findKey(keyId) {
+      const known = currentAccess().keys.get(keyId);
+      if (known !== undefined || keyId === '' || (file.watched !== null && !mayLookUp())) return known;
+      return currentAccess(0).keys.get(keyId);
+    },
     getSetting(tenantId, name) {
       const read = () => statements.readSetting.get(tenantId, name)?.value;
       if (file.watched === null) return read();
@@ -129,8 +148,8 @@ export function openAccessCache(file: ControlFile): AccessCache {
   };
 }
 
-function tenantFromRow(row: TenantRow): TenantRecord {
-  return { id: row.id, createdAt: row.created_at };
+function tenantFromRow({ id, created_at: createdAt, database, placed, is_moving: isMoving }: TenantRow): CachedTenant {
+  return { id, createdAt, database, placed, isMoving: isMoving === 1 };
 }
 
 function holderFromRow(row: KeyRow): Holder {

@@ -33,8 +33,8 @@ const SERVICE_LOCK = 0x4361726d;
 const SHARE_DATABASE = `pg_try_advisory_lock_shared(${SERVICE_LOCK}, hashtext(current_schema()))`;
 const TAKE_DATABASE = `pg_try_advisory_lock(${SERVICE_LOCK}, hashtext(current_schema()))`;
 /**
- * Attempts to take the lock exclusively, and the pause between two attempts (ms). The session of a killed process may
- * live on until its statement ends.
+ * Greatest number of attempts to take the services' lock exclusively, and the pause between two attempts (ms). There
+ * are several attempts, since the session of a killed process may live on until its statement ends.
  */
 const TAKE_ATTEMPTS = 30;
 const TAKE_PAUSE_MS = 100;
@@ -54,8 +54,8 @@ export interface ControlConnection {
   /**
    * Runs `work` in one transaction, and rolls it back if `work` throws.
    * @param begin statements that begin the transaction; the last one returns `pg_current_xact_id()` as text
-   * @throws EngineError `unavailable` if a lock was not free in time, the session was lost before the commit, or it
-   *   cannot be found out whether the transaction committed; whatever `work` throws
+   * @throws EngineError `unavailable` if a lock was not free in time, the session was lost before the commit, or the
+   *   outcome of the commit cannot be found out; whatever `work` throws
    */
   write<T>(begin: string, work: () => T): T;
   /** Runs `work` on one snapshot of the database, or in the open transaction if there is one. */
@@ -68,12 +68,12 @@ export interface ControlConnection {
   watchGeneration(): WatchedNumber;
   /**
    * Takes the services' lock exclusively until the connection is closed, so that no other process can use the database.
-   * @throws EngineError `conflict` while another process uses it
+   * @throws EngineError `conflict` if another process still uses the database after about 3 s
    */
   takeAlone(): void;
   /** Name of the tenants' schema, quoted. */
   readonly tenantsSchema: string;
-  /** Number of round trips to the server so far. */
+  /** Number of round trips to the server since this connection was last opened. */
   readonly roundTrips: number;
   /** Ends this use of the connection. The connection is closed when its last user has called this. */
   close(): void;
@@ -255,13 +255,16 @@ function connect(database: string): Shared {
   }
 }
 
-/** Migrates both schemas to the newest version. It waits while another process migrates them. */
+/**
+ * Makes the control schema if it is missing, and migrates both schemas to the newest version. It waits while another
+ * process migrates them.
+ */
 function prepareSchemas(connection: BlockingConnection): Pick<Shared, 'catalog' | 'searchPath'> {
   migrateSchema(connection);
   const tenants = connection.query('SELECT current_schema()').rows[0]![0] as string;
   const control = `${tenants}_control`;
   makeSchema(connection, control);
-  // Alone while its tables are made, as names of the tenants' schema must not be taken for its own.
+  // The search path is the control schema alone while its tables are made: no name may resolve to the other schema.
   connection.query(`SET search_path = "${control}"`);
   migrateSchema(connection, MIGRATIONS);
   return { catalog: readCatalog(connection), searchPath: `"${control}", "${tenants}"` };

@@ -40,6 +40,13 @@ export interface TenantRecord {
   readonly id: string;
   /** Time the tenant was created, Unix ms. */
   readonly createdAt: number;
+  /**
+   * Name of the further database (OM_DATABASES) in which the tenant is; null for the database of OM_DATABASE_URL, and
+   * for a tenant in a file.
+   */
+  readonly database: string | null;
+  /** Whether the tenant moves to another database just now, so that its writes are refused. */
+  readonly isMoving: boolean;
 }
 
 /** The properties of a key that is to be created. */
@@ -106,7 +113,7 @@ export interface Principal extends Bounds {
 export interface Holder extends Principal {
   /** Tenants that the holder may choose from; `tenantId` is the first. */
   readonly tenantIds: readonly string[];
-  /** Time from which the key is refused, Unix ms; null if it never expires. */
+  /** Time from which the key or token is refused, Unix ms; null if it never expires. */
   readonly expiresAt: number | null;
 }
 
@@ -123,6 +130,8 @@ export interface Sessions {
    * Returns the caller of a session by the session's secret; undefined if the session has ended or never existed, or if
    * its key or token is no longer valid. With PostgreSQL, a session that another process ended may be found for another
    * second.
+   * @throws EngineError `unavailable` with PostgreSQL, for a session that this process never found, after 20 such ones
+   *   within a second
    */
   find(secret: string): Holder | undefined;
   /** Ends a session; does nothing for an unknown secret. */
@@ -133,33 +142,49 @@ export interface Sessions {
 export interface ControlDatabase {
   /** Lists all tenants, oldest first; the default tenant always exists. */
   listTenants(): TenantRecord[];
-  /** Returns the path of the tenant's database file, which need not exist yet; undefined for an unknown tenant. */
+  /**
+   * Returns the path of the tenant's database file, which need not exist yet; undefined for an unknown tenant. With
+   * OM_DATABASE_URL there is no such file: the path only names the tenant and its placement, and its uploads lie beside
+   * it. A tenant that was moved to another database has another path from then on.
+   */
   findTenantPath(tenantId: string): string | undefined;
+  /** Whether a path is the present one of a tenant that does not move to another database just now. */
+  isSettledPath(path: string): boolean;
   /** Returns the sentence that says where `cairn move` took a tenant; undefined for a tenant that was not moved. */
   findMoved(tenantId: string): string | undefined;
   /**
    * Creates a tenant, but not its file.
    * @param tenantId 1 to 64 characters of a-z, 0-9, - and _, starting with a letter or digit
    * @param by id of the key of the caller, for the audit log; by default a command on this machine
-   * @throws EngineError `invalid` for another form of id; `conflict` if the tenant or a file of its name exists
+   * @param database name of the database in which the tenant is placed: one of OM_DATABASES, or 'home' for the one of
+   *   OM_DATABASE_URL, which is the default; only with OM_DATABASE_URL
+   * @throws EngineError `invalid` for another form of id or an unknown database; `conflict` if the tenant exists, or
+   *   if a file of its name or, with OM_DATABASE_URL, rows of an earlier tenant of its name are still there;
+   *   `unavailable` if the further database does not answer
    */
-  createTenant(tenantId: string, by?: string): TenantRecord;
+  createTenant(tenantId: string, by?: string, database?: string): TenantRecord;
   /**
-   * Deletes a tenant with its settings and files, and the keys that reach no other tenant. Throws EngineError
-   * `not_found`; `invalid` for the default tenant.
+   * Deletes a tenant with its settings and files, the sessions that could use it, and the keys that reach no other
+   * tenant. Throws EngineError `not_found`; `invalid` for the default tenant; `conflict` while it moves to another
+   * database; `unavailable` if a database with rows of the tenant does not answer or is not known. The tenant is still
+   * listed then, and the call is to be repeated; if one did not answer, rows in others may be erased already.
    */
   eraseTenant(tenantId: string): void;
 
   /**
-   * Creates a key. Its secret is returned once and stored only as a hash. Of revoked keys a tenant keeps only the
-   * newest 1,000.
+   * Creates a key. Its secret is returned once and stored only as a hash. It also deletes revoked keys whose first
+   * tenant is that of the new key, except the 1,000 that were revoked last.
    * @param by id of the key of the caller, for the audit log; by default a command on this machine
    * @throws EngineError `not_found` for an unknown tenant; `invalid` for an admin's key that is bound to a user or
-   *   tags, an expiry in the past, or a value beyond `KEY_LIMITS`; `conflict` if a tenant of the key has 1,000 keys
-   *   that are not revoked
+   *   tags, an expiry in the past, a value beyond `KEY_LIMITS`, an empty user or tag, or a control character;
+   *   `conflict` if a tenant of the key has 1,000 keys that are not revoked
    */
   createKey(key: NewKey, by?: string): { readonly record: KeyRecord; readonly secret: string };
-  /** Lists the keys that reach a tenant, or all keys by default, oldest first and revoked ones included. */
+  /**
+   * Lists the keys that reach a tenant, or all keys by default, oldest first and revoked ones included. Like
+   * `pageKeys`, it first stores the recorded uses of keys, and throws EngineError `unavailable` or `storage_full` if
+   * that fails.
+   */
   listKeys(tenantId?: string): KeyRecord[];
   /**
    * Lists a page of the keys that reach a tenant, newest first and revoked ones included; `total` counts all of them.
@@ -170,8 +195,8 @@ export interface ControlDatabase {
   /** Counts the keys that reach each tenant and are not revoked, by tenant id; a tenant without any is left out. */
   countKeys(): ReadonlyMap<string, number>;
   /**
-   * Revokes a key; every process notices within a second. Revoking a revoked key changes nothing. Throws EngineError
-   * `not_found`.
+   * Revokes a key; every process notices within a second. A key that is revoked already keeps the time at which it was
+   * revoked. Throws EngineError `not_found`.
    * @param keyId the id of the key, not its secret
    * @param by id of the key of the caller, for the audit log; by default a command on this machine
    */
@@ -185,7 +210,8 @@ export interface ControlDatabase {
   isOpen(): boolean;
   /**
    * Returns the holder of a key by its whole secret; undefined for an unknown, revoked, expired or malformed key. The
-   * holder of OM_API_KEY is the default tenant's admin. Digests are compared in constant time.
+   * holder of OM_API_KEY is the default tenant's admin. Digests are compared in constant time. The use of a stored key
+   * is recorded (`KeyRecord.lastUsedAt`).
    */
   authenticate(secret: string): Holder | undefined;
   /**

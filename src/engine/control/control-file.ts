@@ -53,7 +53,7 @@ export function openControlFile(file: string, key = keyOfFile(file)): SqliteCont
     db.prepare<Parameters, Row>(sql) as Statement<Parameters, Row>;
   return {
     db,
-    statements: prepareStatements(prepare),
+    statements: prepareStatements(prepare, { hasPlacements: false }),
     prepare,
     write(work) {
       try {
@@ -95,10 +95,17 @@ function migrated(db: Database.Database, file: string): Database.Database {
   }
 }
 
-/** A row of `tenants`: the tenant's id, and the time at which it was created (Unix ms). */
+/**
+ * A row of `tenants`: the tenant's id, the time at which it was created (Unix ms), and its placement. `database` is
+ * null for the database of OM_DATABASE_URL, and in a file; `placed` is the number of the placement; `is_moving` is 1
+ * while a move to another database is under way.
+ */
 export interface TenantRow {
   readonly id: string;
   readonly created_at: number;
+  readonly database: string | null;
+  readonly placed: number;
+  readonly is_moving: number;
 }
 
 /**
@@ -153,19 +160,32 @@ export interface ControlStatements {
 
 const KEYS = `SELECT keys.*, (SELECT json_group_array(tenant_id ORDER BY place) FROM key_tenants
                               WHERE key_id = keys.id) AS tenants FROM keys`;
+/** Columns of a tenant's placement, and the join that they need. In files tenants have none. */
+const PLACED = {
+  columns: 'p.database, coalesce(p.number, 0) AS placed, p.moving IS NOT NULL AS is_moving',
+  join: 'LEFT JOIN placements p ON p.tenant_id = tenants.id',
+};
+const IN_FILES = { columns: 'NULL AS database, 0 AS placed, 0 AS is_moving', join: '' };
 const OF_TENANT = 'WHERE id IN (SELECT key_id FROM key_tenants WHERE tenant_id = ?)';
 
-/** Prepares the statements that several parts of the control database share. */
-export function prepareStatements(prepare: ControlFile['prepare']): ControlStatements {
+/**
+ * Prepares the statements that several parts of the control database share.
+ * @param options.hasPlacements whether tenants may be placed in several databases, as in PostgreSQL
+ */
+export function prepareStatements(
+  prepare: ControlFile['prepare'],
+  { hasPlacements }: { readonly hasPlacements: boolean },
+): ControlStatements {
+  const { columns, join } = hasPlacements ? PLACED : IN_FILES;
   return {
     readGeneration: prepare<[], { generation: number }>('SELECT generation FROM access_generation'),
     bumpGeneration: prepare('UPDATE access_generation SET generation = generation + 1'),
 
     listTenants: prepare<[], TenantRow>(
-      `SELECT id, created_at FROM tenants
+      `SELECT id, created_at, ${columns} FROM tenants ${join}
        WHERE NOT EXISTS (SELECT 1 FROM store_info WHERE key = 'moved_to:' || tenants.id) ORDER BY created_at, id`,
     ),
-    findTenant: prepare<[string], TenantRow>('SELECT id, created_at FROM tenants WHERE id = ?'),
+    findTenant: prepare<[string], TenantRow>(`SELECT id, created_at, ${columns} FROM tenants ${join} WHERE id = ?`),
     insertTenant: prepare<[string, number]>(
       'INSERT INTO tenants (id, created_at) VALUES (?, ?) ON CONFLICT (id) DO NOTHING',
     ),

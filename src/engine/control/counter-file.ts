@@ -1,7 +1,8 @@
 /**
  * A small SQLite file in which all processes of a data folder count together: calls of providers, rates, wrong keys,
- * streams. Its commits wait for no fsync, since a power failure may cost these counts. It is opened again when another
- * process replaced it, and made anew when it is damaged. With OM_DATABASE_URL all nodes count together in PostgreSQL.
+ * streams. Its commits wait for no fsync, since a power failure may lose these counts. It is opened again when another
+ * process replaced it, and made anew when it is damaged. With OM_DATABASE_URL all nodes count together in PostgreSQL,
+ * except for wrong keys, which each data folder counts in its own file.
  */
 
 import fs from 'node:fs';

@@ -9,7 +9,7 @@ import type { Config } from '../config.ts';
 import { EngineError } from '../errors.ts';
 import { useFileKeys, type Cipher, type FileKey } from '../file-keys.ts';
 import { openDatabase } from '../store/open-database.ts';
-import { DEFAULT_TENANT } from './control-database.ts';
+import { tenantAtPath } from './tenant-paths.ts';
 import { deriveKey, fingerprintOf, newDataKey, unwrapKey, wrapKey } from './wrapped-key.ts';
 
 /** Owner in `data_keys` of the files that all tenants share. */
@@ -51,7 +51,7 @@ export function useMasterKey(settings: KeySettings): void {
     const owner = ownerOf(paths, file);
     if (owner === undefined) return undefined;
     let key = isStale ? undefined : known.get(owner);
-    if (key === undefined) known.set(owner, (key = lookUp(settings, controlKey, owner)));
+    if (key === undefined) known.set(owner, (key = readDataKey(settings, controlKey, owner)));
     return owner === SHARED_OWNER ? { ...key, bytes: deriveKey(key.bytes, path.basename(file)) } : key;
   });
 }
@@ -73,9 +73,7 @@ function ownerOf(paths: Config['paths'], file: string): string | undefined {
  * Returns the id of the tenant whose memories a file holds; undefined for a path that is not that of a tenant's file.
  */
 export function tenantOf(paths: Config['paths'], file: string): string | undefined {
-  if (file === paths.defaultTenant) return DEFAULT_TENANT;
-  const { dir, base } = path.parse(file);
-  return dir === paths.tenants ? /^([a-z0-9][a-z0-9_-]{0,63})\.sqlite$/.exec(base)?.[1] : undefined;
+  return tenantAtPath(paths, file)?.tenant;
 }
 
 /**
@@ -93,7 +91,7 @@ export function isSharedFile(paths: Config['paths'], file: string): boolean {
  * @throws EngineError `not_found` if the owner has none; `unprocessable` if a change of the key was interrupted, or
  *   another master key wrapped it
  */
-export function lookUp({ paths, masterKey }: KeySettings, controlKey: FileKey, owner: string): FileKey {
+export function readDataKey({ paths, masterKey }: KeySettings, controlKey: FileKey, owner: string): FileKey {
   const db = openDatabase(paths.control, { readonly: true, fileMustExist: true, key: controlKey, timeout: 5_000 });
   try {
     const found = listDataKeys(db, masterKey!, owner)[0];
@@ -110,7 +108,7 @@ export function lookUp({ paths, masterKey }: KeySettings, controlKey: FileKey, o
 }
 
 /**
- * Lists the data keys of all owners, or of one; empty if it has none.
+ * Lists the data keys of all owners by ascending owner, or only that of `owner`; empty if there are none.
  * @throws EngineError `unprocessable` if another master key wrapped one of them
  */
 export function listDataKeys(db: Database.Database, masterKey: Uint8Array, owner?: string): DataKey[] {
@@ -133,7 +131,7 @@ export function listDataKeys(db: Database.Database, masterKey: Uint8Array, owner
     }));
 }
 
-/** Makes a data key for an owner if it has none. Does nothing for a data folder without a master key. */
+/** Makes a data key for an owner if it has none. Does nothing without a master key, or if `db` is null (PostgreSQL). */
 export function ensureDataKey(db: Database.Database | null, settings: KeySettings, owner: string): void {
   const { masterKey, OM_ENCRYPTION_CIPHER: cipher } = settings;
   if (masterKey === null || db === null) return;
@@ -143,7 +141,10 @@ export function ensureDataKey(db: Database.Database | null, settings: KeySetting
   ).run(owner, cipher, fingerprintOf(masterKey), wrapKey(masterKey, owner, newDataKey(cipher)));
 }
 
-/** Deletes an owner's data key, so that nobody can read the files that it encrypted, or copies of them, ever again. */
+/**
+ * Deletes an owner's data key, so that nobody can read the files that it encrypted, or copies of them. A backup stays
+ * readable: its key file, which `exportWrappedKey` made, holds the data key, wrapped by the master key.
+ */
 export function destroyDataKey(db: Database.Database | null, owner: string): void {
   db?.prepare('DELETE FROM data_keys WHERE owner = ?').run(owner);
 }

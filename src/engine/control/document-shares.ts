@@ -3,7 +3,7 @@ import { LIMIT_SETTING, type LimitName, type Limits } from './limits.ts';
 import type { RateLimits } from './rate-limits.ts';
 
 /** Limits of a tenant that make its documents wait. */
-type DocumentLimit = Extract<LimitName, 'parse_seconds' | 'fetches' | 'fetches_at_once'>;
+type DocumentLimit = Extract<LimitName, 'parse_seconds' | 'fetches' | 'fetches_at_once' | 'max_mb' | 'max_memories'>;
 
 /** Why documents of a tenant have to wait, and how long. */
 export interface DocumentWait {
@@ -27,6 +27,21 @@ export interface DocumentShare {
    */
   waitForParser(): DocumentWait | undefined;
   /**
+   * Returns why and how long the tenant's documents have to wait because its database is as large as it may be;
+   * undefined if a document may be read.
+   * @param readUsedBytes returns the size of the database in bytes; called only if the tenant has such a quota
+   */
+  waitForRoom(readUsedBytes: () => number): DocumentWait | undefined;
+  /** Returns the greatest number of memories that the tenant may store; 0 for no limit. */
+  maxMemories(): number;
+  /**
+   * Returns why and how long a document has to wait because the tenant may not store as many memories; undefined if
+   * there is room.
+   * @param count number of memories that count against the quota without the document
+   * @param parts number of memories of the document
+   */
+  waitForMemories(count: number, parts: number): DocumentWait | undefined;
+  /**
    * Returns why and how long a page that a worker has claimed must wait, because the tenant fetches too many pages at
    * the same time; undefined if it may be fetched.
    * @param underWay number of the tenant's pages that are claimed, this one included
@@ -49,6 +64,13 @@ export interface DocumentShare {
  * time must be left because the real cost of a document is known only afterwards.
  */
 const LEAST_PARSER_MS = 1_000;
+/** Delay (ms) before documents are tried again whose tenant's database was as large as it may be. */
+const ROOM_MS = 10_000;
+/**
+ * Delay (ms) before a document is tried again for whose memories there is too little room, though there is some: others
+ * may fit meanwhile.
+ */
+const LARGER_ROOM_MS = 60_000;
 /** Delay (ms) before a page is tried again when `fetches_at_once` other pages were being fetched already. */
 const PLACE_MS = 1_000;
 /**
@@ -75,6 +97,17 @@ export function createDocumentShares(
         const { retryAfterMs } = rates.peek(parserTime, { cost: Math.min(LEAST_PARSER_MS, perMinute), perMinute });
         return waitOf('parse_seconds', { value: perMinute / 1_000, ms: retryAfterMs, apartMs: 0 });
       },
+      waitForRoom(readUsedBytes) {
+        const value = limitOf('max_mb');
+        if (value === 0 || readUsedBytes() < value * 1024 * 1024) return undefined;
+        return waitOf('max_mb', { value, ms: ROOM_MS, apartMs: 0 });
+      },
+      maxMemories: () => limitOf('max_memories'),
+      waitForMemories(count, parts) {
+        const value = limitOf('max_memories');
+        if (value === 0 || count + parts <= value) return undefined;
+        return waitOf('max_memories', { value, ms: count < value ? LARGER_ROOM_MS : ROOM_MS, apartMs: 0 });
+      },
       waitForPlace(underWay) {
         const most = limitOf('fetches_at_once');
         if (most === 0 || underWay <= most) return undefined;
@@ -100,6 +133,8 @@ const ALLOWED: Readonly<Record<DocumentLimit, string>> = {
   parse_seconds: 's of parsers a minute',
   fetches: 'fetched pages a minute',
   fetches_at_once: 'pages at once',
+  max_mb: 'MB, which are used',
+  max_memories: 'memories, which leaves no room for it',
 };
 
 function waitOf(

@@ -29,6 +29,8 @@ export interface FederationRecord extends FederationServer {
   readonly hasKey: boolean;
   /** Time of registration, Unix ms. */
   readonly createdAt: number;
+  /** Public id of the key that registered the server; null if it is not known. */
+  readonly writtenBy: string | null;
 }
 
 /**
@@ -37,9 +39,9 @@ export interface FederationRecord extends FederationServer {
  */
 export interface FederationServers {
   /**
-   * Registers a server. A key is stored only in an encrypted folder: otherwise whoever reads a copy of this file could
-   * call the other server, and a key file beside it would be copied with it.
-   * @param by id of the key of the caller, for the audit log; by default a command on this machine
+   * Registers a server. A key is stored only in an encrypted folder: otherwise whoever reads a copy of the control
+   * database could call the other server, and a separate file for the key would be copied along with it.
+   * @param by public id of the key of the caller; by default a command on this machine
    * @throws EngineError `conflict` for a name that is taken, beyond 32 servers, or for a key in a folder that is not
    *   encrypted; `not_found` for an unknown tenant
    */
@@ -55,4 +57,10 @@ export interface FederationServers {
    * @throws EngineError `not_found` if the tenant has no server of this name
    */
   remove(tenantId: string, name: string, by?: string): void;
+  /**
+   * Removes all servers of a tenant that a key registered, and their keys.
+   * @param writtenBy public id of the key that registered them
+   * @returns their number
+   */
+  removeWrittenBy(tenantId: string, writtenBy: string, by?: string): number;
 }

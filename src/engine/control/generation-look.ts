@@ -18,8 +18,7 @@ export interface GenerationLook {
   /**
    * Whether the generation counter has changed since `read`.
    * @param maxAgeMs how old the last check of the counter may be (ms); 0 checks it now
-   * @throws EngineError `unavailable` if PostgreSQL has not answered for `SILENT_MS`, since the cached data may be
-   *   outdated
+   * @throws EngineError `unavailable` if PostgreSQL has not answered for 5 s, since the cached data may be outdated
    */
   hasChanged(maxAgeMs: number): boolean;
   /**

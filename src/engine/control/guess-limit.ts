@@ -16,10 +16,15 @@ const MAX_ADDRESSES = 10_000;
 
 /** What is stored about one address, or one /64 network of IPv6. Times are Unix ms. */
 interface Guesser {
+  /** Number of wrong keys in the present or latest series. */
   readonly wrong: number;
+  /**
+   * Time of the last wrong key, from which the end of a series is counted; once the series is over, also the time of a
+   * right key.
+   */
   readonly seenAt: number;
   readonly pausedUntil: number;
-  /** Which of the keys were sent from there while no pause was running: the sum of their `TRUST_BITS`. */
+  /** Which of the keys were sent from the address while no pause was running: the sum of their `TRUST_BITS`. */
   readonly trusted: number;
 }
 
@@ -30,8 +35,8 @@ const TRUST_BITS: Readonly<Record<ChosenKey, number>> = { OM_API_KEY: 1, OM_METR
 /**
  * Slows down callers who guess OM_API_KEY or OM_METRICS_KEY, the only secrets that a person may have chosen. Keys that
  * Cairn makes have 256 random bits, so that guessing is hopeless, and a correct one is never delayed. All processes of
- * a data folder count together. While their file cannot be written nobody is slowed, so that a full disk locks nobody
- * out.
+ * a data folder count together, in a file. While the file cannot be written nobody is slowed, so that a full disk locks
+ * nobody out. An IPv6 address stands for its /64 network.
  */
 export interface GuessLimit {
   /**
@@ -68,6 +73,11 @@ const TABLES = {
        (SELECT place FROM guessers ORDER BY seen_at DESC LIMIT -1 OFFSET ${MAX_ADDRESSES})`,
   },
 } as const;
+
+/**
+ * Whether ten minutes have passed since the last wrong key. A clock that was set back by as much ends a series, too.
+ */
+const isSeriesOver = ({ seenAt }: Guesser, now: number) => Math.abs(now - seenAt) > FORGET_MS;
 
 /**
  * Opens the limit. Its small file is made when the first key is refused or a chosen key is used.
@@ -115,7 +125,7 @@ export function openGuessLimit(file: string, freeTries: number, clock: Clock): G
     pauseMs: (address) => update(address, 0, ({ pausedUntil }, now) => ({ result: Math.max(0, pausedUntil - now) })),
     noteWrong: (address) =>
       update(address, false, (known, now) => {
-        const wrong = (Math.abs(now - known.seenAt) > FORGET_MS ? 0 : known.wrong) + 1;
+        const wrong = (isSeriesOver(known, now) ? 0 : known.wrong) + 1;
         const tooMany = wrong - freeTries;
         const pausedUntil =
           tooMany > 0 ? now + Math.min(MAX_PAUSE_MS, MIN_PAUSE_MS * 2 ** (tooMany - 1)) : known.pausedUntil;
@@ -126,10 +136,9 @@ export function openGuessLimit(file: string, freeTries: number, clock: Clock): G
       if (trusted.has(name)) return true;
       const bit = TRUST_BITS[key];
       const isTrusted = update(address, true, (known, now) => {
-        const trusts = (known.trusted & bit) !== 0 || known.pausedUntil <= now;
-        return trusts
-          ? { result: true, next: { ...known, trusted: known.trusted | bit, seenAt: now } }
-          : { result: false };
+        if ((known.trusted & bit) === 0 && known.pausedUntil > now) return { result: false };
+        const next = { ...known, trusted: known.trusted | bit };
+        return { result: true, next: isSeriesOver(known, now) ? { ...next, wrong: 0, seenAt: now } : next };
       });
       if (isTrusted) trusted.set(name, true);
       return isTrusted;

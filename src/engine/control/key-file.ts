@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import { EngineError } from '../errors.ts';
 import { CIPHERS, type FileKey } from '../file-keys.ts';
-import { controlKeyOf, lookUp, type KeySettings } from './data-keys.ts';
+import { controlKeyOf, readDataKey, type KeySettings } from './data-keys.ts';
 import { fingerprintOf, unwrapKey, wrapKey } from './wrapped-key.ts';
 
 /**
@@ -15,7 +15,7 @@ import { fingerprintOf, unwrapKey, wrapKey } from './wrapped-key.ts';
 export function exportWrappedKey(settings: KeySettings, tenant: string): string | null {
   const { masterKey } = settings;
   if (masterKey === null) return null;
-  const { cipher, bytes } = lookUp(settings, controlKeyOf(settings)!, tenant);
+  const { cipher, bytes } = readDataKey(settings, controlKeyOf(settings)!, tenant);
   const wrapped = wrapKey(masterKey, tenant, { cipher, bytes }).toString('base64');
   return `${JSON.stringify({ version: 1, tenant, cipher, master: fingerprintOf(masterKey), wrapped })}\n`;
 }
@@ -35,6 +35,15 @@ export function importWrappedKey(masterKey: Uint8Array, text: string): FileKey {
     `the backup is sealed by the master key ${master}, and the one that is set is ${fingerprintOf(masterKey)}: give ` +
       'its key by --key-file',
   );
+}
+
+/**
+ * Tells whether two texts that `exportWrappedKey` returned are of the same tenant and the same master key. False if
+ * either is no such text.
+ */
+export function isOfSameTenant(text: string, other: string): boolean {
+  const [a, b] = [text, other].map((each) => WRAPPED.safeParse(parseJson(each)).data);
+  return a !== undefined && a.tenant === b?.tenant && a.master === b.master;
 }
 
 const WRAPPED = z.object({

@@ -69,6 +69,7 @@ export function createKeyRecords({
     countKeys: () => new Map(statements.countLiveKeys.all().map((row) => [row.tenant_id, row.live])),
 
     revokeKey(keyId, by) {
+      if (statements.findKey.get(keyId)?.revoked_at != null) return;
       cache.changeKey(keyId, () => {
         if (statements.revokeKey.run(clock.now(), keyId).changes === 0) {
           // The message does not repeat the id, which may be a whole secret, given by mistake.

@@ -4,7 +4,7 @@ import type { ControlFile } from './control-file.ts';
 
 /**
  * Time for which uses of keys are collected in memory before one commit writes them (ms), so that no request waits for
- * it.
+ * the commit.
  */
 const GATHER_MS = 60_000;
 
@@ -28,7 +28,10 @@ export interface KeyUses {
   close(): void;
 }
 
-/** Creates the record of the key uses of one process. It writes at most once a minute, and only if a key was used. */
+/**
+ * Creates the record of the key uses of one process. By itself it writes at most once a minute, and only if a key was
+ * used.
+ */
 export function createKeyUses(file: ControlFile, clock: Clock): KeyUses {
   const usedAt = new Map<string, number>();
   let timer: NodeJS.Timeout | undefined;

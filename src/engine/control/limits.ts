@@ -44,8 +44,8 @@ export type LimitChanges = { readonly [Name in LimitName]?: number | null | unde
 /** Limits as they are stored and as they apply. A change by any process applies in all others within a second. */
 export interface LimitRecords {
   /**
-   * Returns the limits that apply to a tenant or key. It reads the file at most every 250 ms, so each request may call
-   * it.
+   * Returns the limits that apply to a tenant or key: for each, the value stored for the key, else that of its tenant,
+   * else that of the settings. It looks into the control database at most every 250 ms, so each request may call it.
    */
   inForce(scope: LimitScope): Limits;
   /** Returns only the limits that are stored for exactly this tenant or key, without inherited ones. */

@@ -20,7 +20,10 @@ export interface MoveMark {
 
 const nameOf = (tenant: string | null): string => (tenant === null ? MARK : `${MARK}:${tenant}`);
 
-/** Finds the mark of a tenant that was moved alone, or with null the mark of a move of all tenants. */
+/**
+ * Finds the mark of a tenant that was moved alone, or with null the mark of a move of all tenants; undefined if there
+ * is none.
+ */
 export function findMark(file: Pick<ControlFile, 'prepare'>, tenant: string | null): MoveMark | undefined {
   const find = file.prepare<[string], { value: string }>('SELECT value FROM store_info WHERE key = ?');
   const found = find.get(nameOf(tenant));

@@ -1,7 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
 import fs from 'node:fs';
-import type { Config } from '../config.ts';
-import { eraseTenantRows, refuseLeftTenant } from '../store/postgres/tenant-database.ts';
+import { HOME_DATABASE, type Config } from '../config.ts';
 import { removeUploads } from '../documents/uploads.ts';
 import { EngineError } from '../errors.ts';
 import type { Clock } from '../ports.ts';
@@ -13,12 +12,13 @@ import { createKeyRecords, digestOf } from './key-records.ts';
 import { createKeyUses, type KeyUses } from './key-uses.ts';
 import { describeMark, findMark } from './moved-marks.ts';
 import { openPostgresControl } from './open-postgres-control.ts';
+import { createPlacedTenants, type PlacedTenants } from './place-tenants.ts';
 import { openFederation } from './open-federation.ts';
 import { openLimits } from './open-limits.ts';
 import { openServiceAudit } from './open-service-audit.ts';
-import { deleteSessionsOf, openSessions } from './open-sessions.ts';
+import { deleteSessionsOf, digestOfIssuer, openSessions } from './open-sessions.ts';
 import type { ServiceAudit } from './service-audit.ts';
-import { requireWholeFolder, TENANT_ID, tenantFile } from './tenant-paths.ts';
+import { requireWholeFolder, TENANT_ID, tenantAtPath, tenantFile } from './tenant-paths.ts';
 
 /** Form of a key's secret. The first group of the match is the key's id. */
 const KEY_SECRET = /^cairn_([0-9a-f]{16})_[\w-]{43}$/;
@@ -44,7 +44,8 @@ interface Context {
   readonly uses: KeyUses;
   readonly paths: Config['paths'];
   readonly clock: Clock;
-  readonly keys: KeySettings & Pick<Config, 'OM_DATABASE_URL'>;
+  readonly keys: KeySettings;
+  readonly placed: PlacedTenants;
   readonly audit: ServiceAudit;
 }
 
@@ -52,7 +53,8 @@ interface Context {
  * Opens the control database beside the default tenant's file, or with OM_DATABASE_URL in PostgreSQL, and makes it and
  * the default tenant if they are absent.
  * @throws EngineError `invalid` for a path that cannot be a database's; `unprocessable` for a file that is no database
- *         or is from a newer Cairn; SQLite's errors as `storageError` turns them
+ *   or is from a newer Cairn; `conflict` if its tenants were moved away, a move into this folder is not complete, or
+ *   OM_DATABASE_URL is set although the folder has a control file; errors of the database as EngineErrors
  */
 export function openControlDatabase(config: Config, clock: Clock): ControlDatabase {
   useMasterKey(config);
@@ -73,6 +75,7 @@ export function openControlDatabase(config: Config, clock: Clock): ControlDataba
     paths: config.paths,
     clock,
     keys: config,
+    placed: createPlacedTenants(file, config),
     audit,
   };
   const environmentDigest = config.OM_API_KEY === undefined ? undefined : digestOf(config.OM_API_KEY);
@@ -81,7 +84,10 @@ export function openControlDatabase(config: Config, clock: Clock): ControlDataba
     ...tenantRecords(context),
     ...createKeyRecords({ ...context, requireTenant: (tenantId) => requireTenant(context, tenantId) }),
     ...callers,
-    sessions: openSessions({ file, clock, environmentDigest, isHolderValid: callers.isHolderValid }),
+    sessions: openSessions({
+      ...{ file, clock, environmentDigest, isHolderValid: callers.isHolderValid },
+      issuerDigest: digestOfIssuer(config),
+    }),
     limits: openLimits(file, config, audit),
     federation: openFederation(file, { config, clock, audit }),
     audit,
@@ -101,7 +107,8 @@ export function openControlDatabase(config: Config, clock: Clock): ControlDataba
 
 /**
  * Opens the control database: its file, or with OM_DATABASE_URL its schema in PostgreSQL.
- * @throws EngineError `conflict` for a data folder that has a control file although OM_DATABASE_URL is set
+ * @throws EngineError `conflict` for a data folder that has a control file although OM_DATABASE_URL is set, or into
+ *   which a move is not complete
  */
 function openFile(config: Config): ControlFile {
   const { OM_DATABASE_URL: database, paths } = config;
@@ -132,28 +139,34 @@ function requireNotMoved(file: ControlFile): void {
 
 type TenantRecords = Pick<
   ControlDatabase,
-  'listTenants' | 'findTenantPath' | 'findMoved' | 'createTenant' | 'eraseTenant'
+  'listTenants' | 'findTenantPath' | 'isSettledPath' | 'findMoved' | 'createTenant' | 'eraseTenant'
 >;
 
-function tenantRecords({ file, cache, paths, clock, keys, audit }: Context): TenantRecords {
+function tenantRecords(context: Context): TenantRecords {
+  const { file, cache, paths, clock, keys, placed, audit } = context;
   const { statements } = file;
+  const findTenantPath = (tenantId: string) => {
+    const tenant = cache.findTenant(tenantId);
+    if (tenant?.isMoving === true) placed.settle(tenantId);
+    return tenant && tenantFile(paths, tenantId, { database: tenant.database, number: tenant.placed });
+  };
   return {
     listTenants: () => cache.listTenants(),
+    findTenantPath,
 
-    findTenantPath: (tenantId) => (cache.findTenant(tenantId) === undefined ? undefined : tenantFile(paths, tenantId)),
+    isSettledPath(path) {
+      const found = tenantAtPath(paths, path);
+      if (found === undefined || findTenantPath(found.tenant) !== path) return false;
+      return cache.findTenant(found.tenant)?.isMoving === false;
+    },
 
     findMoved(tenantId) {
       const mark = findMark(file, tenantId);
       return mark && describeMark(mark, 'this tenant');
     },
 
-    createTenant(tenantId, by) {
-      if (!TENANT_ID.test(tenantId)) {
-        throw new EngineError(
-          'invalid',
-          `tenant id ${describeId(tenantId)}: expected 1..64 of a-z, 0-9, - and _, starting with a letter or digit`,
-        );
-      }
+    createTenant(tenantId, by, database) {
+      requireTenantId(tenantId);
       return cache.change(() => {
         const tenant = { id: tenantId, createdAt: clock.now() };
         if (statements.insertTenant.run(tenant.id, tenant.createdAt).changes === 0) {
@@ -166,16 +179,19 @@ function tenantRecords({ file, cache, paths, clock, keys, audit }: Context): Ten
             `a database file of an earlier tenant ${tenantId} is still there: move it away`,
           );
         }
-        if (keys.OM_DATABASE_URL !== undefined) refuseLeftTenant(keys.OM_DATABASE_URL, tenantId);
+        placed.prepare(tenantId, database);
         ensureDataKey(file.db, keys, tenantId);
-        audit.append('tenant.create', { tenant: tenantId }, by);
-        return tenant;
+        const isElsewhere = database !== undefined && database !== HOME_DATABASE;
+        audit.append('tenant.create', { tenant: tenantId, ...(isElsewhere ? { database } : {}) }, by);
+        return { ...tenant, database: isElsewhere ? database : null, isMoving: false };
       });
     },
 
     eraseTenant(tenantId) {
       if (tenantId === DEFAULT_TENANT) throw new EngineError('invalid', 'the default tenant cannot be erased');
+      const present = findTenantPath(tenantId);
       cache.change(() => {
+        const databases = placed.findRows(tenantId);
         if (statements.deleteTenant.run(tenantId).changes === 0) {
           throw new EngineError('not_found', `no tenant ${describeId(tenantId)}`);
         }
@@ -185,14 +201,23 @@ function tenantRecords({ file, cache, paths, clock, keys, audit }: Context): Ten
         deleteSessionsOf(file, tenantId);
         audit.append('tenant.erase', { tenant: tenantId });
         // Files are removed before the commit: if that fails, or a crash comes between, the erasure can be repeated.
-        if (keys.OM_DATABASE_URL !== undefined) eraseTenantRows(keys.OM_DATABASE_URL, tenantId);
-        for (const name of databaseFiles(tenantFile(paths, tenantId))) fs.rmSync(name, { force: true });
-        removeUploads(tenantFile(paths, tenantId));
+        placed.erase(tenantId, databases);
+        const unplaced = tenantFile(paths, tenantId);
+        for (const name of databaseFiles(unplaced)) fs.rmSync(name, { force: true });
+        for (const path of new Set([unplaced, present ?? unplaced])) removeUploads(path);
       });
       // The log still has the page with the wrapped key.
       if (keys.masterKey !== null) file.db?.pragma('wal_checkpoint(TRUNCATE)');
     },
   };
+}
+
+function requireTenantId(id: string): void {
+  if (TENANT_ID.test(id)) return;
+  throw new EngineError(
+    'invalid',
+    `tenant id ${describeId(id)}: expected 1..64 of a-z, 0-9, - and _, starting with a letter or digit`,
+  );
 }
 
 /** Creates the functions that identify callers. */

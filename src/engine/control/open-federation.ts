@@ -16,6 +16,13 @@ interface ServerRow {
   readonly key: string | null;
   readonly remote_tenant: string | null;
   readonly created_at: number;
+  readonly written_by: string | null;
+}
+
+interface NewServerRow extends FederationAccess {
+  readonly tenantId: string;
+  readonly now: number;
+  readonly writtenBy: string;
 }
 
 interface FederationContext {
@@ -31,9 +38,9 @@ export function openFederation(file: ControlFile, { config, clock, audit }: Fede
   const find = file.prepare<[string, string], ServerRow>(
     'SELECT * FROM federation_servers WHERE tenant_id = ? AND name = ?',
   );
-  const insert = file.prepare<[{ readonly tenantId: string; readonly now: number } & FederationAccess]>(
-    `INSERT INTO federation_servers (tenant_id, name, url, key, remote_tenant, created_at)
-     VALUES (@tenantId, @name, @url, @key, @remoteTenant, @now)`,
+  const insert = file.prepare<[NewServerRow]>(
+    `INSERT INTO federation_servers (tenant_id, name, url, key, remote_tenant, created_at, written_by)
+     VALUES (@tenantId, @name, @url, @key, @remoteTenant, @now, @writtenBy)`,
   );
   const any = file.prepare('SELECT 1 FROM federation_servers LIMIT 1');
   const remove = file.prepare<[string, string]>('DELETE FROM federation_servers WHERE tenant_id = ? AND name = ?');
@@ -57,7 +64,7 @@ export function openFederation(file: ControlFile, { config, clock, audit }: Fede
             `a tenant has at most ${FEDERATION_LIMITS.servers} servers: remove one first`,
           );
         const { name, url, key, remoteTenant } = server;
-        insert.run({ tenantId, name, url, key, remoteTenant, now: clock.now() });
+        insert.run({ tenantId, name, url, key, remoteTenant, now: clock.now(), writtenBy: by ?? 'cli' });
         audit.append('federation.add', { tenant: tenantId, server: name }, by);
         return recordOf(find.get(tenantId, name)!);
       });
@@ -75,6 +82,22 @@ export function openFederation(file: ControlFile, { config, clock, audit }: Fede
         audit.append('federation.remove', { tenant: tenantId, server: name }, by);
       });
     },
+    removeWrittenBy(tenantId, writtenBy, by) {
+      // Most keys register none, and a write would wait for a commit.
+      const isTheirs = (row: ServerRow) => row.written_by === writtenBy;
+      if (!list.all(tenantId).some(isTheirs)) return 0;
+      return file.write(() => {
+        const names = list
+          .all(tenantId)
+          .filter(isTheirs)
+          .map(({ name }) => name);
+        for (const name of names) {
+          remove.run(tenantId, name);
+          audit.append('federation.remove', { tenant: tenantId, server: name }, by);
+        }
+        return names.length;
+      });
+    },
   };
 }
 
@@ -83,5 +106,6 @@ export function holdsServerKeys(file: ControlFile): boolean {
   return file.prepare('SELECT 1 FROM federation_servers WHERE key IS NOT NULL LIMIT 1').get() !== undefined;
 }
 
-const recordOf = ({ name, url, key, remote_tenant: remoteTenant, created_at: createdAt }: ServerRow) =>
-  ({ name, url, remoteTenant, hasKey: key !== null, createdAt }) satisfies FederationRecord;
+function recordOf({ name, url, key, remote_tenant: remoteTenant, ...row }: ServerRow): FederationRecord {
+  return { name, url, remoteTenant, hasKey: key !== null, createdAt: row.created_at, writtenBy: row.written_by };
+}

@@ -50,7 +50,7 @@ export function openLimits(file: ControlFile, config: Config, audit: ServiceAudi
   return {
     inForce(scope) {
       const { own, inForce } = current();
-      // What is kept ready is what has limits of its own, since an admin may ask about any key, also made-up ones.
+      // Only scopes with limits of their own are cached, since an admin may ask about any key, even a made-up one.
       const tenant = placeOf({ tenantId: scope.tenantId });
       const place = [placeOf(scope), tenant].find((name) => own.has(name));
       if (place === undefined) return ofService;

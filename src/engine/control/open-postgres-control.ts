@@ -29,7 +29,7 @@ export function openPostgresControl(database: string): ControlFile {
   };
   return {
     db: null,
-    statements: prepareStatements(prepare),
+    statements: prepareStatements(prepare, { hasPlacements: true }),
     prepare,
     write: (work) => connection.write(BEGIN_WRITE, work),
     read: connection.read,

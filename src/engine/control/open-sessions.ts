@@ -1,11 +1,13 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import type { Config } from '../config.ts';
 import { EngineError } from '../errors.ts';
 import type { Clock } from '../ports.ts';
 import type { Statement } from '../store/statement.ts';
 import type { Holder, Sessions } from './control-database.ts';
 import type { ControlFile } from './control-file.ts';
 import { digestOf } from './key-records.ts';
+import { createLookupAllowance } from './lookup-allowance.ts';
 
 /** Longest life of a session (ms): a working day, so that a browser left open overnight is signed out. */
 const SESSION_MS = 12 * 3_600_000;
@@ -14,6 +16,8 @@ const MAX_SESSIONS_OF_KEY = 50;
 /** Greatest number of sessions that a process caches (in PostgreSQL only), and how long it caches each of them (ms). */
 const MAX_KNOWN = 1_000;
 const KNOWN_MS = 1_000;
+/** Greatest number of sessions of which a process remembers that it found them (in PostgreSQL only). */
+const MAX_FOUND = 10_000;
 /**
  * Greatest number of sessions that one key may open within `WINDOW_MS` in one process, since each costs a commit and an
  * audit record.
@@ -40,21 +44,15 @@ interface SessionsContext {
   readonly clock: Clock;
   /** SHA-256 of OM_API_KEY; undefined if that is not set. */
   readonly environmentDigest: Buffer | undefined;
+  /** What `digestOfIssuer` returns for the settings. */
+  readonly issuerDigest: Buffer | undefined;
   readonly isHolderValid: (holder: Holder) => boolean;
 }
 
 /** Makes the functions by which sessions are opened, found and ended. */
-export function openSessions({ file, clock, environmentDigest, isHolderValid }: SessionsContext): Sessions {
+export function openSessions({ file, clock, isHolderValid, ...digests }: SessionsContext): Sessions {
   const statements = prepareStatements(file);
-  /**
-   * Returns a value that binds a session to the present OM_API_KEY; undefined if OM_API_KEY is not set. That key has no
-   * row whose revocation would end the session, so a server that starts with another key refuses the session by this
-   * value. The plain digest of the key is not stored, as a person may have chosen the key.
-   */
-  const bindingOf = (secret: string) =>
-    environmentDigest && createHash('sha256').update(secret).update(environmentDigest).digest();
-
-  const { find, forget } = createFinder(file, statements.find);
+  const { find, forget, noteOwn } = createFinder(file, statements.find);
   const opened = new LRUCache<string, { readonly until: number; sessions: number }>({ max: MAX_COUNTED });
   /** Counts an opened session of a key. Throws EngineError `rate_limited` beyond 30 within a minute. */
   const count = (keyId: string, now: number) => {
@@ -81,11 +79,12 @@ export function openSessions({ file, clock, environmentDigest, isHolderValid }: 
           digest: digestOf(secret),
           key_id: holder.keyId,
           holder: JSON.stringify(holder),
-          bound_to: holder.keyId === 'environment' ? (bindingOf(secret) ?? null) : null,
+          bound_to: bindingOf(secret, holder.keyId, digests) ?? null,
           created_at: now,
           expires_at: expiresAt,
         });
       });
+      noteOwn(digestOf(secret));
       return { secret, expiresAt };
     },
 
@@ -93,8 +92,8 @@ export function openSessions({ file, clock, environmentDigest, isHolderValid }: 
       if (!SECRET.test(secret)) return undefined;
       const row = find(digestOf(secret));
       if (row === undefined || row.expires_at <= clock.now()) return undefined;
-      if (row.key_id === 'environment') {
-        const binding = bindingOf(secret);
+      if (hasNoRow(row.key_id)) {
+        const binding = bindingOf(secret, row.key_id, digests);
         if (binding === undefined || row.bound_to === null || !timingSafeEqual(binding, row.bound_to)) return undefined;
       }
       const holder = JSON.parse(row.holder) as Holder;
@@ -109,6 +108,46 @@ export function openSessions({ file, clock, environmentDigest, isHolderValid }: 
   };
 }
 
+/**
+ * Returns a digest of the settings that say whose tokens are accepted and what their claims give; undefined without
+ * OM_OIDC_ISSUER. The secret of the client is among them, so a new one ends all sessions of people who signed in.
+ */
+export function digestOfIssuer(config: Config): Buffer | undefined {
+  if (config.OM_OIDC_ISSUER === undefined) return undefined;
+  const settings = [
+    config.OM_OIDC_ISSUER,
+    config.OM_OIDC_JWKS_URL,
+    config.OM_OIDC_AUDIENCE,
+    config.OM_OIDC_CLIENT_ID,
+    config.OM_OIDC_CLIENT_SECRET,
+    config.OM_OIDC_TENANT_CLAIM,
+    config.OM_OIDC_ROLE_CLAIM,
+    config.OM_OIDC_USER_CLAIM,
+  ];
+  return createHash('sha256')
+    .update(JSON.stringify(settings.map((setting) => setting ?? null)))
+    .digest();
+}
+
+/** Whether a holder has no row in the control database whose removal would end its sessions. */
+const hasNoRow = (keyId: string) => keyId === 'environment' || keyId.startsWith('oidc:');
+
+/**
+ * Returns a value that binds a session to the present OM_API_KEY, or to the present settings of the issuer if a token
+ * opened it: a server that starts with others refuses the session by this value. The digest of the key or of the
+ * settings is not stored as it is, since a person may have chosen the key.
+ * @returns undefined if the key or the issuer is not set, and for a session of a stored key
+ */
+function bindingOf(
+  secret: string,
+  keyId: string,
+  { environmentDigest, issuerDigest }: Pick<SessionsContext, 'environmentDigest' | 'issuerDigest'>,
+): Buffer | undefined {
+  if (!hasNoRow(keyId)) return undefined;
+  const digest = keyId === 'environment' ? environmentDigest : issuerDigest;
+  return digest && createHash('sha256').update(secret).update(digest).digest();
+}
+
 /** Deletes the sessions of all callers that could use this tenant. Call it inside `ControlFile.write`. */
 export function deleteSessionsOf({ prepare }: ControlFile, tenantId: string): void {
   const remove = prepare<[Buffer]>(DELETE_SESSION);
@@ -118,19 +157,31 @@ export function deleteSessionsOf({ prepare }: ControlFile, tenantId: string): vo
 
 /**
  * Makes functions that find a session's row by the digest of its secret, and forget a cached row. In PostgreSQL, where
- * a read is a round trip, a found row may be `KNOWN_MS` old.
+ * a read is a round trip, a found row may be `KNOWN_MS` old, and of sessions that were never found at most 20 a second
+ * are looked up: `find` throws EngineError `unavailable` for a further one.
  */
 function createFinder({ watched }: ControlFile, statement: Statement<[Buffer], SessionRow>) {
   const known = new LRUCache<string, { readonly row: SessionRow | undefined }>({ max: MAX_KNOWN, ttl: KNOWN_MS });
+  const everFound = new LRUCache<string, true>({ max: MAX_FOUND });
+  const mayLookUp = createLookupAllowance();
+  const lookUp = (name: string, digest: Buffer) => {
+    if (!everFound.has(name) && !mayLookUp())
+      throw new EngineError('unavailable', 'too many unknown sessions came', { retryAfterMs: 1_000 });
+    const row = statement.get(digest);
+    if (row !== undefined) everFound.set(name, true);
+    return { row };
+  };
   return {
     find(digest: Buffer): SessionRow | undefined {
       if (watched === null) return statement.get(digest);
       const name = digest.toString('base64');
       let found = known.get(name);
-      if (found === undefined) known.set(name, (found = { row: statement.get(digest) }));
+      if (found === undefined) known.set(name, (found = lookUp(name, digest)));
       return found.row;
     },
     forget: (digest: Buffer) => void known.delete(digest.toString('base64')),
+    /** Notes that a session was opened here, so that it is looked up however many unknown ones come. */
+    noteOwn: (digest: Buffer) => void everFound.set(digest.toString('base64'), true),
   };
 }
 

@@ -15,16 +15,16 @@ import type { CounterPlace } from './counters.ts';
 import { isBreakerOpen, noteOutcome, readBreaker, type CallOutcome } from './provider-breaker.ts';
 import { openBudgetFile, type BudgetStatements } from './provider-budget-file.ts';
 import {
-  noteTold,
-  spendTold,
+  noteStatedLimits,
+  spendStatedLimits,
   untilGap,
   untilRoom,
-  untilTold,
+  untilStatedReset,
   WINDOW_MS,
   type MinuteLimits,
   type PlannedCall,
 } from './provider-limits.ts';
-import { readLimits, type ToldLimits } from './provider-limit-headers.ts';
+import { readLimits, type StatedLimits } from './provider-limit-headers.ts';
 
 /** The budget of one provider, which lets calls start within its limits. */
 export interface ProviderBudget {
@@ -32,15 +32,16 @@ export interface ProviderBudget {
    * Waits until a call of `tokens` tokens (an estimate) may start, and counts it. The caller must call `end` of the
    * permit.
    * @throws EngineError `rate_limited` with `retryAfterMs` during a pause or while the breaker is open, so that callers
-   *   do not hold their jobs in the meantime; also for a caller that is not `patient`, if the limits leave no room;
-   *   `unavailable` when `signal` aborts and after `close`; SQLite's errors as `storageError` translates them
+   *   do not hold their jobs in the meantime; also if the limits leave no room, for a caller that is not `patient`, and
+   *   for any if the provider resets them in over a minute; `unavailable` when `signal` aborts and after `close`;
+   *   errors of the database as EngineErrors
    */
   acquire(tokens: number, options: AcquireOptions): Promise<ProviderPermit>;
   /**
    * Returns the limit of tokens a minute that the provider stated last in a reply to a call of this budget; undefined
    * if none did. Other threads and processes have budgets, and so values, of their own.
    */
-  toldTokensPerMinute(): number | undefined;
+  statedTokensPerMinute(): number | undefined;
   /**
    * Whether at least 5 calls in a row failed since one was last answered or limited; false also if the file is locked
    * or closed.
@@ -124,7 +125,7 @@ type Verdict =
 export function openProviderBudget(options: BudgetOptions): ProviderBudget {
   const { clock, onHeldBack, role = 'embedding provider' } = options;
   const shared = openBudgetFile(options.file);
-  let toldTokens: number | undefined;
+  let statedTokens: number | undefined;
 
   const ask = (tokens: number, patient: boolean): Verdict =>
     shared.write((statements) => judge(statements, options, { tokens, patient, now: clock.now() }));
@@ -156,7 +157,7 @@ export function openProviderBudget(options: BudgetOptions): ProviderBudget {
         await pause(Math.min(verdict.ms, MAX_WAIT_MS), undefined, signal ? { signal } : {}).catch(() => {});
       }
     },
-    toldTokensPerMinute: () => toldTokens,
+    statedTokensPerMinute: () => statedTokens,
     isBreakerOpen() {
       let isOpen = false;
       shared.note((statements) => void (isOpen = isBreakerOpen(statements)));
@@ -166,18 +167,18 @@ export function openProviderBudget(options: BudgetOptions): ProviderBudget {
   };
 
   function createPermit({ isProbe, flight }: Go): ProviderPermit {
-    let told: ToldLimits = {};
+    let stated: StatedLimits = {};
     return {
       heard(headers) {
-        told = readLimits(headers, clock.now());
-        toldTokens = told.tokens?.limit ?? toldTokens;
+        stated = readLimits(headers, clock.now());
+        statedTokens = stated.tokens?.limit ?? statedTokens;
       },
       end: (outcome) =>
         shared.note((statements) => {
           const now = clock.now();
           statements.land.run({ flight });
           noteOutcome(statements, outcome, { isProbe, now });
-          noteTold(statements, told, { isLimited: outcome.kind === 'limited', now });
+          noteStatedLimits(statements, stated, { isLimited: outcome.kind === 'limited', now });
         }),
     };
   }
@@ -202,9 +203,9 @@ function judge(
   const { isOpen, pauseMs, probeMs } = readBreaker(statements, now);
   if (pauseMs > 0) return { kind: 'put_off', reason: isOpen ? 'breaker' : 'pause', ms: pauseMs };
   if (probeMs > 0) return { kind: 'wait', reason: 'breaker', ms: probeMs };
-  const toldMs = untilTold(statements, call);
+  const statedMs = untilStatedReset(statements, call);
   // A waiting caller holds jobs, so a call never waits in place for longer than a minute.
-  if (toldMs > 0) return { kind: toldMs > WINDOW_MS ? 'put_off' : 'wait', reason: 'told', ms: toldMs };
+  if (statedMs > 0) return { kind: statedMs > WINDOW_MS ? 'put_off' : 'wait', reason: 'told', ms: statedMs };
   const gapMs = untilGap(statements, limits.gapMs ?? 0, now);
   if (gapMs > 0) return { kind: 'wait', reason: 'gap', ms: gapMs };
   const roomMs = untilRoom(statements, limits, call);
@@ -219,7 +220,7 @@ function judge(
  */
 function start(statements: BudgetStatements, { tokens, now }: PlannedCall): number {
   statements.setStarted.run({ now });
-  spendTold(statements, tokens);
+  spendStatedLimits(statements, tokens);
   // A call that never ended belonged to a process that died. After a minute the provider has counted it in any case.
   statements.forgetFlights.run({ before: now - WINDOW_MS, now });
   return Number(statements.depart.run({ tokens, now }).lastInsertRowid);

@@ -4,7 +4,7 @@
  */
 
 /** A limit that a provider stated: until `resetMs` from now it accepts `remaining` more requests or tokens. */
-export interface ToldLimit {
+export interface StatedLimit {
   /** Requests or tokens left, a whole number, 0 or more. */
   readonly remaining: number;
   /** The whole limit, of which `remaining` is still unused; undefined if the provider does not say. */
@@ -16,9 +16,9 @@ export interface ToldLimit {
 /**
  * The limits that one reply of a provider stated, for requests and for tokens; a field is undefined if it stated none.
  */
-export interface ToldLimits {
-  readonly requests?: ToldLimit | undefined;
-  readonly tokens?: ToldLimit | undefined;
+export interface StatedLimits {
+  readonly requests?: StatedLimit | undefined;
+  readonly tokens?: StatedLimit | undefined;
 }
 
 /** Greatest reset time (ms); a longer one is cut to it, because a wrong header must not stop a queue for days. */
@@ -31,9 +31,9 @@ const MAX_RESET_MS = 3_600_000;
  * "default";r=5;t=50`. A limit is left out if it is absent, makes no sense, is itself 0, or has no reset time.
  * @param now Unix ms, for resets that are a date
  */
-export function readLimits(headers: Headers, now: number): ToldLimits {
+export function readLimits(headers: Headers, now: number): StatedLimits {
   const triple = (prefix: string, suffix: string) =>
-    toldLimit(
+    statedLimit(
       {
         limit: headers.get(`${prefix}-limit${suffix}`),
         remaining: headers.get(`${prefix}-remaining${suffix}`),
@@ -46,7 +46,7 @@ export function readLimits(headers: Headers, now: number): ToldLimits {
       triple('x-ratelimit', '-requests') ??
       triple('x-ratelimit', '') ??
       triple('ratelimit', '') ??
-      toldLimit(readDraft(headers), now),
+      statedLimit(readDraft(headers), now),
     tokens: triple('x-ratelimit', '-tokens'),
   };
 }
@@ -58,7 +58,7 @@ interface RawLimit {
   readonly reset: string | null;
 }
 
-function toldLimit({ limit, remaining, reset }: RawLimit, now: number): ToldLimit | undefined {
+function statedLimit({ limit, remaining, reset }: RawLimit, now: number): StatedLimit | undefined {
   const left = wholeNumber(remaining);
   const resetMs = spanMs(reset, now);
   if (left === undefined || resetMs === undefined) return undefined;

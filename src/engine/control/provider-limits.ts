@@ -4,7 +4,7 @@
  */
 
 import type { BudgetStatements } from './provider-budget-file.ts';
-import type { ToldLimit, ToldLimits } from './provider-limit-headers.ts';
+import type { StatedLimit, StatedLimits } from './provider-limit-headers.ts';
 
 /**
  * Length of a provider's minute (ms), with a second of margin: calls do not all take the same time to reach the
@@ -34,7 +34,7 @@ export interface PlannedCall {
   readonly now: number;
 }
 
-type Kind = keyof ToldLimits;
+type Kind = keyof StatedLimits;
 
 const costsOf = (tokens: number): readonly (readonly [Kind, number])[] => [
   ['requests', 1],
@@ -45,7 +45,7 @@ const costsOf = (tokens: number): readonly (readonly [Kind, number])[] => [
  * Returns the time (ms) until the provider resets all those stated limits that have too little left for this call; 0 if
  * all have enough. Only queries may use the share that is reserved for them. Call it in a write transaction.
  */
-export function untilTold(statements: BudgetStatements, { tokens, patient, now }: PlannedCall): number {
+export function untilStatedReset(statements: BudgetStatements, { tokens, patient, now }: PlannedCall): number {
   statements.rebaseTold.run({ now });
   const rows = statements.told.all({ now }) as { kind: Kind; remaining: number; reserve: number; reset_at: number }[];
   const costs = new Map(costsOf(tokens));
@@ -54,7 +54,7 @@ export function untilTold(statements: BudgetStatements, { tokens, patient, now }
 }
 
 /** Subtracts a starting call, one request and its tokens, from the remaining limits that the provider last stated. */
-export function spendTold(statements: BudgetStatements, tokens: number): void {
+export function spendStatedLimits(statements: BudgetStatements, tokens: number): void {
   for (const [kind, cost] of costsOf(tokens)) statements.spend.run({ kind, cost });
 }
 
@@ -63,17 +63,17 @@ export function spendTold(statements: BudgetStatements, tokens: number): void {
  * counted yet. Until the provider resets a limit, a value replaces the stored one only if it is lower, because replies
  * may arrive in another order. A reset time more than a minute away is believed only if the reply refuses the call: any
  * other reply shows that calls are still accepted, and some servers always state such times.
- * @param told the limits that the reply stated
+ * @param stated the limits that the reply stated
  * @param isLimited whether the reply refused the call because of a limit
  */
-export function noteTold(
+export function noteStatedLimits(
   statements: BudgetStatements,
-  told: ToldLimits,
+  stated: StatedLimits,
   { isLimited, now }: { readonly isLimited: boolean; readonly now: number },
 ): void {
   const underWay = statements.underWay.get() as Counted;
   for (const kind of ['requests', 'tokens'] as const) {
-    const limit: ToldLimit | undefined = told[kind];
+    const limit: StatedLimit | undefined = stated[kind];
     if (limit === undefined || (limit.resetMs > WINDOW_MS && !isLimited)) continue;
     const remaining = limit.remaining - underWay[kind];
     const reserve = reserveOf(limit.limit ?? 0);

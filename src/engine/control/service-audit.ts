@@ -1,6 +1,9 @@
 import type { AuditDetail, AuditFilter, AuditRecord, AuditVerdict } from '../types.ts';
 
-/** The audit log of the whole service: actions on tenants, keys, limits and backups, and sign-ins by tokens. */
+/**
+ * The audit log of the whole service: actions on tenants, keys, limits, settings, registered servers and backups, and
+ * sign-ins by tokens and to the console.
+ */
 export interface ServiceAudit {
   /**
    * Appends a record, unless `OM_AUDIT` is `off`, and removes at most 100 records older than `OM_AUDIT_DAYS`. Inside a

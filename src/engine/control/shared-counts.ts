@@ -8,8 +8,8 @@ import { openControlConnection, type ControlConnection } from './control-connect
 import type { CounterFile, Prepared, SharedCounts } from './counters.ts';
 
 /**
- * SQL that begins a transaction on counters. Its commit does not wait for the disk, and it waits at most two seconds
- * for a lock.
+ * SQL that begins a transaction on counters. Its commit does not wait for the disk, and a statement waits at most two
+ * seconds for a lock.
  */
 const BEGIN = `BEGIN; SET LOCAL synchronous_commit = off; SET LOCAL lock_timeout = '2s';`;
 

@@ -22,7 +22,7 @@ export interface Verdict {
   readonly isAllowed: boolean;
   /** Time at which the bucket will be full (Unix ms), to be passed to the next call. */
   readonly fullAt: number;
-  /** Tokens that are left. */
+  /** Whole tokens that are left; 0 for a bucket in debt. */
   readonly remaining: number;
   /** Time until the bucket is full (ms). */
   readonly resetMs: number;

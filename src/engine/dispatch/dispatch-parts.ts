@@ -1,7 +1,7 @@
 import type { Metrics } from '../metrics.ts';
 import type { Logger } from '../ports.ts';
 import type { Tracing } from '../tracing.ts';
-import type { DispatchLedger, StepQueues } from './dispatch-ports.ts';
+import type { DispatchLedger, QueuePlace, StepQueues } from './dispatch-ports.ts';
 import type { Lane } from './lanes.ts';
 import type { LedgerGuard } from './ledger-guard.ts';
 
@@ -9,6 +9,8 @@ import type { LedgerGuard } from './ledger-guard.ts';
 export interface DispatcherOptions {
   readonly ledger: DispatchLedger;
   readonly queues: StepQueues;
+  /** Which server has the queues. */
+  readonly server: QueuePlace['kind'];
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly tracing?: Tracing | null | undefined;

@@ -3,6 +3,18 @@ import type { QueuedStep } from '../jobs.ts';
 import type { DispatchBatch, LedgerStatus, TooFew, WantedBatch } from '../store/dispatch.ts';
 import type { Recovery } from '../store/job-leases.ts';
 
+/** Where the queues are: in Redis, or in PostgreSQL in a schema beside that of the tenants. */
+export type QueuePlace =
+  | {
+      readonly kind: 'redis';
+      /** URL of the Redis server. It may contain a password, so it is never logged. */
+      readonly redisUrl: string;
+      /** Prefix of all keys in Redis. It separates the queues of several data folders in one Redis. */
+      readonly prefix: string;
+    }
+  /** `database` is the URL of the database, and may contain a password, too. */
+  | { readonly kind: 'postgres'; readonly database: string };
+
 /** The queues as a dispatcher uses them. Every call may fail or be slow; the implementation bounds its time. */
 export interface StepQueues {
   /** Counts the jobs of a step's queue that no worker has picked up yet. */
@@ -18,7 +30,7 @@ export interface StepQueues {
   /** Whether some dispatcher leads. */
   haveLeader(): Promise<boolean>;
   /**
-   * Whether a worker has checked within the last minute that Redis still has the job scheduler, which queues the
+   * Whether a worker has checked within the last minute that the server still has the job scheduler, which queues the
    * periodic upkeep. True also during the first minute of queues that were just made, since no worker can have checked
    * yet.
    */
@@ -68,14 +80,13 @@ export interface DispatchLedger {
   /** Removes the marks of ledger rows that a queue did not accept, so that they can be handed out again at once. */
   giveBack(tenant: string, jobNos: readonly number[]): Promise<void>;
   /**
-   * Removes the marks of all of a tenant's ledger rows that were handed out to queues, so that they are handed out
-   * again.
-   * @returns how many rows had one
+   * Removes the marks of all ledger rows of a tenant that were handed out to queues, so that they are handed out again.
+   * @returns number of rows that had such a mark
    */
   forget(tenant: string): Promise<number>;
   /**
    * Makes jobs due again if the lease of the worker that claimed them has run out.
-   * @returns how many are queued again, and how many are dead now
+   * @returns numbers of the jobs that are queued again, and of those that are dead now
    */
   recover(tenant: string): Promise<Recovery>;
   close(): void;

@@ -18,28 +18,28 @@ const MAX_FAILURE_PAUSE_MS = 5_000;
 /**
  * Creates a dispatcher, which carries numbers of rows from the tenants' ledgers to the queues. It runs outside of every
  * request: a hint from a request only wakes it. Interactive adds go before bulk ones, tenants are served in turn with
- * one job each, and the queues hold a bounded number of jobs, so that bulk imports starve nobody and Redis stays small.
- * While the queues are down, rows wait in the ledgers. It also makes jobs due again whose worker let its lease run out,
- * at any step.
+ * one job each, and the queues hold a bounded number of jobs, so that bulk imports starve nobody and their server stays
+ * small. While the queues are down, rows wait in the ledgers. It also makes jobs due again whose worker let its lease
+ * run out, at any step.
  */
 export function createDispatcher(options: DispatcherOptions): JobDispatcher {
-  const { ledger, queues, metrics, tenantOf } = options;
+  const { ledger, queues, server, metrics, tenantOf } = options;
   const stop = new AbortController();
   const { signal } = stop;
   const hints = createHints();
   const guard = createLedgerGuard(options);
   const parts: DispatchParts = { ...options, guard, lanes: createLanes(), hint: hints.add, signal };
-  /** Whether the last call of the queues in Redis succeeded. */
+  /** Whether the last call of the queues succeeded. */
   let isThrough = false;
   const isUp = () => isThrough && queues.isUp();
-  metrics.watchRedis(isUp);
+  metrics.watchDispatch(server, isUp);
   const running = keepFilling(parts, hints, (now) => (isThrough = now));
   return {
     dispatch(path) {
       const tenant = tenantOf(path);
       if (tenant !== undefined) hints.add(tenant);
     },
-    state: () => ({ mode: 'redis', isUp: isUp() }),
+    state: () => ({ mode: server, isUp: isUp() }),
     async close() {
       stop.abort();
       hints.wake();

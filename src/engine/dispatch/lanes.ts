@@ -10,7 +10,7 @@ export interface Lane {
   readonly bulk: boolean;
   /**
    * Ids of the tenants that may have ledger rows (jobs) to hand out: a hint named them, or work was seen in their
-   * ledger, and no attempt to take rows has found none since.
+   * ledger, and since then no attempt to take rows has failed or found none.
    */
   readonly tenants: Set<string>;
   /**

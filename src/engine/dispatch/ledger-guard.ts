@@ -10,7 +10,7 @@ export interface LedgerGuard {
    */
   attempt<T>(tenant: string, work: () => Promise<T>): Promise<T | undefined>;
   /** Counts a failure of a tenant's ledger, and logs it unless the attempt before this one failed too. */
-  setAside(tenant: string, error: unknown): void;
+  noteFailure(tenant: string, error: unknown): void;
 }
 
 /**
@@ -20,20 +20,20 @@ export interface LedgerGuard {
 export function createLedgerGuard({ metrics, logger }: { metrics: Metrics; logger: Logger }): LedgerGuard {
   /** Tenants whose ledger failed at the last attempt. Only the first failure is logged, until an attempt succeeds. */
   const unusable = new Set<string>();
-  const setAside = (tenant: string, error: unknown) => {
+  const noteFailure = (tenant: string, error: unknown) => {
     metrics.dispatchFailures.inc();
     if (!unusable.has(tenant)) logger.warn({ code: serialiseError(error).code }, 'ledger_unusable');
     unusable.add(tenant);
   };
   return {
-    setAside,
+    noteFailure,
     async attempt(tenant, work) {
       try {
         const result = await work();
         unusable.delete(tenant);
         return result;
       } catch (error) {
-        setAside(tenant, error);
+        noteFailure(tenant, error);
         return undefined;
       }
     },

@@ -17,7 +17,10 @@ export interface LedgerPoller {
    * call.
    */
   look(paths: readonly string[]): Promise<Look>;
-  /** Lists those of the files in which a job has not ended. It reads on until it has read every file that changed. */
+  /**
+   * Lists those of the files in which a job has not ended. It reads on until it has read every file that changed, and
+   * leaves out a file that cannot be read.
+   */
   listUnfinished(paths: readonly string[]): Promise<string[]>;
   /**
    * Runs `work`, which awaits nothing, on a connection of the poller.
@@ -53,8 +56,12 @@ export interface LedgerPollerOptions {
 
 /** Reads stamps of tenants: values by which a later look tells whether a tenant's data has changed. */
 interface StampReader {
-  /** Reads the stamps that one look compares. @returns a function that returns the stamp of a tenant by its path */
-  read(): (path: string) => ReturnType<typeof stampOf>;
+  /**
+   * Reads the stamps that one look compares.
+   * @returns a function that returns the stamp of a tenant by its path; undefined for a tenant that this look leaves
+   *   out, because its database cannot be read
+   */
+  read(): (path: string) => ReturnType<typeof stampOf> | undefined;
   close(): void;
 }
 
@@ -85,7 +92,7 @@ export function createLedgerPoller(options: LedgerPollerOptions): LedgerPoller {
     seen.delete(path);
     stores.delete(path);
   };
-  /** The file at which the last call had opened as many files as it may; the next call begins there. */
+  /** The last file that a call could open, at which the next begins; undefined before a call opened `MAX_OPENINGS`. */
   let turn: string | undefined;
   const statusOf = (path: string): LedgerStatus => {
     const store = storeOf(path);
@@ -97,13 +104,13 @@ export function createLedgerPoller(options: LedgerPollerOptions): LedgerPoller {
     for (const path of [...seen.keys()]) if (!current.has(path)) forget(path);
     const statuses: (LedgerStatus & { path: string })[] = [];
     const failures: { path: string; error: unknown }[] = [];
-    let openings = 0;
-    let isComplete = true;
-    let looks = 0;
+    let [openings, looks, isComplete] = [0, 0, true];
     const stampAt = stamps.read();
     for (const path of beginAt(turn, paths)) {
       if (++looks % STAMPS_AT_ONCE === 0) await yieldTurn();
-      const { stamp, isSettled } = stampAt(path);
+      const found = stampAt(path);
+      if (found === undefined) continue;
+      const { stamp, isSettled } = found;
       const last = seen.get(path);
       const mayHaveChanged = last === undefined || !last.isSettled || last.stamp !== stamp;
       if (!mayHaveChanged && !last.isUnfinished) continue;
@@ -133,7 +140,7 @@ export function createLedgerPoller(options: LedgerPollerOptions): LedgerPoller {
   return {
     look,
     async listUnfinished(paths) {
-      while (!(await look(paths)).isComplete);
+      await lookAtAll(paths, look);
       return paths.filter((path) => seen.get(path)?.isUnfinished);
     },
     read(path, work) {
@@ -145,6 +152,16 @@ export function createLedgerPoller(options: LedgerPollerOptions): LedgerPoller {
       stamps.close();
     },
   };
+}
+
+/** Looks until every file that changed was read. A file that cannot be read is tried once: it may never be readable. */
+async function lookAtAll(paths: readonly string[], look: LedgerPoller['look']): Promise<void> {
+  const unreadable = new Set<string>();
+  for (let isComplete = false; !isComplete;) {
+    const result = await look(paths.filter((path) => !unreadable.has(path)));
+    for (const { path } of result.failures) unreadable.add(path);
+    ({ isComplete } = result);
+  }
 }
 
 /** Keeps the connections that were used last open, for later looks. */

@@ -1,3 +1,4 @@
+import type { Config } from '../config.ts';
 import { DEFAULT_TENANT, type ControlDatabase } from '../control/control-database.ts';
 import type { Clock } from '../ports.ts';
 import {
@@ -14,7 +15,7 @@ import { recoverLeases, type Recovery } from '../store/job-leases.ts';
 import type { Store } from '../store/open-store.ts';
 import type { TenantPool } from '../tenant-file/tenant-pool.ts';
 import type { Writer } from '../writer/writer.ts';
-import type { DispatchLedger } from './dispatch-ports.ts';
+import type { DispatchLedger, QueuePlace } from './dispatch-ports.ts';
 import type { LedgerPoller } from './ledger-poller.ts';
 
 interface LedgerOptions {
@@ -142,6 +143,15 @@ export function createTenantFinder(control: ControlDatabase): (path: string) => 
     }
     return tenants.get(path);
   };
+}
+
+/** Returns where the queues are; null if there are none, so that workers read the ledgers themselves. */
+export function queuePlaceOf(
+  { REDIS_URL: redisUrl, OM_DATABASE_URL: database }: Config,
+  { pool, control }: { readonly pool: TenantPool; readonly control: ControlDatabase },
+): QueuePlace | null {
+  if (redisUrl !== undefined) return { kind: 'redis', redisUrl, prefix: queuePrefix(pool, control) };
+  return database === undefined ? null : { kind: 'postgres', database };
 }
 
 /**

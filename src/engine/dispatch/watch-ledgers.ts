@@ -22,7 +22,10 @@ const LOOK_EVERY_MS = 500;
 /** Time between two checks while files that changed are left to read (ms). */
 const LOOK_ON_MS = 100;
 
-/** Creates the watch of one dispatcher. Its first check is due at once, and then one each half second. */
+/**
+ * Creates the watch of one dispatcher. Its first check is due at once. The next one is due half a second after a check,
+ * or 100 ms after a check that left files to read.
+ */
 export function createLedgerWatch(parts: DispatchParts): LedgerWatch {
   const { ledger, queues, guard, lanes, metrics, logger, leads, hint } = parts;
   let lookAt = 0;
@@ -46,7 +49,7 @@ export function createLedgerWatch(parts: DispatchParts): LedgerWatch {
     if (await queues.haveForgotten()) await handOutAgain();
     await warnIfNobodyMaintains();
     const { statuses, failures, isComplete } = await ledger.look();
-    for (const { tenant, error } of failures) guard.setAside(tenant, error);
+    for (const { tenant, error } of failures) guard.noteFailure(tenant, error);
     for (const { tenant, steps, hasLapsed } of statuses) {
       for (const lane of lanes) if (steps.includes(lane.step)) lane.tenants.add(tenant);
       if (hasLapsed) await guard.attempt(tenant, () => recover(tenant));

@@ -38,12 +38,14 @@ const CONVINCING_SEQUENCES = 20;
 
 /**
  * Decodes the text of a file in any encoding. The first rule of this list that applies decides: a byte order mark; zero
- * bytes as in UTF-16 or UTF-32; ASCII; kana in the escape sequences of ISO-2022-JP; valid UTF-8 that is declared as
- * UTF-8, as windows-1252 or not at all; the declared encoding, if at most 5 % of the text is lost in it; nearly valid
- * UTF-8; the encoding in which the text reads like a language (`guessEncoding`); damaged UTF-8. A text whose encoding
- * is not clear is refused, since a wrong guess would be stored permanently.
+ * bytes as in UTF-16 or UTF-32; ASCII without escape characters; valid UTF-8 that is declared as UTF-8, as windows-1252
+ * or not at all, which is read as ISO-2022-JP instead if its escape sequences then give kana; the declared encoding, if
+ * at most 5 % of the text is lost in it; nearly valid UTF-8; the encoding in which the text reads like a language
+ * (`guessEncoding`); damaged UTF-8. A text whose encoding is not clear is refused, since a wrong guess would be stored
+ * permanently.
  * @param charset the declared encoding under any of its names; null for none
- * @throws DocumentError `unsupported_encoding` if the declared name is unknown, or if the encoding cannot be determined
+ * @throws DocumentError `unsupported_encoding` if none of the first three rules applies and the declared name is
+ *   unknown, or if the encoding cannot be determined
  */
 export async function decodeText(bytes: Uint8Array, charset: string | null): Promise<DecodedText> {
   const unicode = detectUnicode(bytes);

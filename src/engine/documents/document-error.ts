@@ -10,6 +10,7 @@
  * - `fetch_refused`: its URL, or a redirect of it, is not allowed.
  * - `fetch_failed`: its server or the network did not deliver it.
  * - `upload_missing`: the file that was uploaded is gone from the disk.
+ * - `storage_full`: it has more parts than the tenant may store memories.
  * - `refused_content`: it contains secrets or personal data, which the tenant's privacy settings refuse.
  */
 export const DOCUMENT_ERROR_CODES = [
@@ -23,6 +24,7 @@ export const DOCUMENT_ERROR_CODES = [
   'fetch_refused',
   'fetch_failed',
   'upload_missing',
+  'storage_full',
   'refused_content',
 ] as const;
 export type DocumentErrorCode = (typeof DOCUMENT_ERROR_CODES)[number];

@@ -1,5 +1,6 @@
 import type { HtmlDocument } from './html-tree.ts';
 import { PARSE_LIMITS, type DocumentMetadata } from './parsed-document.ts';
+import { beginningOf } from '../text/beginning-of.ts';
 
 /**
  * Reads a page's own metadata. For each field, the first source that has it is used: meta elements, then JSON-LD, then
@@ -111,12 +112,10 @@ function textOf(document: HtmlDocument, selector: string): string {
 
 /** Converts a title or a name to a single trimmed line, cut to 1,024 UTF-16 code units. */
 export function line(text: string): string {
-  return text
-    .slice(0, PARSE_LIMITS.titleCharacters * 2)
+  const folded = beginningOf(text, PARSE_LIMITS.titleCharacters * 2)
     .replace(/\s+/g, ' ')
-    .trim()
-    .slice(0, PARSE_LIMITS.titleCharacters)
-    .toWellFormed();
+    .trim();
+  return beginningOf(folded, PARSE_LIMITS.titleCharacters).toWellFormed();
 }
 
 /** Returns each name once, as a single line, without empty ones; at most the first 32. */

@@ -13,7 +13,10 @@ export type Style = ReadonlyMap<Property, Declaration>;
 interface Declaration {
   /** Value of the declaration in lower case, without blanks; '' for a value that is not known and so hides nothing. */
   readonly value: string;
-  /** Priority (specificity): the declaration with the higher weight wins; of equal ones the later. */
+  /**
+   * Priority: the declaration with the higher weight wins, of equal ones the one that is put last. It is the
+   * specificity, plus a fraction of 1 that grows with the place in the style sheets.
+   */
   readonly weight: number;
 }
 
@@ -196,10 +199,16 @@ function hidesStill(style: Style, property: keyof typeof HIDING): boolean {
 
 // ── Rules ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-type Rules = Map<string, Map<Property, Declaration>>;
+/** The declarations of a page's style sheets that are evaluated. */
+interface Rules {
+  /** Declarations by the key of their selector (`Selector.key`). */
+  readonly byKey: Map<string, Map<Property, Declaration>>;
+  /** Number of blocks of declarations that were read. */
+  blocks: number;
+}
 
-function readRules(document: HtmlDocument): Rules {
-  const rules: Rules = new Map();
+function readRules(document: HtmlDocument): Rules['byKey'] {
+  const rules: Rules = { byKey: new Map(), blocks: 0 };
   let left = MAX_CSS;
   for (const sheet of document.querySelectorAll('style')) {
     if (/^(?:noscript|template)$/.test(sheet.parentNode?.localName ?? '')) continue;
@@ -208,7 +217,7 @@ function readRules(document: HtmlDocument): Rules {
     const isForAll = /^\s*(?:all|screen)?\s*$/i.test(sheet.getAttribute('media') ?? '');
     addRules(rules, withoutStrings(withoutComments(css)), !isForAll);
   }
-  return rules;
+  return rules.byKey;
 }
 
 /** A block between braces in a style sheet: that of a rule, or of an at-rule (such as `@media`) around rules. */
@@ -256,13 +265,16 @@ function innerBlock(prelude: string, around: Block): Block {
 function addDeclarations(rules: Rules, { selectors, isConditional, isSkipped }: Block, text: string): void {
   if (isSkipped || selectors.length === 0) return;
   const declarations = declarationsOf(text);
+  rules.blocks += 1;
+  const place = rules.blocks / MAX_CSS;
   for (const { key, weight, isPlain } of selectors) {
     const isSure = isPlain && !isConditional;
     for (const [property, { value, weight: importance }] of declarations) {
       if (!isSure && isHidingValue(property, value)) continue;
-      const styles = rules.get(key) ?? new Map<Property, Declaration>();
-      rules.set(key, styles);
-      put(styles, property, { value: isSure || property === 'motion' ? value : '', weight: weight + importance });
+      const styles = rules.byKey.get(key) ?? new Map<Property, Declaration>();
+      rules.byKey.set(key, styles);
+      const said = isSure || property === 'motion' ? value : '';
+      put(styles, property, { value: said, weight: weight + importance + place });
     }
   }
 }

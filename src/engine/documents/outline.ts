@@ -5,6 +5,8 @@ import type { TextKind } from './parsed-document.ts';
 const MAX_HEADING_LENGTH = 200;
 /** Greatest number of headings in an outline. */
 const MAX_OUTLINE_LENGTH = 200;
+/** Number of headings without words after which an outline ends: only a file that is made to hold us up has more. */
+const MAX_BLANK = 10_000;
 
 /** A heading in a document's outline. */
 export interface Heading {
@@ -15,29 +17,30 @@ export interface Heading {
 }
 
 /**
- * Returns a document's headings in order, at most 200. If there are more, the outermost are kept, so that the outline
- * covers the document up to its end. Headings without words are left out. Only Markdown has headings: for another kind
- * of text the outline is empty.
+ * Returns a document's headings in order, at most 200. If there are more, outer levels have priority, and of the level
+ * that does not fit as a whole the first ones are kept: the outline reaches the document's end, unless its outermost
+ * level alone has more than 200. Headings without words are left out. Only Markdown has headings: for another kind of
+ * text the outline is empty.
  */
 export function outlineOf(text: string, kind: TextKind): Heading[] {
   if (kind !== 'markdown') return [];
   const { nextHeading, headingLevel } = boundariesOf(text, kind);
   const counts = [0, 0, 0, 0, 0, 0, 0];
+  let blank = 0;
+  const found: { readonly level: number; readonly offset: number }[] = [];
   for (let offset = nextHeading(0); offset < text.length; offset = nextHeading(offset + 1)) {
     const level = headingLevel(offset);
-    counts[level] = (counts[level] ?? 0) + 1;
+    // No more of a level are taken than an outline has, so a document of headings alone needs little memory.
+    if (counts[level]! === MAX_OUTLINE_LENGTH) continue;
+    if (headingText(text, offset) !== '') {
+      counts[level]! += 1;
+      found.push({ level, offset });
+    } else if (++blank === MAX_BLANK) break;
   }
   const room = roomPerLevel(counts);
-  const outline: Heading[] = [];
-  for (let offset = nextHeading(0); offset < text.length; offset = nextHeading(offset + 1)) {
-    if (outline.length === MAX_OUTLINE_LENGTH) break;
-    const level = headingLevel(offset);
-    if ((room[level] ?? 0) === 0) continue;
-    room[level] = (room[level] ?? 0) - 1;
-    const heading = headingText(text, offset);
-    if (heading !== '') outline.push({ level, text: heading });
-  }
-  return outline;
+  return found
+    .filter(({ level }) => room[level]!-- > 0)
+    .map(({ level, offset }) => ({ level, text: headingText(text, offset) }));
 }
 
 /**

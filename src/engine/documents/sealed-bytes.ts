@@ -12,6 +12,9 @@ const SALT_BYTES = 32;
 const TAG_BYTES = 16;
 /** Number of unencrypted bytes in every frame of an encrypted file but the last. */
 const FRAME_BYTES = 64 * 1024;
+/** Number of bytes before the first frame, and of every encrypted frame but the last. */
+const HEAD_BYTES = MAGIC.length + SALT_BYTES;
+const SEALED_FRAME_BYTES = FRAME_BYTES + TAG_BYTES;
 
 /** The encoder that leaves bytes unchanged. */
 export const plainEncoder: Encoder = { update: (bytes) => bytes, end: () => new Uint8Array(0) };
@@ -62,21 +65,61 @@ export function isSealed(bytes: Uint8Array): boolean {
 export function unseal(key: Uint8Array, name: string, sealed: Uint8Array): Buffer | undefined {
   if (!isSealed(sealed)) return undefined;
   const fileKey = keyOf(key, sealed.subarray(MAGIC.length, MAGIC.length + SALT_BYTES), name);
-  const frames = sealed.subarray(MAGIC.length + SALT_BYTES);
+  const frames = sealed.subarray(HEAD_BYTES);
   const opened: Buffer[] = [];
-  for (let at = 0, no = 0; ; at += FRAME_BYTES + TAG_BYTES, no++) {
-    const frame = frames.subarray(at, at + FRAME_BYTES + TAG_BYTES);
-    const isLast = at + FRAME_BYTES + TAG_BYTES >= frames.length;
-    if (frame.length < TAG_BYTES) return undefined;
-    const decipher = createDecipheriv('aes-256-gcm', fileKey, nonceOf(no, isLast)).setAuthTag(
-      frame.subarray(-TAG_BYTES),
-    );
-    try {
-      opened.push(decipher.update(frame.subarray(0, -TAG_BYTES)), decipher.final());
-    } catch {
-      return undefined;
-    }
+  for (let at = 0, no = 0; ; at += SEALED_FRAME_BYTES, no++) {
+    const isLast = at + SEALED_FRAME_BYTES >= frames.length;
+    const bytes = openFrame(fileKey, frames.subarray(at, at + SEALED_FRAME_BYTES), no, isLast);
+    if (bytes === undefined) return undefined;
+    opened.push(bytes);
     if (isLast) return Buffer.concat(opened);
+  }
+}
+
+/** An encrypted file that is read in places. */
+export interface SealedFile {
+  /** Size of the encrypted file in bytes. */
+  readonly size: number;
+  /** Reads bytes from an offset; fewer only where the file ends before. */
+  read(at: number, bytes: number): Promise<Buffer>;
+}
+
+/**
+ * Decrypts a part of a file that `createSealer` has encrypted, a frame at a time. Only the frames that the part touches
+ * are read and decrypted, so that a short part costs as much in a long file as in a short one.
+ * @param part offsets in the unencrypted file (bytes); `end` is exclusive, and greater than `start`
+ * @returns the unencrypted bytes; undefined in place of further bytes for another key or name, if one of these frames
+ *   was changed, and if the file ends before the part
+ */
+export async function* unsealPart(
+  key: Uint8Array,
+  name: string,
+  { file, start, end }: { readonly file: SealedFile; readonly start: number; readonly end: number },
+): AsyncGenerator<Buffer | undefined> {
+  const head = await file.read(0, HEAD_BYTES);
+  const frameCount = Math.ceil((file.size - HEAD_BYTES) / SEALED_FRAME_BYTES);
+  if (!isSealed(head) || end > file.size - HEAD_BYTES - frameCount * TAG_BYTES) {
+    yield undefined;
+    return;
+  }
+  const fileKey = keyOf(key, head.subarray(MAGIC.length), name);
+  for (let no = Math.floor(start / FRAME_BYTES); no * FRAME_BYTES < end; no++) {
+    const frame = await file.read(HEAD_BYTES + no * SEALED_FRAME_BYTES, SEALED_FRAME_BYTES);
+    const bytes = openFrame(fileKey, frame, no, no === frameCount - 1);
+    yield bytes?.subarray(Math.max(0, start - no * FRAME_BYTES), end - no * FRAME_BYTES);
+    if (bytes === undefined) return;
+  }
+}
+
+/** Decrypts a frame; undefined if it was changed, or is not the frame of this number. */
+function openFrame(fileKey: Uint8Array, frame: Uint8Array, no: number, isLast: boolean): Buffer | undefined {
+  if (frame.length < TAG_BYTES) return undefined;
+  const tag = frame.subarray(-TAG_BYTES);
+  const decipher = createDecipheriv('aes-256-gcm', fileKey, nonceOf(no, isLast)).setAuthTag(tag);
+  try {
+    return Buffer.concat([decipher.update(frame.subarray(0, -TAG_BYTES)), decipher.final()]);
+  } catch {
+    return undefined;
   }
 }
 

@@ -25,7 +25,7 @@ export interface SniffedFile {
  * Determines the format of a file: its first bytes decide, and its media type and extension must not contradict them.
  * Text formats do not contradict each other. Among them, the first of these decides: a media type more specific than
  * text/plain; the extension; text/plain, if it is declared; the first lines. So `.html` declared as text/plain is HTML,
- * since senders declare text/plain for any text.
+ * since senders declare text/plain for any text. A file of NDJSON by its extension may be declared as JSON.
  *
  * A file without bytes has its declared format, else that of its extension, else `text`. Binary data of no known format
  * is accepted if its media type or extension is that of PDF, Office or EPUB, and so is a file of older Office versions
@@ -168,8 +168,8 @@ function recogniseContent(start: Uint8Array, said: Names): Content {
 
 /**
  * Tells whether a file is a PDF: it begins with the PDF header, or has the header in the first 1,024 bytes and also a
- * PDF object, since a text that only mentions the header has no object. A file that is declared as PDF needs only an
- * object.
+ * PDF object, since a text that only mentions the header has no object. A file that is a PDF by its media type, or
+ * without one by its extension, needs only an object.
  */
 function isPdf(latin: string, { declared, named }: Names): boolean {
   if (/^(?:\xef\xbb\xbf)?\s{0,16}%PDF-/.test(latin)) return true;
@@ -265,8 +265,8 @@ const JSON_START = /^\s*(?:\{\s*(?:"|\})|\[\s*(?:[{["\]]|-?\d|true|false|null))/
 const NDJSON_START = /^\s*\{[^\n]{0,4000}\}[ \t\r]*\n\s*\{\s*"/;
 
 /**
- * Tells whether a text starts with header fields of an e-mail: at least two usual fields before an empty line, or at
- * least four before any other line that is not a field.
+ * Tells whether a text starts with header fields of an e-mail: at least two usual fields before an empty line, the end,
+ * or the 201st line, or at least four before any other line that is not a field.
  */
 function isEmail(text: string): boolean {
   let emailFields = 0;

@@ -15,7 +15,7 @@ import { findUploadPart, hasUploadParts, PART_BYTES, type UploadPart } from '../
 import { keyOfFile, type FileKey } from '../file-keys.ts';
 import type { Encoder } from '../types.ts';
 import { DocumentError } from './document-error.ts';
-import { createSealer, isSealed, plainEncoder, unseal } from './sealed-bytes.ts';
+import { createSealer, isSealed, plainEncoder, unseal, unsealPart } from './sealed-bytes.ts';
 
 const NAME = /^[0-9a-f-]{36}\.upload$/;
 /**
@@ -44,12 +44,25 @@ const RESERVE_BYTES = 64 * 1024 * 1024;
 const READING_SIZES = 5;
 
 /**
- * Checks that the disk of a tenant's database has space to store and to read a file of `bytes` bytes: six times its
- * size. Nothing is checked on a file system that does not report its size.
+ * Checks that the disk of a tenant's database has space to store and to read a file of `bytes` bytes, six times its
+ * size, beside the `expected` bytes that other files still write there while they arrive. Nothing is checked on a file
+ * system that does not report its size.
  * @throws EngineError `storage_full` if less than the reserve would be left: 64 MiB, or an eighth of a small disk
  */
-export function requireRoomToTakeIn(tenantPath: string, bytes: number): void {
-  requireRoom(tenantPath, (1 + READING_SIZES) * bytes);
+export function requireRoomToTakeIn(
+  tenantPath: string,
+  { bytes, expected }: { readonly bytes: number; readonly expected: number },
+): void {
+  requireRoom(tenantPath, (1 + READING_SIZES) * bytes + expected);
+}
+
+/**
+ * Checks that the disk of a tenant's database has space for the `expected` bytes that arriving files still write there.
+ * Nothing is checked on a file system that does not report its size.
+ * @throws EngineError `storage_full` if less than the reserve would be left: 64 MiB, or an eighth of a small disk
+ */
+export function requireRoomToGoOn(tenantPath: string, expected: number): void {
+  requireRoom(tenantPath, expected);
 }
 
 /**
@@ -62,12 +75,16 @@ export function requireRoomToRead(tenantPath: string, bytes: number): void {
 }
 
 function requireRoom(tenantPath: string, bytes: number): void {
-  const folder = path.dirname(tenantPath);
-  // A tenant of a database whose tenants have no files here may have no folder yet.
-  const { bavail, blocks, bsize } = fs.statfsSync(fs.existsSync(folder) ? folder : path.dirname(folder));
+  let folder = path.dirname(tenantPath);
+  // A tenant of a database has no file here, so its folder and those above may not be made yet.
+  while (!fs.existsSync(folder)) folder = path.dirname(folder);
+  const { bavail, blocks, bsize } = fs.statfsSync(folder);
   if (blocks === 0) return; // The file system does not tell its size.
   if (bavail * bsize - bytes < Math.min(RESERVE_BYTES, (blocks * bsize) / 8))
-    throw new EngineError('storage_full', 'the disk is too full to take in documents');
+    throw new EngineError(
+      'storage_full',
+      'the disk is too full to take in documents: its rest is for files that are arriving, for adds and for deletes',
+    );
 }
 
 /**
@@ -96,7 +113,8 @@ function makeFolder(folder: string): void {
 
 /**
  * Reads the waiting file with a name: from the tenant's folder, or from its rows in PostgreSQL.
- * @throws DocumentError `upload_missing` if it cannot be read, or was changed after it was encrypted
+ * @throws DocumentError `upload_missing` if it is gone, or if the file in the folder cannot be read or was changed
+ *   after it was encrypted; in PostgreSQL also the errors of the database
  */
 export async function readUpload(store: Store, name: string): Promise<Buffer> {
   return hasUploadParts(store) ? readParts(store, name) : readFile(store.path, name);
@@ -149,24 +167,30 @@ export function writeInParts(tenantPath: string, { name, part, data }: UploadPar
 }
 
 async function readFile(tenantPath: string, name: string): Promise<Buffer> {
-  const stored = await fs.promises.readFile(path.join(uploadsFolder(tenantPath), name)).catch((error: unknown) => {
-    throw new DocumentError('upload_missing', 'its file is gone; hand the document in again', { cause: error });
-  });
+  const stored = await fs.promises.readFile(path.join(uploadsFolder(tenantPath), name)).catch(throwGone);
   const key = keyOfFile(tenantPath);
   const bytes = key === null ? stored : unseal(key.bytes, name, stored);
   if (bytes !== undefined) return bytes;
-  throw new DocumentError('upload_missing', 'its file was changed, or sealed with another key; hand it in again');
+  throw damaged();
+}
+
+function throwGone(error: unknown): never {
+  throw new DocumentError('upload_missing', 'its file is gone; hand the document in again', { cause: error });
+}
+
+function damaged(): DocumentError {
+  return new DocumentError('upload_missing', 'its file was changed, or sealed with another key; hand it in again');
 }
 
 /** Number of bytes of a waiting file that are read at a time. */
 const READ_BYTES = 256 * 1024;
 
 /**
- * Reads a part of a waiting file in buffers of at most 256 KiB. An encrypted file is meanwhile kept in memory as a
- * whole.
+ * Reads a part of a waiting file in buffers of at most 256 KiB. Of an encrypted file, only the frames that the part
+ * touches are read.
  * @param part offsets in the file as it was sent (bytes); `end` is exclusive
- * @throws DocumentError `upload_missing` for an encrypted file that cannot be read or decrypted; a system error for any
- *   other
+ * @throws DocumentError `upload_missing` for an encrypted file that cannot be opened or decrypted; a system error for
+ *   any other
  */
 export async function* readUploadPart(
   tenantPath: string,
@@ -174,13 +198,26 @@ export async function* readUploadPart(
   { start, end }: { readonly start: number; readonly end: number },
 ): AsyncGenerator<Buffer> {
   if (start === end) return;
-  if (keyOfFile(tenantPath) === null) {
-    const file = path.join(uploadsFolder(tenantPath), name);
+  const file = path.join(uploadsFolder(tenantPath), name);
+  const key = keyOfFile(tenantPath);
+  if (key === null) {
     yield* fs.createReadStream(file, { start, end: end - 1, highWaterMark: READ_BYTES }) as AsyncIterable<Buffer>;
     return;
   }
-  const bytes = (await readFile(tenantPath, name)).subarray(start, end);
-  for (let at = 0; at < bytes.length; at += READ_BYTES) yield bytes.subarray(at, at + READ_BYTES);
+  const opened = await fs.promises.open(file).catch(throwGone);
+  try {
+    const { size } = await opened.stat();
+    const read = async (at: number, bytes: number) => {
+      const { buffer, bytesRead } = await opened.read(Buffer.allocUnsafe(bytes), 0, bytes, at);
+      return buffer.subarray(0, bytesRead);
+    };
+    for await (const bytes of unsealPart(key.bytes, name, { file: { size, read }, start, end })) {
+      if (bytes === undefined) throw damaged();
+      yield bytes;
+    }
+  } finally {
+    await opened.close();
+  }
 }
 
 /** Creates the encoder for the bytes of a waiting file. It encrypts them if the tenant's data is encrypted. */

@@ -87,7 +87,7 @@ const HANDLE = /[@#][\p{L}\p{N}_-]+/gu;
  * The order of this list is the order of the result. First come well-known names of the built-in lexicon under their
  * stored spelling; then identifiers (paths, addresses, words of code) and handles (`@ada`, `#release`); then each run
  * of up to three words that neither begins nor ends with a stop word, since people often type names without capitals.
- * In scripts without spaces these runs have two to four characters.
+ * In Chinese, Japanese and Korean these runs have two to four characters.
  */
 export function possibleNames(query: string): string[] {
   const bounded = query.slice(0, MAX_QUERY);
@@ -171,7 +171,9 @@ function statedEntity(label: string, compiled: CompiledMode): Entity | undefined
   if (name === '') return undefined;
   const known = knownAs(label, compiled);
   if (known !== undefined) return { ...known, label };
-  const type = typeOfNamed({ name: label, start: 0, kind: kindOf(label), isPerson: false }, label, compiled);
+  const thing: NamedThing = { name: label, start: 0, kind: kindOf(label), isPerson: false };
+  // In a text, `API` names no particular thing; but whoever states it means one.
+  const type = typeOfNamed(thing, label, compiled) ?? typeInMode(compiled.mode, OTHER);
   return type === undefined ? undefined : { name, label, type };
 }
 

@@ -53,7 +53,9 @@ function spellings(words: readonly string[]): string[][] {
 const MAX_BETWEEN = 80;
 
 /**
- * Greatest number of members of an enumeration (`A, B and C`) that take part in a relation; further members get none.
+ * Greatest number of members of an enumeration (`A, B and C`) that take part in a relation that is stated after it: the
+ * first eight do, and further members get none. In a relation that is stated before an enumeration, all its members
+ * take part, however many there are.
  */
 const MAX_LIST = 8;
 
@@ -65,11 +67,11 @@ const MAX_LIST = 8;
  */
 export function relationsAmong(text: string, entities: readonly EntityPosition[], patterns: Patterns): Relation[] {
   const relations = new Map<string, Relation>();
+  let last: EntityPosition | undefined;
   let group: EntityPosition[] = [];
   let subjects: readonly EntityPosition[] = [];
   let stated: Pattern | undefined;
   for (const entity of entities) {
-    const last = group.at(-1);
     const between = last === undefined ? undefined : wordsBetween(text, last.end, entity.start);
     if (between?.every((word) => JOINING.has(word)) && between.length > 0) {
       if (group.length < MAX_LIST) group.push(entity);
@@ -79,6 +81,7 @@ export function relationsAmong(text: string, entities: readonly EntityPosition[]
       subjects = stated === undefined ? [] : group;
       group = [entity];
     }
+    last = entity;
     if (stated === undefined) continue;
     for (const subject of subjects) {
       const [from, to] = stated.forward ? [subject.name, entity.name] : [entity.name, subject.name];

@@ -27,26 +27,32 @@ const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
  */
 export function judge(item: EvalItem, place: number, hits: readonly JudgedHit[], ms: number): Judged {
   const { expected, forbidden = [] } = item;
-  const texts = hits.map(({ id, title, content }) => ({ id, folded: folded(`${title}\n${content}`) }));
   const finders = new Map([...expected, ...forbidden].map((entry) => [entry, finderOf(entry)]));
-  const isFound = (entry: string) => texts.some(finders.get(entry)!);
-  const good = texts.filter((text) => expected.some((entry) => finders.get(entry)!(text)));
+  const found = new Set<string>();
+  let good = 0;
+  for (const { id, title, content } of hits) {
+    const text = { id, words: words(`${title}\n${content}`) };
+    const here = [...finders].flatMap(([entry, isIn]) => (isIn(text) ? [entry] : []));
+    for (const entry of here) found.add(entry);
+    if (here.some((entry) => expected.includes(entry))) good += 1;
+  }
   return {
     item,
     place,
     hits: hits.map(({ id }) => id),
-    missing: expected.filter((entry) => !isFound(entry)),
-    forbidden: forbidden.filter(isFound),
+    missing: expected.filter((entry) => !found.has(entry)),
+    forbidden: forbidden.filter((entry) => found.has(entry)),
     ms,
-    precision: hits.length === 0 ? null : good.length / hits.length,
+    precision: hits.length === 0 ? null : good / hits.length,
   };
 }
 
 /**
  * Averages the scores of one run of an evaluation set. `recall` is the mean, over the items that expect something, of
- * the share of expected entries that were found; `precision` is the mean over those of these items that have hits;
- * `rightlyEmpty` is the share of the items that expect nothing which got no hits. Each is 0..1, and null if there are
- * no such items. `forbidden` counts the items with a forbidden hit; `p95Ms` is 0 for a run without items.
+ * the share of expected entries that were found; `precision` is the mean of `Judged.precision` over the items that
+ * expect something and have hits; `rightlyEmpty` is the share of items without hits among the items that expect
+ * nothing. Each of these scores is 0..1, and null if there are no items to average. `forbidden` counts the items with a
+ * forbidden hit; `p95Ms` is 0 for a run without items.
  */
 export function scoresOf(judged: readonly Judged[]): EvalScores {
   const asking = judged.filter(({ item }) => item.expected.length > 0);
@@ -63,20 +69,49 @@ export function scoresOf(judged: readonly Judged[]): EvalScores {
 }
 
 /**
- * Makes the test whether a hit contains an entry: the memory with this id, or the words of the entry, next to each
- * other and in order, in title and text.
+ * Makes the function that tells whether a hit contains an entry: if the entry is a UUID, whether the memory has this
+ * id; else whether its title and text contain the words of the entry, next to each other and in order.
  */
-function finderOf(entry: string): (text: { readonly id: string; readonly folded: string }) => boolean {
+function finderOf(entry: string): (text: { readonly id: string; readonly words: readonly string[] }) => boolean {
   if (UUID.test(entry)) {
     const id = entry.toLowerCase();
     return (text) => text.id === id;
   }
-  const wanted = folded(entry);
-  return (text) => text.folded.includes(wanted);
+  const wanted = words(entry);
+  if (wanted.length === 0) return () => false;
+  const back = fallbacksOf(wanted);
+  return (text) => holdsInOrder(text.words, wanted, back);
 }
 
-function folded(text: string): string {
-  return ` ${words(text).join(' ')} `;
+/**
+ * Tells whether a list contains all words of another one next to each other and in order (Knuth, Morris and Pratt,
+ * "Fast Pattern Matching in Strings", 1977): no text, however repetitive, takes more than two looks at each of its
+ * words.
+ * @param wanted at least one word
+ * @param back `fallbacksOf(wanted)`
+ */
+function holdsInOrder(list: readonly string[], wanted: readonly string[], back: readonly number[]): boolean {
+  let matched = 0;
+  for (const word of list) {
+    while (matched > 0 && word !== wanted[matched]) matched = back[matched - 1]!;
+    if (word === wanted[matched]) matched += 1;
+    if (matched === wanted.length) return true;
+  }
+  return false;
+}
+
+/**
+ * Returns for each beginning of a list of words the length of its longest proper end that is also a beginning of the
+ * list: so many words are matched still when the next word does not match.
+ */
+function fallbacksOf(wanted: readonly string[]): number[] {
+  const back = [0];
+  for (let at = 1, matched = 0; at < wanted.length; at += 1) {
+    while (matched > 0 && wanted[at] !== wanted[matched]) matched = back[matched - 1]!;
+    if (wanted[at] === wanted[matched]) matched += 1;
+    back.push(matched);
+  }
+  return back;
 }
 
 function mean(values: readonly number[]): number | null {

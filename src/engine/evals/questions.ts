@@ -6,7 +6,8 @@ import type { EvalItem, EvalScores, MemoryQuery } from '../types.ts';
 const EVALUATED_K = 10;
 
 /**
- * Makes the query of an evaluation item. It is answered like any query, but strengthens no memory and is not logged.
+ * Makes the query of an evaluation item. The query is answered like any other, but reinforces no memory and is not
+ * logged.
  */
 export function queryOfItem({ query, userId, k = EVALUATED_K }: EvalItem): MemoryQuery {
   return { query, k, filter: userId === undefined ? {} : { userIds: [userId] }, reinforce: false, isLogged: false };

@@ -6,8 +6,8 @@ export function createDocumentMetrics(registers: Registry[]) {
     documents: new Counter({
       name: 'cairn_documents_total',
       help:
-        'Documents read, by format and outcome: shown, empty, unchanged, lost, failed. What was not read to its end ' +
-        'has format none.',
+        'Documents read, by format and outcome: shown, empty, unchanged, lost, failed. A document that was not read ' +
+        'to its end has format none.',
       labelNames: ['format', 'outcome'],
       registers,
     }),
@@ -18,33 +18,33 @@ export function createDocumentMetrics(registers: Registry[]) {
     }),
     documentBytes: new Counter({
       name: 'cairn_document_bytes_total',
-      help: 'Bytes of the files that were handed to a parser, those that failed included.',
+      help: 'Bytes of the files that were given to a parser, including files whose reading failed.',
       registers,
     }),
     documentFailures: new Counter({
       name: 'cairn_document_failures_total',
-      help: 'Readings of documents that failed, by the code of the reason; those that are tried again count each time.',
+      help: 'Readings of documents that failed, by the code of the reason; each attempt counts.',
       labelNames: ['code'],
       registers,
     }),
     postponedDocuments: new Counter({
       name: 'cairn_postponed_documents_total',
       help:
-        "Times that a document was postponed as its tenant's share was spent, by limit: parse_seconds, fetches or " +
-        'fetches_at_once.',
+        "Times that a document was postponed because its tenant's share was used up, by limit: parse_seconds, " +
+        'fetches, fetches_at_once, max_mb or max_memories.',
       labelNames: ['limit'],
       registers,
     }),
     parsers: new Gauge({
       name: 'cairn_parsers',
-      help: 'Child processes that read documents or wait for one.',
+      help: 'Child processes that read documents or wait for documents.',
       registers,
     }),
     parserExits: new Counter({
       name: 'cairn_parser_exits_total',
       help:
-        'Child processes that ended, by reason: stopped (idle, spent, shut down), aborted, or killed for time, ' +
-        'output, reply, memory; crashed.',
+        'Child processes that ended, by reason: stopped (no longer needed), aborted (by the caller), time, output or ' +
+        'reply (killed for exceeding a limit or for a malformed reply), memory, crashed.',
       labelNames: ['reason'],
       registers,
     }),

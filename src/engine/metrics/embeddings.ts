@@ -21,7 +21,9 @@ export function createEmbeddingMetrics(registers: Registry[]) {
     }),
     embeddingBatchFill: new Histogram({
       name: 'cairn_embedding_batch_fill_ratio',
-      help: 'How full the calls for documents were: texts as a share of the most that a call may hold.',
+      help:
+        'How full the calls for documents were: the number of texts divided by the greatest number that a call may ' +
+        'have.',
       buckets: SUM_AND_COUNT,
       registers,
     }),
@@ -33,14 +35,14 @@ export function createEmbeddingMetrics(registers: Registry[]) {
     }),
     embeddingCache: new Counter({
       name: 'cairn_embedding_cache_lookups_total',
-      help: 'Texts looked up among vectors that were paid for, by cache (document, query) and outcome (hit, miss).',
+      help: 'Texts looked up in the caches of vectors, by cache (document, query) and outcome (hit, miss).',
       labelNames: ['cache', 'outcome'],
       registers,
     }),
     savedTokens: new Counter({
       name: 'cairn_embedding_cache_saved_tokens_total',
       help:
-        'Tokens, by estimate, that did not go to the provider because the vector was known, by cache (document, ' +
+        'Estimated tokens that were not sent to the provider because the vector was cached, by cache (document, ' +
         'query).',
       labelNames: ['cache'],
       registers,

@@ -7,7 +7,8 @@ export function createFederationMetrics(registers: Registry[]) {
     name: 'cairn_federation_members_total',
     help:
       'Tenants and servers that federated questions asked, by kind of member (tenant, server) and outcome (answered, ' +
-      'timeout, unreachable, refused, invalid, failed); without an answer, the others answer alone.',
+      'timeout, unreachable, refused, invalid, failed); if one does not answer, the answers of the others are ' +
+      'returned.',
     labelNames: ['member', 'outcome'],
     registers,
   });

@@ -15,7 +15,7 @@ export function createFileMetrics(registers: Registry[], sources: MetricSources)
     }),
     unreadableTenants: censusGauge({
       name: 'cairn_tenants_unreadable',
-      help: 'Tenants whose file could not be read when it was counted last.',
+      help: 'Tenants whose file could not be read at the last count.',
       registers,
       sources,
       read: ({ unreadable }) => unreadable,
@@ -23,8 +23,8 @@ export function createFileMetrics(registers: Registry[], sources: MetricSources)
     censusDurations: new Histogram({
       name: 'cairn_census_duration_seconds',
       help:
-        'Time of counting what all files hold, for the gauges that say so; in slices of some milliseconds, and ' +
-        'never more than a twentieth of the time.',
+        'Time of one count of what the files of all tenants contain, from which other gauges get their values; it ' +
+        'runs in slices of some milliseconds, in at most a twentieth of the time.',
       buckets: SUM_AND_COUNT,
       registers,
     }),
@@ -45,8 +45,8 @@ export function createFileMetrics(registers: Registry[], sources: MetricSources)
     largestWalBytes: censusGauge({
       name: 'cairn_wal_largest_bytes',
       help:
-        'Size of the largest write-ahead log of a tenant: one that grows on has a reader that does not let go, or a ' +
-        'disk that is full.',
+        'Size of the largest write-ahead log of a tenant; it grows without end if a reader never ends its read, or ' +
+        'if the disk is full.',
       registers,
       sources,
       read: ({ largestWalBytes }) => largestWalBytes,
@@ -60,7 +60,7 @@ export function createDiskMetrics(registers: Registry[], sources: MetricSources)
     diskFree: shownOnceSet(
       new Gauge({
         name: 'cairn_disk_free_bytes',
-        help: 'Room that is left on the disk that holds the data.',
+        help: 'Free bytes on the disk that holds the data.',
         registers,
         async collect() {
           if (sources.dataFolder === undefined) return;

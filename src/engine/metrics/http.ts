@@ -14,28 +14,30 @@ export function createHttpMetrics(registers: Registry[]) {
      */
     httpResponses: new Counter({
       name: 'cairn_http_responses_total',
-      help: 'Answers, by status; 499 for a client that hung up before.',
+      help: 'Answers, by status; 499 if the client hung up before the answer.',
       labelNames: ['status'],
       registers,
     }),
     httpDurations: new Histogram({
       name: 'cairn_http_request_duration_seconds',
       help:
-        'Time from the first byte of a request to the end of its reply, by kind: add, query, documents, read, ' +
-        'write. Streams of events and what watches the service (/health, /metrics) are left out.',
+        'Time from the first byte of a request to the end of its reply, by kind: add, query, documents, read, write. ' +
+        'Streams of events and requests that watch the service (/health, /metrics) are left out.',
       labelNames: ['kind'],
       buckets: [0.025, 0.1, 0.5, 2.5],
       registers,
     }),
     refusedKeys: new Counter({
       name: 'cairn_refused_keys_total',
-      help: 'Requests with a key that was refused: wrong, or paused after too many wrong ones of an address.',
+      help:
+        "Requests with a key that was refused, by reason: the key is wrong, or the client's address is paused after " +
+        'too many wrong keys.',
       labelNames: ['reason'],
       registers,
     }),
     limitedRequests: new Counter({
       name: 'cairn_limited_requests_total',
-      help: 'Requests refused by a limit, by limit: queries, adds, batch_items, upload_bytes or event_streams.',
+      help: 'Requests that a limit refused, by limit: queries, adds, batch_items, upload_bytes or event_streams.',
       labelNames: ['limit'],
       registers,
     }),

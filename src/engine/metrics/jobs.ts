@@ -8,7 +8,7 @@ export function createLedgerMetrics(registers: Registry[], sources: MetricSource
     jobs: new Gauge({
       name: 'cairn_jobs',
       help:
-        'Jobs in the ledgers of all tenants that have not ended well, by step and state: queued, active, failed ' +
+        'Jobs in the ledgers of all tenants that have not succeeded yet, by step and state: queued, active, failed ' +
         '(waits for its next attempt), dead.',
       labelNames: ['step', 'state'],
       registers,
@@ -52,15 +52,15 @@ export function createJobMetrics(registers: Registry[]) {
     failedAttempts: new Counter({
       name: 'cairn_job_failures_total',
       help:
-        'Attempts of jobs that failed and count, by step and error code. What waits for a provider or for disk is ' +
-        'not counted.',
+        'Attempts of jobs that failed and are counted, by step and error code. A job that waits for a provider or ' +
+        'for disk space is not counted.',
       labelNames: ['step', 'code'],
       registers,
     }),
     workPauses: new Counter({
       name: 'cairn_work_pauses_total',
       help:
-        'How often a worker put its work off, by the error code of the reason: the provider (unavailable, ' +
+        'Times that a worker postponed its work, by the error code of the reason: the provider (unavailable, ' +
         'rate_limited) or the disk (storage_full).',
       labelNames: ['code'],
       registers,
@@ -68,9 +68,7 @@ export function createJobMetrics(registers: Registry[]) {
     recoveredJobs: started(
       new Counter({
         name: 'cairn_jobs_recovered_total',
-        help:
-          'Jobs taken back from workers that fell silent, by what became of them: requeued, or dead after three ' +
-          'crashes.',
+        help: 'Jobs taken back from workers that did not respond, by outcome: requeued, or dead after three crashes.',
         labelNames: ['outcome'],
         registers,
       }),
@@ -78,15 +76,15 @@ export function createJobMetrics(registers: Registry[]) {
     ),
     hungThreads: new Counter({
       name: 'cairn_worker_hangs_total',
-      help: 'Worker threads that did not come back to their event loop and were ended and replaced.',
+      help: 'Worker threads that did not return to their event loop, so that they were ended and replaced.',
       registers,
     }),
   };
 }
 
 /**
- * Counts jobs that were taken back from workers that no longer respond: `requeued` of them wait again; `dead` gave up,
- * and also count as finished.
+ * Counts jobs that were taken back from workers that no longer respond: `requeued` is the number of jobs that wait
+ * again; `dead` is the number of jobs that were given up, which also count as finished.
  */
 export function countRecovery(metrics: RecoveryMetrics, { requeued, dead }: { requeued: number; dead: number }): void {
   metrics.recoveredJobs.inc({ outcome: 'requeued' }, requeued);

@@ -18,8 +18,8 @@ export function createLanguageModelMetrics(registers: Registry[]) {
     languageModelTokens: new Counter({
       name: 'cairn_language_model_tokens_total',
       help:
-        'Tokens of answered calls of the language model, by direction (input, output); estimated where the server ' +
-        'does not count.',
+        'Tokens of answered calls of the language model, by direction (input, output); estimated if the server does ' +
+        'not report them.',
       labelNames: ['direction'],
       registers,
     }),

@@ -28,8 +28,8 @@ export function createMemoryMetrics(registers: Registry[], sources: MetricSource
     readyAfter: new Histogram({
       name: 'cairn_memory_ready_seconds',
       help:
-        'Time from accepting a memory to a stage: encoded (found by its vectors), linked (all is done); by ' +
-        'priority: interactive, bulk. Words are found at once.',
+        'Time from accepting a memory to a stage: encoded (found by its vectors), linked (all work is done); by ' +
+        'priority: interactive, bulk. A memory is found by its words at once.',
       labelNames: ['stage', 'priority'],
       buckets: [0.5, 2, 10, 60],
       registers,

@@ -29,7 +29,7 @@ const LEFT_OUT = [
 
 /**
  * Prepares the metrics of the process itself: its version, CPU, memory, event loop and garbage collection. They appear
- * once the returned function is called with the version of Cairn. Call that once, in the main thread.
+ * once the returned function is called with the version of Cairn. The function must be called once, in the main thread.
  */
 export function createProcessMetrics(registry: Registry): (version: string) => void {
   const build = new Gauge({

@@ -2,6 +2,7 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import { PROFILES, type StageTrace } from '../types.ts';
 import type { MetricSources } from './metric-sources.ts';
 import { SUM_AND_COUNT, started } from './series.ts';
+import { createStandbyMetrics } from './standby.ts';
 
 /** Makes the metrics of queries. */
 export function createQueryMetrics(registers: Registry[], sources: MetricSources) {
@@ -46,8 +47,8 @@ export function createQueryMetrics(registers: Registry[], sources: MetricSources
     wordIndexFallbacks: new Counter({
       name: 'cairn_word_index_fallbacks_total',
       help:
-        'Files whose word index has a format that this version does not read itself, so that SQLite is asked, which ' +
-        'is slower; each time that a thread opens one.',
+        'Files whose word index has a format that this version cannot read itself, so that SQLite searches it, which ' +
+        'is slower; counted each time that a thread opens such a file.',
       registers,
     }),
     queryHits: new Histogram({
@@ -58,9 +59,10 @@ export function createQueryMetrics(registers: Registry[], sources: MetricSources
     }),
     emptyQueries: new Counter({
       name: 'cairn_queries_empty_total',
-      help: 'Queries without a hit: nothing fitted, or nothing well enough (OM_MIN_SCORE).',
+      help: 'Queries without a hit: no memory matched, or none well enough (OM_MIN_SCORE).',
       registers,
     }),
+    ...createStandbyMetrics(registers),
     workEnds: createWorkEnds(registers),
     degradedQueries: new Counter({
       name: 'cairn_queries_degraded_total',
@@ -74,7 +76,7 @@ function createWorkEnds(registers: Registry[]) {
   return new Counter({
     name: 'cairn_work_ends_total',
     help:
-      'Reads that ended before they had looked at all that they should, by kind and reason: the work budget ' +
+      'Reads that ended before they had read everything that they should, by kind and reason: the work budget ' +
       '(OM_QUERY_WORK_MB) or the deadline (OM_QUERY_DEADLINE_MS).',
     labelNames: ['read', 'reason'],
     registers,
@@ -82,8 +84,8 @@ function createWorkEnds(registers: Registry[]) {
 }
 
 /**
- * The part of a query to which each stage belongs, by the stage's name. A histogram for each stage would be a hundred
- * series.
+ * The part of a query to which each stage belongs, by the stage's name. A histogram with each stage as a label would
+ * have a hundred series.
  */
 const PART_OF_STAGE: Readonly<Record<string, string>> = {
   embed: 'embed',

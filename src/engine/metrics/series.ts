@@ -2,7 +2,7 @@ import { Gauge, type Counter, type LabelValues, type Registry } from 'prom-clien
 import type { Census } from '../census.ts';
 import type { MetricSources } from './metric-sources.ts';
 
-/** No buckets: for a histogram whose sum and count are all that is needed. */
+/** No buckets, for a histogram of which only the sum and the count are needed. */
 export const SUM_AND_COUNT: number[] = [];
 
 /**
@@ -16,8 +16,8 @@ export function started<T extends string>(counter: Counter<T>, labels: readonly 
 }
 
 /**
- * Removes the series of a gauge without labels until the gauge is set, and returns the gauge. Otherwise it would begin
- * at 0, as if that had been measured.
+ * Removes the series of a gauge without labels until the gauge is set, and returns the gauge. Otherwise the series
+ * would begin at 0, as if 0 had been measured.
  */
 export function shownOnceSet(gauge: Gauge): Gauge {
   gauge.remove();

@@ -22,7 +22,7 @@ export function createSqliteMetrics(registers: Registry[], sources: MetricSource
     busyRetries: new Counter({
       name: 'cairn_sqlite_busy_retries_total',
       help:
-        'Attempts to get at a file that another connection held, half a millisecond apart, in the threads of this ' +
+        'Attempts to use a file that another connection had locked, half a millisecond apart, in the threads of this ' +
         'process.',
       registers,
       collect() {
@@ -32,7 +32,7 @@ export function createSqliteMetrics(registers: Registry[], sources: MetricSource
     }),
     busyWaits: new Counter({
       name: 'cairn_sqlite_busy_wait_seconds_total',
-      help: 'Time that those attempts waited.',
+      help: 'Time that threads of this process waited for files that another connection had locked.',
       registers,
       collect() {
         this.reset();
@@ -41,7 +41,7 @@ export function createSqliteMetrics(registers: Registry[], sources: MetricSource
     }),
     busyFailures: new Counter({
       name: 'cairn_sqlite_busy_timeouts_total',
-      help: 'Times that a file was still held after 5 s, and what was to be done failed.',
+      help: 'Times that a file was still locked after 5 s, so that the operation failed.',
       registers,
       collect() {
         this.reset();
@@ -52,7 +52,7 @@ export function createSqliteMetrics(registers: Registry[], sources: MetricSource
       new Counter({
         name: 'cairn_checkpoints_total',
         help:
-          'Checkpoints of write-ahead logs, by outcome: complete, partial (a reader still needs some of the log), ' +
+          'Checkpoints of write-ahead logs, by outcome: complete, partial (a reader still needs a part of the log), ' +
           'busy.',
         labelNames: ['outcome'],
         registers,

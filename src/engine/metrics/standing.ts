@@ -4,7 +4,9 @@ import { Counter, type Registry } from 'prom-client';
 export function createStandingMetrics(registers: Registry[]) {
   const webhookDeliveries = new Counter({
     name: 'cairn_webhook_deliveries_total',
-    help: 'Attempts to deliver an event to a webhook, by outcome (delivered, failed, dead); dead was the last attempt.',
+    help:
+      'Attempts to deliver an event to a webhook, by outcome (delivered, failed, dead); dead means that the last ' +
+      'attempt failed.',
     labelNames: ['outcome'],
     registers,
   });

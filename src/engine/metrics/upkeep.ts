@@ -17,13 +17,15 @@ export function createUpkeepMetrics(registers: Registry[]) {
     }),
     expiredMemories: new Counter({
       name: 'cairn_expired_memories_total',
-      help: 'Memories erased because their time had come.',
+      help: 'Memories erased because they had expired.',
       registers,
     }),
     gatheredMemories: started(
       new Counter({
         name: 'cairn_gathered_memories_total',
-        help: 'Memories made by consolidation, by method: sentences of the sources, or a text of the language model.',
+        help:
+          'Memories made by consolidation, by method: from sentences of the sources, or from a text of the language ' +
+          'model.',
         labelNames: ['method'],
         registers,
       }),

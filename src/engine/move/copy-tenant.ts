@@ -59,7 +59,8 @@ export function copyTenant(
 }
 
 /**
- * Builds the word index of the copy. The texts are read from the copy that is a file, where a read costs no round trip.
+ * Builds the word index of the copy. The texts are read from the side that is a file, if there is one, where a read
+ * costs no round trip.
  */
 function indexWords(from: MovedTenant, to: MovedTenant, onRows: OnRows): void {
   const texts: Store = from.place === null ? from.store : to.store;
@@ -99,7 +100,8 @@ export function compareTenants(
   if (one!.rows !== other!.rows || one!.hash !== other!.hash) {
     throw new EngineError(
       'unprocessable',
-      'the word index is not what the texts give: run `cairn rebuild-index` on the files and move again',
+      'the word index is not what the texts give: run `cairn rebuild-index` on the files and move again' +
+        (from.place === null ? '' : ' (to files first)'),
     );
   }
   for (const name of listNamedUploads(from.store)) {

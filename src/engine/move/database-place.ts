@@ -61,7 +61,7 @@ export function openDatabaseSource(database: string, config: Config): MoveSource
   return {
     name: nameOfDatabase(database),
     control: opened.control,
-    open: (tenant) => (opened.tenants.has(tenant) ? openTenant(opened, tenant, tenant) : undefined),
+    open: (tenant) => (opened.tenants.has(tenant) ? openTenantOf(opened, tenant, tenant) : undefined),
     close: opened.close,
   };
 }
@@ -98,7 +98,7 @@ export function openDatabaseTarget(database: string, sourceKey: string, config: 
     make(tenant) {
       const name = movingName(sourceKey, tenant);
       tenants.make(name);
-      return openTenant(opened, tenant, name);
+      return openTenantOf(opened, tenant, name);
     },
     finish(ids, work) {
       connection.takeAlone();
@@ -119,7 +119,11 @@ export function openDatabaseTarget(database: string, sourceKey: string, config: 
  * @param id the tenant's id
  * @param name the name that the tenant has in the database now, which differs from `id` while it is being moved in
  */
-function openTenant({ database, config, tenants }: Opened, id: string, name: string): MovedTenant {
+export function openTenantOf(
+  { database, config, tenants }: Pick<Opened, 'database' | 'config' | 'tenants'>,
+  id: string,
+  name: string,
+): MovedTenant {
   // The path of no file: the tenant's own may be there as well.
   const path = join(stagingFolder(config.paths), 'postgres', `${id}.sqlite`);
   const place = { database, tenant: name };

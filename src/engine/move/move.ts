@@ -20,24 +20,16 @@ import {
   type MovedSelection,
 } from '../control/moved-control.ts';
 import { describeMark, findMark, putMark } from '../control/moved-marks.ts';
+import { listPlacedElsewhere } from '../control/placements.ts';
 import { EngineError } from '../errors.ts';
 import { acquireInstanceLock } from '../store/instance-lock.ts';
-import { countZeroLabels, requireSameColumns } from '../store/postgres/moved-file.ts';
 import { openMovedTenants } from '../store/postgres/moved-tenant.ts';
 import type { MovedColumns } from '../store/postgres/moved-tables.ts';
-import { findInfo } from '../store/store-info.ts';
-import { REBUILDING } from '../tenant-file/open-tenant.ts';
-import { compareAnswers } from './compare-answers.ts';
-import { compareTenants, copyTenant, countWork, requireEqual } from './copy-tenant.ts';
+import { requireEqual } from './copy-tenant.ts';
 import { nameOfDatabase, openDatabaseSource, openDatabaseTarget } from './database-place.ts';
 import { openFilesSource, openFilesTarget } from './files-place.ts';
-import type { MovedTenant, MoveSource, MoveTarget } from './places.ts';
-
-/** Progress display of one step of a move. */
-interface MoveProgress {
-  update(done: number, note?: string): void;
-  stop(): void;
-}
+import type { MoveSource, MoveTarget } from './places.ts';
+import { transferTenant, type ShowProgress } from './transfer-tenant.ts';
 
 export interface MoveOptions {
   /** Settings of the data folder, which is the source or the target. */
@@ -52,7 +44,7 @@ export interface MoveOptions {
   /** Present time, Unix ms. */
   readonly now: number;
   /** Shows a new step with its name and its total amount of work, and returns its progress display. */
-  readonly showProgress: (label: string, total: number) => MoveProgress;
+  readonly showProgress: ShowProgress;
 }
 
 /** Result of a move. */
@@ -134,6 +126,7 @@ async function moveBetween(context: Context): Promise<MoveReport> {
   const mark = findMark(source.control, tenant);
   if (mark !== undefined && (mark.to !== target.name || !target.hasBegun))
     throw new EngineError('conflict', describeMark(mark, tenant === null ? 'the data' : `tenant ${tenant}`));
+  requireAtHome(context, what);
   const isResumed = mark !== undefined || target.isComplete;
   const limited = context.direction === 'into database' ? listSizeLimits(source.control, what) : [];
   if (limited.length > 0) {
@@ -148,7 +141,7 @@ async function moveBetween(context: Context): Promise<MoveReport> {
     target.reset();
     if (!hadBegun || tenant !== null || context.direction === 'into database') target.requireRoomFor(tenant);
     for (const id of what.tenants) {
-      const done = await moveTenant(context, id);
+      const done = await transferTenant(context, id);
       memories += done.memories;
       questions += done.questions;
     }
@@ -160,80 +153,24 @@ async function moveBetween(context: Context): Promise<MoveReport> {
   return { to: target.name, tenants: what.tenants, memories, questions, isResumed };
 }
 
+/** Throws EngineError `unprocessable` for a tenant that is in a further database, where this move does not look. */
+function requireAtHome({ direction, source }: Context, { tenants }: MovedSelection): void {
+  if (direction === 'into database') return;
+  const elsewhere = listPlacedElsewhere(source.control).find(({ tenant }) => tenants.includes(tenant));
+  if (elsewhere === undefined) return;
+  const { tenant, database } = elsewhere;
+  throw new EngineError(
+    'unprocessable',
+    `tenant ${tenant} is in the database ${database}: run \`cairn tenants move ${tenant} --to home\` first`,
+  );
+}
+
 /** Lists the tenants that are moved. Throws EngineError `not_found` for one that the source does not have. */
 function selectionOf({ source, tenant }: Context): MovedSelection {
   if (tenant === undefined) return { tenants: listPresentTenants(source.control), isWhole: true };
   const isThere = source.control.statements.findTenant.get(tenant) !== undefined;
   if (!isThere) throw new EngineError('not_found', `no tenant ${JSON.stringify(tenant.slice(0, 64))} there`);
   return { tenants: [tenant], isWhole: false };
-}
-
-/**
- * Copies one tenant, compares the copy with the original, and asks both the same questions.
- * @returns the number of memories and of questions; both are 0 for a tenant that was never used
- */
-async function moveTenant(
-  context: Context,
-  id: string,
-): Promise<{ readonly memories: number; readonly questions: number }> {
-  const from = context.source.open(id);
-  if (from === undefined) return { memories: 0, questions: 0 };
-  let to: MovedTenant | undefined;
-  try {
-    requireMovable(from, context.columns);
-    to = context.target.make(id);
-    copyAndCompare(context, id, from, to);
-    const memories = from.rows.count('memories');
-    const progress = context.showProgress(`Asking ${id}`, Math.min(memories, 200));
-    try {
-      const onProgress = (done: number) => progress.update(done, `${done} questions`);
-      const { questions, different } = await compareAnswers(from, to, {
-        config: context.folder,
-        now: context.now,
-        onProgress,
-      });
-      if (different > 0) {
-        throw new EngineError('unprocessable', `${different} of ${questions} questions had other answers: not moved`);
-      }
-      return { memories, questions };
-    } finally {
-      progress.stop();
-    }
-  } finally {
-    to?.close();
-    from.close();
-  }
-}
-
-/**
- * Throws EngineError `unprocessable` for a tenant that the other database engine cannot hold, or whose index is
- * incomplete.
- */
-function requireMovable(from: MovedTenant, columns: MovedColumns): void {
-  if (findInfo(from.store, REBUILDING) !== undefined)
-    throw new EngineError('unprocessable', 'a rebuild of its index was broken off: run `cairn rebuild-index` first');
-  if (!('db' in from.store)) return;
-  const file = from.store as Parameters<typeof requireSameColumns>[0];
-  requireSameColumns(file, columns);
-  const zeros = countZeroLabels(file);
-  if (zeros > 0) {
-    throw new EngineError(
-      'unprocessable',
-      `${zeros} memories have U+0000 in their tags or files, which PostgreSQL cannot hold: change them first`,
-    );
-  }
-}
-
-function copyAndCompare({ columns, showProgress }: Context, id: string, from: MovedTenant, to: MovedTenant): void {
-  const progress = showProgress(`Moving ${id}`, countWork(from));
-  let done = 0;
-  const onRows = (rows: number) => progress.update((done += rows));
-  try {
-    const digests = copyTenant(from, to, { columns, onRows });
-    compareTenants(from, to, { columns, digests, onRows });
-  } finally {
-    progress.stop();
-  }
 }
 
 function copyAllControl({ source, controlColumns }: Context, control: ControlFile, what: MovedSelection): void {

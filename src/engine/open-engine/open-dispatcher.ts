@@ -12,8 +12,9 @@ import type { Tracing } from '../tracing.ts';
 import type { Writer } from '../writer/writer.ts';
 
 /**
- * Opens the dispatcher over the queues in the Redis that `queuesAt` names. If `queuesAt` is null, the dispatcher does
- * nothing, and workers find due jobs when they next read the ledgers. The caller closes it.
+ * Opens the dispatcher over the queues that `queuesAt` names. If it is null, the dispatcher does nothing, and workers
+ * find due jobs when they next read the ledgers. The caller closes it.
+ * @throws EngineError of queues in PostgreSQL, as `openQueueLink` says
  */
 export async function openDispatcher({
   config,
@@ -35,7 +36,7 @@ export async function openDispatcher({
   writer: Writer;
 }): Promise<JobDispatcher> {
   if (queuesAt === null) return { dispatch() {}, close: async () => {} };
-  const queues = await openStepQueues({ ...queuesAt, logger });
+  const queues = await openStepQueues({ place: queuesAt, logger });
   metrics.watchQueues(() => queues.counts());
   return createDispatcher({
     ledger: ledgerOverWriter({
@@ -44,13 +45,14 @@ export async function openDispatcher({
         openMost: config.OM_OPEN_TENANTS,
         leaseMs: config.OM_LEASE_MS,
         clock,
-        ...lookIntoPlaces(config),
+        ...lookIntoPlaces(config, { logger, metrics }),
       }),
       clock,
       embedsHere: config.embedsHere,
       writer,
     }),
     queues,
+    server: queuesAt.kind,
     logger,
     metrics,
     tracing,

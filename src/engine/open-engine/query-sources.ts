@@ -8,9 +8,9 @@ import { estimateTokens } from '../text/tokens.ts';
 import type { EngineParts } from '../parts/engine-parts.ts';
 
 /**
- * Makes the function that returns the embedding source for the queries of a model. It keeps one for each provider,
- * with a cache of queries' vectors that all tenants share, and returns null if the settings do not say how to reach the
- * model.
+ * Makes the function that returns the embedding source for the queries of a model, or null if the settings do not say
+ * how to reach the model. The function keeps one source for each provider, and each source keeps a cache of query
+ * vectors that all tenants share.
  */
 export function createQuerySources(
   { embedder, gatherer, sourceOf }: Pick<EngineParts, 'embedder' | 'gatherer' | 'sourceOf'>,

@@ -4,10 +4,12 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { createIndexMemory } from '../adapters/following-index/index-memory.ts';
 import { useMasterKey } from '../control/data-keys.ts';
 import { placeOf } from '../control/place-of.ts';
+import { standbyOf } from '../control/standby-of.ts';
 import { assert, reviveError, serialiseError } from '../errors.ts';
 import { type LanguageModel, type Logger, systemClock } from '../ports.ts';
 import { giveWay, NICENESS } from '../give-way.ts';
 import { releaseMemoryAfterStart } from '../release-memory.ts';
+import { type FieldText, packResult, unpackInput } from '../store/packed-json.ts';
 import { openTenant } from '../tenant-file/open-tenant.ts';
 import { createTenantPool } from '../tenant-file/tenant-pool.ts';
 import type {
@@ -18,14 +20,14 @@ import type {
   ReaderThreadData,
   ToThread,
 } from '../readers/messages.ts';
-import type { ReadOutput } from '../readers/commands.ts';
-import { type FieldText, packAnswer } from '../readers/json-text.ts';
 import { hasLater, runCommand } from '../readers/readers.ts';
 import { createSpanRecorder } from '../readers/span-recorder.ts';
+import { ofKey, type StandbyReport } from '../readers/standby-reads.ts';
 import { createSharedReading } from './shared-reading.ts';
+import { createStandbyReading } from './standby-reading.ts';
 import { createThreadQuerySources } from './thread-query-sources.ts';
 
-const { config, identity, languageModel, reader } = workerData as ReaderThreadData;
+const { config, identity, primary, languageModel, reader } = workerData as ReaderThreadData;
 const port = parentPort;
 assert(port !== null, 'a reader thread has a parent');
 const post = (message: FromThread) => port.postMessage(message);
@@ -35,25 +37,28 @@ releaseMemoryAfterStart();
 useMasterKey(config);
 const logger = forwardingLogger();
 const indexMemory = createIndexMemory(config.OM_INDEX_MEMORY_MB * 1024 * 1024);
-const pool = createTenantPool(config.OM_OPEN_TENANTS, (path) =>
-  openTenant(path, {
-    place: placeOf(config, path),
+const pool = createTenantPool(config.OM_OPEN_TENANTS, (key) => {
+  const { path, isStandby } = ofKey(key);
+  return openTenant(path, {
+    place: isStandby ? standbyOf(config, path) : placeOf(config, path),
+    isStandby,
     role: 'reader',
     identity,
     now: systemClock.now(),
     indexMemory,
     vectorIndex: config.OM_VECTOR_INDEX,
     wordIndex: config.OM_WORD_INDEX,
-    shared: sharing.of(path),
+    shared: sharing.of(key),
     onUnknownWordFormat: () => post({ kind: 'unknownWordFormat', path }),
-  }),
-);
+  });
+});
 const sharing = createSharedReading({
   reader,
   pool,
   ask: (path, spaces) => post({ kind: 'share', path, spaces }),
   lose: (path, no) => post({ kind: 'lost', path, no }),
 });
+const standbyReading = createStandbyReading({ config, primary, pool, sharing });
 const querySourcesOf = createThreadQuerySources(config, logger);
 const running = new Map<number, AbortController>();
 const calls = new Map<number, { resolve: (value: unknown) => void; reject: (error: Error) => void }>();
@@ -77,38 +82,51 @@ port.on('message', (message: ToThread) => {
       return sharing.forget(message.path);
     case 'close':
       pool.close();
+      standbyReading.close();
       return post({ kind: 'closed' });
   }
 });
 
-async function run({ id, path, name, input, isTraced }: Extract<ToThread, { kind: 'read' }>): Promise<void> {
+async function run({ id, path, name, input, isTraced, standby }: Extract<ToThread, { kind: 'read' }>): Promise<void> {
   const startedAt = performance.now();
   const controller = new AbortController();
+  const { signal } = controller;
   running.set(id, controller);
   const recorder = isTraced ? createSpanRecorder() : null;
   const context = {
     ...{ config, logger, clock: systemClock, tracing: recorder?.tracing ?? null },
     querySourceOf: querySourcesOf((space, text) => call(id, { kind: 'embed', space, text })),
     languageModel: languageModelOf(id),
-    open: () => pool.get(path),
   };
   let later: Promise<unknown> | null = null;
   let texts: readonly FieldText[] = [];
+  let report: StandbyReport | null = null;
+  /** Runs the command on the tenant that the pool opens under a key. */
+  const read = async (key: string): Promise<unknown> => {
+    // What an answer that is not used still computes concerns nobody.
+    later?.catch(() => {});
+    [later, texts] = [null, []];
+    const value: unknown = await runCommand(
+      { ...context, open: () => pool.get(key) },
+      name,
+      unpackInput(input) as never,
+      signal,
+    );
+    const isPartial = hasLater(value);
+    if (isPartial) ({ later } = value);
+    const packed = packResult(isPartial ? { ...value, later: null } : value);
+    ({ texts } = packed);
+    return packed.result;
+  };
   const outcome = await outcomeOf(
-    sharing.run(path, async () => {
-      const value: unknown = await runCommand(context, name, input as never, controller.signal);
-      const isPartial = hasLater(value);
-      if (isPartial) ({ later } = value);
-      const first = isPartial ? { ...value, later: null } : value;
-      if (name !== 'query') return first;
-      const packed = packAnswer(first as ReadOutput<'query'>);
-      ({ texts } = packed);
-      return packed.answer;
-    }),
+    standby === null
+      ? sharing.run(path, () => read(path))
+      : standbyReading.run({ ...standby, path, signal, read, onReport: (latest) => void (report = latest) }),
   );
   running.delete(id);
   const ms = performance.now() - startedAt;
-  post({ kind: 'done', id, outcome, texts, ms, spans: recorder?.spans ?? [], hasMore: later !== null });
+  const spans = recorder?.spans ?? [];
+  post({ kind: 'done', id, outcome, texts, ms, spans, hasMore: later !== null, standby: report });
   if (later !== null) post({ kind: 'later', id, outcome: await outcomeOf(later) });
 }
 

@@ -8,10 +8,12 @@ import type { SharedFile } from '../tenant-file/shared-files.ts';
 import type { TenantPool } from '../tenant-file/tenant-pool.ts';
 
 /**
- * Number of the try of a read from which on its answer may lack data that another thread has removed since the read's
- * snapshot, so that the try succeeds.
+ * Number of tries of a read from which on the answer may lack data that another thread has removed since the read's
+ * snapshot. Earlier tries are repeated if such data is missing.
  */
-const MAX_TRIES = 4;
+const LENIENT_FROM_TRY = 4;
+/** Greatest number of tries of a read. */
+const MAX_TRIES = 8;
 
 const BUSY = 'the file changes faster than this query can read it';
 
@@ -47,7 +49,8 @@ export interface SharedReadingOptions {
 }
 
 /**
- * Creates the object through which a reader thread uses the shared memory of files. It has none of any file at first.
+ * Creates the object through which a reader thread uses the shared memory of files. At first it holds shared memory of
+ * no file.
  */
 export function createSharedReading({ reader: number, pool, ask, lose }: SharedReadingOptions): SharedReading {
   const reader: SharedReader = { number, acceptsLaterRemovals: false };
@@ -99,13 +102,13 @@ export function createSharedReading({ reader: number, pool, ask, lose }: SharedR
       for (let tries = 1; ; tries += 1) {
         await prepare(path);
         await failpoint('before-read');
-        reader.acceptsLaterRemovals = tries >= MAX_TRIES;
+        reader.acceptsLaterRemovals = tries >= LENIENT_FROM_TRY;
         try {
           return await read();
         } catch (error) {
           const isLost = error instanceof SharedMemoryLost;
           if (!isLost && !(error instanceof SnapshotIsBehind)) throw error;
-          if (tries >= 2 * MAX_TRIES) throw new EngineError('unavailable', BUSY, { cause: error, retryAfterMs: 1_000 });
+          if (tries >= MAX_TRIES) throw new EngineError('unavailable', BUSY, { cause: error, retryAfterMs: 1_000 });
           const file = files.get(path);
           if (isLost && file !== undefined) {
             forget(path);

@@ -1,30 +1,98 @@
+import { createArrivingSpace } from '../documents/arriving-space.ts';
 import type { Tenant } from '../engine.ts';
 import { EngineError } from '../errors.ts';
+import type { Readers } from '../readers/readers.ts';
 import type { TenantPool } from '../tenant-file/tenant-pool.ts';
 import { createTenant } from '../tenant/tenant.ts';
 import type { TenantOptions } from '../tenant/tenant-options.ts';
 
+/** The tenants of an engine. */
+export interface Tenants {
+  /**
+   * Returns a tenant by its id. It is looked up each time, as tenants may be deleted, and moved to other databases.
+   * @throws EngineError `not_found` if the control database has no such tenant
+   */
+  get(id: string): Tenant;
+  /** Stops watching whether tenants have moved. */
+  close(): void;
+}
+
+type CreateTenantsOptions = Omit<TenantOptions, 'id' | 'path' | 'open' | 'arrivingSpace'> & {
+  readonly pool: TenantPool;
+};
+
+/** Time between two looks for tenants that have moved to another database, whose old place is then closed (ms). */
+const LOOK_EVERY_MS = 1_000;
+
+/** Creates the tenants of an engine at their first use, and keeps them. */
+export function createTenants({ pool, ...options }: CreateTenantsOptions): Tenants {
+  const { control, readers, writer, config } = options;
+  const mayMove = config.OM_DATABASE_URL !== undefined;
+  const arrivingSpace = createArrivingSpace();
+  const tenants = new Map<string, { readonly path: string; readonly tenant: Tenant }>();
+  const closeOldPlace = (id: string, present: string | undefined) => {
+    const known = tenants.get(id);
+    if (known === undefined || known.path === present) return;
+    tenants.delete(id);
+    if (!mayMove) return;
+    pool.evict(known.path);
+    readers.forget(known.path);
+    void writer.evict(known.path).catch(() => {});
+  };
+  const look = () => {
+    try {
+      for (const id of [...tenants.keys()]) closeOldPlace(id, control.findTenantPath(id));
+    } catch {
+      // The control database does not answer just now. The next look, or the next use of the tenant, comes soon.
+    }
+  };
+  const timer = mayMove ? setInterval(look, LOOK_EVERY_MS).unref() : undefined;
+  return {
+    get(id) {
+      const path = control.findTenantPath(id);
+      closeOldPlace(id, path);
+      if (path === undefined) throw new EngineError('not_found', control.findMoved(id) ?? 'no such tenant');
+      let known = tenants.get(id);
+      if (known === undefined) {
+        const own = { ...options, id, path, arrivingSpace, open: () => pool.get(path) };
+        known = { path, tenant: createTenant(mayMove ? { ...own, ...atPresentPlace(own) } : own) };
+        tenants.set(id, known);
+      }
+      return known.tenant;
+    },
+    close: () => clearInterval(timer),
+  };
+}
+
 /**
- * Makes the function that returns a tenant by its id, and keeps each tenant that it made. That function throws
- * EngineError `not_found` if the control database has no such tenant, and looks it up each time, as tenants may be
- * deleted.
+ * Returns what a tenant reads and writes with, refused with `unavailable` once the tenant has moved to another
+ * database. A long reply (an event stream) may still have the tenant of the old place, which soon has no rows.
  */
-export function createTenants({
-  pool,
-  ...options
-}: Omit<TenantOptions, 'id' | 'path' | 'open'> & { readonly pool: TenantPool }): (id: string) => Tenant {
-  const tenants = new Map<string, Tenant>();
-  return (id) => {
-    const path = options.control.findTenantPath(id);
-    if (path === undefined) {
-      tenants.delete(id);
-      throw new EngineError('not_found', options.control.findMoved(id) ?? 'no such tenant');
-    }
-    let tenant = tenants.get(id);
-    if (tenant === undefined) {
-      tenant = createTenant({ ...options, id, path, open: () => pool.get(path) });
-      tenants.set(id, tenant);
-    }
-    return tenant;
+function atPresentPlace({ id, path, control, open, readers, writer }: TenantOptions) {
+  const requirePresent = () => {
+    if (control.findTenantPath(id) !== path)
+      throw new EngineError('unavailable', 'the tenant has moved to another database', { retryAfterMs: 1_000 });
+  };
+  const guarded = (own: Readers): Readers => ({
+    ...own,
+    read: (async (...call: Parameters<Readers['read']>) => {
+      requirePresent();
+      return own.read(...call);
+    }) as Readers['read'],
+    as: (keyId) => guarded(own.as(keyId)),
+  });
+  return {
+    open() {
+      requirePresent();
+      return open();
+    },
+    readers: guarded(readers),
+    writer: {
+      ...writer,
+      write: (async (...call: Parameters<typeof writer.write>) => {
+        requirePresent();
+        return writer.write(...call);
+      }) as typeof writer.write,
+    },
   };
 }

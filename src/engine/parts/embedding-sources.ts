@@ -10,8 +10,8 @@ import { isSameSpace, type SpaceIdentity } from '../tenant-file/open-tenant.ts';
 import { SECTORS, type Sector } from '../types.ts';
 
 /**
- * The configured embedder of a thread, and the embedders of other models whose vectors files still have or that sectors
- * use.
+ * The configured embedder of a thread, and the embedders of other models: models of sectors, and models whose vectors
+ * files still have.
  */
 export interface EmbeddingSources {
   /** Embedder that the settings name; null with `OM_EMBEDDINGS=none`. */
@@ -24,9 +24,9 @@ export interface EmbeddingSources {
    */
   readonly identity: SpaceIdentity | readonly SpaceIdentity[] | null;
   /**
-   * Finds the source for a model other than that of `embedder`: the model of a sector, or one whose vectors a file
-   * still has. It is opened at the first call for that model. The result is null if the settings do not say how to
-   * reach the model.
+   * Finds the source for another model than that of `embedder`: the model of a sector, or a model whose vectors a file
+   * still has. The source is opened at the first call for the model. The result is null if the settings do not say how
+   * to reach the model.
    */
   readonly sourceOf: (model: SpaceIdentity) => EmbeddingSource | null;
   /** Closes the budgets of all sources that were opened. */
@@ -35,7 +35,7 @@ export interface EmbeddingSources {
 
 /**
  * Opens the configured embedder and, if sectors have models of their own, the embedders of all sectors. `sourceOf`
- * opens others on demand. The caller closes the sources.
+ * opens the sources of other models on demand. The caller closes the sources.
  */
 export function openEmbeddingSources(options: ProviderOptions): EmbeddingSources {
   const { config } = options;
@@ -81,7 +81,10 @@ function identityOf({ provider, model, dimensions, encoding }: SpaceIdentity): S
   return { provider, model, dimensions, encoding };
 }
 
-/** Returns the sectors for which a model is configured; empty for none, null where one model embeds all sectors. */
+/**
+ * Returns the sectors that the model is configured for; an empty list if it is configured for none, and null if one
+ * model embeds all sectors.
+ */
 function sectorsOf({ sectorModels }: Config, { model, dimensions }: NamedModel): Sector[] | null {
   if (sectorModels === null) return null;
   return SECTORS.filter((_, place) => {
@@ -90,7 +93,10 @@ function sectorsOf({ sectorModels }: Config, { model, dimensions }: NamedModel):
   });
 }
 
-/** Creates embedders of an equal vector space: the configured model at each address of `OM_EMBED_FALLBACK`. */
+/**
+ * Creates the embedders that stand in if the configured provider fails: the configured model at each address of
+ * `OM_EMBED_FALLBACK`, so that the vector space is the same.
+ */
 function createStandIns(config: Config): Embedder[] {
   return config.fallbacks.flatMap(
     ({ baseUrl, apiKey }) => createEmbedder({ ...config, OM_OPENAI_BASE_URL: baseUrl, OPENAI_API_KEY: apiKey }) ?? [],

@@ -19,11 +19,11 @@ export interface EngineParts extends Omit<EmbeddingSources, 'close'> {
   readonly languageModel: LanguageModel | null;
   /** The tenants' files that are open on this thread. The caller of `openParts` closes it. */
   readonly pool: TenantPool;
-  /** The limits on provider calls, which all processes share. The caller of `openParts` closes it. */
+  /** The limits on provider calls, which all processes share. The caller of `openParts` closes them. */
   readonly budget: { close(): void };
   /**
-   * Counts and logs that the word index of a file has an unknown format, so which Cairn cannot read, so that SQLite's
-   * own functions search it. The argument is the path of the file.
+   * Counts and logs that the word index of a file has a format which Cairn cannot read, so that SQLite's own functions
+   * search the index. The argument is the path of the file.
    */
   readonly reportUnknownFormat: (path: string) => void;
   /** Reads documents; null for a thread with the role `reader`. The caller of `openParts` closes it. */
@@ -32,7 +32,7 @@ export interface EngineParts extends Omit<EmbeddingSources, 'close'> {
   readonly pageFetcher: PageFetcher | null;
 }
 
-/** Options of `openParts`: those of the providers, a logger (silent by default) and the role. */
+/** Options of `openParts`: the options of the providers, a logger (silent by default) and the role of the thread. */
 export interface EnginePartsOptions extends ProviderOptions {
   readonly logger?: Logger;
   /** Role of the thread: `reader` answers queries; `worker` runs steps, writes and reads documents. */

@@ -26,9 +26,13 @@ export function passesMod97(iban: string): boolean {
 /** Returns Shannon's entropy of a text's characters, in bits per character; 0 for the empty text. */
 export function entropyOf(text: string): number {
   const counts = new Map<string, number>();
-  for (const sign of text) counts.set(sign, (counts.get(sign) ?? 0) + 1);
+  let length = 0;
+  for (const sign of text) {
+    counts.set(sign, (counts.get(sign) ?? 0) + 1);
+    length += 1;
+  }
   let bits = 0;
-  for (const count of counts.values()) bits -= (count / text.length) * Math.log2(count / text.length);
+  for (const count of counts.values()) bits -= (count / length) * Math.log2(count / length);
   return bits;
 }
 

@@ -4,8 +4,8 @@ import { PERSONAL_PATTERNS } from './personal-patterns.ts';
 import { SECRET_PATTERNS } from './secret-patterns.ts';
 
 /**
- * The patterns of each group of sensitive values, by priority: if the matches of two patterns overlap, only the match
- * of the earlier pattern counts.
+ * The patterns of each group of sensitive values, by priority: if the matches of two patterns overlap, the match of the
+ * earlier pattern counts, and the other one only as far as it goes beyond.
  */
 const SENSITIVE_PATTERNS: Readonly<Record<SensitiveGroup, readonly SensitivePattern[]>> = {
   secrets: SECRET_PATTERNS,
@@ -22,8 +22,8 @@ const CANDIDATES_OF_STEP = 256;
  * Finds the sensitive values of some groups in a text. The generator pauses after each pattern and after each 256
  * matches, so that a caller can do other work on the thread between two steps: a step over 256 KiB takes about a
  * millisecond.
- * @param groups groups that are searched for; if values of two groups overlap, only the value of the earlier group
- *   counts
+ * @param groups groups that are searched for; if values of two groups overlap, the value of the earlier group counts,
+ *   and the other one only as far as it goes beyond
  * @returns the spans by rising `start`, without overlaps
  */
 export function* findSensitiveInSteps(
@@ -75,17 +75,37 @@ function* candidatesOf(text: string, { kind, pattern, lengthOf }: SensitivePatte
 }
 
 /**
- * Orders spans by `start`, and removes overlaps: of two overlapping spans, the one that comes earlier in `found` stays.
+ * Orders spans by `start`, and removes overlaps, so that the spans cover what they covered before: where two of them
+ * overlap, the one that comes earlier in `found` keeps its place, and the rest of the other becomes a span of its own.
+ * Overlapping spans of one kind are joined.
  */
 export function withoutOverlaps(found: readonly SensitiveSpan[]): SensitiveSpan[] {
-  const byPlace = found
-    .map((span, rank) => ({ span, rank }))
-    .sort((a, b) => a.span.start - b.span.start || a.rank - b.rank);
-  const kept: { readonly span: SensitiveSpan; readonly rank: number }[] = [];
-  for (const next of byPlace) {
-    const last = kept.at(-1);
-    if (last === undefined || next.span.start >= last.span.end) kept.push(next);
-    else if (next.rank < last.rank) kept[kept.length - 1] = next;
+  const edges = [...new Set(found.flatMap(({ start, end }) => [start, end]))].sort((a, b) => a - b);
+  const indexOf = new Map(edges.map((edge, index) => [edge, index]));
+  const ownerOf: SensitiveSpan[] = [];
+  // The first free stretch from each edge on; taken stretches lead to the next, so that each is passed a few times.
+  const nextFree = edges.map((_, index) => index);
+  const freeFrom = (index: number): number => {
+    let free = index;
+    while (nextFree[free] !== free) free = nextFree[free] = nextFree[nextFree[free]!]!;
+    return free;
+  };
+  for (const span of found) {
+    const end = indexOf.get(span.end)!;
+    for (let at = freeFrom(indexOf.get(span.start)!); at < end; at = freeFrom(at)) {
+      ownerOf[at] = span;
+      nextFree[at] = at + 1;
+    }
   }
-  return kept.map(({ span }) => span);
+  const kept: SensitiveSpan[] = [];
+  let last: SensitiveSpan | undefined;
+  for (const [at, start] of edges.entries()) {
+    const owner = ownerOf[at];
+    const isJoined =
+      owner !== undefined && last?.kind === owner.kind && last.end > owner.start && owner.end > last.start;
+    if (isJoined) kept.push({ ...kept.pop()!, end: edges[at + 1]! });
+    else if (owner !== undefined) kept.push({ kind: owner.kind, start, end: edges[at + 1]! });
+    last = owner;
+  }
+  return kept;
 }

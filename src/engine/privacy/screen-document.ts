@@ -1,4 +1,5 @@
 import type { ParseResult } from '../ports.ts';
+import { takeTurn } from '../turns.ts';
 import type { Omission, PrivacyPolicy, SensitiveSpan } from '../types.ts';
 import { groupOf } from './policy.ts';
 import { markerOf, type Screening } from './screening.ts';
@@ -23,7 +24,8 @@ export async function screenDocument(
   const marked = inMode('mark');
   const chunks = [];
   for (const chunk of parsed.chunks) {
-    const kinds = marked.filter(({ start, end }) => start < chunk.endOffset && end > chunk.startOffset);
+    await takeTurn();
+    const kinds = spansWithin(marked, chunk.startOffset, chunk.endOffset);
     const startOffset = move(chunk.startOffset, 'start');
     const endOffset = move(chunk.endOffset, 'end');
     chunks.push({
@@ -64,16 +66,35 @@ function textOf({ chunks }: ParseResult): string {
  * a redacted value becomes the start or the end of the value's marker, as the argument `side` says.
  */
 function moverOf(redacted: readonly SensitiveSpan[]): (offset: number, side: 'start' | 'end') => number {
+  // By how much the markers of the spans before each span, and of all of them, lengthen the text.
+  const shifts = [0];
+  for (const { kind, start, end } of redacted) shifts.push(shifts.at(-1)! + markerOf(kind).length - (end - start));
   return (offset, side) => {
-    let shift = 0;
-    for (const { kind, start, end } of redacted) {
-      if (start >= offset) break;
-      const marker = markerOf(kind).length;
-      if (offset < end) return start + shift + (side === 'start' ? 0 : marker);
-      shift += marker - (end - start);
-    }
-    return offset + shift;
+    const before = countEndedBy(redacted, offset);
+    const shift = shifts[before]!;
+    const span = redacted[before];
+    if (span === undefined || span.start >= offset) return offset + shift;
+    return span.start + shift + (side === 'start' ? 0 : markerOf(span.kind).length);
   };
+}
+
+/** Returns the spans that have a character from `start` up to but not including `end`. */
+function spansWithin(spans: readonly SensitiveSpan[], start: number, end: number): SensitiveSpan[] {
+  const within = [];
+  for (let at = countEndedBy(spans, start); at < spans.length && spans[at]!.start < end; at += 1)
+    within.push(spans[at]!);
+  return within;
+}
+
+/** Counts the spans that end at an offset or before it, by bisection: they rise and do not overlap. */
+function countEndedBy(spans: readonly SensitiveSpan[], offset: number): number {
+  let [low, high] = [0, spans.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (spans[middle]!.end <= offset) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
 
 async function screenAll(screening: Screening, field: string, texts: readonly string[]): Promise<string[]> {

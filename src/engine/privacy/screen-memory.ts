@@ -1,4 +1,5 @@
 import { EngineError } from '../errors.ts';
+import { takeTurn } from '../turns.ts';
 import { MAX_METADATA_BYTES, type Json, type Metadata, type NewMemory } from '../types.ts';
 import type { Screening } from './screening.ts';
 
@@ -68,6 +69,8 @@ async function screenList(screening: Screening, field: string, list: readonly st
  */
 async function screenJson(screening: Screening, field: string, value: Json, key = ''): Promise<Json> {
   const context = key === '' ? '' : `${key}: `;
+  // Lists of lists have no text, whose search would let others take their turn.
+  await takeTurn();
   if (typeof value === 'string') return screening.screen(field, value, context);
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 1e10) {
     const text = await screening.screen(field, String(value), context);

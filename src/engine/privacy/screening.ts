@@ -19,6 +19,12 @@ const PIECE = 256 * 1024;
  */
 const OVERLAP = 20 * 1024;
 /**
+ * Greatest number of sensitive values of one field. Each is handled several times, and a thread does so for the jobs of
+ * all tenants.
+ */
+const MAX_SPANS = 500_000;
+const TOO_MANY = `holds over ${MAX_SPANS} sensitive values, more than are screened; divide it`;
+/**
  * The fields with natural language, which are also sent to the external analyzer. The other fields hold names and data.
  */
 const PROSE: ReadonlySet<string> = new Set(['content', 'title', 'gist', 'document']);
@@ -35,13 +41,14 @@ export interface Screening {
    *   are used; '' by default
    * @returns the text to store
    * @throws EngineError `unprocessable` if the policy refuses a kind that was found; the message names kind and field
-   *   only
+   *   only; else as `find`
    */
   screen(field: string, text: string, context?: string): Promise<string>;
   /**
    * Finds the sensitive values of a field, by rising `start` and without overlaps, and changes nothing. Fields of
    * natural language are also sent to the external analyzer, if there is one and the policy screens personal values.
-   * @throws EngineError `unavailable` while the external analyzer cannot be reached and `OM_PII_FAIL` is `refuse`
+   * @throws EngineError `unavailable` while the external analyzer cannot be reached and `OM_PII_FAIL` is `refuse`;
+   *   `unprocessable` for over 500,000 values
    */
   find(field: string, text: string): Promise<SensitiveSpan[]>;
   /**
@@ -80,10 +87,15 @@ export function startScreening(policy: PrivacyPolicy, analyzer: TextAnalyzer | n
     const found: SensitiveSpan[] = [];
     for (let from = 0; from === 0 || from + OVERLAP < text.length; from += PIECE - OVERLAP) {
       const spans = await findHere(text.slice(from, from + PIECE));
-      found.push(...spans.map((span) => ({ ...span, start: span.start + from, end: span.end + from })));
+      // Only the last spans of the parts before can overlap those of this one.
+      let before = found.length;
+      while (before > 0 && found[before - 1]!.end > from) before -= 1;
+      const here = spans.map((span) => ({ ...span, start: span.start + from, end: span.end + from }));
+      for (const span of withoutOverlaps([...found.splice(before), ...here])) found.push(span);
+      if (found.length > MAX_SPANS) throw new EngineError('unprocessable', `${field}: ${TOO_MANY}`);
     }
     const asks = analyzer !== null && policy.personal !== 'off' && PROSE.has(field) && text.trim() !== '';
-    return withoutOverlaps(asks ? [...found, ...(await analyzer.find(text))] : found);
+    return asks ? withoutOverlaps([...found, ...(await analyzer.find(text))]) : found;
   };
   const apply = (field: string, text: string, spans: readonly SensitiveSpan[]): string => {
     const here = new Set(spans.map(({ kind }) => kind).filter((kind) => policy[groupOf(kind)] === 'refuse'));

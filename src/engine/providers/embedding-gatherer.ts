@@ -33,15 +33,15 @@ export interface GathererOptions {
 /** Combines the texts of concurrent callers into few provider calls. */
 export interface EmbeddingGatherer {
   /**
-   * Embeds one text. Callers that wait for equal texts get the same vector: treat it as read-only.
+   * Embeds one text. Equal texts that wait for the same call get the same vector: treat it as read-only.
    * @throws EngineError of the embedder or the budget; a text that the provider refuses fails alone, any other failure
    *   fails all texts of the call; `unavailable` when `signal` aborts. The provider's call is aborted once no caller
    *   waits for any of its texts.
    */
   embed(text: string, purpose: Purpose, signal?: AbortSignal): Promise<Float32Array>;
   /**
-   * Embeds several texts and returns their vectors in order. If one text fails, all calls end with its error, which
-   * `embed` describes; the other texts may have been paid for.
+   * Embeds several texts and returns their vectors in order. If one text fails, this throws its error, which `embed`
+   * describes, at once; the other texts may have been paid for.
    */
   embedAll(texts: readonly string[], purpose: Purpose, signal?: AbortSignal): Promise<Float32Array[]>;
 }
@@ -148,8 +148,8 @@ function createLane(servers: Servers, purpose: Purpose, options: GathererOptions
    * to other calls for a minute.
    */
   function maxTokens(): number {
-    const told = options.budget?.toldTokensPerMinute();
-    return told === undefined ? bound.tokens() : Math.min(bound.tokens(), Math.max(MIN_BOUND, Math.ceil(told / 4)));
+    const stated = options.budget?.statedTokensPerMinute();
+    return stated === undefined ? bound.tokens() : Math.min(bound.tokens(), Math.max(MIN_BOUND, Math.ceil(stated / 4)));
   }
 }
 

@@ -31,7 +31,7 @@ interface Question {
   readonly defaults: RetrievalOptions;
 }
 
-/** The answer to a query, and what its caller records and writes because of it. */
+/** The answer to a query, and what the caller records and writes because of the query. */
 interface Answer {
   readonly result: QueryResult;
   /** Profile by which the hits were scored. */
@@ -61,11 +61,11 @@ export async function answerQuery(
   let effects: RecallEffects | null = null;
   const { open, config, clock } = context;
   const reinforces = query.reinforce ?? config.OM_DECAY_REINFORCE_ON_QUERY;
-  const isKept = config.OM_RECALL_DAYS > 0 && query.isLogged !== false;
+  const isRecallLogged = config.OM_RECALL_DAYS > 0 && query.isLogged !== false;
   const onRecall = (recall: Recall, answer: QueryResult) => {
     stages = recall.trace;
     if (reinforces) effects = effectsOf(recall, answer, clock.now());
-    if (!isKept) return;
+    if (!isRecallLogged) return;
     const model = modelOf(open().live);
     later = afterThisTurn().then(() => keepRecall(recall, answer, { request: query, defaults, model }));
   };
@@ -106,14 +106,14 @@ export function explainAnswer(
 }
 
 /**
- * Lists the memories that this recall (answered query) reinforces, and the waypoints (automatic links) on the paths to
- * them; null without hits.
+ * Lists the memories that a recall (answered query) reinforces, and the waypoints (automatic links) on the paths to
+ * these memories; null without hits.
  * @param at time of the recall, Unix ms
  */
 function effectsOf({ packing }: Recall, { hits }: QueryResult, at: number): RecallEffects | null {
   if (hits.length === 0) return null;
   const paths = packing.packed.map(({ candidate: { row, arrival } }, place) =>
-    // The path of a hit that the query found itself begins and ends with it.
+    // The path of a hit that the query found directly has only this hit.
     hits[place]!.path.length === 1 ? [row.memoryNo] : [...arrival!.path, row.memoryNo],
   );
   return {

@@ -1,4 +1,5 @@
 import { checkMove, type MoveSlice } from '../commands/move-namespace.ts';
+import { DAY_MS } from '../dynamics.ts';
 import { foldName } from '../entities/modes.ts';
 import { learnWeights } from '../retrieve/learn-weights.ts';
 import { renderDigest } from '../retrieve/digest.ts';
@@ -51,11 +52,12 @@ import type {
 import { describeReembed } from '../upkeep/reembed-status.ts';
 import { answerQuery, explainAnswer } from './answer-query.ts';
 import { askEval } from './ask-eval.ts';
-import { readRecall, readRecalls, replayKept } from './recalls.ts';
+import { readRecall, readRecalls, replayLogged } from './recalls.ts';
 import { compareStanding } from './standing.ts';
 import { STANDING_LISTS } from './standing-lists.ts';
 import { previewDecayAt, readBackups } from './upkeep.ts';
 import { readEntity, readJobs, readStats } from './counts.ts';
+import { readChunks } from './document-chunks.ts';
 import { readExportSlice, startExport } from './export-slice.ts';
 import { judgeImport } from './judge-import.ts';
 import { neighbourhood, userGraph } from './graph.ts';
@@ -92,7 +94,7 @@ export const READ_COMMANDS = {
     const now = clock.now();
     return listPassingIds(open().store, compileFilter(filter, now, { includeHidden: true }), ids, now);
   },
-  replayKept,
+  replayLogged,
   learnWeights: (
     { open }: ReadContext,
     { profile, present }: { readonly profile: Profile; readonly present: LearnedOptions },
@@ -108,9 +110,10 @@ export const READ_COMMANDS = {
     const { store } = open();
     return store.read(() => readTextReceipt(store, id, { ...page, now: clock.now() }));
   },
-  batchReceipt: ({ open }: ReadContext, { id, ...wanted }: { readonly id: string } & WantedReceipt) => {
+  batchReceipt: ({ open, clock, config }: ReadContext, { id, ...wanted }: { readonly id: string } & WantedReceipt) => {
     const { store } = open();
-    return store.read(() => readBatchReceipt(store, id, wanted));
+    const since = clock.now() - config.OM_RECEIPT_DAYS * DAY_MS;
+    return store.read(() => readBatchReceipt(store, id, { ...wanted, since }));
   },
   compareStanding,
   ...STANDING_LISTS,
@@ -134,7 +137,12 @@ export const READ_COMMANDS = {
   readMemories: (
     { open, clock }: ReadContext,
     { memoryNos, recorded }: { readonly memoryNos: readonly number[]; readonly recorded?: number | undefined },
-  ) => readMemorySlice(open().store, memoryNos, clock.now(), recorded),
+  ) => {
+    const { store } = open();
+    const slice = () => readMemorySlice(store, memoryNos, clock.now(), recorded);
+    // Only memories of an earlier time are read by several statements that have to agree.
+    return recorded === undefined ? slice() : store.read(slice);
+  },
   listMemoryPlaces: (
     { open, clock }: ReadContext,
     { page, wanted }: { readonly page: PageOrder; readonly wanted: Omit<SliceWanted, 'now'> },
@@ -228,6 +236,7 @@ export const READ_COMMANDS = {
     const { store } = open();
     return store.read(() => getDocument(store, id, clock.now()));
   },
+  readChunks,
   readDocuments: ({ open }: ReadContext, { documentNos }: { readonly documentNos: readonly number[] }) => {
     const { store } = open();
     return store.read(() => readDocuments(store, documentNos));

@@ -35,7 +35,7 @@ export function readStats({ open }: ReadContext): TenantStats {
 
 /**
  * Lists the jobs that match a filter, newest first. `total` is the number of jobs of the filter's state and kind; the
- * other counts are of all jobs.
+ * summary (`JobSummary`) is about all jobs.
  */
 export function readJobs(
   { open }: ReadContext,

@@ -1,5 +1,12 @@
 import { readTextSlice, TEXT_START, type TextPlace } from '../store/chunks.ts';
-import { readOrigins, readRevisionRows, readShownDocument, readVectorRows } from '../store/export-rows.ts';
+import {
+  readOrigins,
+  readRevisionRows,
+  readShownDocument,
+  readVectorRows,
+  type RevisionPlace,
+  withFewRevisions,
+} from '../store/export-rows.ts';
 import {
   countLeftOut,
   type ExportBounds,
@@ -13,18 +20,23 @@ import {
   selectsLogs,
 } from '../store/export-selection.ts';
 import { listModels } from '../store/embeddings.ts';
-import { withinBytes } from '../store/text-sizes.ts';
 import type { Store } from '../store/open-store.ts';
-import { readRowsAsOf } from '../store/revisions.ts';
+import { createPastReader } from '../store/past-memories.ts';
 import { nameOfWriter } from '../store/writers.ts';
 import type { ExportOptions, PortableType } from '../types.ts';
 import { documentText, linkText, logItemText, memoryText, revisionText } from './portable-text.ts';
 import type { ReadContext } from './read-context.ts';
 
-/** Position in an export up to which it was read. Documents come first, then memories, links, and session logs. */
+/**
+ * Position up to which an export was read. Documents come first, then memories, links, and session logs. `after` is the
+ * number of the last document, memory, or memory whose links were read, or the position of the last item of a session
+ * log; `text` is the document whose text is read next, and `revisions` the position after which the revisions of the
+ * last memory go on, if they are not all read.
+ */
 export type ExportPlace =
   | { readonly stage: 'documents'; readonly after: number; readonly text: OpenText | null }
-  | { readonly stage: 'memories' | 'links'; readonly after: number }
+  | { readonly stage: 'memories'; readonly after: number; readonly revisions?: RevisionPlace | null }
+  | { readonly stage: 'links'; readonly after: number }
   | { readonly stage: 'logs'; readonly after: LogPosition };
 
 /** A document of which the export has written only a part of the text so far. */
@@ -36,8 +48,9 @@ interface OpenText {
 
 /** A part of an export. */
 export interface ExportSlice {
-  /** Whole lines, each with its line feed; '' for a piece without lines. */
+  /** Whole lines, each with its line feed; '' for a part without lines. */
   readonly text: string;
+  /** Number of lines of each type; a type without lines may be left out. */
   readonly counts: Readonly<Partial<Record<PortableType, number>>>;
   /** Position of the next part of the export; null after the last part. */
   readonly next: ExportPlace | null;
@@ -59,6 +72,8 @@ export const EXPORT_START: ExportPlace = { stage: 'documents', after: 0, text: n
  */
 const SLICE_MEMORIES = 256;
 const SLICE_BYTES = 512 * 1024;
+/** Number of revisions from which no further memory is taken into a part of an export. */
+const SLICE_REVISIONS = 2_000;
 
 /** Determines the bounds of an export that begins now, and counts what it leaves out. */
 export function startExport({ open, clock }: ReadContext, _: Record<never, never>): ExportStart {
@@ -85,7 +100,7 @@ export function readExportSlice(
       case 'documents':
         return documentSlice(store, asked, asked.place);
       case 'memories':
-        return memorySlice(store, asked, asked.place.after);
+        return memorySlice(store, asked, asked.place);
       case 'links':
         return linkSlice(store, asked, asked.place.after);
       case 'logs':
@@ -126,30 +141,40 @@ function textSlice(store: Store, { id, generationNo, place }: OpenText, after: n
   };
 }
 
-function memorySlice(store: Store, { options, bounds }: Asked, after: number): ExportSlice {
+function memorySlice(
+  store: Store,
+  { options, bounds }: Asked,
+  { after, revisions }: Extract<ExportPlace, { stage: 'memories' }>,
+): ExportSlice {
   const { filter = {}, vectors = false } = options;
-  const listed = listExportedMemories(store, filter, { bounds, after, limit: SLICE_MEMORIES });
-  const taken = withinBytes(store, listed.numbers, SLICE_BYTES);
-  const rows = readRowsAsOf(store, taken, bounds.at);
-  const origins = readOrigins(store, taken);
-  const revisions = readRevisionRows(store, taken, bounds.at);
-  const vectorsOf = vectors ? readVectorRows(store, taken) : null;
-  const lines: string[] = [];
-  let revisionCount = 0;
-  for (const memoryNo of taken) {
-    const row = rows.get(memoryNo)!;
-    lines.push(memoryText(row, origins.get(memoryNo)!, vectorsOf && (vectorsOf.get(memoryNo) ?? [])));
-    for (const revision of revisions.get(memoryNo) ?? []) {
-      lines.push(revisionText(row.id, revision));
-      revisionCount += 1;
-    }
+  const { at } = bounds;
+  if (revisions) {
+    const { rows, end } = readRevisionRows(store, revisions, { at, bytes: SLICE_BYTES });
+    return sliceOf(rows.map(revisionText), { revision: rows.length }, { stage: 'memories', after, revisions: end });
   }
-  const next = taken.length < listed.numbers.length ? taken.at(-1)! : listed.next;
-  return {
-    text: lines.map((line) => `${line}\n`).join(''),
-    counts: { memory: taken.length, revision: revisionCount },
-    next: next === null ? { stage: 'links', after: 0 } : { stage: 'memories', after: next },
-  };
+  const listed = listExportedMemories(store, filter, { bounds, after, limit: SLICE_MEMORIES });
+  const past = createPastReader(store, at);
+  const within = past.within(withFewRevisions(store, listed.numbers, SLICE_REVISIONS), SLICE_BYTES);
+  const { rows: replaced, end } = readRevisionRows(store, within, { at, bytes: SLICE_BYTES });
+  const taken = end === null ? within : within.filter((memoryNo) => memoryNo <= end.memoryNo);
+  const rows = past.readRows(taken);
+  const origins = readOrigins(store, taken);
+  const revisionsOf = Map.groupBy(replaced, ({ memory }) => memory);
+  const vectorsOf = vectors ? readVectorRows(store, taken) : null;
+  const lines = taken.flatMap((memoryNo) => [
+    memoryText(rows.get(memoryNo)!, origins.get(memoryNo)!, vectorsOf && (vectorsOf.get(memoryNo) ?? [])),
+    ...(revisionsOf.get(memoryNo) ?? []).map(revisionText),
+  ]);
+  const next = end !== null || taken.length < listed.numbers.length ? taken.at(-1)! : listed.next;
+  return sliceOf(
+    lines,
+    { memory: taken.length, revision: replaced.length },
+    next === null ? { stage: 'links', after: 0 } : { stage: 'memories', after: next, revisions: end },
+  );
+}
+
+function sliceOf(lines: readonly string[], counts: ExportSlice['counts'], next: ExportPlace): ExportSlice {
+  return { text: lines.map((line) => `${line}\n`).join(''), counts, next };
 }
 
 function linkSlice(store: Store, { options: { filter = {} }, bounds }: Asked, after: number): ExportSlice {

@@ -24,8 +24,8 @@ interface Tenant<Read> extends Member {
 
 /**
  * The queue of reads that wait for a thread. Tenants are served in turn and, within a tenant, its API keys. The time of
- * threads is shared equally, not the number of reads: a key whose reads took long waits until the others have had as
- * much time.
+ * threads is shared equally, not the number of reads: a key whose reads took long waits until the other keys have had
+ * as much time.
  */
 export class FairQueue<Read extends QueuedRead> {
   readonly #tenants = new FairSchedule<Tenant<Read>>();
@@ -49,8 +49,8 @@ export class FairQueue<Read extends QueuedRead> {
   }
 
   /**
-   * Removes and returns the read that is next among those that may run; undefined if there is none. Reads of a key run
-   * in order, but one that may not run does not delay reads of other commands. `mayRun` is called only for the first
+   * Removes and returns the next of the reads that may run; undefined if there is none. Reads of a key run in order,
+   * but a read that may not run does not delay the key's reads of other commands. `mayRun` is called only for the first
    * read of each key and command name.
    */
   take(mayRun: (read: Read) => boolean): Read | undefined {
@@ -66,7 +66,7 @@ export class FairQueue<Read extends QueuedRead> {
     return read;
   }
 
-  /** Records that a read which `take` returned has left its thread after `ms` milliseconds. */
+  /** Records that a read which `take` returned has ended, with the thread time that it used (ms). */
   end(read: Read, ms: number): void {
     const expectedMs = this.#taken.get(read);
     if (expectedMs === undefined) return;

@@ -3,6 +3,7 @@ export interface Member {
   readonly name: string;
   /** Time at which the member's next turn begins (ms). It counts thread time that was used, on a clock of the group. */
   startsAt: number;
+  /** Number of the member's reads that wait for a thread. */
   waiting: number;
   /** Number of the member's reads that run on threads. */
   taken: number;
@@ -12,7 +13,7 @@ export interface Member {
 
 /** Least time that a turn counts (ms), so that members whose reads have no known cost are served in turn, too. */
 const LEAST_MS = 0.1;
-/** Greatest number of members without reads whose time is remembered; one that is forgotten counts as new. */
+/** Greatest number of members without reads whose time is remembered; a member that is forgotten counts as new. */
 const MAX_REMEMBERED = 1_000;
 
 /**
@@ -23,7 +24,10 @@ const MAX_REMEMBERED = 1_000;
 export class FairSchedule<M extends Member> {
   /** The members that have reads, waiting or taken, by name. */
   readonly members = new Map<string, M>();
-  /** For members without reads, the time at which their next turns begin (ms); the one that left last comes last. */
+  /**
+   * For members without reads, by name, the time at which their next turns begin (ms); the member that left last comes
+   * last.
+   */
   readonly #remembered = new Map<string, number>();
   /**
    * Start of the latest turn (ms), without the time that other reads of its member are still expected to take: with
@@ -54,8 +58,8 @@ export class FairSchedule<M extends Member> {
   }
 
   /**
-   * Returns the waiting member whose turn is next among those for which `find` returns something, with that result;
-   * undefined if there is none.
+   * Returns the member whose turn is next among the waiting members for which `find` returns a result, with this
+   * result; undefined if there is no such member.
    */
   next<Found>(find: (member: M) => Found | undefined): { readonly member: M; readonly found: Found } | undefined {
     let next: { readonly member: M; readonly found: Found } | undefined;

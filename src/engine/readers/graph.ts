@@ -28,7 +28,7 @@ export function neighbourhood(
   );
 }
 
-/** Reads the graph of a user; it is empty for an unknown user. */
+/** Reads the graph of a user's memories and the names in them; it is empty for an unknown user. */
 export function userGraph(
   { open, clock, config }: ReadContext,
   { userId, ...bounds }: Bounds & { readonly userId: string },
@@ -87,7 +87,10 @@ function withinBytes(graph: MemoryGraph): MemoryGraph {
   return { memories, entities, ...lines, isCut };
 }
 
-/** Returns the leading entries of a list that fit into `most` bytes as JSON, at least one. */
+/**
+ * Returns the leading entries of a list that together fit into `most` bytes as JSON; at least one of a list that is not
+ * empty.
+ */
 function fitting<Entry>(list: readonly Entry[], most: number): Entry[] {
   let bytes = 0;
   const end = list.findIndex((entry, index) => {

@@ -7,13 +7,13 @@ import type { ReadContext } from './read-context.ts';
 /** What importing a line would do, judged by what is already stored. */
 export interface JudgedImport {
   /**
-   * Outcome of the line. It is `stored` also for a line that refers to something missing, which an earlier line may
-   * bring.
+   * Outcome of the line. It is `stored` also for a line that refers to something missing, which an earlier line of the
+   * import may contain.
    */
   readonly outcome: ImportOutcome;
   /**
-   * The stored things that the line refers to and that do not exist: for each, the name of the line's field and the id
-   * in it.
+   * What the line refers to and what is not stored: for each, the name of the line's field and the id of the missing
+   * memory, document or log item.
    */
   readonly missing: readonly { readonly name: string; readonly id: string }[];
 }

@@ -8,7 +8,7 @@ const LIST_BYTES = 4 * 1024 * 1024;
 
 /**
  * Reads the memories of a list of pairs. A pair is left out if one of its memories has expired or does not exist, or
- * exceeds the 4 MiB of text that a list may have; `isCut` tells whether that bound applied.
+ * does not fit into the 4 MiB of text that a list may have; `isCut` tells whether memories did not fit.
  */
 export function readPairs<Pair extends { readonly earlier: number; readonly later: number }>(
   store: Store,

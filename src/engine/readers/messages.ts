@@ -3,12 +3,14 @@
 import type { Config } from '../config.ts';
 import type { SerialisedError } from '../errors.ts';
 import type { Completion, LanguageModel } from '../ports.ts';
+import type { FieldText } from '../store/packed-json.ts';
+import type { ServerIdentity } from '../store/postgres/server-identity.ts';
 import type { VectorSpace } from '../store/vectors.ts';
 import type { SpaceIdentity } from '../tenant-file/open-tenant.ts';
 import type { SharedFile } from '../tenant-file/shared-files.ts';
 import type { ReadCommandName } from './commands.ts';
-import type { FieldText } from './json-text.ts';
 import type { RecordedSpan } from './span-recorder.ts';
+import type { StandbyReport, StandbyUse } from './standby-reads.ts';
 
 /** The data with which a reader thread is started. */
 export interface ReaderThreadData {
@@ -17,6 +19,8 @@ export interface ReaderThreadData {
   readonly identity: SpaceIdentity | readonly SpaceIdentity[] | null;
   /** Provider and name of the process's language model; null without one. */
   readonly languageModel: Pick<LanguageModel, 'provider' | 'model'> | null;
+  /** Identity of the server of OM_DATABASE_URL, by which a standby is known; null without OM_DATABASE_READ_URL. */
+  readonly primary: ServerIdentity | null;
   /** Number of the thread, by which the threads that share memory tell each other apart. */
   readonly reader: number;
 }
@@ -38,7 +42,7 @@ export interface ProviderResults {
 export type Outcome =
   { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly error: SerialisedError };
 
-/** A message to a thread. */
+/** A message from a process to one of its reader threads. */
 export type ToThread =
   /** Runs a command. The answer is a `done` message with the same `id`. */
   | {
@@ -46,9 +50,12 @@ export type ToThread =
       readonly id: number;
       readonly path: string;
       readonly name: ReadCommandName;
+      /** Input of the command, as `packInput` returns it. */
       readonly input: unknown;
       /** Whether the stages of a query are recorded as spans. */
       readonly isTraced: boolean;
+      /** How the read uses the standby; null to read from the primary, or from the file. */
+      readonly standby: StandbyUse | null;
     }
   /** Tells that the result of the read is no longer wanted. */
   | { readonly kind: 'cancel'; readonly id: number }
@@ -56,18 +63,18 @@ export type ToThread =
   | { readonly kind: 'called'; readonly callId: number; readonly outcome: Outcome }
   /** Passes on the memory of a file that the threads share: the answer to `share`. */
   | { readonly kind: 'shared'; readonly path: string; readonly file: SharedFile }
-  /** Asks the thread to release the memory of a file that was not used for long. */
+  /** Asks the thread to close a file and to release its memory. A later read opens it again. */
   | { readonly kind: 'forget'; readonly path: string }
   /** Asks the thread to close every file. The answer is `closed`. */
   | { readonly kind: 'close' };
 
-/** A message from a thread. */
+/** A message from a reader thread to its process. */
 export type FromThread =
   | {
       readonly kind: 'done';
       readonly id: number;
       readonly outcome: Outcome;
-      /** Fields that were taken out of the answer to a query, as text (`packAnswer`); else empty. */
+      /** Fields that `packResult` took out of the value. */
       readonly texts: readonly FieldText[];
       /** Time from the start of the command to its end (ms), including the time that it waited for providers. */
       readonly ms: number;
@@ -77,6 +84,8 @@ export type FromThread =
        * `id`.
        */
       readonly hasMore: boolean;
+      /** What became of a read that was to use the standby; null if it was not to. */
+      readonly standby: StandbyReport | null;
     }
   | { readonly kind: 'later'; readonly id: number; readonly outcome: Outcome }
   /** Asks for a provider call for the read `id`. The answer is a `called` message with the same `callId`. */
@@ -89,7 +98,10 @@ export type FromThread =
     }
   /** Asks for the memory of a file that the threads share, with the vectors of all `spaces`. The answer is `shared`. */
   | { readonly kind: 'share'; readonly path: string; readonly spaces: readonly VectorSpace[] }
-  /** Reports that another thread left the memory with the number `no` half changed. */
+  /**
+   * Reports that a thread has ended while it changed shared memory, so that the memory with the number `no` may be
+   * inconsistent.
+   */
   | { readonly kind: 'lost'; readonly path: string; readonly no: number }
   /** Reports that the word index of the file at `path` has a format that only SQLite itself can read. */
   | { readonly kind: 'unknownWordFormat'; readonly path: string }

@@ -21,7 +21,7 @@ let lastWritten = { time: 0, text: new Date(0).toISOString() };
 
 /**
  * Writes a time (Unix ms) as an ISO 8601 text in UTC; null for null. Writing one takes 2 microseconds, and many times
- * of a memory are equal, so the last text is kept.
+ * of a memory are equal, so the last text is cached.
  */
 function iso(time: number | null): string | null {
   if (time === null) return null;
@@ -100,10 +100,10 @@ function vectorOf({ memory: _, precisionNo, bytes, ...vector }: VectorRow): unkn
  * Writes the earlier state of a memory, which an update replaced, as a line.
  * @param memory id of the memory
  */
-export function revisionText(memory: string, row: RevisionRow): string {
+export function revisionText(row: RevisionRow): string {
   const line: Written<PortableRevision> = {
     type: 'revision',
-    memory,
+    memory: row.memory_id,
     version: row.version,
     replaced_at: iso(row.replaced_at),
     by_link: row.by_link === 1,

@@ -4,8 +4,8 @@ import { readPairs } from './memory-pairs.ts';
 import type { ReadContext } from './read-context.ts';
 
 /**
- * Lists proposed contradictions, latest first. Pairs with an expired memory, and those beyond 4 MiB of text, are left
- * out.
+ * Lists proposed contradictions, latest first. Pairs with an expired memory, and the pairs beyond 4 MiB of text, are
+ * left out.
  */
 export function readProposals(
   { open, clock }: ReadContext,

@@ -9,8 +9,9 @@ import { workLimits } from './work-limits.ts';
 import { findUserNo } from '../store/users.ts';
 
 /**
- * Lists the consolidations (one memory made of several that say nearly the same) that a run would make, in its order;
- * at most `limit`. `isCut` tells whether there may be more, since the limit was reached or the work budget was used up.
+ * Lists the consolidations (each is one memory made of several that say nearly the same) that a run of the
+ * consolidation would make, in the order of the run; at most `limit`. `isCut` tells whether there may be more, since
+ * the limit was reached or the work budget was used up.
  * @throws EngineError `not_found` for a user without memories
  */
 export function proposeConsolidations(

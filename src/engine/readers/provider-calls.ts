@@ -25,6 +25,7 @@ export function createProviderCalls(
       waits.delete(id);
       return ms;
     },
+    /** Makes a provider call for the read `id` and sends the outcome to the thread. It never rejects. */
     async make({ id, callId, call }: Extract<FromThread, { kind: 'call' }>): Promise<void> {
       const read = reads.get(id);
       const wait = waits.get(id) ?? { calls: 0, since: 0, ms: 0 };

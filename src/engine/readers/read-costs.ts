@@ -7,17 +7,17 @@ export interface ReadCost {
 }
 
 /**
- * Greatest number of costs that are remembered, one for each kind of read and key. Beyond it, the one that was not used
- * for longest is forgotten.
+ * Greatest number of costs that are remembered, one for each kind of read and key. Beyond it, the cost that was not
+ * used for the longest time is forgotten.
  */
 const MAX_KNOWN = 10_000;
 /**
- * Share of its value to which an expectation may fall with each read that took less time. About fifteen quick reads
- * make up for a slow one.
+ * Least share of the expected time that remains after a read that took less time. About fifteen quick reads make up for
+ * a slow one.
  */
-const KEPT = 0.8;
+const REMAINING_SHARE = 0.8;
 
-/** Learns the costs of reads from those that have ended. */
+/** Learns the costs of reads from the reads that have ended. */
 export class ReadCosts {
   readonly #known = new LRUCache<string, ReadCost>({ max: MAX_KNOWN });
 
@@ -35,5 +35,5 @@ export class ReadCosts {
  * most a fifth. So a key that alternates slow and quick queries counts as slow.
  */
 export function noteCost(cost: ReadCost, ms: number): void {
-  cost.expectedMs = Math.max(ms, cost.expectedMs * KEPT);
+  cost.expectedMs = Math.max(ms, cost.expectedMs * REMAINING_SHARE);
 }

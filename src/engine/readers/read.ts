@@ -5,10 +5,12 @@ import type { SharedFiles } from '../tenant-file/shared-files.ts';
 import type { Span, Tracing } from '../tracing.ts';
 import type { ReadCommandName } from './commands.ts';
 import type { QueuedRead } from './fair-queue.ts';
+import type { StandbyState } from './standby-state.ts';
 
 /** A read that waits for a thread or runs on one. */
 export interface Read extends QueuedRead {
   readonly name: ReadCommandName;
+  /** Input of the command, as `packInput` returns it. */
   readonly input: unknown;
   readonly signal: AbortSignal | undefined;
   /** Span that was active when the read was requested; undefined if it is not traced. */
@@ -32,8 +34,10 @@ export interface ThreadServices {
   readonly querySourceOf: (model: SpaceIdentity) => QueryEmbeddingSource | null;
   /** The language model that queries may ask, with limits; null if none is configured. */
   readonly languageModel: LanguageModel | null;
-  /** Called when a thread ended without being told to. */
+  /** Called when a thread ended although it was not asked to. */
   readonly onThreadEnd: () => void;
+  /** What is known of the standby from which threads may read; null without OM_DATABASE_READ_URL. */
+  readonly standby: StandbyState | null;
   /** The memory that the threads share. */
   readonly sharedFiles: SharedFiles;
   /** Called with the path of a file whose word index has a format that only SQLite can read. */

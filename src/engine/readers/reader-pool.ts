@@ -44,6 +44,8 @@ export interface ReaderPool {
   soonIdle(endsSoon: (read: Read) => boolean): ThreadLink | undefined;
   /** Tells the thread that has the read that its result is no longer wanted. Returns whether any thread had it. */
   cancel(read: Read): boolean;
+  /** Closes files on all threads. */
+  forget(paths: readonly string[]): void;
   /** Ends all threads. Their reads are passed to `onLost`. */
   close(): Promise<void>;
 }
@@ -55,13 +57,15 @@ export interface ReaderPool {
 export function createReaderPool(options: ReaderPoolOptions): ReaderPool {
   const { threads, hungAfterMs, data, services, onFree, onDone, onLost } = options;
   const links = new Set<ThreadLink>();
+  const forget = (paths: readonly string[]) => {
+    for (const link of links) link.forget(paths);
+  };
   const pause = createPause(onFree);
   let isClosed = false;
   const watch = setInterval(
     () => {
       for (const link of links) if (link.silentMs > hungAfterMs) link.end();
-      const unused = services.sharedFiles.trim();
-      for (const link of links) link.forget(unused);
+      forget(services.sharedFiles.trim());
     },
     Math.min(LOOK_MS, hungAfterMs),
   ).unref();
@@ -107,6 +111,7 @@ export function createReaderPool(options: ReaderPoolOptions): ReaderPool {
       }
       return undefined;
     },
+    forget,
     cancel: (read) => [...links].some((link) => link.cancel(read)),
     async close() {
       isClosed = true;

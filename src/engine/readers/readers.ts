@@ -5,9 +5,11 @@ import type { ReadContext } from './read-context.ts';
 /** Runs read commands, on threads of their own or on this one. */
 export interface Readers {
   /**
-   * Runs a command on the tenant's file at `path`; it sees everything that was committed before the call. The promise
-   * rejects with the command's EngineError; on abort with the reason of `signal`, from threads at once; from threads
-   * also with `unavailable` if too many reads wait, if two threads ended while they ran this read, or after `close`.
+   * Runs a command on the tenant's file at `path`; it sees everything that was committed before the call. With
+   * OM_DATABASE_READ_URL some commands run on a standby; they then see what `see` names and what clients wrote through
+   * this process, and may lack later commits of other processes. The promise rejects with the command's EngineError,
+   * and on an abort with the reason of `signal`, at once if threads run the reads. If threads run them, it also rejects
+   * with `unavailable` if too many reads wait, if two threads ended while they ran this read, and after `close`.
    */
   read<N extends ReadCommandName>(
     path: string,
@@ -16,10 +18,17 @@ export interface Readers {
     signal?: AbortSignal,
   ): Promise<ReadOutput<N>>;
   /**
-   * Returns the same readers for the API key with this id, so that threads serve its reads and those of other keys in
-   * turn.
+   * Lets later reads of the tenant at `path` see a state at least as new as `position` (`Store.position`), also where a
+   * standby answers them.
+   */
+  see(path: string, position: number): void;
+  /**
+   * Returns the same readers for the API key with this id, so that threads serve the reads of this key and of other
+   * keys in turn.
    */
   as(keyId: string): Readers;
+  /** Closes the tenant's file at `path` on the threads, if there are any; a later read opens it again. */
+  forget(path: string): void;
   /** Ends the threads that run reads, if there are any. Reads that have not ended reject. */
   close(): Promise<void>;
 }
@@ -34,7 +43,10 @@ export type ReadParts = Omit<ReadContext, 'open'>;
 export function createInlineReaders(pool: TenantPool, parts: ReadParts): Readers {
   const readers: Readers = {
     read: (path, name, input, signal) => runCommand({ ...parts, open: () => pool.get(path) }, name, input, signal),
+    // This thread reads where it is written.
+    see() {},
     as: () => readers,
+    forget() {},
     close: async () => {},
   };
   return readers;

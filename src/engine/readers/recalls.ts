@@ -6,7 +6,7 @@ import { getMemoryRow } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
 import { readProvenance } from '../store/provenance.ts';
 import { findRecall, listRecallHeads } from '../store/recalls.ts';
-import { readMemoriesInVersion } from '../store/revisions.ts';
+import { readMemoriesInVersion } from '../store/past-memories.ts';
 import type {
   Hit,
   HitExplanation,
@@ -45,11 +45,10 @@ export function readRecalls({ open, clock }: Reading, listing: RecallListing): R
   const { store } = open();
   return store.read(() => {
     const memoryNo = memoryId === undefined ? undefined : getMemoryRow(store, memoryId, clock.now()).memoryNo;
-    const found = listRecallHeads(store, { userId, memoryNo, before, limit });
-    return {
-      items: found.map(({ head }) => head),
-      next: found.length < limit ? null : found.at(-1)!.recallNo,
-    };
+    // One recall more than asked for says whether there is a next page.
+    const found = listRecallHeads(store, { userId, memoryNo, before, limit: limit + 1 });
+    const page = found.slice(0, limit);
+    return { items: page.map(({ head }) => head), next: found.length > limit ? page.at(-1)!.recallNo : null };
   });
 }
 
@@ -58,12 +57,12 @@ function visibleRecall(store: Store, id: string, now: number): RecallRecord {
   if (recall === undefined) throw new EngineError('not_found', 'no recall with this id is kept');
   const candidates = recall.candidates.filter((candidate) => isVisible(store, candidate.id, now));
   if (candidates.length === recall.candidates.length) return recall;
-  const there = new Set(candidates.map((candidate) => candidate.id));
+  const visibleIds = new Set(candidates.map((candidate) => candidate.id));
   return {
     ...recall,
     candidates,
-    missing: recall.hitIds.filter((hitId) => !there.has(hitId)),
-    feedback: recall.feedback.filter(({ memoryId }) => there.has(memoryId)),
+    missing: recall.hitIds.filter((hitId) => !visibleIds.has(hitId)),
+    feedback: recall.feedback.filter(({ memoryId }) => visibleIds.has(memoryId)),
   };
 }
 
@@ -78,12 +77,12 @@ function isVisible(store: Store, id: string, now: number): boolean {
 }
 
 /**
- * Scores a logged recall (answered query) again with the state that the memories had at its time. It throws what
- * `rescore` throws.
+ * Scores a logged recall (answered query) again, with the state that the memories had at the time of the recall. It
+ * throws what `rescore` throws.
  * @param only ids of the hits that the caller may see; all if left out
  * @throws EngineError `not_found` if the log has no recall with this id
  */
-export function replayKept(
+export function replayLogged(
   { open, clock }: Reading,
   { id, changes, only }: Pick<ReplayOptions, 'changes' | 'only'> & { readonly id: string },
 ): Replay {
@@ -101,14 +100,14 @@ export function replayKept(
       hits: hitsOf(store, recall, after.hits),
       degradedReasons: recall.degradedReasons,
       missing: recall.missing,
-      notKept: notKeptOf(recall, after.hits),
+      notKept: notLoggedOf(recall, after.hits),
       ...compareAnswers(before, after, new Map()),
     };
   });
 }
 
 /**
- * Restricts a logged recall (answered query) to the hits that a caller may see; the others count as erased.
+ * Restricts a logged recall (answered query) to the hits that a caller may see; all other hits count as erased.
  * @param only ids of the hits that the caller may see; all if undefined
  */
 export function within<Record extends RecallRecord>(recall: Record, only: readonly string[] | undefined): Record {
@@ -123,19 +122,19 @@ export function within<Record extends RecallRecord>(recall: Record, only: readon
 
 /**
  * Compares a logged recall (answered query) with the present answer to the same query.
- * @param kept what the recall log stores of the present answer
- * @throws EngineError `not_found` if `kept` is null, since the log is switched off
+ * @param logged what the recall log stores of the present answer; null if the log is switched off
+ * @throws EngineError `not_found` if `logged` is null
  */
-export function compareWithNow(recall: RecallRecord, result: QueryResult, kept: RecallToKeep | null): Replay {
-  if (kept === null) throw new EngineError('not_found', 'no recalls are kept: OM_RECALL_DAYS is 0');
-  const candidates = kept.candidates.map(({ data, ...memory }) => decodeCandidate(data, memory));
-  const now: LoggedRecall = { ...(JSON.parse(kept.head) as RecallHead), candidates };
+export function compareWithNow(recall: RecallRecord, result: QueryResult, logged: RecallToKeep | null): Replay {
+  if (logged === null) throw new EngineError('not_found', 'no recalls are kept: OM_RECALL_DAYS is 0');
+  const candidates = logged.candidates.map(({ data, ...memory }) => decodeCandidate(data, memory));
+  const now: LoggedRecall = { ...(JSON.parse(logged.head) as RecallHead), candidates };
   const before = { recall, ...rescore(recall, {}) };
   const after = {
     recall: now,
     hits: candidates.filter(({ hit }) => hit !== undefined),
     formula: now.scoring,
-    supersededNos: kept.supersededNos,
+    supersededNos: logged.supersededNos,
   };
   const createdAt = new Map(result.hits.map(({ memory }) => [memory.id, memory.createdAt]));
   return {
@@ -153,17 +152,17 @@ export function compareWithNow(recall: RecallRecord, result: QueryResult, kept: 
 }
 
 /**
- * Makes the hits of a logged recall, with the texts that the memories had at its time, and the salience and counts that
- * were stored with it.
+ * Makes the hits of a logged recall, with the texts that the memories had at the time of the recall, and the salience
+ * and counts that were stored with the recall.
  */
-function hitsOf(store: Store, recall: LoggedRecall, kept: readonly LoggedCandidate[]): Hit[] {
-  const versions = kept.map(({ memoryNo, hit }): [number, number] => [
+function hitsOf(store: Store, recall: LoggedRecall, logged: readonly LoggedCandidate[]): Hit[] {
+  const versions = logged.map(({ memoryNo, hit }): [number, number] => [
     memoryNo,
     hit?.version ?? Number.MAX_SAFE_INTEGER,
   ]);
   const memories = readMemoriesInVersion(store, versions, recall.at);
   const documents = readProvenance(store, [...memories.keys()]);
-  return kept.map((candidate) => {
+  return logged.map((candidate) => {
     const { memoryNo, features, hit } = candidate;
     const { salience, strength } = features;
     const memory: Memory = { ...memories.get(memoryNo)!, ...(hit === undefined ? { salience, strength } : hit.state) };
@@ -200,7 +199,7 @@ function explanationOf(recall: LoggedRecall, candidate: LoggedCandidate): HitExp
 }
 
 /** Lists, by their names in the HTTP API, the parts of the answer that the recall log does not store. */
-function notKeptOf({ request, questionKept }: LoggedRecall, hits: readonly LoggedCandidate[]): string[] {
+function notLoggedOf({ request, questionKept }: LoggedRecall, hits: readonly LoggedCandidate[]): string[] {
   const { expand = [], format = 'json', includeEpisodes, explain } = request;
   return [
     ...(questionKept === 'whole' ? [] : ['query']),

@@ -21,12 +21,12 @@ import type { RetrievalOptions, StandingMatch, StandingRest } from '../types.ts'
 import { spaceOf } from '../tenant-file/open-tenant.ts';
 import type { ReadContext } from './read-context.ts';
 
-/** Number of characters, the first ones, of a memory's text that are compared; a query reads as many. */
+/** Length of the beginning of a memory's text that is compared, in UTF-16 code units: as much as a query reads. */
 const MAX_CHARACTERS = 4_000;
-/** Characters of texts, queries and filters that one read compares, before its last pair: some 0.1 s of the thread. */
+/** Number of characters of texts, queries and filters after which a read compares no more pairs: some 0.1 s. */
 const COMPARED_CHARACTERS = 1_000_000;
-/** Number of characters that a pair counts in addition to its texts. */
-const LEAST_CHARACTERS = 250;
+/** Number of characters that each pair of a memory and a query counts in addition to their texts. */
+const CHARACTERS_PER_PAIR = 250;
 
 /** The result of one read that compares memories with standing queries. */
 interface Compared {
@@ -36,10 +36,10 @@ interface Compared {
 }
 
 /**
- * Compares memories with all standing queries, as far as one read goes. A memory answers a query if it passes the
- * query's filter and would get at least the query's `min_score` by its own words and vector, as the best hit: the
- * calibration is that of queries. A memory that supersedes an answer answers, too, if it passes the filter; its `score`
- * is null if it does not reach `min_score` itself.
+ * Compares memories with all standing queries, up to the limit of one read (`COMPARED_CHARACTERS`). A memory answers a
+ * query if it passes the query's filter and would get at least the query's `min_score` by its own words and vector, as
+ * the best hit: the calibration is that of queries. A memory that supersedes an answer answers, too, if it passes the
+ * filter; its `score` is null if it does not reach `min_score` itself.
  */
 export async function compareStanding(
   context: ReadContext,
@@ -71,7 +71,7 @@ interface Pair {
   readonly query: PreparedQuery;
   readonly memoryNo: number;
   readonly text: OwnText;
-  /** Number of memories that the query would search. */
+  /** Number of memories of the query's user, or of all users; the other conditions of its filter do not count. */
   readonly scope: number;
   /** Whether the memory may reach `min_score`, so that its score must be computed. */
   readonly isScored: boolean;
@@ -79,7 +79,7 @@ interface Pair {
   readonly supersedes: number | null;
 }
 
-/** Finds the pairs of memories and queries that they may answer, as far as one read goes. */
+/** Finds the pairs of memories and queries that they may answer, up to `COMPARED_CHARACTERS`. */
 function findPairs(
   { open }: ReadContext,
   { memoryNos, afterQuery }: StandingRest,
@@ -99,7 +99,7 @@ function findPairs(
           return { pairs, rest: { memoryNos: memoryNos.slice(place), afterQuery: candidates[tried - 1]!.queryNo } };
         const { pair, characters } = judge(query);
         if (pair !== undefined) pairs.push(pair);
-        room -= LEAST_CHARACTERS + query.characters + characters;
+        room -= CHARACTERS_PER_PAIR + query.characters + characters;
       }
     }
     return { pairs, rest: null };
@@ -107,8 +107,8 @@ function findPairs(
 }
 
 /**
- * Creates the function that finds the queries which a memory may answer, in the order of their numbers, with a function
- * that judges each of them.
+ * Creates the function that finds the queries which a memory may answer, in the order of their numbers, together with
+ * the function `judge`, which makes the pair of the memory and one of these queries.
  */
 function createCandidates(
   store: Store,
@@ -133,7 +133,7 @@ function createCandidates(
   const nearOf = createNearFinder(store, index, { least, scopes, memoryNos, liveModels });
   return (memoryNo: number, afterQuery: number) => {
     const text = index.queries.size === 0 ? undefined : textOf([memoryNo], MAX_CHARACTERS).get(memoryNo);
-    // The root memory of a document is made of its parts, which answer by themselves.
+    // The root memory of a document repeats its chunks, which are compared by themselves.
     const isOwn = text !== undefined && provenance.get(memoryNo)?.chunk !== null;
     const owner = owners.get(memoryNo) ?? '';
     const near = new Set(isOwn ? nearOf(memoryNo, owner) : []);
@@ -210,15 +210,15 @@ function createNearFinder(
  */
 function leastNearness(score: number, circumstances: Circumstances): number {
   for (let near = 0; near <= 1; near += STEP) {
-    const evidence = [{ strength: NEAR_WEIGHT * near, wordsStrength: 0, voiced: 1, held: 0 }];
+    const evidence = [{ strength: NEAR_WEIGHT * near, wordsStrength: 0, speakerMatch: 1, held: 0 }];
     if (confidenceOf({ evidence }, circumstances) >= score) return near;
   }
   return Infinity;
 }
 
-/** Least strength of a candidate's words (0..1) where a part of the query's words may suffice for an answer. */
+/** Least strength of a memory's words (0..1) if a part of the query's words may suffice for an answer. */
 const SMALL_SCOPE_STRENGTH = 0.15;
-/** Step by which the least strength is approximated. */
+/** Step by which the least strength and the least nearness are approximated. */
 const STEP = 0.02;
 
 /**
@@ -245,7 +245,7 @@ function createLeastStrength({
     if (strength !== undefined) return strength;
     for (strength = 0; strength < 1; strength += STEP) {
       const near = hasVectors ? strength + NEAR_WEIGHT * NEAR_MOST : 0;
-      const evidence = [{ strength: near, wordsStrength: strength, voiced: 1, held: 0 }];
+      const evidence = [{ strength: near, wordsStrength: strength, speakerMatch: 1, held: 0 }];
       if (confidenceOf({ evidence }, { scope, forms }) >= (minScore ?? least)) break;
     }
     known.set(key, strength);
@@ -256,7 +256,7 @@ function createLeastStrength({
 /** Nearness that is assumed for the vector of a memory that is not known yet; few answers are nearer. */
 const NEAR_MOST = 0.5;
 
-/** Estimates the highest score that the memory can have: that of its words with a vector as near as `NEAR_MOST`. */
+/** Estimates the highest score that the memory can have: by its words and a vector of the nearness `NEAR_MOST`. */
 function highestScore(
   store: Store,
   query: PreparedQuery,
@@ -285,20 +285,20 @@ function confidenceBy(
   const measured = meterOf(store, asked, base).measure(text, cosine);
   const evidence = measured.map(({ strength, held }, place) => {
     const isCompared = place === 0 && cosine !== null;
-    return { strength: isCompared ? strength : 0, wordsStrength: isCompared ? 0 : strength, voiced: 1, held };
+    return { strength: isCompared ? strength : 0, wordsStrength: isCompared ? 0 : strength, speakerMatch: 1, held };
   });
   return confidenceOf({ evidence }, { scope, forms });
 }
 
 /**
- * Cache of evidence meters (how well a text answers a query) by query, each for one base cosine. Creating one takes 20
- * µs, and few queries are compared again and again.
+ * Cache of evidence meters (how well a text answers a query) by query, each for one base cosine. Creating a meter takes
+ * 20 µs, and a few queries are compared again and again.
  */
 const meters = new WeakMap<PreparedQuery['text'], { readonly base: number; readonly meter: EvidenceMeter }>();
 
 function meterOf(store: Store, asked: PreparedQuery['text'], base: number): EvidenceMeter {
-  const kept = meters.get(asked);
-  if (kept?.base === base) return kept.meter;
+  const cached = meters.get(asked);
+  if (cached?.base === base) return cached.meter;
   const meter = createEvidenceMeter(store, asked, base);
   meters.set(asked, { base, meter });
   return meter;
@@ -350,8 +350,8 @@ const indexes = new WeakMap<Store, { readonly version: string; readonly index: S
  */
 function indexOf(store: Store): StandingIndex {
   const version = standingVersion(store);
-  const kept = indexes.get(store);
-  if (kept?.version === version) return kept.index;
+  const cached = indexes.get(store);
+  if (cached?.version === version) return cached.index;
   const index = createStandingIndex(readComparedQueries(store));
   indexes.set(store, { version, index });
   return index;
@@ -369,8 +369,8 @@ function neighboursOf(
   { modelNo, dimensions }: StoredModel,
 ): StandingNeighbours {
   const version = `${standingVersion(store)} ${modelNo} ${countStandingVectors(store, modelNo)}`;
-  const kept = neighbours.get(store);
-  if (kept?.version === version) return kept.neighbours;
+  const cached = neighbours.get(store);
+  if (cached?.version === version) return cached.neighbours;
   const placed = [...readStandingVectors(store, modelNo)].flatMap(({ queryNo, embedding }) => {
     const query = queries.get(queryNo);
     return query === undefined ? [] : { query, code: signBits(embedding) };

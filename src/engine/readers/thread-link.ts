@@ -1,12 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { assert, EngineError, reviveError } from '../errors.ts';
-import { unpackAnswer } from './json-text.ts';
-import type { ReadOutput } from './commands.ts';
+import { unpackResult } from '../store/packed-json.ts';
 import type { FromThread, ReaderThreadData, ToThread } from './messages.ts';
 import { createProviderCalls } from './provider-calls.ts';
 import type { Read, ThreadServices } from './read.ts';
 import { replaySpans } from './span-recorder.ts';
+import { standbyKey } from './standby-reads.ts';
 
 /** Callbacks that report to the owner of a reader thread. */
 interface ThreadEvents {
@@ -15,8 +15,8 @@ interface ThreadEvents {
   /** The thread has finished a read, cancelled ones included, on which it worked for `ms` milliseconds. */
   onDone(read: Read, ms: number): void;
   /**
-   * The thread has ended. `lost` are its reads, `cancelled` those whose results were no longer wanted, and `answered`
-   * is the number of reads that it had answered.
+   * The thread has ended. `lost` are its reads whose results are wanted, `cancelled` its reads whose results are not,
+   * and `answered` is the number of reads that it had answered.
    */
   onEnd(ended: {
     readonly lost: readonly Read[];
@@ -36,7 +36,7 @@ export interface ThreadLink {
   send(read: Read): void;
   /** Tells the thread that the result of the read is no longer wanted. Returns whether the thread had the read. */
   cancel(read: Read): boolean;
-  /** Asks the thread to release the memory of files that were not used for long. */
+  /** Asks the thread to close these files and to release their memory. A later read opens them again. */
   forget(paths: readonly string[]): void;
   /** Ends a thread that hangs. */
   end(): void;
@@ -73,6 +73,7 @@ export function startReaderThread(data: ReaderThreadData, services: ThreadServic
       answered += 1;
       const { id, ms } = message;
       const { read, isAwaited } = held.end(id);
+      if (message.standby !== null) services.standby?.note(read.path, read.name, message.standby);
       if (isAwaited) settle(read, { services, later }, message);
       events.onDone(read, Math.max(0, ms - calls.waitedMs(id)));
     } else if (message.kind === 'later') later.settle(message);
@@ -92,9 +93,10 @@ export function startReaderThread(data: ReaderThreadData, services: ThreadServic
       read.sentAt = performance.now();
       if (working().length === 0) lastSign = read.sentAt;
       const { id, path, name, input, span } = read;
-      services.sharedFiles.use(path);
+      const standby = services.standby?.use(path, read.name) ?? null;
+      services.sharedFiles.use(standby === null ? path : standbyKey(path));
       held.awaited.set(id, read);
-      post({ kind: 'read', id, path, name, input, isTraced: span !== undefined });
+      post({ kind: 'read', id, path, name, input, isTraced: span !== undefined, standby });
     },
     cancel(read) {
       const had = held.cancel(read);
@@ -141,7 +143,7 @@ function settle(
   { id, outcome, texts, spans, hasMore }: Extract<FromThread, { kind: 'done' }>,
 ): void {
   if (tracing !== null && spans.length > 0) read.span?.run(() => replaySpans(tracing, spans));
-  if (outcome.ok && texts.length > 0) unpackAnswer(outcome.value as ReadOutput<'query'>, texts);
+  if (outcome.ok) unpackResult(outcome.value, texts);
   if (outcome.ok) read.resolve(hasMore ? { ...(outcome.value as object), later: later.expect(id) } : outcome.value);
   else read.reject(reviveError(outcome.error));
 }

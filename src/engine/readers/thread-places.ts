@@ -10,7 +10,9 @@ interface PlacedRead extends QueuedRead {
 
 /** Decides which reads (commands that read a tenant's file) the threads of a process may run at the same time. */
 export interface ThreadPlaces {
-  /** Records that a read was requested, so that threads are kept free for API keys with short reads. */
+  /**
+   * Records that a read was requested. If it is short, one thread is kept free of other keys' long reads for a time.
+   */
   note(read: PlacedRead): void;
   /** Tells whether an idle thread may run the read while other threads work on the reads `working`. */
   hasRoom(read: PlacedRead, working: readonly PlacedRead[]): boolean;
@@ -26,7 +28,7 @@ const LONG_READS: ReadonlySet<ReadCommandName> = new Set<ReadCommandName>([
   'askEval',
   'learnWeights',
   'compareStanding',
-  'replayKept',
+  'replayLogged',
   'startExport',
   'readExportSlice',
   'judgeImport',
@@ -47,9 +49,9 @@ const LONG_MS = 100;
 const KEPT_FREE_MS = 10_000;
 
 /**
- * Creates the rules for `threads` threads. Long reads leave one thread free: those of `LONG_READS` always, others while
- * another key has requested a short read within the last 10 s. So short reads do not wait for long ones, and a key that
- * is alone has all threads for its queries.
+ * Creates the rules for `threads` threads. If there are several, long reads leave one of them free: those of
+ * `LONG_READS` always, others while another key has requested a short read within the last 10 s. So short reads do not
+ * wait for long ones, and a key that is alone has all threads for its queries.
  * @param clock returns a time in ms that never goes back, comparable with `sentAt`
  */
 export function createThreadPlaces(threads: number, clock: () => number = () => performance.now()): ThreadPlaces {

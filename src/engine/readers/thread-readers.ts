@@ -1,15 +1,17 @@
 import { EngineError } from '../errors.ts';
+import { packInput } from '../store/packed-json.ts';
 import { createReaderPool } from './reader-pool.ts';
 import { FairQueue } from './fair-queue.ts';
 import type { ReaderThreadData } from './messages.ts';
 import type { Read, ThreadServices } from './read.ts';
 import { ReadCosts } from './read-costs.ts';
 import type { Readers } from './readers.ts';
+import { standbyKey } from './standby-reads.ts';
 import { createThreadPlaces } from './thread-places.ts';
 
 /**
- * Greatest number of reads that wait for a thread. Beyond it, a read of the key with the greatest number of waiting
- * reads is refused.
+ * Greatest number of reads that wait for a thread. Beyond it, the latest read of the key with the most waiting reads,
+ * in the tenant with the most, is refused.
  */
 const MAX_WAITING = 4_096;
 /**
@@ -17,9 +19,10 @@ const MAX_WAITING = 4_096;
  * explaining a miss takes up to some hundred queries.
  */
 const HUNG_AFTER_MS = 60_000;
-/** Number of threads that may end while they run the same read. Then the read is given up, as it may be the cause. */
+/** A read is given up when this number of threads have ended while they ran it, as the read may be the cause. */
 const MAX_LOST = 2;
 
+/** What reader threads are started with, and how many there are. */
 export interface ThreadReadersOptions extends ThreadServices, Omit<ReaderThreadData, 'languageModel' | 'reader'> {
   /** Greatest number of threads, at least 1. Each is started once there is a read for it. */
   readonly threads: number;
@@ -35,10 +38,10 @@ export interface ThreadReadersOptions extends ThreadServices, Omit<ReaderThreadD
  * leave a thread to short ones (`createThreadPlaces`). A thread that ends is replaced, and its reads are run once more.
  */
 export function createThreadReaders(options: ThreadReadersOptions): Readers {
-  const { threads, hungAfterMs = HUNG_AFTER_MS, config, identity, ...services } = options;
+  const { threads, hungAfterMs = HUNG_AFTER_MS, config, identity, primary, ...services } = options;
   const { languageModel: model } = services;
   const languageModel = model && { provider: model.provider, model: model.model };
-  const data = { config, identity, languageModel };
+  const data = { config, identity, primary, languageModel };
   const places = createThreadPlaces(threads);
   const waiting = new FairQueue<Read>();
   const pool = createReaderPool({
@@ -50,6 +53,7 @@ export function createThreadReaders(options: ThreadReadersOptions): Readers {
   let isClosed = false;
   options.watchWaiting(() => waiting.size);
 
+  /** Gives waiting reads to threads, as long as a thread can take one. */
   function handOut(): void {
     while (waiting.size > 0 && !isClosed) {
       const idle = pool.idle();
@@ -63,8 +67,8 @@ export function createThreadReaders(options: ThreadReadersOptions): Readers {
   }
 
   /**
-   * Puts a read whose thread has ended in front of the waiting ones, or rejects it if that happened for the second
-   * time.
+   * Puts a read whose thread has ended before the waiting reads, or rejects it if a thread that ran it has ended for
+   * the second time.
    */
   function again(read: Read): void {
     read.lost += 1;
@@ -85,7 +89,14 @@ export function createThreadReaders(options: ThreadReadersOptions): Readers {
       if (!pool.cancel(read)) waiting.remove(read);
       handOut();
     },
+    see: (path, position) => services.standby?.raise(path, position),
     activeSpan: () => services.tracing?.active(),
+    forget(path) {
+      // What was read from a standby is another copy.
+      const copies = [path, standbyKey(path)];
+      for (const copy of copies) services.sharedFiles.drop(copy);
+      pool.forget(copies);
+    },
     async close() {
       isClosed = true;
       for (const { reject } of waiting.clear()) reject(closed());
@@ -100,12 +111,14 @@ interface AskingOptions {
   readonly put: (read: Read) => void;
   /** Called when the result of a read that has not ended is no longer wanted. */
   readonly leave: (read: Read) => void;
+  readonly see: Readers['see'];
   readonly activeSpan: () => Read['span'];
+  readonly forget: Readers['forget'];
   readonly close: () => Promise<void>;
 }
 
 /** Creates the readers for callers, which turn each call into a read and its promise. */
-function createAsking({ isClosed, put, leave, activeSpan, close }: AskingOptions): Readers {
+function createAsking({ isClosed, put, leave, see, activeSpan, forget, close }: AskingOptions): Readers {
   const costs = new ReadCosts();
   let asked = 0;
   const readersOf = (key: string): Readers => ({
@@ -117,7 +130,7 @@ function createAsking({ isClosed, put, leave, activeSpan, close }: AskingOptions
         signal?.removeEventListener('abort', abort);
         settle(value as never);
       };
-      const call = { id: ++asked, path, key, name, input, signal, span: activeSpan() };
+      const call = { id: ++asked, path, key, name, input: packInput(input), signal, span: activeSpan() };
       const ends = { resolve: settled(resolve), reject: settled(reject) };
       const read: Read = { ...call, ...ends, cost: costs.of(path, key, name), lost: 0, sentAt: 0 };
       const abort = () => {
@@ -128,7 +141,9 @@ function createAsking({ isClosed, put, leave, activeSpan, close }: AskingOptions
       put(read);
       return promise;
     },
+    see,
     as: readersOf,
+    forget,
     close,
   });
   return readersOf('');

@@ -1,5 +1,5 @@
-import { listKeptBackups } from '../admin/kept-backups.ts';
 import { previewDecay } from '../admin/preview-decay.ts';
+import { listScheduledBackups } from '../admin/scheduled-backups.ts';
 import { tenantOf } from '../control/data-keys.ts';
 import { assert } from '../errors.ts';
 import { scheduleState } from '../store/schedules.ts';
@@ -31,5 +31,5 @@ export function readBackups({ open, clock, config }: ReadContext, page: Page): B
   assert(tenant !== undefined, 'the path of a tenant');
   const schedule = { name: 'backup', everyMs, waitsAPeriod: false, backsOff: true };
   const state = store.read(() => scheduleState(store, schedule, { now: clock.now(), leaseMs }));
-  return { ...listKeptBackups(config, tenant, page), schedule: state };
+  return { ...listScheduledBackups(config, tenant, page), schedule: state };
 }

@@ -4,7 +4,7 @@
  */
 import { stem } from '../text/english-words.ts';
 import { type PlainStatement, plainStatements, type PlainWord } from './plain-statement.ts';
-import { typedValues, type TypedValue } from './typed-values.ts';
+import { areDifferent, typedValues, type TypedValue } from './typed-values.ts';
 
 /**
  * Tells whether a text has a form in which `conflict` can find a contradiction. If not, no other text needs to be read
@@ -167,7 +167,7 @@ const STATIVE_WITH: Readonly<Record<string, RegExp>> = {
 function differInTyped(a: readonly PlainWord[], b: readonly PlainWord[]): boolean {
   const [one, other] = [onlyValue(a), onlyValue(b)];
   if (one === null || other === null) return false;
-  return one.rest === other.rest && one.value.type === other.value.type && one.value.value !== other.value.value;
+  return one.rest === other.rest && areDifferent(one.value, other.value);
 }
 
 function onlyValue(words: readonly PlainWord[]): { readonly value: TypedValue; readonly rest: string } | null {

@@ -95,10 +95,18 @@ function dayOf(time: number): string {
   return new Date(time).toISOString().slice(0, 10);
 }
 
+/** Writes out the negation in words such as `isn't`, of which `words` makes two stop words. */
+function withNot(text: string): string {
+  return text
+    .replace(/(?<!\p{L})can['’]t(?!\p{L})/giu, 'can not')
+    .replace(/(?<!\p{L})won['’]t(?!\p{L})/giu, 'will not')
+    .replace(/n['’]t(?!\p{L})/giu, ' not');
+}
+
 function sentencesOf(text: string): Said[] {
   return sentences(text).flatMap((sentence) => {
     const line = sentence.text.replace(/\s+/g, ' ').trim();
-    const own = new Set(words(line).filter((word) => !STOP_WORDS.has(word)));
+    const own = new Set(words(withNot(line)).filter((word) => !STOP_WORDS.has(word)));
     return own.size === 0 ? [] : [{ text: line, words: own }];
   });
 }

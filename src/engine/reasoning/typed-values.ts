@@ -7,7 +7,10 @@ export interface TypedValue {
    * Type of the value, such as `weekday`, `duration` or `version`; for a number with a unit, `number of` and the unit.
    */
   readonly type: string;
-  /** The value in a canonical form, so that different spellings of one value are equal. */
+  /**
+   * The value in a canonical form, which is equal for different spellings of one value. A time is in the 24-hour clock;
+   * after a time that may be in the morning or in the afternoon, such as 3:30, stands a `?`.
+   */
   readonly value: string;
   /** Index of the value's first word in the statement; `end` is the index of the first word after the value. */
   readonly start: number;
@@ -32,7 +35,9 @@ const SECONDS: Readonly<Record<string, number>> = {
 };
 
 const NUMBER = /^\d+(?:\.\d+)?$/u;
-const CLOCK = /^\d{1,2}[:.]\d{2}$/u;
+/** Matches a time of the day: its hours in group 1, its minutes in group 2, and `am` or `pm` in group 3. */
+const CLOCK = /^(\d{1,2})(?:[:.](\d{2}))?(am|pm|a\.m|p\.m)?$/u;
+const HALF_OF_DAY = /^(?:am|pm|a\.m|p\.m)$/u;
 const CODE = /^(?=.*\d)[\p{L}\d]+(?:-[\p{L}\d]+)+$|^[^\s@]+@[^\s@]+\.[^\s@]+$/u;
 
 /**
@@ -62,12 +67,11 @@ function valueAt(words: readonly PlainWord[], start: number): TypedValue | null 
     return day === null ? made('month', text) : made('date', `${text} ${day}`, 2);
   }
   if (CODE.test(text)) return made('code', text);
-  if (CLOCK.test(text) && !isVersioned(words, start)) return made('clock', text.replace('.', ':').padStart(5, '0'));
+  const time = clockAt(words, start);
+  if (time !== null) return made('clock', time.value, time.length);
   const number = numberOf(text) ?? dayOf(text);
   if (number === null) return null;
   if (next !== undefined && next.isName && MONTHS.includes(next.text)) return made('date', `${next.text} ${number}`, 2);
-  if (next !== undefined && /^(?:am|pm|a\.m|p\.m)$/u.test(next.text))
-    return made('clock', `${String(number).padStart(2, '0')}:00 ${next.text[0]}`, 2);
   if (isVersioned(words, start)) return made('version', text);
   if (next === undefined) return made('number', String(number));
   const seconds = Object.hasOwn(SECONDS, next.text) ? SECONDS[next.text]! : undefined;
@@ -76,8 +80,41 @@ function valueAt(words: readonly PlainWord[], start: number): TypedValue | null 
     : made('duration', String(number * seconds), 2);
 }
 
+/** Reads the time of the day that begins at a word, in the 24-hour clock if that is known; null if there is none. */
+function clockAt(
+  words: readonly PlainWord[],
+  start: number,
+): { readonly value: string; readonly length: number } | null {
+  const { text } = words[start]!;
+  const [, hours, minutes, suffix] = CLOCK.exec(text) ?? [];
+  if (hours === undefined) return null;
+  const next = words[start + 1]?.text ?? '';
+  const half = suffix ?? (HALF_OF_DAY.test(next) ? next : undefined);
+  if (half === undefined && (minutes === undefined || isVersioned(words, start))) return null;
+  const hour = Number(hours);
+  const shown = (of: number) => `${String(of).padStart(2, '0')}:${minutes ?? '00'}`;
+  if (half !== undefined) {
+    const value = shown((hour % 12) + (half.startsWith('p') ? 12 : 0));
+    return { value, length: suffix === undefined ? 2 : 1 };
+  }
+  // What is written with a dot may be a price or a weight, too.
+  const isOpen = text.includes(':') && hour >= 1 && hour <= 12 && !hours.startsWith('0');
+  return { value: `${shown(hour)}${isOpen ? '?' : ''}`, length: 1 };
+}
+
+/** Tells whether two values have the same type and cannot be the same value. */
+export function areDifferent(one: TypedValue, other: TypedValue): boolean {
+  if (one.type !== other.type) return false;
+  if (!one.value.endsWith('?') && !other.value.endsWith('?')) return one.value !== other.value;
+  const inHalfDay = ({ value }: TypedValue) => `${Number(value.slice(0, 2)) % 12}${value.slice(2, 5)}`;
+  return inHalfDay(one) !== inHalfDay(other);
+}
+
+/** Tells whether a number follows the name of a thing, so that it is a version of it. */
 function isVersioned(words: readonly PlainWord[], place: number): boolean {
-  return place > 0 && words[place - 1]!.isName && NUMBER.test(words[place]!.text);
+  const before = words[place - 1];
+  if (before === undefined || !before.isName || !NUMBER.test(words[place]!.text)) return false;
+  return !WEEKDAYS.has(before.text) && !MONTHS.includes(before.text);
 }
 
 function numberOf(text: string): number | null {

@@ -20,10 +20,10 @@ interface Calibration {
    */
   readonly full: number;
   /**
-   * Exponent on `Evidence.voiced`. The higher it is, the lower the confidence if the best answer was said by another
-   * person than the one asked about.
+   * Exponent on `Evidence.speakerMatch`. The higher it is, the lower the confidence if another person than the one
+   * asked about said the best answer.
    */
-  readonly voice: number;
+  readonly speakerExponent: number;
 }
 
 /**
@@ -37,8 +37,8 @@ export const CHANCE_SCORE = 0.3;
  * most one answer in a hundred is lost; docs/internals/evaluation.md has the figures of each set and language.
  */
 export const CALIBRATIONS = {
-  words: { chance: 0.24, full: 1, voice: 0.6 },
-  vectors: { chance: 0.28, full: 1.2, voice: 0.6 },
+  words: { chance: 0.24, full: 1, speakerExponent: 0.6 },
+  vectors: { chance: 0.28, full: 1.2, speakerExponent: 0.6 },
 } as const satisfies Readonly<Record<string, Calibration>>;
 
 /**
@@ -51,6 +51,7 @@ const FEW = 60;
  * `FEW` and `MANY`.
  */
 const CHANCE_RISE = 0.16;
+/** Number of memories above which no more is added to the strength that counts as chance. */
 const MANY = 10_000;
 /**
  * Factor on the strength that counts as chance, for a question that is not recognised as English (`guessed` of
@@ -59,12 +60,12 @@ const MANY = 10_000;
 const GUESSED_FORMS = 0.7;
 /**
  * Factor on the strength that counts as chance, for scripts without spaces. There, pairs of characters are compared,
- * and an answer in other words contains fewer of these than it would contain words.
+ * and an answer in other words contains fewer of the question's pairs than it would contain of its words.
  */
 const PAIRS = 0.85;
 /**
  * Factor on the strength that counts as chance, for an asking sentence of a message that also has other sentences. Such
- * a sentence is compared without a vector, and the others may contain a part of what it asks about.
+ * a sentence is compared without a vector, and the sentences that do not ask may contain a part of what it asks about.
  */
 const AMONG_OTHERS = 0.7;
 
@@ -110,20 +111,20 @@ export function confidenceOf({ evidence }: Pick<QueryEvidence, 'evidence'>, circ
   );
 }
 
-function confidenceBy({ strength, wordsStrength, voiced, held }: Evidence, circumstances: Circumstances): number {
+function confidenceBy({ strength, wordsStrength, speakerMatch, held }: Evidence, circumstances: Circumstances): number {
   const { words, vectors } = CALIBRATIONS;
   return Math.max(
     confidenceByHeld(held, circumstances.scope),
-    confidenceByStrength(strength, vectors, circumstances) * voiced ** vectors.voice,
-    confidenceByStrength(wordsStrength, words, circumstances) * voiced ** words.voice,
+    confidenceByStrength(strength, vectors, circumstances) * speakerMatch ** vectors.speakerExponent,
+    confidenceByStrength(wordsStrength, words, circumstances) * speakerMatch ** words.speakerExponent,
   );
 }
 
-/** Least confidence for a query all of whose words are in one memory, however common these words are. */
+/** Least confidence if one memory contains all words of the query, however common these words are. */
 const HELD_SCORE = 0.5;
 /**
- * Least confidence for a query of whose words one memory contains enough, and least score of such a memory: above
- * `CHANCE_SCORE` by more than a rounding error.
+ * Least confidence if one memory contains enough of the query's words (`enoughHeld`), and least score of a memory that
+ * contains all of them: above `CHANCE_SCORE` by more than a rounding error.
  */
 const JUST_ENOUGH = CHANCE_SCORE + 0.02;
 
@@ -164,11 +165,13 @@ type Weighable = Pick<Candidate, 'features' | 'rawScore'> & { readonly row: Pick
 
 /**
  * Returns the candidates with their calibrated scores, 0..1, in unchanged order. The candidate with the best raw score
- * gets the confidence as its score; another gets the confidence times its share of the best raw score. Among fewer than
- * 50 memories, the score of an examined candidate falls less with this share. A candidate that has nothing to do with
- * the query (`QueryEvidence.strange`) gets at most 0.27 among few memories, gradually more up to 50. A memory that
- * contains the whole query gets at least 0.32. All scores are 0 if no raw score is above 0.
- * @param scope approximate number of memories that are searched; memories of other users do not count
+ * gets the confidence as its score; another gets the confidence times its share of the best raw score, which
+ * `MIN_SHARE` may raise. Among fewer than 50 memories, the score of an examined candidate falls less with this share. A
+ * candidate that has nothing to do with the query (`QueryEvidence.strange`) gets at most 0.27 among very few memories;
+ * this bound rises to the confidence among 50 or more. A memory that contains all words of the query, or of one of its
+ * asking sentences, that say anything gets at least 0.32. All scores are 0 if no raw score is above 0.
+ * @param options.confidence the result of `confidenceOf`, 0..1
+ * @param options.scope approximate number of memories that are searched; memories of other users do not count
  */
 export function calibrate<Weighed extends Weighable>(
   candidates: readonly Weighed[],

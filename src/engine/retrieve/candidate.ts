@@ -16,7 +16,7 @@ export interface Ranked<T> {
   readonly item: T;
 }
 
-/** Maps the `memoryNo` of each entry of a ranked list, best first, to the entry with its rank, counted from 1. */
+/** Returns the entries of a list that is sorted best first, by `memoryNo`, each with its rank, counted from 1. */
 export function byNumber<T extends { readonly memoryNo: number }>(list: readonly T[]): Map<number, Ranked<T>> {
   return new Map(list.map((item, place) => [item.memoryNo, { rank: place + 1, item }]));
 }
@@ -105,13 +105,14 @@ export interface Candidate extends Findings {
   /** Score after calibration, 0..1, which can be compared between queries; 0 until the stage `calibrate` has set it. */
   readonly score: number;
   /**
-   * Id of the superseded memory that the searches found and that this memory, its successor, replaces; left out if the
-   * searches found this memory itself.
+   * Id of the superseded memory that the searches found and that this memory, its successor, replaces. It is left out
+   * if this memory was found itself, unless the findings about the superseded memory give it a higher raw score; then
+   * those are used, and the field is set.
    */
   readonly supersedes?: string;
   /**
    * `memoryNo` of the memory that `supersedes` names. The fields of `Findings` are about that memory's text, not about
-   * the text of `row`. Left out together with `supersedes`.
+   * the text of `row`. It is set if and only if `supersedes` is.
    */
   readonly foundAs?: number;
 }

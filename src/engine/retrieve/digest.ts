@@ -22,15 +22,15 @@ const HEADINGS: Readonly<Record<keyof DiffLists, string>> = {
 };
 
 /**
- * Renders the changes between two times as Markdown. An entry that exceeds the token budget or
- * `MAX_RENDERED_CHARACTERS` is left out; the heading of each list still gives the number of all its entries. A list
- * whose heading does not fit is left out whole.
- * @param tokenBudget greatest estimated number of tokens of the text; its first lines are always there; no bound if
- *   left out
+ * Renders the changes between two times as Markdown. An entry that does not fit into what is left of the token budget
+ * or of `MAX_RENDERED_CHARACTERS` is left out; the heading of each list still gives the number of all its entries. A
+ * list whose heading does not fit is left out whole.
+ * @param tokenBudget greatest estimated number of tokens of the text; no bound if left out. The first lines, and a
+ *   sentence in place of lists that are all missing, are written even if they exceed it
  */
 export function renderDigest(diff: MemoryDiff, tokenBudget = Infinity): Rendered {
-  const day = (time: number) => new Date(time).toISOString().replace(/\.000Z$/, 'Z');
-  const head = [NOTICE, '', `## Changes from ${day(diff.from)} to ${day(diff.to)}`];
+  const formatTime = (time: number) => new Date(time).toISOString().replace(/\.000Z$/, 'Z');
+  const head = [NOTICE, '', `## Changes from ${formatTime(diff.from)} to ${formatTime(diff.to)}`];
   const lines = [...head];
   let left = tokenBudget * 100 - costOf(head);
   let characters = 0;
@@ -48,7 +48,8 @@ export function renderDigest(diff: MemoryDiff, tokenBudget = Infinity): Rendered
     for (const entry of entriesOf(diff, list)) afford(entry);
   }
   const { deleted, expired } = diff.erased ?? { deleted: 0, expired: 0 };
-  if (deleted + expired > 0) afford(['', `${deleted} memories were deleted and ${expired} expired.`]);
+  if (deleted + expired > 0)
+    afford(['', `${deleted} ${deleted === 1 ? 'memory was' : 'memories were'} deleted and ${expired} expired.`]);
   if (lines.length === head.length) {
     const isSame = deleted + expired === 0 && Object.values(diff.counts).every((count) => count === 0);
     lines.push('', isSame ? NOTHING_CHANGED : NOTHING_FITS);

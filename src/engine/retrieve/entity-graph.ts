@@ -13,6 +13,7 @@ import {
 } from '../store/entities.ts';
 import type { Arrival } from './candidate.ts';
 
+/** What `augment` may return, and how much activation it passes on. */
 export interface AugmentOptions {
   /** Filter that the returned memories must pass; the memories that state the relations must pass it, too. */
   readonly filter: CompiledFilter;
@@ -68,7 +69,7 @@ export function augment(store: Store, query: string, { filter, userIds, decayPer
     .slice(0, MAX_MEMORIES);
 }
 
-/** Finds the entities that a query names, at most 8; none where the file has no relations to follow. */
+/** Finds the entities that a query names, at most 8; none if the file has no relations between entities. */
 export function findNamed(store: Store, query: string, userIds: AugmentOptions['userIds']): NamedEntity[] {
   return hasRelations(store) ? findEntities(store, possibleNames(query), userIds, MAX_NAMED) : [];
 }

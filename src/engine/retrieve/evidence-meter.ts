@@ -13,11 +13,15 @@ import { type QueryWord, weighWords, wordsOf } from './query-words.ts';
 export interface Measured {
   /**
    * The main measure: the share of the query's words, by weight, that the text contains, plus 0.5 (`NEAR_WEIGHT`) times
-   * `near`. It is 0..1.5, and up to 2.5 for a query in a script without spaces. If another person than the one named in
-   * the query said the text, names do not count.
+   * `near`. For a long query, a part of the words suffices for the share 1 (see `SHORT_QUERY`). The measure is 0..1.5,
+   * and up to 2.5 for a query in a script without spaces. If another person than the one named in the query said the
+   * text, names do not count.
    */
   readonly strength: number;
-  /** The strength without the names in the query: how well the text matches, whoever said it. */
+  /**
+   * The strength without the names in the query, in the range of `strength`: how well the text matches, whoever said
+   * it.
+   */
   readonly topic: number;
   /**
    * Share of the query's words that the memory contains, 0..1, weighted by how much each word says about the topic. It
@@ -28,7 +32,8 @@ export interface Measured {
   readonly held: number;
   /**
    * Share of the query's words, without names, that the memory contains, 0..1, weighted by how much each word says
-   * about the topic. An inflected form of a word counts 0.7 (`FORM_SHARE`). It is 1 for a query of names alone.
+   * about the topic. An inflected form of a word counts 0.7 (`FORM_SHARE`). For a query in a script without spaces the
+   * share is doubled, up to 1. It is 1 for a query of names alone.
    */
   readonly topicHeld: number;
   /**
@@ -63,8 +68,8 @@ export interface EvidenceMeter {
   measure(text: OwnText, cosine: number | null, options?: MeasureOptions): readonly Measured[];
   /**
    * Looks up in the word index which of the query's first 12 words (`MAX_LONG_TERMS`) occur anywhere in these memories;
-   * for texts that are too long to be read whole. Returns, for each `memoryNo`, the words found, as indexes in the list
-   * of the query's words; empty if none was found.
+   * for texts that are too long to be read whole. Returns, by `memoryNo`, the words found, as indexes in the list of
+   * the query's words; an empty set for a memory with none of these words.
    */
   findBeyond(memoryNos: readonly number[]): ReadonlyMap<number, ReadonlySet<number>>;
 }
@@ -218,7 +223,7 @@ function createView(queryWords: readonly QueryWord[], places?: ReadonlySet<numbe
   const nameCount = own.filter(({ isName }) => isName).length;
   const telling = own.filter(({ worth }) => worth > 0).length;
   const gain = gainOf(own);
-  /** Weight of the query's words from which a memory that contains them counts as containing the whole query. */
+  /** Total weight of contained words from which a text counts as containing the whole query. */
   const scale = scaleOf(total);
   const shareOf = (weight: number) => (scale === 0 ? 0 : Math.min(1, weight / scale));
   return {
@@ -230,7 +235,7 @@ function createView(queryWords: readonly QueryWord[], places?: ReadonlySet<numbe
         if (isName) namedWeight += share * weight;
         if (isName) heldNames += share;
         else heldTopic += share * worth;
-        // In the words of another, a name says whom they are spoken to.
+        // If another person said the text, a name in it may only say to whom that person spoke.
         if (isName && saidByAnother) return;
         heldWeight += share * weight;
         if (share < 1) return;

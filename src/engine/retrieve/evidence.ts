@@ -19,10 +19,11 @@ export interface Evidence {
    */
   readonly wordsStrength: number;
   /**
-   * For a question about a person: how well the person's own best text matches, divided by how well the best text of
-   * anyone matches, 0..1. It is 1 if the question names nobody who speaks in these memories.
+   * For a question that names a person: the best match (`Measured.topic`) of the texts that this person said or may
+   * have said, divided by the best match of all texts, 0..1. It is 1 if the question names nobody who speaks in these
+   * memories.
    */
-  readonly voiced: number;
+  readonly speakerMatch: number;
   /**
    * Greatest share of the question's words that one memory contains, 0..1, weighted by how much each word says about
    * the topic. It is 1 only if one memory contains all words that say anything.
@@ -30,7 +31,7 @@ export interface Evidence {
   readonly held: number;
 }
 
-/** The evidence that the memories answer a query, and the measurements of each examined memory. */
+/** The evidence that memories answer a query, and the measurements of each examined memory. */
 export interface QueryEvidence {
   /**
    * The evidence for the whole query and, after it, for each of its asking sentences. It is empty if no candidate was
@@ -126,7 +127,7 @@ export function evidenceOf(
     strength,
     wordsStrength,
     held,
-    voiced: anyone === 0 ? 1 : named / anyone,
+    speakerMatch: anyone === 0 ? 1 : named / anyone,
   }));
   return { evidence, heldBy, strange, measuredBy };
 }

@@ -21,9 +21,9 @@ export interface ExpandOptions extends Omit<Allowed, 'known'> {
 }
 
 /** Default of `ExpandOptions.maxHops`, in links. */
-export const MAX_HOPS = 2;
+export const DEFAULT_MAX_HOPS = 2;
 /** Default of `ExpandOptions.decayPerHop`, 0..1. */
-export const DECAY_PER_HOP = 0.5;
+export const DEFAULT_DECAY_PER_HOP = 0.5;
 /** Greatest number of memories whose links the first hop follows: the best direct hits. */
 const MAX_ORIGINS = 20;
 /**
@@ -37,11 +37,11 @@ const STEPS_PER_ORIGIN = 10;
 /**
  * Spreads activation from the best direct hits over their links, in both directions, to memories that pass the filter.
  * At most 20 direct hits are starting points, and the 10 strongest links of each memory are followed; `contradicts`
- * links are not followed. Each hop takes one SQL statement. Collins and Loftus, "A spreading-activation theory of
+ * links are not followed. Collins and Loftus, "A spreading-activation theory of
  * semantic processing", 1975.
  * @param hits all direct hits, best first; all of them pass the filter
- * @returns by `memoryNo`, the strongest arrival at each memory to which a link gave more activation than the query
- *   itself
+ * @returns by `memoryNo`, the strongest arrival at each memory that got more activation over a link than the query
+ *   itself gave it
  */
 export function expand(store: Store, hits: readonly Activated[], options: ExpandOptions): Map<number, Arrival> {
   const spreading = startSpreading(hits);
@@ -66,14 +66,31 @@ function stepsFromFront(store: Store, { front }: Spreading, allowed: Allowed): S
  * then.
  */
 function prefetchForNextHop(store: Store, spreading: Spreading, allowed: Allowed, decayPerHop: number): void {
-  if (allowed.passing !== undefined) return;
-  store.ahead?.readSpeculatively(() => {
-    const { activations, arrivals, front } = spreading;
-    const guess: Spreading = { activations: new Map(activations), arrivals: new Map(arrivals), front };
-    const all: Allowed = { ...allowed, passing: { has: () => true } };
-    spread(guess, stepsFromFront(store, guess, all), decayPerHop);
-    return guess.front.length > 0 && stepsFromFront(store, guess, all);
-  });
+  if (allowed.passing !== undefined || store.ahead === null) return;
+  const { activations, arrivals, front } = spreading;
+  const guess: Spreading = { activations: new Map(activations), arrivals: new Map(arrivals), front };
+  const all: Allowed = { ...allowed, passing: { has: () => true } };
+  spread(guess, linksOfFront(store, guess, all), decayPerHop);
+  if (guess.front.length > 0) store.ahead.readSpeculatively(() => stepsFromFront(store, guess, all));
+}
+
+/**
+ * Reads the links of the front in a round trip that everything takes along which waits for it, such as what the query
+ * predicted. Speculatively at first, as such an answer is kept whatever its size.
+ */
+function linksOfFront(store: Store, spreading: Spreading, all: Allowed): Step[] {
+  store.ahead?.readSpeculatively(() => stepsFromFront(store, spreading, all));
+  return stepsFromFront(store, spreading, all);
+}
+
+/**
+ * Reads the links of the best hits, which `expand` follows first, for a database behind a network. After it there are
+ * also the answers to all that was asked speculatively before.
+ * @param hits all direct hits, best first
+ */
+export function prefetchLinks(store: Store, hits: readonly Activated[], options: ExpandOptions): void {
+  if (store.ahead === null || options.maxHops === 0 || hits.length === 0) return;
+  linksOfFront(store, startSpreading(hits), { ...options, passing: { has: () => true } });
 }
 
 /** The state of spreading activation over links, between two hops. `spread` changes it. */

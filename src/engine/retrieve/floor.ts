@@ -43,9 +43,9 @@ type Judged = Pick<Candidate, 'score' | 'rawScore'> & {
 
 /**
  * Drops candidates below `minScore` or below the relative floor, so that a query without a relevant memory gets an
- * empty list rather than `k` wrong hits. A memory that only a strong link or a related entity found contains no word of
- * the query and could never reach `minScore`. Such a memory is kept if the query's confidence reaches `minScore`,
- * unless it is below the relative floor.
+ * empty list rather than `k` wrong hits. A memory that neither search found could hardly reach `minScore`, as it
+ * shares too little with the query. If activation of at least `STRONG_ARRIVAL` reached it, it is kept if the query's
+ * confidence reaches `minScore`, unless it is below the relative floor.
  * @param candidates in the order in which they are to be returned, which a language model may have made
  */
 export function applyFloors<Scored extends Judged>(
@@ -66,17 +66,18 @@ export function applyFloors<Scored extends Judged>(
 }
 
 /**
- * Tells whether the floor `minScore` applies to this query. A floor in the request always applies. A default floor
- * applies only if it is known which sentences of a message ask a question, since the other sentences lower every score.
+ * Tells whether the floor `minScore` applies to a query. A floor in the request always applies. A default floor applies
+ * only if it is known which sentences of a message ask a question, since the sentences that do not ask lower every
+ * score.
  * @param request the request before defaults are filled in
  */
-export function hasGround({ minScore }: Pick<MemoryQuery, 'minScore'>, asking: AskingSentences): boolean {
+export function doesMinScoreApply({ minScore }: Pick<MemoryQuery, 'minScore'>, asking: AskingSentences): boolean {
   return minScore !== undefined || asking.areKnown;
 }
 
 /**
  * Reports what the floor `minScore` did to an answer, or that it did not apply. The report counts every candidate with
- * a lower score, even one that was kept, because the floor did not apply or because a strong link reached it.
+ * a score below `minScore`, even one that was kept because the floor did not apply or because a strong link reached it.
  * @param candidates all candidates, including those below the floor
  * @returns undefined if `minScore` is 0, and if the floor applied and no candidate was below it
  */

@@ -1,6 +1,6 @@
 import { listChangeTimes, meetsConditions } from '../store/inspection.ts';
 import { getMemoryRow, toMemory } from '../store/memories.ts';
-import { readMemoriesAsOf } from '../store/revisions.ts';
+import { createPastReader } from '../store/past-memories.ts';
 import { OWN_COLUMNS } from '../store/own-texts.ts';
 import { readRankingRows } from '../store/ranking-rows.ts';
 import { matchingText } from '../store/word-index/matching-rows.ts';
@@ -82,7 +82,7 @@ export function inspect({ store }: RetrieveContext, recall: Recall, memoryId: st
   const others = [replaced.get(row.memoryNo), reached.candidate?.arrival?.from].filter((memoryNo) => memoryNo != null);
   const ids = new Map(readRankingRows(store, others).map(({ memoryNo, id }) => [memoryNo, id]));
   const at = query.asOf?.recorded;
-  const memory = at === undefined ? undefined : readMemoriesAsOf(store, [row.memoryNo], { at, now }).get(row.memoryNo);
+  const memory = at === undefined ? undefined : createPastReader(store, at).read([row.memoryNo], now).get(row.memoryNo);
   return {
     ...reached,
     memory: memory ?? toMemory(row, now),

@@ -15,14 +15,14 @@ import { scopeSize } from './plan.ts';
 import type { Recall } from './recall.ts';
 
 /**
- * Greatest number of candidates that are stored with a recall in addition to its hits: the best of those that were
+ * Greatest number of candidates that are stored with a recall in addition to its hits: the best candidates that were
  * dropped.
  */
 const MAX_CUT = 3;
 
 /**
- * Collects the parts of a recall (an answered query) that are stored, so that it can be inspected and scored again
- * later. The text of the question is stored, the texts of memories are not.
+ * Collects what the recall log stores of a recall (an answered query), so that the recall can be inspected and scored
+ * again later. The text of the question is stored, the texts of memories are not.
  * @param request the query before defaults are filled in
  * @param model the model whose vectors took part; stored as null if the recall used no vectors
  */
@@ -44,7 +44,7 @@ export function keepRecall(
   const options = { ...recall.query, query: undefined, filter: undefined };
   const { profile, weights, vectorWeight, bestRelevance, bestFused } = recall.scoring;
   const hits = recall.packing.packed.map(({ candidate, memory }, place) =>
-    keptCandidate(recall, candidate, { outcome: 'returned', hit: keptHit(answer.hits[place]!, memory) }),
+    toLoggedCandidate(recall, candidate, { outcome: 'returned', hit: toLoggedHit(answer.hits[place]!, memory) }),
   );
   const isHit = new Set(hits.map(({ memoryNo }) => memoryNo));
   const others = recall.candidates.filter(({ row }) => !isHit.has(row.memoryNo));
@@ -55,7 +55,7 @@ export function keepRecall(
   }
   const cut = others
     .slice(0, MAX_CUT)
-    .map((candidate) => keptCandidate(recall, candidate, { outcome: outcomeOf(recall, candidate.row.memoryNo) }));
+    .map((candidate) => toLoggedCandidate(recall, candidate, { outcome: outcomeOf(recall, candidate.row.memoryNo) }));
   const best = recall.candidates.reduce<Candidate | undefined>(
     (most, candidate) => (most === undefined || candidate.rawScore > most.rawScore ? candidate : most),
     undefined,
@@ -100,7 +100,7 @@ function outcomeOf({ packing, floored }: Recall, memoryNo: number): Outcome {
   return packing.cut.get(memoryNo) ?? floored.cut.get(memoryNo) ?? 'beyond_k';
 }
 
-function keptCandidate(
+function toLoggedCandidate(
   { evidence }: Recall,
   { row, fit, lexical, dense, fused, arrival, features, adjustments, rerank, rawScore, score }: Candidate,
   fate: Pick<LoggedCandidate, 'outcome' | 'hit'>,
@@ -117,21 +117,21 @@ function keptCandidate(
     lexical: lexical && { rank: lexical.rank, bm25: lexical.item.bm25, coverage: lexical.item.coverage },
     dense: dense && { rank: dense.rank, similarity: dense.item.similarity, window: dense.item.window },
     fused: fused && { rank: fused.rank, score: fused.item.score },
-    arrival: arrival && keptArrival(arrival, fused === null ? (fate.hit?.path.at(-2) ?? null) : null),
+    arrival: arrival && toLoggedArrival(arrival, fused === null ? (fate.hit?.path.at(-2) ?? null) : null),
     fit: { ...fit },
     held: evidence.heldBy.get(row.memoryNo) ?? null,
     isStrange: evidence.strange.has(row.memoryNo),
   };
 }
 
-function keptArrival(
+function toLoggedArrival(
   { via, entity, weight, hops, activation }: Arrival,
   from: string | null,
 ): NonNullable<LoggedCandidate['arrival']> {
   return { from, via, ...(entity === undefined ? {} : { entity }), weight, hops, activation };
 }
 
-function keptHit(
+function toLoggedHit(
   { path, supersedes, similar }: QueryResult['hits'][number],
   memory: Memory,
 ): NonNullable<LoggedCandidate['hit']> {

@@ -3,6 +3,7 @@
  * (answered queries). The stored features of recalls are scored again with other weights, so no query is run again.
  */
 
+import { LRUCache } from 'lru-cache';
 import { createRandom } from '../random.ts';
 import type {
   FeedbackMeasure,
@@ -25,8 +26,8 @@ export const MIN_JUDGED_RECALLS = 40;
 /** Share of the recalls that is held out: the latest ones test what was learned from the others. */
 const HELD_OUT = 0.3;
 /**
- * Least gain on the held-out recalls for which weights are proposed: the increase of the share of pairs (used match,
- * useless or wrong match) that are in the right order.
+ * Least gain on the held-out recalls for which weights are proposed: the increase (0..1) of the share of pairs (used
+ * match, useless or wrong match) that are in the right order.
  */
 const MIN_GAIN = 0.02;
 /**
@@ -34,12 +35,15 @@ const MIN_GAIN = 0.02;
  * order is no better than the present one. With 0.05 instead, noise led to a proposal in 4 of 30 trials.
  */
 const MAX_CHANCE = 0.01;
+/**
+ * Greatest number of used matches of a recall, and of useless or wrong ones, from which is learned: those that it
+ * showed first. Each used match is compared with each other one, for every weight that is tried.
+ */
+const MAX_JUDGED = 16;
+/** Number of random samples from which the p-value of a proposal is computed (`chanceOf`). */
 const DRAWS = 1_000;
 
-/**
- * Range of each weight, by profile: a proposed weight is never outside it, whatever the feedback says. A profile
- * without weights has no entry.
- */
+/** Range of each weight, by profile: a weight that is changed is never outside it, whatever the feedback says. */
 const RANGES: Readonly<Partial<Record<Profile, Readonly<Partial<Record<WeightName, readonly [number, number]>>>>>> = {
   composite: { similarity: [0.4, 1], salience: [0, 0.4], recency: [0, 0.4], waypoint: [0, 0.4] },
   activation: { activation: [0.3, 0.9], recency: [0, 0.4], strength: [0, 0.4], confidence: [0, 0.3] },
@@ -65,15 +69,14 @@ const FLOORS = [0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5];
  */
 const MIN_WANTED = 0.99;
 /**
- * Least share of the useless and wrong matches that a new `minScore` must drop in addition to those that the present
- * one drops, both on the recalls that it was learned from and on the held-out ones.
+ * Least share of the useless and wrong matches that a new `minScore` must drop in addition to the matches that the
+ * present one drops, both on the recalls that it was learned from and on the held-out ones.
  */
 const MIN_CUT = 0.05;
 
-/**
- * The result of learning. `better` has the proposed options; it is null if nothing was better on the held-out recalls.
- */
+/** The result of learning from feedback. */
 export interface LearnedWeights {
+  /** The proposed options; null if no change was better on the held-out recalls. */
   readonly better: LearnedOptions | null;
   /** Compares the present options with the learned ones on the held-out recalls. */
   readonly report: LearnedReport;
@@ -101,7 +104,7 @@ export function learnWeights(
   const cut = Math.round(judged.length * (1 - HELD_OUT));
   const [past, future] = [judged.slice(0, cut), judged.slice(cut)];
 
-  const [ofPast, ofFuture] = [createShares(past), createShares(future)];
+  const [ofPast, ofFuture] = [createReweighedRecalls(past), createReweighedRecalls(future)];
   const start = present.vectorWeight ?? judged.findLast(({ recall }) => isFused(recall))?.recall.scoring.vectorWeight;
   const fitted = fitWeights(ofPast, profile, { weights: present.weights, vectorWeight: start ?? null });
   const [ordersBefore, ordersAfter] = [present, fitted].map(({ weights, vectorWeight }) =>
@@ -130,7 +133,7 @@ export function learnWeights(
   return { better, report: { ...report, after: measure(ofFuture, profile, better) } };
 }
 
-/** A recall with its candidates that have feedback: those that were used, and those that were useless or wrong. */
+/** A recall with its candidates that have feedback: the used ones, and the useless or wrong ones. */
 interface Judged {
   readonly recall: RecallRecord;
   readonly used: readonly LoggedCandidate[];
@@ -139,11 +142,11 @@ interface Judged {
 
 function judge(recall: RecallRecord): Judged {
   const verdicts = new Map(recall.feedback.map(({ memoryId, verdict }) => [memoryId, verdict]));
-  const told = recall.candidates.filter(({ id }) => verdicts.has(id));
+  const withVerdict = recall.candidates.filter(({ id }) => verdicts.has(id));
   return {
     recall,
-    used: told.filter(({ id }) => verdicts.get(id) === 'used'),
-    bad: told.filter(({ id }) => verdicts.get(id) !== 'used'),
+    used: withVerdict.filter(({ id }) => verdicts.get(id) === 'used').slice(0, MAX_JUDGED),
+    bad: withVerdict.filter(({ id }) => verdicts.get(id) !== 'used').slice(0, MAX_JUDGED),
   };
 }
 
@@ -153,14 +156,21 @@ function judge(recall: RecallRecord): Judged {
  */
 type Point = Pick<LearnedOptions, 'weights' | 'vectorWeight'>;
 
-/** Returns the recalls as they would have been scored with another weight of vectors (0..1); with null, unchanged. */
-type Shares = (vectorWeight: number | null) => readonly Judged[];
+/**
+ * Number of weights of vectors for which the recalls are kept as they would have been scored: the present one and those
+ * a step above and below it. A thousand recalls take some 50 MB each time.
+ */
+const REWEIGHED_KEPT = 3;
 
-function createShares(judged: readonly Judged[]): Shares {
-  const known = new Map<number | null, readonly Judged[]>([[null, judged]]);
+/** Returns the recalls as they would have been scored with another weight of vectors (0..1); with null, unchanged. */
+type ReweighedRecalls = (vectorWeight: number | null) => readonly Judged[];
+
+function createReweighedRecalls(judged: readonly Judged[]): ReweighedRecalls {
+  const known = new LRUCache<number, readonly Judged[]>({ max: REWEIGHED_KEPT });
   return (vectorWeight) => {
+    if (vectorWeight === null) return judged;
     const measured =
-      known.get(vectorWeight) ?? judged.map(({ recall }) => judge(withVectorWeight(recall, vectorWeight!)));
+      known.get(vectorWeight) ?? judged.map(({ recall }) => judge(withVectorWeight(recall, vectorWeight)));
     known.set(vectorWeight, measured);
     return measured;
   };
@@ -171,7 +181,7 @@ function createShares(judged: readonly Judged[]): Shares {
  * as that lowers the cost. The cost is high if useless and wrong matches have higher scores than used ones; `CAUTION`
  * times the squared distance from the present weights is added.
  */
-function fitWeights(past: Shares, profile: Profile, present: Point): Point {
+function fitWeights(past: ReweighedRecalls, profile: Profile, present: Point): Point {
   const moves = movesOf(profile, present);
   let best = present;
   let least = costOf(past, profile, present, present);
@@ -217,7 +227,7 @@ function movesOf(profile: Profile, { vectorWeight: start }: Point): ((point: Poi
   ];
 }
 
-function costOf(past: Shares, profile: Profile, { weights, vectorWeight }: Point, present: Point): number {
+function costOf(past: ReweighedRecalls, profile: Profile, { weights, vectorWeight }: Point, present: Point): number {
   const costs = past(vectorWeight).map((one) =>
     mean(pairsOf(one, profile, weights).map((difference) => Math.log1p(Math.exp(-difference / CLEAR)))),
   );
@@ -249,15 +259,15 @@ function orderOf(one: Judged, profile: Profile, weights: Weights): number {
  * of the earlier recalls; of equal ones the lowest value. Returns the present value if none meets `MIN_WANTED` and
  * `MIN_CUT` on the earlier recalls, or if the chosen one does not meet them on the later recalls.
  */
-function fitFloor([past, future]: readonly [Shares, Shares], point: Point, present: number) {
-  const before = passing(past, point, present);
+function fitFloor([past, future]: readonly [ReweighedRecalls, ReweighedRecalls], point: Point, present: number) {
+  const before = sharesKept(past, point, present);
   const found = FLOORS.filter((floor) => floor > present)
-    .map((floor) => ({ floor, ...passing(past, point, floor) }))
+    .map((floor) => ({ floor, ...sharesKept(past, point, floor) }))
     .filter(({ wanted, unwanted }) => wanted >= MIN_WANTED && before.unwanted - unwanted >= MIN_CUT)
     .toSorted((a, b) => a.unwanted - b.unwanted || a.floor - b.floor)[0];
   if (found === undefined) return present;
-  const later = passing(future, point, found.floor);
-  const holds = later.wanted >= MIN_WANTED && passing(future, point, present).unwanted - later.unwanted >= MIN_CUT;
+  const later = sharesKept(future, point, found.floor);
+  const holds = later.wanted >= MIN_WANTED && sharesKept(future, point, present).unwanted - later.unwanted >= MIN_CUT;
   return holds ? found.floor : present;
 }
 
@@ -265,22 +275,26 @@ function fitFloor([past, future]: readonly [Shares, Shares], point: Point, prese
  * Returns the shares of matches that a value of `minScore` keeps, 0..1: `wanted` of the used ones, `unwanted` of the
  * useless and wrong ones.
  */
-function passing(shares: Shares, { weights, vectorWeight }: Point, floor: number): Omit<FeedbackMeasure, 'order'> {
+function sharesKept(
+  recalls: ReweighedRecalls,
+  { weights, vectorWeight }: Point,
+  floor: number,
+): Omit<FeedbackMeasure, 'order'> {
   const counts = { used: 0, bad: 0, usedPassing: 0, badPassing: 0 };
-  for (const { recall, used, bad } of shares(vectorWeight)) {
+  for (const { recall, used, bad } of recalls(vectorWeight)) {
     const { hits } = rescore(recall, { weights, minScore: floor, relativeFloor: 0, k: recall.candidates.length });
-    const there = new Set(hits.map(({ id }) => id));
+    const returnedIds = new Set(hits.map(({ id }) => id));
     counts.used += used.length;
     counts.bad += bad.length;
-    counts.usedPassing += used.filter(({ id }) => there.has(id)).length;
-    counts.badPassing += bad.filter(({ id }) => there.has(id)).length;
+    counts.usedPassing += used.filter(({ id }) => returnedIds.has(id)).length;
+    counts.badPassing += bad.filter(({ id }) => returnedIds.has(id)).length;
   }
   return { wanted: counts.usedPassing / counts.used, unwanted: counts.badPassing / counts.bad };
 }
 
-function measure(shares: Shares, profile: Profile, { minScore, ...point }: LearnedOptions): FeedbackMeasure {
-  const orders = shares(point.vectorWeight).map((one) => orderOf(one, profile, point.weights));
-  return { order: mean(orders), ...passing(shares, point, minScore) };
+function measure(recalls: ReweighedRecalls, profile: Profile, { minScore, ...point }: LearnedOptions): FeedbackMeasure {
+  const orders = recalls(point.vectorWeight).map((one) => orderOf(one, profile, point.weights));
+  return { order: mean(orders), ...sharesKept(recalls, point, minScore) };
 }
 
 /**

@@ -4,6 +4,7 @@ import type { CompiledFilter } from '../store/filter.ts';
 import type { Store } from '../store/open-store.ts';
 import { firstPassing } from '../store/passing-memories.ts';
 import { labelsOf } from '../store/own-texts.ts';
+import type { RowReader } from '../store/ranking-rows.ts';
 import { hasWorkEnded, ROW_BYTES, spendWork } from '../store/work-budget.ts';
 import { openWordSearch } from '../store/word-index/open-word-search.ts';
 import { rarityOf } from '../store/word-index/scores.ts';
@@ -72,8 +73,9 @@ const BYTES_PER_TEXT = 1_500;
 /** Length of the beginning of each text that is read if texts are read instead of the index, in UTF-16 code units. */
 const TEXT_CHARACTERS = 1_000;
 /**
- * Number of memories that are ranked at first for each requested hit, multiplied by the dilution (memories of the file
- * divided by those of the searched users), since memories of other users are dropped afterwards.
+ * Number of memories that are ranked at first for each requested hit, multiplied by the dilution (the number of
+ * memories in the file, divided by the number that the searched users own), since memories of other users are dropped
+ * afterwards.
  */
 const SPARE = 2;
 /** Factor on the number of ranked memories in the next attempt, if too few of them pass the filter. */
@@ -84,7 +86,7 @@ const MORE = 8;
  */
 const MAX_FIRST = 2_000;
 
-/** The limits and weights of a search by words. */
+/** The limits and the column weights of a search by words. */
 export interface TextSearchOptions {
   /**
    * Number of hits that suffice: with fewer, more common words of the query are searched as well. It is ignored in a
@@ -112,7 +114,7 @@ export function searchText(store: Store, plan: QueryPlan, options: TextSearchOpt
       'rank',
     );
     const located = terms
-      .filter(({ words, formOf }) => formOf === undefined || saysNoMore(index, words, formOf))
+      .filter(({ words, formOf }) => formOf === undefined || isAtLeastAsCommon(index, words, formOf))
       .map((term) => ({ ...term, bytes: index.bytesOf(term.words) }));
     const byRarity = located.filter(({ bytes }) => bytes > 0).sort((a, b) => a.bytes - b.bytes);
     if (byRarity.length === 0) return { hits: [], note: 'no term is known' };
@@ -121,7 +123,7 @@ export function searchText(store: Store, plan: QueryPlan, options: TextSearchOpt
     const { rows, scoring, note } =
       scope.kind === 'narrow'
         ? rankNarrow(index, plan, scope.memoryNos, byRarity, options)
-        : rankWide(store, index, plan.filter, scope.dilution, byRarity, options);
+        : rankWide(store, index, plan, scope.dilution, byRarity, options);
     const unknown = located.filter(({ bytes }) => bytes === 0);
     const most = mostBm25(index, [...scoring, ...unknown]);
     const dropped = [...new Set(byRarity.slice(scoring.length).map(({ text }) => text))];
@@ -146,16 +148,19 @@ export function withStems({ terms, query }: Pick<QueryPlan, 'terms' | 'query'>):
 }
 
 /**
- * Tells whether an irregular form of a word is at least as common as the word. A rarer form is not searched, since it
- * would weigh more than the word of the question.
+ * Tells whether an irregular form of a word occurs in at least as many memories as the word. A rarer form is not
+ * searched, since it would weigh more than the word of the question.
  */
-function saysNoMore(index: WordSearch, form: string, word: string): boolean {
+function isAtLeastAsCommon(index: WordSearch, form: string, word: string): boolean {
   return index.frequencyOf(form) >= index.frequencyOf(word);
 }
 
 /** A term of the query with the cost of reading its postings (its entries in the word index). */
 interface Located extends Term {
-  /** Greatest number of bytes of the word index that are read for the term's postings; 0 if no memory has the term. */
+  /**
+   * Greatest number of bytes of the word index that are read for the term's postings; 0 if no memory has one of its
+   * words.
+   */
   readonly bytes: number;
 }
 
@@ -174,17 +179,21 @@ interface Ranking {
 function rankWide(
   store: Store,
   index: WordSearch,
-  filter: CompiledFilter,
+  { filter, rows: reader }: QueryPlan,
   dilution: number,
   byRarity: readonly Located[],
   { wanted, limit, columnWeights }: TextSearchOptions,
 ): Ranking {
+  let before: Ranking | undefined;
   for (const factor of WIDENINGS) {
     const scoring = rarest(byRarity, WIDE_BYTES * factor);
     const best = (most: number) => index.best(wordsOf(scoring), weightsOf(columnWeights), most);
-    const rows = bestPassing(store, best, { filter, limit, dilution });
-    if (rows.length >= wanted || scoring.length === byRarity.length || hasWorkEnded())
-      return { rows, scoring, note: `${scoring.length} of ${byRarity.length} terms gave the candidates` };
+    const rows = bestPassing(store, best, { filter, reader, limit, dilution });
+    const note = `${scoring.length} of ${byRarity.length} terms gave the candidates`;
+    // What was found before the work ended is better than the beginning of a wider search.
+    if (hasWorkEnded() && before !== undefined && before.rows.length > rows.length) return before;
+    before = { rows, scoring, note };
+    if (rows.length >= wanted || scoring.length === byRarity.length || hasWorkEnded()) return before;
   }
   throw new EngineError('internal', 'the last widening takes every term');
 }
@@ -227,16 +236,36 @@ function weightsOf(columnWeights: TextSearchOptions['columnWeights']): number[] 
 function bestPassing(
   store: Store,
   best: (most: number) => readonly TextRank[],
-  { filter, limit, dilution }: { readonly filter: CompiledFilter; readonly limit: number; readonly dilution: number },
+  {
+    filter,
+    reader,
+    limit,
+    dilution,
+  }: {
+    readonly filter: CompiledFilter;
+    readonly reader: RowReader;
+    readonly limit: number;
+    readonly dilution: number;
+  },
 ): TextRank[] {
   const passed: TextRank[] = [];
+  const known = new Set<number>();
   let tried = 0;
   for (let most = Math.min(MAX_FIRST, Math.ceil(SPARE * limit * dilution)); ; most *= MORE) {
     const ranked = best(most);
     if (!spendWork(ROW_BYTES * (ranked.length - tried))) return passed;
-    passed.push(...firstPassing(store, filter, ranked.slice(tried), limit - passed.length));
+    // If a phrase was left out meanwhile, as too little work is left for it, the ranking is another one.
+    const further = ranked.slice(tried).filter(({ memoryNo }) => !known.has(memoryNo));
+    const wanted = limit - passed.length;
+    // A database looks a memory up once, with its row; a file looks few of them up twice sooner than it reads all rows.
+    passed.push(
+      ...(store.ahead === null
+        ? firstPassing(store, filter, further, wanted)
+        : reader.firstPassing(filter, further, wanted)),
+    );
     if (passed.length === limit || ranked.length < most) return passed;
     tried = most;
+    for (const { memoryNo } of ranked) known.add(memoryNo);
   }
 }
 

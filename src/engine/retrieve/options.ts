@@ -1,7 +1,7 @@
 import { EngineError } from '../errors.ts';
 import type { LanguageModel } from '../ports.ts';
 import type { MemoryQuery, Penalties, RetrievalOptions, Weights } from '../types.ts';
-import { DECAY_PER_HOP, MAX_HOPS } from './expand.ts';
+import { DEFAULT_DECAY_PER_HOP, DEFAULT_MAX_HOPS } from './expand.ts';
 import { PROFILE_WEIGHTS } from './score.ts';
 
 /**
@@ -14,8 +14,8 @@ export const DEFAULT_OPTIONS = {
   penalties: { superseded: 0.5, contradicted: 0.3, archived: 0.5, consolidated: 0.8 },
   denseSectors: 'all',
   sessionPrior: 0.1,
-  maxHops: MAX_HOPS,
-  decayPerHop: DECAY_PER_HOP,
+  maxHops: DEFAULT_MAX_HOPS,
+  decayPerHop: DEFAULT_DECAY_PER_HOP,
   entityGraph: true,
   rerank: 'builtin',
   kRerank: 20,

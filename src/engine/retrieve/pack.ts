@@ -1,13 +1,14 @@
-import { documentsOf, type Origin } from '../store/derivations.ts';
 import { readProvenance } from '../store/provenance.ts';
 import type { Store } from '../store/open-store.ts';
-import { textWeights, withinBytes } from '../store/text-sizes.ts';
+import { weightOf } from '../store/memory-weight.ts';
 import { estimateTokens } from '../text/tokens.ts';
 import type { Memory, Outcome, Provenance } from '../types.ts';
 import type { Candidate } from './candidate.ts';
 import { createNearDuplicates } from './near-duplicates.ts';
 import type { CompleteQuery } from './options.ts';
 import { costsOf, MAX_RENDERED_CHARACTERS } from './prompt.ts';
+import type { MemoryReader } from './memory-reader.ts';
+import { quotasOf } from './quotas.ts';
 
 /** A hit of a query: a candidate with its memory. */
 export interface Packed {
@@ -36,15 +37,13 @@ export interface Packing {
   readonly bestNeeds: number | null;
 }
 
-/**
- * Greatest `k` for which `perDocument` (the limit of hits of one document) applies. A caller who wants more hits wants
- * all of them, even from one document.
- */
-const DIVERSE_K = 10;
-/** Greatest size of the texts, values and metadata of all hits together, in bytes. One text has up to 256 KiB. */
+/** Greatest size of all hits together, in bytes, as `weightOf` measures them. One has up to 2 MiB. */
 const MAX_HIT_BYTES = 6 * 1024 * 1024;
-/** Greatest `k` for which the texts of all hits cannot exceed `MAX_HIT_BYTES`, whatever their length. */
-const MANY_HITS = MAX_HIT_BYTES / (256 * 1024);
+/**
+ * Greatest `k` for which memories are read before their sizes are known, which saves a round trip to the database.
+ * Nearly always all of them fit; at worst, if they were imported, they have 48 MiB, most of it read in vain.
+ */
+const MANY_HITS = 24;
 /**
  * Number of memories that may turn out too long for the token budget before the search for a shorter one ends, since a
  * text may have 256 KiB and reading it costs time.
@@ -56,22 +55,20 @@ const TRIED_FURTHER = 30;
  */
 const CHARACTERS_PER_TOKEN = 6;
 
-type ReadMemories = (memoryNos: readonly number[]) => ReadonlyMap<number, Memory>;
-
 /**
  * Selects the best `k` candidates within the limits of the query: hits of one document, hits of one kind, the token
  * budget, and 6 MiB in all. Of near-duplicates, only the best is selected. A candidate that does not fit is skipped,
  * since a shorter one after it may fit. A document's root (the memory of the whole document) repeats the words of its
  * chunks; so a chunk that fits replaces the root, unless `perDocument` is 0.
  * @param ranked candidates, best first
- * @param read reads memories by `memoryNo`; a memory that was erased is missing in its result. It is called for at most
- *   `k` memories at a time, so that long texts are read only if they are needed
+ * @param reader reads memories; it is called for at most `k` memories at a time, so that long texts are read only if
+ *   they are needed
  */
-export function pack(store: Store, ranked: readonly Candidate[], query: CompleteQuery, read: ReadMemories): Packing {
+export function pack(store: Store, ranked: readonly Candidate[], query: CompleteQuery, reader: MemoryReader): Packing {
   const { k } = query;
   const packed: Packed[] = [];
   const cut = new Map<number, Outcome>();
-  prefetchForFirst(store, ranked, query, read);
+  prefetchForFirst(store, ranked, query, reader);
   const quotas = quotasOf(store, ranked, query);
   const budget = budgetOf(query);
   const roots = createRoots();
@@ -79,13 +76,11 @@ export function pack(store: Store, ranked: readonly Candidate[], query: Complete
   let memories: ReadonlyMap<number, Memory> = new Map();
   const provenance = new Map<number, Provenance>();
   let readUpTo = 0;
-  const texts = createTexts(store, k);
+  const texts = createTexts(reader, k);
   for (const [place, candidate] of ranked.entries()) {
     const { memoryNo } = candidate.row;
-    const outcome =
-      packed.length === k
-        ? 'beyond_k'
-        : (quotas.refusal(place) ?? (budget.isSpent() || texts.isFull() ? 'over_budget' : null));
+    const isSpent = budget.isSpent() || texts.isFull();
+    const outcome = packed.length === k ? 'beyond_k' : (quotas.refusal(place) ?? (isSpent ? 'over_budget' : null));
     if (outcome !== null) {
       cut.set(memoryNo, outcome);
       continue;
@@ -97,14 +92,14 @@ export function pack(store: Store, ranked: readonly Candidate[], query: Complete
         if (quotas.refusal(next) === null) wanted.push(ranked[next]!.row.memoryNo);
       }
       // Of many texts only those are read that can be among the hits.
-      memories = read(texts.readable(wanted));
+      memories = reader.read(texts.readable(wanted));
       const batch = ranked.slice(place, readUpTo).map(({ row }) => row.memoryNo);
       // With `perDocument` 0 any number of hits of one document is wanted, its root included.
       if (query.perDocument > 0)
         for (const [part, origin] of readProvenance(store, batch)) provenance.set(part, origin);
     }
     // This memory was not read with the others if its quota was full then, and a root has given way since.
-    const memory = memories.get(memoryNo) ?? read([memoryNo]).get(memoryNo);
+    const memory = memories.get(memoryNo) ?? reader.read([memoryNo]).get(memoryNo);
     if (memory === undefined) {
       cut.set(memoryNo, 'filtered');
       continue;
@@ -116,9 +111,7 @@ export function pack(store: Store, ranked: readonly Candidate[], query: Complete
       continue;
     }
     const root = origin && roots.repeatedBy(origin);
-    if (root !== undefined) budget.giveBack(root.hit.memory);
-    if (!texts.take(memoryNo, memory) || !budget.take(memory)) {
-      if (root !== undefined) budget.take(root.hit.memory);
+    if (!takeRoom({ texts, budget }, memory, { memoryNo, instead: root?.hit })) {
       cut.set(memoryNo, 'over_budget');
       continue;
     }
@@ -129,7 +122,7 @@ export function pack(store: Store, ranked: readonly Candidate[], query: Complete
     }
     const hit: Packed = { candidate, memory, similar: duplicates.take(memory) };
     packed.push(hit);
-    quotas.take(place);
+    quotas.take(place, origin?.chunk === null);
     if (origin !== undefined) roots.take(origin, { hit, place });
   }
   return {
@@ -146,38 +139,69 @@ function prefetchForFirst(
   store: Store,
   ranked: readonly Candidate[],
   { k, perDocument }: CompleteQuery,
-  read: ReadMemories,
+  reader: MemoryReader,
 ) {
   const first = ranked.slice(0, k).map(({ row }) => row.memoryNo);
   store.ahead?.readSpeculatively(
-    () => (k > MANY_HITS ? withinBytes(store, first, MAX_HIT_BYTES) : read(first)),
+    () => (k > MANY_HITS ? reader.within(first, MAX_HIT_BYTES) : reader.read(first)),
     () => perDocument > 0 && readProvenance(store, first),
   );
 }
 
 /**
- * Creates the limit on the bytes of all hits together: `MAX_HIT_BYTES` (6 MiB). With a `k` of at most 24, the texts
- * alone cannot exceed it, so only memories with a structured value are counted.
+ * Takes room for a memory, in bytes and in the budget.
+ * @param options.instead the hit that goes if the memory fits, so that its room is free
+ * @returns false if the memory does not fit; then everything is as before, but where the bytes are used up
  */
-function createTexts(store: Store, k: number) {
+function takeRoom(
+  { texts, budget }: { readonly texts: ReturnType<typeof createTexts>; readonly budget: Budget },
+  memory: Memory,
+  { memoryNo, instead }: { readonly memoryNo: number; readonly instead: Packed | undefined },
+): boolean {
+  const given = instead === undefined ? 0 : texts.giveBack(instead.candidate.row.memoryNo);
+  if (instead !== undefined) budget.giveBack(instead.memory);
+  if (texts.take(memoryNo, memory)) {
+    if (budget.take(memory)) return true;
+    texts.giveBack(memoryNo);
+  }
+  if (instead !== undefined) {
+    budget.take(instead.memory);
+    texts.takeAgain(instead.candidate.row.memoryNo, given);
+  }
+  return false;
+}
+
+/** Creates the limit on the bytes of all hits together: `MAX_HIT_BYTES` (6 MiB). */
+function createTexts(reader: MemoryReader, k: number) {
   const isMany = k > MANY_HITS;
   let left = MAX_HIT_BYTES;
-  let taken = 0;
+  /** Bytes that were subtracted, by `memoryNo`. */
+  const taken = new Map<number, number>();
   return {
     /** Returns the first elements of `memoryNos` whose texts together fit into the bytes that are left. */
-    readable: (memoryNos: readonly number[]) => (isMany ? withinBytes(store, memoryNos, left) : memoryNos),
+    readable: (memoryNos: readonly number[]) => (isMany ? reader.within(memoryNos, left) : memoryNos),
     /**
      * Subtracts the bytes of a memory from those that are left. Returns false if too few are left; from then on, no
      * memory fits. The first memory fits in any case.
      */
-    take(memoryNo: number, { content, value, metadata }: Memory): boolean {
-      // Few texts without values fit together; most memories have little metadata, or none.
-      const isWeighed = value !== null || (isMany && Object.keys(metadata).length > 0);
-      if (!isMany && !isWeighed) return left >= 0;
-      left -= (isWeighed ? textWeights(store, [memoryNo]).get(memoryNo) : undefined) ?? Buffer.byteLength(content);
-      if (taken === 0) left = Math.max(0, left);
-      if (left >= 0) taken += 1;
+    take(memoryNo: number, memory: Memory): boolean {
+      const size = weightOf(memory);
+      const bytes = taken.size === 0 ? Math.min(left, size) : size;
+      left -= bytes;
+      if (left >= 0) taken.set(memoryNo, bytes);
       return left >= 0;
+    },
+    /** Adds the bytes again that `take` subtracted for a memory that fits and is no hit any more. Returns them. */
+    giveBack(memoryNo: number): number {
+      const bytes = taken.get(memoryNo) ?? 0;
+      taken.delete(memoryNo);
+      left += bytes;
+      return bytes;
+    },
+    /** Undoes `giveBack`, which returned `bytes`. */
+    takeAgain(memoryNo: number, bytes: number): void {
+      if (bytes > 0) taken.set(memoryNo, bytes);
+      left -= bytes;
     },
     isFull: () => left < 0,
   };
@@ -218,71 +242,6 @@ function createRoots() {
       }
     },
   };
-}
-
-/** Counts how many further hits each document and each kind may have. `place` is an index in the list of candidates. */
-interface Quotas {
-  /**
-   * Returns the reason to leave out the candidate at this index; null if its document and its kind may have another
-   * hit.
-   */
-  refusal(place: number): 'document_limit' | 'kind_limit' | null;
-  /** Counts the candidate at this index as a hit. */
-  take(place: number): void;
-  /** Undoes `take` for a hit that is removed again. */
-  giveBack(place: number): void;
-}
-
-/**
- * Least number of candidates whose documents and kinds are read by one SQL statement. The first `k` are usually enough,
- * and each memory costs 3 µs.
- */
-const ORIGINS_AT_ONCE = 10;
-
-function quotasOf(store: Store, ranked: readonly Candidate[], { k, perDocument, topK }: CompleteQuery): Quotas {
-  const perRoot = k <= DIVERSE_K && perDocument > 0 ? perDocument : Infinity;
-  if (perRoot === Infinity && topK === undefined) return { refusal: () => null, take: () => {}, giveBack: () => {} };
-  const origins = new Map<number, Origin>();
-  let learnt = 0;
-  const originOf = (place: number) => {
-    while (place >= learnt) {
-      // Where documents crowd the list, each statement reads as many as all before it, so that they stay few.
-      const count = Math.max(ORIGINS_AT_ONCE, k, learnt);
-      const next = ranked.slice(learnt, (learnt += count)).map(({ row }) => row.memoryNo);
-      for (const [memoryNo, origin] of documentsOf(store, next)) origins.set(memoryNo, origin);
-    }
-    const { memoryNo } = ranked[place]!.row;
-    return origins.get(memoryNo) ?? { root: memoryNo, isSource: false, isConclusion: false };
-  };
-  const ofRoot = new Map<number, number>();
-  const left = { knowledge: topK?.knowledge ?? Infinity, episodes: topK?.episodes ?? Infinity, other: Infinity };
-  // A conclusion repeats nothing of its sources and must not crowd them out, so it counts as a document of its own.
-  const documentAt = (place: number, { root, isConclusion }: Origin) =>
-    isConclusion ? ranked[place]!.row.memoryNo : root;
-  const count = (place: number, hits: 1 | -1) => {
-    const origin = originOf(place);
-    left[kindOf(ranked[place]!, origin)] -= hits;
-    const document = documentAt(place, origin);
-    ofRoot.set(document, (ofRoot.get(document) ?? 0) + hits);
-  };
-  return {
-    refusal(place) {
-      const origin = originOf(place);
-      if (left[kindOf(ranked[place]!, origin)] <= 0) return 'kind_limit';
-      return (ofRoot.get(documentAt(place, origin)) ?? 0) >= perRoot ? 'document_limit' : null;
-    },
-    take: (place) => count(place, 1),
-    giveBack: (place) => count(place, -1),
-  };
-}
-
-/**
- * Returns the kind of a candidate. Knowledge is derived from another memory; an episode is a memory from which others
- * are derived. A memory that is both counts as knowledge, one that is neither as `other`.
- */
-function kindOf({ row }: Candidate, { root, isSource }: Origin): 'knowledge' | 'episodes' | 'other' {
-  if (root !== row.memoryNo) return 'knowledge';
-  return isSource ? 'episodes' : 'other';
 }
 
 /**

@@ -7,6 +7,7 @@ import type { RankedList } from './fuse.ts';
 import type { LexicalResult } from './lexical.ts';
 import { matcherFor, type QueryPlan, termsOf } from './plan.ts';
 import { relevance } from './score.ts';
+import { beginningOf } from '../text/beginning-of.ts';
 
 /** A sentence of a message that asks or may ask a question, with the results of a search for this sentence alone. */
 export interface SearchedPart {
@@ -54,8 +55,9 @@ const NOISE = 0.16;
 const ONE_QUESTION = 0.2;
 
 /**
- * Factor on the BM25 of a sentence without a question word, in a message without question marks. The sentence counts as
- * a question only if its best memory then has a higher score than those of the sentences with a question word.
+ * Factor on the BM25 of the best memory of a sentence without a question word, in a message without question marks. The
+ * sentence counts as a question only if the BM25 is then still higher than that of the best memory of every sentence
+ * with a question word.
  */
 const UNASKED = 0.5;
 
@@ -126,8 +128,8 @@ function bestOf({ lexical, asks }: SearchedPart): number {
 }
 
 /**
- * Returns the query with those sentences added to its asking ones that `weighParts` found to be questions although they
- * have no question word. Their words come first, since limits cut off the last words.
+ * Returns the query with further asking sentences: those without a question word that `weighParts` found to be
+ * questions. Their words come first, since limits cut off the last words.
  */
 export function withFoundParts({ query }: QueryPlan, { parts }: Parts): QueryText {
   const found = parts.filter(({ asks }) => !asks).map(({ plan }) => plan.query.terms);
@@ -137,8 +139,9 @@ export function withFoundParts({ query }: QueryPlan, { parts }: Parts): QueryTex
 }
 
 /**
- * Returns the agreement of an asking sentence with the other sentences of its message, 0..1: the greatest share of
- * their words, by rarity, that one of the sentence's 3 best memories contains; 1 if they have no words.
+ * Returns the agreement of an asking sentence with the other sentences of its message, 0 to about 1: the greatest share
+ * of the other sentences' words, weighted by rarity, that one of the asking sentence's 3 best memories contains; 1 if
+ * the other sentences have no words.
  */
 function agreementOf(whole: LexicalResult, part: LexicalResult): number {
   const rest = mostOf(whole) - mostOf(part);
@@ -176,15 +179,16 @@ export function listsOf(lexical: LexicalResult, { parts, whole }: Parts, weight:
 }
 
 /**
- * Exponent on the relevance of a sentence's best memory, compared with that of the other sentences. The best memories
- * of all sentences fit equally well by their shares; this puts the surest of them first and moves little else.
+ * Exponent on the relevance of a sentence's best memory, divided by the greatest relevance that any sentence's best
+ * memory has. By shares alone, the best memories of all sentences would fit equally well; this factor puts the most
+ * relevant of them first and changes little else.
  */
 const SUREST_FIRST = 0.03;
 
 /**
  * Sets `Fit.joint` of each memory: its fit to the asking sentence that it fits best and to the whole message, added by
  * their weights. Each fit is a share of the best memory's fit, so that every sentence brings its best memories to the
- * front. A sentence whose best memory is less relevant than that of another sentence counts a little less. `Fit.part`
+ * front. A sentence counts a little less if its best memory is less relevant than that of another sentence. `Fit.part`
  * names the sentence, from 1; it is 0 where the whole message has more than half of the weight.
  * @returns the findings unchanged where the whole message has all the weight
  */
@@ -239,7 +243,10 @@ export function askedText({ query }: Pick<QueryPlan, 'query'>, { parts, whole }:
   return whole > 0.5 ? query.text : parts.map(({ plan }) => plan.query.text).join(' ');
 }
 
-/** Returns the greatest relevance of a memory, above 0, and the share of it that each memory has, by `memoryNo`. */
+/**
+ * Returns the greatest relevance of any memory, above 0, and for each memory, by `memoryNo`, its relevance as a share
+ * of the greatest.
+ */
 function sharesOf(
   findings: ReadonlyMap<number, Findings>,
   vectorWeight: number,
@@ -255,7 +262,7 @@ function sharesOf(
 
 /** Describes the asking sentences and the weights on one line, for the trace. */
 export function describeParts({ parts, whole }: Parts): string {
-  const weights = parts.map(({ plan, weight }) => `${weight.toFixed(2)} “${plan.query.text.slice(0, 80)}”`);
+  const weights = parts.map(({ plan, weight }) => `${weight.toFixed(2)} “${beginningOf(plan.query.text, 80)}”`);
   return whole === 1
     ? 'all sentences are one question'
     : `whole message ${whole.toFixed(2)}; of the rest: ${weights.join(', ')}`;

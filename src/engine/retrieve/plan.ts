@@ -61,8 +61,8 @@ export interface QueryPlan {
   /** Conditions that a candidate must meet. Superseded memories meet them, unless the query names other statuses. */
   readonly filter: CompiledFilter;
   /**
-   * Conditions that a returned memory must meet. A superseded memory fails them and is replaced by the last memory of
-   * its chain of successors. This is the same object as `filter` if superseded memories are returned themselves, as
+   * Conditions that a returned memory must meet. A superseded memory fails them, unless it still holds, and is replaced
+   * by a successor (`resolve`). This is the same object as `filter` if superseded memories are returned themselves, as
    * with `deepRecall` or `asOf`.
    */
   readonly liveFilter: CompiledFilter;
@@ -127,10 +127,11 @@ export function planQuery(store: Store, query: MemoryQuery, now: number): QueryP
 
 /** Returns a function that creates the matcher of a query's terms at its first call and returns it from then on. */
 export function matcherFor(store: Store, terms: QueryText['terms']): () => QueryMatcher {
-  let kept: QueryMatcher | undefined;
-  return () => (kept ??= createQueryMatcher(terms, (words) => raritiesOf(store, words)));
+  let created: QueryMatcher | undefined;
+  return () => (created ??= createQueryMatcher(terms, (words) => raritiesOf(store, words)));
 }
 
+/** Statuses of the memories that a query with `deepRecall` searches. */
 const DEEP: readonly MemoryStatus[] = ['active', 'superseded', 'contradicted', 'archived'];
 
 function filtersOf(query: MemoryQuery, now: number): Pick<QueryPlan, 'filter' | 'liveFilter'> {
@@ -142,7 +143,7 @@ function filtersOf(query: MemoryQuery, now: number): Pick<QueryPlan, 'filter' | 
       liveFilter: compileFilter(filter, now, { orStillHolds: true }),
     };
   }
-  // Where the query looks back, validity says which memories held then.
+  // With `asOf`, superseded memories are included, since their validity says whether they held at that time.
   const held: readonly MemoryStatus[] = asOf ? ['active', 'superseded'] : ['active'];
   const compiled = compileFilter(filter, now, { statuses: deepRecall ? DEEP : [...held, ...include], asOf });
   return { filter: compiled, liveFilter: compiled };

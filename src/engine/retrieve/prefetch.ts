@@ -8,12 +8,15 @@
 import type { VectorIndex } from '../ports.ts';
 import { findUsers } from '../store/memory-counts.ts';
 import type { Store } from '../store/open-store.ts';
-import { openWordSearch } from '../store/word-index/open-word-search.ts';
+import { askForWordState, openWordSearch } from '../store/word-index/open-word-search.ts';
+import { runUncounted } from '../store/work-budget.ts';
 import { readQueryText } from '../text/query-text.ts';
+import { createHopefulReader } from '../store/ranking-rows.ts';
 import { type Candidate, READ_CANDIDATES } from './candidate.ts';
 import { joinModels, searchVectors, type VectorSearch } from './dense.ts';
 import { findNamed } from './entity-graph.ts';
-import { augmentQuery, expandFused, fuseLists } from './from-lists.ts';
+import { augmentQuery, expandFused, fuseLists, prefetchFusedLinks } from './from-lists.ts';
+import type { Fused } from './fuse.ts';
 import { withStems } from './lexical.ts';
 import type { Lists } from './make-room.ts';
 import type { CompleteQuery } from './options.ts';
@@ -24,8 +27,9 @@ import { questionsBefore } from './score-candidates.ts';
 import { memoryCount, prefetchMemoryCount } from './term-frequencies.ts';
 
 /**
- * Prefetches the users, words and names of a query: the users with the first SQL statement of the query, the others
- * with the next statement, which lists the searched memories or searches. Call it first in the read of a query.
+ * Prefetches the users, words and names of a query: the users with the first SQL statement of the query, the words and
+ * names with the next statement, which lists the memories of a narrow scope or searches. It must be called first in the
+ * read of a query.
  */
 export function prefetchForPlan(store: Store, { query, filter: { userIds }, entityGraph }: CompleteQuery): void {
   const { ahead } = store;
@@ -33,7 +37,8 @@ export function prefetchForPlan(store: Store, { query, filter: { userIds }, enti
   const findNames = () => entityGraph && findNamed(store, query, userIds);
   ahead.readSpeculatively(() => userIds && findUsers(store, userIds), findNames);
   prefetchMemoryCount(store);
-  // The words are those of a version of the snapshot, which this question tells.
+  askForWordState(store);
+  // Words are looked up in the word index of one snapshot, whose version this call reads.
   memoryCount(store);
   const text = readQueryText(query);
   const terms = withStems({ query: text, terms: termsOf(text) });
@@ -45,23 +50,40 @@ export function prefetchForPlan(store: Store, { query, filter: { userIds }, enti
 }
 
 /**
- * Prefetches what the search by vectors reads: the vectors in the round trip of the first words, then the rows of the
- * memories that it found in the round trip of the next read.
+ * Prefetches the vectors that the search by vectors reads, in the round trip that reads the first words.
  * @param searches searches whose indexes `onceAsked` made, so that a speculative read does not search twice
  */
 export function prefetchForVectors(store: Store, searches: readonly VectorSearch[]): void {
   if (store.ahead === null) return;
-  const readings = searches.map((search) => () => searchVectors(store, search));
-  store.ahead.readSpeculatively(...readings);
+  store.ahead.readSpeculatively(...searches.map((search) => () => searchVectors(store, search)));
   // The words of the query come in the round trip of the listed scope, or now.
   void openWordSearch(store).rows;
-  store.ahead.readSpeculatively(...readings);
 }
 
 /**
- * Wraps a vector index so that searches with the same number of wanted vectors `k` run once and then return the kept
- * result. It is meant for the searches of one query vector, since only `k` tells them apart. The index of a SQLite
- * file, which needs no speculative reads, is returned as it is.
+ * Reads the ranking rows of what both searches of a wide scope find, in one statement, and prefetches what hangs on
+ * these memories: their links, and the relations of the names in the query. It assumes that all that is found passes
+ * the filter.
+ * @param search searches with the plan that it is given, in which everything passes
+ */
+export function prefetchPassing(running: RunningQuery, plan: QueryPlan, search: (hopeful: QueryPlan) => Lists): void {
+  const { context, query, vectors, vectorWeight } = running;
+  const { store } = context;
+  if (store.ahead === null || plan.scope.kind !== 'wide') return;
+  const { lexical, dense } = runUncounted(() => search({ ...plan, rows: createHopefulReader() }));
+  const found = [lexical.hits, ...dense.map(({ hits }) => hits)].flat().map(({ memoryNo }) => memoryNo);
+  const fused = fuseLists(lexical, NO_PARTS, { dense: joinModels(vectors, dense), vectorWeight });
+  store.ahead.readSpeculatively(
+    () => expandFused(store, fused, plan, query),
+    () => query.entityGraph && augmentQuery(store, plan, query),
+  );
+  plan.rows.listPassingOf(plan.filter, [...new Set(found)]);
+}
+
+/**
+ * Wraps a vector index so that only the first of several searches with equal `k` runs; the others return its cached
+ * result. All searches must be for one query vector, since only `k` tells them apart. The index of a SQLite file, which
+ * needs no speculative reads, is returned as it is.
  */
 export function onceAsked(store: Store, index: VectorIndex): VectorIndex {
   if (store.ahead === null) return index;
@@ -106,8 +128,8 @@ export function prefetchTexts(
 /**
  * Prefetches what the stages after both searches read: links of the best hits, the questions before these hits in their
  * sessions, and relations of the names in the query. It assumes that the message is a single question and that no
- * second search without superseded memories follows; otherwise the hits may be others, and some of this is read for
- * nothing.
+ * second search without superseded memories follows; otherwise other memories may be hits, and some of these reads are
+ * useless.
  */
 export function prefetchForLists(
   { context: { store }, query, vectors, vectorWeight }: RunningQuery,
@@ -121,4 +143,20 @@ export function prefetchForLists(
     () => questionsBefore(store, { plan, fused }),
     () => query.entityGraph && augmentQuery(store, plan, query),
   );
+}
+
+/**
+ * Prefetches what is read beside the links of the fused hits: the questions before these hits, and, once the relations
+ * of the names in the query are there, the memories about related names.
+ */
+export function prefetchForLinks(
+  { context: { store }, query }: RunningQuery,
+  plan: QueryPlan,
+  fused: readonly Fused[],
+): void {
+  const { ahead } = store;
+  if (ahead === null) return;
+  ahead.readSpeculatively(() => questionsBefore(store, { plan, fused }));
+  prefetchFusedLinks(store, fused, plan, query);
+  if (query.entityGraph) ahead.readSpeculatively(() => augmentQuery(store, plan, query));
 }

@@ -1,8 +1,9 @@
 import type { Store } from '../store/open-store.ts';
 import { matchingText } from '../store/word-index/matching-rows.ts';
-import type { Hit, HitExplanation, Memory, QueryResult } from '../types.ts';
+import type { Hit, HitExplanation, QueryResult } from '../types.ts';
 import type { Candidate } from './candidate.ts';
 import type { QueryPlan } from './plan.ts';
+import type { MemoryReader } from './memory-reader.ts';
 import { render } from './prompt.ts';
 import type { Recall } from './recall.ts';
 import { surroundingsOf } from './surroundings.ts';
@@ -10,16 +11,16 @@ import { surroundingsOf } from './surroundings.ts';
 /**
  * Makes the answer for the caller: the hits with the memories around them (neighbours, sources) and, for any format but
  * `json`, the answer as text.
- * @param read reads memories by `memoryNo`, in their present state or in the recorded state that the query asks for
+ * @param reader reads memories in their present state, or in the recorded state that the query asks for
  */
 export function present(
   store: Store,
   recall: Recall,
-  read: (memoryNos: readonly number[]) => ReadonlyMap<number, Memory>,
+  reader: MemoryReader,
 ): Pick<QueryResult, 'hits' | 'isCut' | 'bestNeeds' | 'episodes' | 'rendered'> {
   const { format = 'json', tokenBudget } = recall.query;
   const { isFull, bestNeeds } = recall.packing;
-  const { around, episodes } = surroundingsOf(store, recall, read);
+  const { around, episodes } = surroundingsOf(store, recall, reader);
   const hits = presentHits(store, recall).map((hit, place) => ({ ...hit, ...around[place] }));
   return {
     hits,

@@ -16,7 +16,7 @@ const WITNESSES = 20;
 export function applySessionPrior(candidates: readonly Candidate[], weight: number): Candidate[] {
   if (weight === 0) return [...candidates];
   const support = supportOfSessions(candidates.slice(0, WITNESSES));
-  // The whole weight takes at least the support of one full match beside another.
+  // The factor reaches 1 + `weight` only with a support of at least 1: that of a full match beside another one.
   const most = Math.max(1, ...support.values());
   return candidates
     .map((candidate) => {
@@ -27,8 +27,8 @@ export function applySessionPrior(candidates: readonly Candidate[], weight: numb
 }
 
 /**
- * Computes how well other candidates of a session match: the sum of the squared fits of its candidates, without the
- * best one, by session. Squares keep many weak matches from outweighing a few good ones.
+ * Computes how well other candidates of a session match: the sum of the squared fits of its candidates except the best
+ * one, by session. Squares keep many weak matches from outweighing a few good ones.
  */
 function supportOfSessions(witnesses: readonly Candidate[]): Map<string, number> {
   const sums = new Map<string, { sum: number; best: number }>();

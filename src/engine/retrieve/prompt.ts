@@ -2,16 +2,18 @@
  * Writes answers as text for a language model. A recalled text may come from anywhere, so it is marked as quoted data
  * with its source, and nothing in it can end the quotation: it never stands at the start of a line; code fences,
  * beginnings of tags, and lines that Markdown takes for a heading or a rule are escaped by a backslash; invisible
- * characters are removed. Other Markdown, such as emphasis and links, stays.
+ * characters are removed. Other Markdown, such as emphasis and links, stays. The format `plain` has the escaped texts
+ * alone, one on each line, without the mark and the sources.
  */
 
 import { estimateTokens, forEachRun } from '../text/tokens.ts';
 import type { Episode, Format, Hit, Memory } from '../types.ts';
+import { beginningOf } from '../text/beginning-of.ts';
 
-/** An answer to a query as text. */
+/** An answer as text. */
 export interface Rendered {
   readonly text: string;
-  /** Estimated number of tokens of the text; at most the budget of the query, if it has one. */
+  /** Estimated number of tokens of the text. */
   readonly tokens: number;
 }
 
@@ -230,8 +232,8 @@ function sourceOf({ id, eventTime, userId, sessionId, title, content }: Memory):
 }
 
 /**
- * Writes an id, cut to 64 characters: unchanged if it has only letters, digits and `_.:@/+-`, else in quotes, so that
- * its end is visible.
+ * Writes an id, cut to 64 characters, with `_` for each bracket, comma and `#`. If it then has anything but letters,
+ * digits and `_.:@/+-`, it is put in quotes, so that its end is visible.
  */
 function name(id: string): string {
   const line = inline(id, NAME_CHARACTERS).replaceAll(/[[\],#]/g, '_');
@@ -317,20 +319,23 @@ export function safeLines(text: string): string[] {
 }
 
 /**
- * Number of characters of a text that are read for each character of the wanted line, since some characters are
- * removed.
+ * Number of characters of a text that are read for each character of the wanted line. It is more than 1, since some
+ * characters are removed.
  */
 const READ_PER_SHOWN = 4;
 
 /**
- * Writes a text on one line of at most `maxCharacters` characters that cannot change the structure of a prompt (as
- * `safeLines`). A longer text is cut and ends with `…`.
+ * Writes a text on one line of at most `maxCharacters` UTF-16 code units. Fences, beginnings of tags and invisible
+ * characters are treated as in `safeLines`. A mark of a heading or a rule at the beginning stays, so that the caller
+ * must put the line after other text. A text that is longer is cut and ends with `…`, and so is one that has characters
+ * to show after the first 4 × `maxCharacters` (`READ_PER_SHOWN`), which alone are read.
+ * @param maxCharacters at least 1; `Infinity` for the whole text
  */
 export function inline(text: string, maxCharacters: number): string {
-  const line = safe(text.slice(0, READ_PER_SHOWN * maxCharacters))
-    .replaceAll(/\s+/g, ' ')
-    .trim();
-  return line.length <= maxCharacters ? line : `${line.slice(0, maxCharacters - 1).toWellFormed()}…`;
+  const read = READ_PER_SHOWN * maxCharacters;
+  const line = safe(beginningOf(text, read)).replaceAll(/\s+/g, ' ').trim();
+  const isCut = line.length > maxCharacters || text.slice(read).replaceAll(UNSEEN, '').trim() !== '';
+  return !isCut ? line : `${beginningOf(line, maxCharacters - 1)}…`;
 }
 
 /**

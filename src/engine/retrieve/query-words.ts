@@ -8,7 +8,8 @@ export interface QueryWord {
   /** The word in its normalised form. */
   readonly word: string;
   /**
-   * Weight of the word in the strength of evidence: its informativeness (0.1..1), doubled (`NAME_WEIGHT`) for a name.
+   * Weight of the word in the strength of evidence, 0.1..2: its informativeness (0.1..1), doubled (`NAME_WEIGHT`) for a
+   * name.
    */
   readonly weight: number;
   /** Whether the query writes the word with a capital although no sentence begins there. */

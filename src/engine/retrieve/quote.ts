@@ -1,11 +1,10 @@
 /**
- * Quotes recalled text outside of answers to queries, in the way of the format `prompt`. All code that shows stored
- * text to a language model uses one of these functions.
+ * Quotes stored text for the model of a client, outside of answers to queries, as the format `prompt` does. Prompts for
+ * the language model of the engine quote by `text/fence.ts` instead.
  */
 
-import { estimateTokens } from '../text/tokens.ts';
 import type { Memory } from '../types.ts';
-import { bullet, inline, NOTICE, safeLines } from './prompt.ts';
+import { bullet, costOf, inline, NOTICE, safeLines } from './prompt.ts';
 
 /** Memories as a single quoted text for a language model. */
 export interface QuotedMemories {
@@ -18,18 +17,18 @@ export interface QuotedMemories {
 }
 
 /**
- * Quotes memories in their order, each with its id and its day. The first memory is always in the text. The first
- * further memory that exceeds the budget is left out, and so are all after it.
+ * Quotes memories in their order, each with its id and its day. The first memory is in the text even if it exceeds the
+ * token budget. From the first further memory on that exceeds the budget, all are left out.
  * @param tokenBudget greatest estimated number of tokens of the text
  */
 export function quoteMemories(memories: readonly Memory[], tokenBudget = Infinity): QuotedMemories {
   const lines = [NOTICE, ''];
-  let tokens = estimateTokens(NOTICE);
+  let cost = costOf(lines);
   let shown = 0;
   for (const memory of memories) {
     const quoted = bullet(memory);
-    tokens += estimateTokens(quoted.join('\n'));
-    if (shown > 0 && tokens > tokenBudget) break;
+    cost += costOf(quoted);
+    if (shown > 0 && cost > tokenBudget * 100) break;
     lines.push(...quoted);
     shown += 1;
   }
@@ -37,8 +36,8 @@ export function quoteMemories(memories: readonly Memory[], tokenBudget = Infinit
 }
 
 /**
- * Quotes a text of several lines, such as that of a document, after the sentence that it is data and not instructions
- * (`NOTICE`).
+ * Quotes a text of several lines, such as the text of a document, after a sentence which says that the text is data and
+ * not instructions (`NOTICE`).
  */
 export function quoteText(text: string): string {
   return [NOTICE, '', ...safeLines(text).map((line) => `> ${line}`.trimEnd())].join('\n');

@@ -33,11 +33,11 @@ export interface Recall {
    */
   readonly candidates: readonly Candidate[];
   /**
-   * For each superseded memory that was replaced, `memoryNo` of the memory that replaced it: the last of its chain of
-   * successors; null if that memory does not pass the filter.
+   * For each superseded memory that is no candidate itself, `memoryNo` of the memory that replaced it: the last of its
+   * chain of successors, else the nearest successor that passes the filter; null if no successor passes.
    */
   readonly replaced: ReadonlyMap<number, number | null>;
-  /** The confidence that any of these memories answers the query, 0..1: the result of `confidenceOf`. */
+  /** The confidence that any memory answers the query, 0..1: the result of `confidenceOf`. */
   readonly confidence: number;
   /**
    * Which examined candidates contain the query's words, and which have nothing to do with it. The calibrated scores
@@ -48,8 +48,8 @@ export interface Recall {
   readonly measured: ReadonlyMap<number, Measured>;
   readonly floored: Floored;
   /**
-   * Report in the answer on the floor `minScore`; undefined if there is no floor, and if it applied but dropped no
-   * candidate.
+   * Report in the answer on the floor `minScore`; undefined if there is no floor, and if it applied and no candidate
+   * has a lower score.
    */
   readonly floor: FloorReport | undefined;
   /** Report in the answer on the option `cut`; undefined for `cut: none`, and if the cut dropped nothing. */

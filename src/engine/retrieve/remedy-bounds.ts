@@ -145,10 +145,10 @@ export async function lookFurther(
 // ── Everything at once ───────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * Looks for the changes with which together the query returns the memory: sets every limit but `max_hops` to its
- * widest, then undoes one by one the changes that are not needed. If the trials end meanwhile, changes whose undoing
- * was not tried stay. Returns undefined if the memory fails the filter, if no limit can be widened, if the memory is
- * left out even so, or if no trial is left for the first attempt.
+ * Looks for the changes with which together the query returns the memory: sets all limits of `wideningsOf` to their
+ * widest values, then undoes one by one the changes that are not needed. If the trials end meanwhile, changes whose
+ * undoing was not tried stay. Returns undefined if the memory fails the filter, if no limit can be widened, if the
+ * memory is left out even so, or if no trial is left for the first attempt.
  */
 export async function widenAll(current: Trial, attempt: Attempt): Promise<Change[] | undefined> {
   if (current.inspection.outcome === 'filtered') return undefined;
@@ -172,12 +172,20 @@ interface Widening extends Change {
   readonly change: Partial<MemoryQuery>;
 }
 
-/** Lists a change for every limit that can be widened, except `max_hops`. The limits that rarely matter come first. */
+/**
+ * Lists a change for each of these limits that does not have its widest value yet, those first that rarely matter: a
+ * `vector_weight` of 0 or 1, `collapse_similar`, `token_budget`, `top_k`, `per_document`, `relative_floor`, `cut`,
+ * `min_score`, `k_dense`, `k_sparse` and `k`. `max_hops`, which leaves memories out as well, is not among them.
+ */
 function wideningsOf({ request, recall: { query } }: Trial): Widening[] {
   const widenings: (Widening | false)[] = [
     (request.vectorWeight === 0 || request.vectorWeight === 1) && {
       ...bound('remove vector_weight', { vector_weight: null }),
       change: { vectorWeight: undefined },
+    },
+    query.collapseSimilar && {
+      ...bound('set collapse_similar to false', { collapse_similar: false }),
+      change: { collapseSimilar: false },
     },
     query.tokenBudget !== undefined &&
       query.tokenBudget < MAX_TOKENS && {

@@ -13,7 +13,7 @@ import { recallMemories } from './retrieve.ts';
 /** Greatest number of queries that one explanation runs to find changes with which the memory is returned. */
 export const MAX_TRIALS = 32;
 /** Number of the `MAX_TRIALS` queries that are reserved for the attempt that changes all limits at once. */
-const TRIALS_KEPT = 6;
+const RESERVED_TRIALS = 6;
 
 /** A request that was run, with what happened to the memory that is explained. */
 export interface Explained {
@@ -58,8 +58,8 @@ export type Attempt = (changed: MemoryQuery) => Promise<Trial | undefined>;
 
 /**
  * Creates the functions that run trials and count them, at most `MAX_TRIALS` (32).
- * @returns `attempt` runs a trial as long as more than 6 (`TRIALS_KEPT`) are left; `attemptLast` may use the last 6,
- *   too. `notTried` collects the fields, by their names in the HTTP API, of changes that were not tried because the
+ * @returns `attempt` runs a trial as long as more than 6 (`RESERVED_TRIALS`) are left; `attemptLast` may use the last
+ *   6, too. `notTried` collects the fields, by their names in the HTTP API, of changes that were not tried because the
  *   work budget was used up
  */
 export function createTrials(
@@ -91,26 +91,28 @@ export function createTrials(
       embeddings.get(space.modelNo ?? NaN) ?? (recall.degraded ? null : await space.embedQuery(text, abort));
   }
   const notTried = new Set<string>();
+  const tried = [asked];
   let left = MAX_TRIALS;
   const attemptLast: Attempt = async (request) => {
     if (left === 0) return undefined;
     left -= 1;
-    // The thread can do something else between two trials: take in that nobody waits any more, or answer others.
+    // Between two trials the thread can do other work: notice an aborted request, or answer other requests.
     await nextTurn();
-    const tried = hasEnded() ? undefined : await recallMemories(trialContext, request, signal);
-    // What a trial found until the work ended says nothing about the changed request.
-    if (tried === undefined || tried.end !== null) {
-      for (const field of changedFields(asked, request)) notTried.add(field);
+    const result = hasEnded() ? undefined : await recallMemories(trialContext, request, signal);
+    // The results of a trial that ended early say nothing about the changed request.
+    if (result === undefined || result.end !== null) {
+      for (const field of newFields(tried, request)) notTried.add(field);
       return undefined;
     }
+    tried.push(request);
     return {
       request,
-      recall: tried,
-      inspection: context.store.read(() => inspect(context, tried, inspection.memory.id)),
+      recall: result,
+      inspection: context.store.read(() => inspect(context, result, inspection.memory.id)),
     };
   };
   return {
-    attempt: async (request) => (left <= TRIALS_KEPT ? undefined : await attemptLast(request)),
+    attempt: async (request) => (left <= RESERVED_TRIALS ? undefined : await attemptLast(request)),
     attemptLast,
     notTried,
   };
@@ -120,11 +122,14 @@ export function createTrials(
   }
 }
 
-/** Lists the fields of a request that differ from those of another, by their names in the HTTP API. */
-function changedFields(asked: MemoryQuery, changed: MemoryQuery): string[] {
-  const names = Object.keys({ ...asked, ...changed }) as (keyof MemoryQuery)[];
+/**
+ * Lists the fields whose value in a changed request none of the requests in `tried` has, by their names in the HTTP
+ * API.
+ */
+function newFields(tried: readonly MemoryQuery[], changed: MemoryQuery): string[] {
+  const names = Object.keys(Object.assign({}, ...tried, changed) as MemoryQuery) as (keyof MemoryQuery)[];
   return names
-    .filter((name) => asked[name] !== changed[name])
+    .filter((name) => tried.every((request) => request[name] !== changed[name]))
     .map((name) => (name === 'filter' ? 'filters' : name.replace(/[A-Z]/g, (capital) => `_${capital.toLowerCase()}`)));
 }
 

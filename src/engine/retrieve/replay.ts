@@ -10,7 +10,7 @@ import type {
   ReplayOptions,
 } from '../types.ts';
 import { calibrate } from './calibrate.ts';
-import { DECAY_PER_HOP } from './expand.ts';
+import { DEFAULT_DECAY_PER_HOP } from './expand.ts';
 import { applyFloors } from './floor.ts';
 import { completeQuery } from './options.ts';
 import { type Formula, rawScoreOf, weightsOf } from './score.ts';
@@ -26,7 +26,7 @@ const LIFTABLE: readonly Outcome[] = ['returned', 'beyond_k', 'below_min_score',
  * Smallest difference between two numbers that a comparison of answers reports. The passing of half an hour alone
  * changes a score by less.
  */
-const LEAST_TOLD = 0.001;
+const LEAST_REPORTED = 0.001;
 
 /** The result of scoring a stored recall again: its hits, best first, and the formula by which they were scored. */
 export interface Rescored {
@@ -71,7 +71,7 @@ export function rescore(recall: LoggedRecall, changes: ReplayOptions['changes'])
       minScore: acts ? (changes.minScore ?? options.minScore ?? 0) : 0,
       relativeFloor: changes.relativeFloor ?? options.relativeFloor ?? 0,
       confidence,
-      decayPerHop: options.decayPerHop ?? DECAY_PER_HOP,
+      decayPerHop: options.decayPerHop ?? DEFAULT_DECAY_PER_HOP,
     },
   );
   return { hits: kept.slice(0, changes.k ?? options.k).map(({ row }) => row), formula };
@@ -125,8 +125,9 @@ export interface Compared extends Rescored {
 }
 
 /**
- * Compares two answers to one question: hits whose rank or score changed, hits that are gone, and new hits, each with
- * the reason. A score that changed by less than 0.001 counts as unchanged.
+ * Compares two answers to one question. It lists the hits whose rank or score changed, the hits of the first answer
+ * that are gone, and the hits that only the second answer has, each with the reason. A score that changed by less than
+ * 0.001 counts as unchanged.
  * @param createdAt times at which hits of the second answer were stored, Unix ms, by id
  */
 export function compareAnswers(
@@ -146,11 +147,11 @@ export function compareAnswers(
     else if (to === undefined) {
       const outcome = after.recall.candidates.find((candidate) => candidate.id === id)?.outcome ?? 'not_a_candidate';
       const lost = superseded.has(then.memoryNo) ? 'superseded' : outcome;
-      // Of the state of then the kept outcome of a hit is `returned`: other weights put others before it.
+      // A logged hit has the outcome `returned`. If it is gone with other weights, other hits rank before it.
       gone.push({ id, rank: place + 1, score: then.score, why: lost === 'returned' ? 'beyond_k' : lost });
     } else {
       const now = after.hits[to]!;
-      if (to === place && Math.abs(now.score - then.score) < LEAST_TOLD) continue;
+      if (to === place && Math.abs(now.score - then.score) < LEAST_REPORTED) continue;
       const ranks = { fromRank: place + 1, toRank: to + 1, fromScore: then.score, toScore: now.score };
       moved.push({ id, ...ranks, why: causesOf([before, then], [after, now]) });
     }
@@ -159,7 +160,7 @@ export function compareAnswers(
   const added = after.hits.flatMap((candidate, place): ChangedHit[] => {
     const { id, score } = candidate;
     if (known.has(id)) return [];
-    const outcome = before.recall.candidates.find((kept) => kept.id === id)?.outcome ?? 'not_a_candidate';
+    const outcome = before.recall.candidates.find((logged) => logged.id === id)?.outcome ?? 'not_a_candidate';
     const isNew = (createdAt.get(id) ?? 0) > before.recall.at;
     return [{ id, rank: place + 1, score, why: isNew ? 'added' : outcome }];
   });
@@ -177,7 +178,8 @@ function causesOf(
   const [one, other] = [factsOf(...before), factsOf(...after)];
   const causes = [...new Set([...one.keys(), ...other.keys()])].flatMap((what): RecallCause[] => {
     const [from, to] = [one.get(what) ?? null, other.get(what) ?? null];
-    const isSame = typeof from === 'number' && typeof to === 'number' ? Math.abs(from - to) < LEAST_TOLD : from === to;
+    const isSame =
+      typeof from === 'number' && typeof to === 'number' ? Math.abs(from - to) < LEAST_REPORTED : from === to;
     return isSame ? [] : [{ what, from, to }];
   });
   return causes.length > 0 ? causes : [{ what: 'others', from: null, to: null }];

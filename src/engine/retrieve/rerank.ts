@@ -71,7 +71,7 @@ export function rerank(
   const first = candidates.slice(0, READ_CANDIDATES);
   const features = measure(first, [plan, ...parts]);
   return [
-    ...first.map((candidate, place) => moved(candidate, features[place]!)),
+    ...first.map((candidate, place) => withFeatures(candidate, features[place]!)),
     ...candidates.slice(first.length),
   ].sort(byRawScore);
 }
@@ -79,7 +79,7 @@ export function rerank(
 /** The fields of a plan that the reranker uses to compare candidates with the query. */
 type ComparedPlan = Pick<QueryPlan, 'query' | 'matcher' | 'texts'>;
 
-function moved(candidate: Candidate, { features, factor }: Measured): Candidate {
+function withFeatures(candidate: Candidate, { features, factor }: Measured): Candidate {
   const measured = { ...candidate, rerank: { ...features } };
   return factor === 1 ? measured : adjust(measured, { by: 'rerank', factor });
 }
@@ -110,6 +110,7 @@ interface Question {
   readonly matcher: QueryMatcher;
   /** The feature `speaker` of each text, in the order of the candidates. */
   readonly speakers: readonly number[];
+  /** Whether the question asks for a time. */
   readonly asksWhen: boolean;
   /** Time of the newest event among the candidates, Unix ms; null if the question does not ask for the latest. */
   readonly newest: number | null;
@@ -170,7 +171,7 @@ interface TextParts {
   readonly said: string;
 }
 
-/** Returns the name before the colon that begins a line of a chat, as `TextParts.head` describes it. */
+/** Returns the speaker's name at the start of a line of chat, as `TextParts.head` describes it; '' if there is none. */
 export function headOf(text: string): string {
   return HEAD.exec(text)?.[1] ?? '';
 }

@@ -44,9 +44,9 @@ export interface Resolved {
 const PROPOSED_FACTOR = 0.9;
 
 /**
- * Replaces superseded memories by the last memory of their chain of successors (the live end), then lowers the raw
- * score of the weaker of two candidates that contradict each other. A superseded memory is left out if neither it nor a
- * successor passes the filter.
+ * Replaces superseded memories by the last memory of their chain of successors (the live end) or, if that does not pass
+ * the filter, by the nearest successor that passes. Then lowers the raw score of the weaker of two candidates that
+ * contradict each other. A superseded memory is left out if neither it nor a successor passes the filter.
  * @param candidates in any order
  */
 export function resolve(store: Store, candidates: readonly Candidate[], options: ResolveOptions): Resolved {
@@ -66,9 +66,9 @@ export function resolve(store: Store, candidates: readonly Candidate[], options:
 
 /**
  * Finds the memory that replaces each superseded one, by this order: the superseded memory itself if it passes the
- * filter, which it does as long as its successor is not yet valid; the last memory of its chain of successors (the live
- * end) if that is valid and passes; the nearest successor that passes, of two equally near the one stored later. A
- * memory with none of these has no entry.
+ * filter, which it does while its successor is not valid yet or after that has expired; the last memory of its chain of
+ * successors (the live end) if that is valid and passes; the nearest successor that passes. A memory with none of these
+ * has no entry.
  * @returns `memoryNo` of the replacement, by the `memoryNo` of the superseded memory
  */
 function liveEnds(
@@ -103,9 +103,9 @@ function nearestEnds(store: Store, superseded: readonly number[], filter: Compil
 }
 
 /**
- * Finds the nearest memory of `wanted` by breadth-first search along successors; of equally near ones the one with the
- * higher `memoryNo`. Each memory is visited once, so that the search ends even in a cycle. Returns undefined if none is
- * reached.
+ * Finds the nearest memory of `wanted` by breadth-first search along successors. Of several successors of one memory,
+ * the one with the highest `memoryNo` is visited first. Each memory is visited once, so that the search ends even in a
+ * cycle. Returns undefined if none is reached.
  */
 function nearest(
   start: number,
@@ -201,8 +201,8 @@ interface Opponent {
 }
 
 /**
- * Tells whether an opponent is stronger than another: an opponent by a recorded contradiction is stronger than one by a
- * contradiction that only the form of the texts suggests; else the order of `byStanding` decides.
+ * Tells whether the opponent `one` is stronger than the opponent `other`. A contradiction that only the form of two
+ * texts suggests is weaker than any other contradiction; between two of equal kind, the order of `byStanding` decides.
  */
 function isStronger(one: Opponent, other: Opponent): boolean {
   const [proposed, otherProposed] = [one.by === 'form', other.by === 'form'];

@@ -40,8 +40,8 @@ export interface RetrieveContext extends QuerySpace {
   /** Number, in this file, of the main vector space's model; null if the file has no vectors. */
   readonly modelNo: number | null;
   /**
-   * Whether the file has a vector space for whose model the settings do not say how to reach it; false if left out.
-   * Such a space is not searched, and answers are marked as degraded.
+   * Whether the file has a vector space of a model that the settings do not say how to reach; false if left out. Such a
+   * space is not searched, and answers are marked as degraded.
    */
   readonly isModelUnreachable?: boolean;
   /**

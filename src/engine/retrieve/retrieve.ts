@@ -10,7 +10,7 @@ import { askToLoadWords, loadWords } from '../store/word-index/open-word-search.
 import { isEnglish, wordFormsOf } from '../text/query-language.ts';
 import type { QueryText } from '../text/query-text.ts';
 import type { MemoryQuery, QueryResult } from '../types.ts';
-import { prefetchForPlan, prefetchTexts } from './prefetch.ts';
+import { prefetchForLinks, prefetchForPlan, prefetchTexts } from './prefetch.ts';
 import { calibrate, type Circumstances, confidenceOf } from './calibrate.ts';
 import type { Candidate } from './candidate.ts';
 import { cutToAnswer, reportCut } from './cut.ts';
@@ -18,7 +18,7 @@ import { joinModels } from './dense.ts';
 import { embedQuery } from './embed-query.ts';
 import { addArrivals } from './entity-graph.ts';
 import { evidenceOf } from './evidence.ts';
-import { applyFloors, hasGround, reportFloor } from './floor.ts';
+import { applyFloors, doesMinScoreApply, reportFloor } from './floor.ts';
 import { augmentQuery, expandFused, fuseLists } from './from-lists.ts';
 import { completeQuery, requireReranker } from './options.ts';
 import { pack } from './pack.ts';
@@ -26,14 +26,14 @@ import { describePlan, planQuery, type QueryPlan, scopeSize } from './plan.ts';
 import { present } from './present.ts';
 import { applyDates } from './named-dates.ts';
 import { applySessionPrior } from './prior.ts';
-import { createMemoryReader } from './read-as-of.ts';
+import { createMemoryReader } from './memory-reader.ts';
 import type { Recall } from './recall.ts';
 import { rerankByModel } from './rerank-by-model.ts';
 import { rerank } from './rerank.ts';
 import { resolve, type ResolveOptions } from './resolve.ts';
 import type { RetrieveContext, RunningQuery } from './retrieve-context.ts';
 import { sharePlaces } from './share-places.ts';
-import { questionsBefore, scoreCandidates } from './score-candidates.ts';
+import { scoreCandidates } from './score-candidates.ts';
 import { scoreCandidate } from './score.ts';
 import { searchLists, searchParts } from './search-lists.ts';
 import { askedText, type Parts, withFoundParts } from './parts.ts';
@@ -46,9 +46,9 @@ export type { QuerySpace, RetrieveContext } from './retrieve-context.ts';
 
 /**
  * Answers a query: plan, search by words and by vectors, fuse the two by rank, follow links, score, resolve, rerank,
- * calibrate, floor, pack. Only calls of models are awaited: for the query's vectors, and for a reranking by a language
- * model. All other work runs without a pause on one snapshot, so that equal data at an equal `now` gives an equal
- * answer.
+ * calibrate, floor, pack. Only the query's vectors, the loading of the indexes and a reranking by a language model are
+ * awaited. All other work runs without a pause on one snapshot, so that equal data at an equal `now` gives an equal
+ * answer; the stages after a language model run on a second snapshot.
  * @returns at most `k` hits, best first: by falling raw score, unless `writerShare` puts a hit of another writer before
  *   a better one. `degraded` is true if vectors were wanted but a model failed or could not be reached, and if the work
  *   budget was used up
@@ -113,8 +113,8 @@ async function recallAnd<T>(
   signal?.throwIfAborted();
   const query = completeQuery(request, context.defaults);
   const { languageModel } = context;
-  // Only the caller can be told. Where a tenant's default asks for a model that is gone, the built-in reranker steps
-  // in.
+  // The error is for the caller's own request. If a default of the tenant asks for a model that is not configured, the
+  // built-in reranker runs instead.
   requireReranker(request, languageModel);
   const trace = createTrace(context.tracing ?? null);
   askToLoadWords(context.store);
@@ -141,7 +141,7 @@ async function recallAnd<T>(
   const { ranked, texts } = read(() => {
     const ranked = rankCandidates(running);
     const first = ranked.candidates.slice(0, query.kRerank).map(({ row }) => row.memoryNo);
-    const memories = createMemoryReader(context, query, now)(first);
+    const memories = createMemoryReader(context, query, now).read(first);
     return { ranked, texts: new Map([...memories].map(([memoryNo, { content }]) => [memoryNo, content])) };
   });
   const reordered = await trace.awaited('rerank by model', texts.size, () =>
@@ -190,7 +190,7 @@ function rankCandidates(running: RunningQuery): RankedCandidates {
     return { value, out: value.length, note: `vector weight ${vectorWeight}` };
   });
   const arrivals = trace.run('expand', fused.length, () => {
-    store.ahead?.readSpeculatively(() => questionsBefore(store, { plan, fused }));
+    prefetchForLinks(running, plan, fused);
     const value = expandFused(store, fused, plan, query);
     return { value, out: value.size };
   });
@@ -254,8 +254,8 @@ function noteOfAnswers(candidates: readonly Candidate[]): { note?: string } {
 }
 
 /**
- * Reorders candidates by their texts, sessions and dates, and for a question in words with spaces by their topic. With
- * `rerank: none`, only by sessions.
+ * Reorders candidates by their texts, sessions and dates, and also by their topic if no word of the question is in a
+ * script without spaces. With `rerank: none`, only sessions count.
  */
 function reorder(
   { context: { store }, query, now }: RunningQuery,
@@ -266,7 +266,7 @@ function reorder(
   if (query.rerank === 'none') return applySessionPrior(candidates, query.sessionPrior);
   const byTexts = applySessionPrior(rerank(candidates, plan, parts), query.sessionPrior);
   const byDates = applyDates(byTexts, plan, now);
-  // Pairs of characters tell no topic.
+  // In a script without spaces, texts are split into pairs of characters, which do not show the topic.
   if (wordFormsOf(plan.query.asked) === 'pairs') return byDates;
   return applyTopic(byDates, {
     texts: plan.texts,
@@ -290,7 +290,7 @@ function finish(
   degraded: boolean,
 ): Recall {
   const { store } = context;
-  const acts = hasGround(request, ranked.plan.query.asking);
+  const acts = doesMinScoreApply(request, ranked.plan.query.asking);
   const aboveFloors = trace.run('floor', candidates.length, () => {
     const value = applyFloors(candidates, {
       minScore: acts ? query.minScore : 0,

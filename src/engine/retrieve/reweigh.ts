@@ -13,8 +13,9 @@ export function isFused({ scoring }: Pick<RecallRecord, 'scoring'>): boolean {
 /**
  * Computes what the stored candidates of a recall (an answered query) would be with another weight of vectors:
  * similarity from the stored fit, and the fused score from the stored ranks. Both are relative to the best of all
- * candidates. That candidate may not be stored, so its value is assumed to change by the same factor as the best stored
- * value. No candidate is added or removed. A recall in which words or vectors had no weight is returned unchanged.
+ * candidates. The best candidate may not be stored, so its value is assumed to change by the same factor as the best
+ * value among the stored candidates. No candidate is added or removed. A recall in which words or vectors had no weight
+ * is returned unchanged.
  * @param vectorWeight weight of vectors against words, more than 0 and less than 1
  */
 export function withVectorWeight(recall: RecallRecord, vectorWeight: number): RecallRecord {

@@ -1,6 +1,7 @@
 import { readCosineBase } from '../store/calibrations.ts';
 import type { Store } from '../store/open-store.ts';
 import { readQuestionsBefore } from '../store/questions-before.ts';
+import type { RowReader } from '../store/ranking-rows.ts';
 import { byNumber, byRawScore, type Candidate, type Findings } from './candidate.ts';
 import { type DenseResult, type QueryVector, similaritiesOf } from './dense.ts';
 import { coverageByRelation } from './entity-graph.ts';
@@ -60,10 +61,25 @@ export function questionsBefore(
 ): ReadonlyMap<number, string> {
   // A query of stop words only would lift every answer.
   if (plan.terms.length === 0) return new Map();
-  return readQuestionsBefore(
-    store,
-    fused.slice(0, MAX_ANSWERS).map(({ memoryNo }) => memoryNo),
-  );
+  const first = fused.slice(0, MAX_ANSWERS).map(({ memoryNo }) => memoryNo);
+  return readQuestionsBefore(store, first.filter(mayFollowQuestion(plan.rows)));
+}
+
+/** Whether the question before a memory was asked for, for each reader of rows and each memory. */
+const askedBefore = new WeakMap<RowReader, Map<number, boolean>>();
+
+/**
+ * Tells whether a memory may be in a session, since nothing precedes it otherwise. The answer for a memory stays the
+ * same when its row is read later, so that what was prefetched is not asked for once more in a shorter list.
+ */
+function mayFollowQuestion(rows: RowReader): (memoryNo: number) => boolean {
+  let known = askedBefore.get(rows);
+  if (known === undefined) askedBefore.set(rows, (known = new Map<number, boolean>()));
+  return (memoryNo) => {
+    let may = known.get(memoryNo);
+    if (may === undefined) known.set(memoryNo, (may = rows.known(memoryNo)?.sessionId !== ''));
+    return may;
+  };
 }
 
 /** Lists the memories that are scored: those of the fused list, then those that arrivals reached. */

@@ -1,4 +1,4 @@
-import { onceAsked, prefetchForLists, prefetchForVectors } from './prefetch.ts';
+import { onceAsked, prefetchForLists, prefetchForVectors, prefetchPassing } from './prefetch.ts';
 import { joinModels, searchVectors, type VectorSearch } from './dense.ts';
 import { type LexicalResult, searchText, type TextSearchOptions } from './lexical.ts';
 import { type Lists, mergeLists, planForRoom } from './make-room.ts';
@@ -21,8 +21,8 @@ const MIN_DENSE = 20;
 /**
  * Searches by the words of each asking sentence of a message, and computes the weights of these sentences and of the
  * whole message. If question marks show which sentences ask, the limit of hits is divided among these sentences, since
- * each candidate costs time; each still gets at least `k`. Returns `NO_PARTS` if the message has no such sentences or
- * vectors have all the weight.
+ * each candidate costs time; each sentence still gets `k` hits, or `kSparse` if that is less. Returns `NO_PARTS` if the
+ * message has no such sentences or vectors have all the weight.
  * @param whole the word hits of the whole message
  */
 export function searchParts(
@@ -61,13 +61,10 @@ function textSearchOf({ k, kSparse, columnWeights }: CompleteQuery): TextSearchO
 
 /**
  * Runs the word search and the vector search once. The word search is off if vectors have all the weight.
- * @param among suffix of the stages' names in the trace
+ * @param suffix suffix of the stages' names in the trace
  */
-function searchOnce(
-  { context, query, vectors, vectorWeight, trace }: RunningQuery,
-  plan: QueryPlan,
-  among = '',
-): Lists {
+function searchOnce(running: RunningQuery, plan: QueryPlan, suffix = ''): Lists {
+  const { context, query, vectors, vectorWeight, trace } = running;
   const { store } = context;
   const limit = query.kDense ?? Math.max(MIN_DENSE, query.k);
   const spaces = spacesOf(context);
@@ -75,13 +72,18 @@ function searchOnce(
     const index = spaces.find(({ modelNo }) => modelNo === vector.modelNo)?.space.index ?? null;
     return { plan, query: vector, index: index && onceAsked(store, index), limit };
   });
+  const searchWords = (of: QueryPlan): LexicalResult =>
+    vectorWeight < 1 ? searchText(store, of, textSearchOf(query)) : { hits: [], note: 'off' };
   prefetchForVectors(store, searches);
-  const lexical = trace.run(`lexical${among}`, plan.terms.length, () => {
-    const value: LexicalResult =
-      vectorWeight < 1 ? searchText(store, plan, textSearchOf(query)) : { hits: [], note: 'off' };
+  prefetchPassing(running, plan, (hopeful) => ({
+    lexical: searchWords(hopeful),
+    dense: searches.map((search) => searchVectors(store, { ...search, plan: hopeful })),
+  }));
+  const lexical = trace.run(`lexical${suffix}`, plan.terms.length, () => {
+    const value = searchWords(plan);
     return { value, out: value.hits.length, note: value.note };
   });
-  const dense = trace.run(`dense${among}`, vectors.length, () => {
+  const dense = trace.run(`dense${suffix}`, vectors.length, () => {
     const value = searches.map((search) => searchVectors(store, search));
     const { hits, note } = joinModels(vectors, value);
     return { value, out: hits.length, note };

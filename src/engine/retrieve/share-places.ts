@@ -6,6 +6,7 @@ import type { Candidate } from './candidate.ts';
  * only if no other key has a candidate left. The candidates of each key keep their order; those of unknown keys count
  * as those of one further key. Nothing changes if fewer than two keys are known to have written candidates.
  * @param ranked best first
+ * @param k number of first places that are shared among the keys
  * @param share 0..1; 1 changes nothing
  */
 export function sharePlaces(ranked: readonly Candidate[], k: number, share: number): readonly Candidate[] {

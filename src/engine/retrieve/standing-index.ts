@@ -24,12 +24,14 @@ export interface PreparedQuery extends ComparedQuery {
   readonly forms: WordFormsKnown;
 }
 
+/** Finds the few standing queries that a memory may answer because of its words. */
 export interface StandingIndex {
   /** The queries by their number (`queryNo`). */
   readonly queries: ReadonlyMap<number, PreparedQuery>;
   /**
-   * Lists the queries that a memory may answer: those of its user or of all users of whose words it contains enough, by
-   * weight. One of the words must have at least the weight `FINDING_WEIGHT`.
+   * Lists the queries that a memory may answer: queries of the memory's user, or of all users, if the memory contains
+   * enough of the query's words by weight, and among them a word with at least the weight `FINDING_WEIGHT`. If a query
+   * has no such word, its heaviest word takes the place.
    * @param userId owner of the memory
    * @param leastStrength returns the strength of evidence that an answer to a query must have, 0..1
    */
@@ -37,8 +39,8 @@ export interface StandingIndex {
 }
 
 /**
- * Weight (`QueryWord.weight`, 0.1 to 2) from which a word of a memory makes a query with that word a candidate. A word
- * of less weight only adds to the weight of others, unless its query has no word of more weight.
+ * Least weight (`QueryWord.weight`, 0.1 to 2) of a word by which a query is found. In a query without such a word only
+ * its heaviest word finds it. A memory with none of these words is compared with the query only if its vector is near.
  */
 const FINDING_WEIGHT = 0.6;
 /**
@@ -51,7 +53,9 @@ interface Posting {
   /** Index of the query in the list from which the index was created. */
   readonly slot: number;
   readonly weight: number;
-  /** Whether the word alone makes its query a candidate for a memory (its weight is at least `FINDING_WEIGHT`). */
+  /**
+   * Whether the query can be found by this word: the weight is at least `FINDING_WEIGHT`, or the greatest of the query.
+   */
   readonly finds: boolean;
 }
 

@@ -20,14 +20,15 @@ interface Neighbour {
   readonly distance: number;
 }
 
+/** Finds the standing queries whose vectors are near a memory's vector. */
 export interface StandingNeighbours {
   /**
    * Lists the queries of a user, and of all users, that are near a memory: at most 32 (`MAX_NEIGHBOURS`), nearest
    * first.
    * @param codes sign bits of the memory's vectors, one code for each window of its text; the nearest code counts
    * @param reachOf returns the greatest number of bits in which a query's code may differ from the memory's; below 0 if
-   *   no vector is near enough for the query. Its result must be equal for queries with equal `minScore` and `forms`,
-   *   since it is called for one query of each such group
+   *   no vector is near enough for the query. Its result must be equal for queries with equal `userId`, `minScore` and
+   *   `forms`, since it is called for one query of each such group
    */
   near(codes: readonly Uint8Array[], userId: string, reachOf: (query: PreparedQuery) => number): PreparedQuery[];
 }
@@ -48,7 +49,7 @@ interface Group {
 
 /** Creates an index of standing queries by their vectors. A query of 768 dimensions takes some 100 bytes. */
 export function createStandingNeighbours(placed: readonly PlacedQuery[], dimensions: number): StandingNeighbours {
-  // Words are counted in pairs.
+  // `distanceOf` reads the 32-bit numbers of a code in pairs.
   const wordCount = 2 * Math.ceil(dimensions / (2 * WORD_BITS));
   const byUser = new Map<string | null, readonly Group[]>();
   for (const [userId, own] of Map.groupBy(placed, ({ query }) => query.userId)) {

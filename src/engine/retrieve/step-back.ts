@@ -6,10 +6,10 @@ import { adjust, byRawScore, type Candidate } from './candidate.ts';
 
 /**
  * Ranks consolidations (memories that gather the content of several source memories) relative to their sources. A
- * consolidation is ranked no higher than the best of its sources, however many words they have together. It is left out
- * if none of its sources is a candidate, or if the query may not see one of them. The raw score of a source is
- * multiplied by `factor` if the source then ranks below its consolidation. A source that would still rank before it
- * keeps its score, since it matches the query much better.
+ * consolidation is ranked no higher than the best of its sources, however many of the query's words it contains. It is
+ * left out if none of its sources is a candidate, or if the query may not see one of its sources. The raw score of a
+ * source is multiplied by `factor` if the source then ranks below its consolidation. A source that would still rank
+ * before its consolidation keeps its score, since it matches the query much better.
  * @param candidates best first
  * @param options.visible filter for the memories that the query may see
  * @param options.factor 0..1; 1 changes no source
@@ -31,7 +31,7 @@ export function stepBack(
   return candidates
     .flatMap((candidate) => {
       const { memoryNo } = candidate.row;
-      // What gathers others is in `standing` at its new score, or not at all.
+      // A consolidation is in `standing` with its new score, or it is left out.
       if (pairs.some(({ gathered }) => gathered === memoryNo)) return standing.get(memoryNo) ?? [];
       const gathered = gatheredOf.get(memoryNo);
       if (gathered === undefined || factor === 1 || candidate.rawScore * factor > gathered.rawScore) return candidate;

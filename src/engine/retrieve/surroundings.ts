@@ -1,10 +1,11 @@
 import { shownGist } from '../entities/skim.ts';
 import { originsOf, sourcesOf } from '../store/derivations.ts';
 import { readProvenance } from '../store/provenance.ts';
-import { textWeights, withinBytes } from '../store/text-sizes.ts';
+import { weightOf } from '../store/memory-weight.ts';
 import type { Store } from '../store/open-store.ts';
 import { neighboursOf } from '../store/timeline.ts';
 import type { Episode, Hit, Memory } from '../types.ts';
+import type { MemoryReader } from './memory-reader.ts';
 import type { Packed, Packing } from './pack.ts';
 import type { Recall } from './recall.ts';
 
@@ -13,13 +14,10 @@ const NEIGHBOURS = 2;
 /** Greatest number of source memories that are returned with a hit. */
 const SOURCES = 3;
 /**
- * Greatest total size of the texts around all hits, in bytes. From the first hit whose surrounding texts exceed it,
- * hits are returned without them. A single text may have 256 KiB, and is repeated for each hit.
+ * Greatest total size of the memories around all hits, in bytes. From the first hit whose surrounding memories exceed
+ * it, hits are returned without them. A memory may have 2 MiB, and is repeated for each hit.
  */
 const MAX_BYTES = 4 * 1024 * 1024;
-
-/** Reads memories by `memoryNo`; a memory that was erased has no entry. */
-type Read = (memoryNos: readonly number[]) => ReadonlyMap<number, Memory>;
 
 /** The memories, documents and episodes around the hits of a query, as the query requests them. */
 export interface Surroundings {
@@ -31,16 +29,16 @@ export interface Surroundings {
 
 /**
  * Reads the documents of the hits and, if the query requests them, their neighbours, sources and episodes, with one SQL
- * statement each for all hits. These memories must pass the query's filter like hits, so that a query returns nothing
- * that it could not find.
+ * statement each for all hits. The memories around a hit must pass the query's filter like the hits, so that a query
+ * returns nothing that it could not find.
  */
-export function surroundingsOf(store: Store, recall: Recall, read: Read): Surroundings {
+export function surroundingsOf(store: Store, recall: Recall, reader: MemoryReader): Surroundings {
   const { query, packing } = recall;
   const wantsEpisodes = query.includeEpisodes ?? query.format === 'prompt';
-  if (wantsEpisodes) store.ahead?.readSpeculatively(() => episodesOf(store, packing.packed, recall, read));
-  const around = placed(store, packing, aroundOf(store, recall, read));
+  if (wantsEpisodes) store.ahead?.readSpeculatively(() => episodesOf(store, packing.packed, recall, reader));
+  const around = placed(store, packing, aroundOf(store, recall, reader));
   if (!wantsEpisodes) return { around };
-  return { around, episodes: episodesOf(store, packing.packed, recall, read) };
+  return { around, episodes: episodesOf(store, packing.packed, recall, reader) };
 }
 
 /** Adds to each hit that is a part of a document its position in the document. */
@@ -55,7 +53,7 @@ function placed(store: Store, { packed, provenance }: Packing, around: Surroundi
 
 const memoryNosOf = (packed: readonly Packed[]) => packed.map(({ candidate }) => candidate.row.memoryNo);
 
-function aroundOf(store: Store, { packing, plan, query }: Recall, read: Read): Surroundings['around'] {
+function aroundOf(store: Store, { packing, plan, query }: Recall, reader: MemoryReader): Surroundings['around'] {
   const memoryNos = memoryNosOf(packing.packed);
   const visible = plan.liveFilter;
   const wants = (expansion: 'neighbours' | 'document') =>
@@ -71,9 +69,8 @@ function aroundOf(store: Store, { packing, plan, query }: Recall, read: Read): S
     sources: sources?.get(memoryNo) ?? [],
   }));
   const memories = readWithin(
-    store,
     places.map((place) => Object.values(place).flat()),
-    read,
+    reader,
   );
   const present = (numbers: readonly number[], place: number) =>
     place < memories.hits
@@ -91,24 +88,21 @@ function aroundOf(store: Store, { packing, plan, query }: Recall, read: Read): S
  * @returns `hits`, the number of hits whose surrounding memories were read
  */
 function readWithin(
-  store: Store,
   places: readonly (readonly number[])[],
-  read: Read,
+  reader: MemoryReader,
 ): { readonly hits: number; readonly byMemoryNo: ReadonlyMap<number, Memory> } {
   const all = [...new Set(places.flat())];
-  // As a rule the texts of all are small enough.
-  store.ahead?.readSpeculatively(() => textWeights(store, all));
-  const within = withinBytes(store, all, MAX_BYTES);
-  const weights = textWeights(store, within);
-  const known = new Set(within);
+  const within = reader.within(all, MAX_BYTES);
+  const byMemoryNo = reader.read(within);
+  const weighed = (memory: Memory | undefined) => (memory === undefined ? 0 : weightOf(memory));
+  const weights = new Map(within.map((memoryNo) => [memoryNo, weighed(byMemoryNo.get(memoryNo))]));
   let left = MAX_BYTES;
   const beyond = places.findIndex((memoryNos) => {
-    // A memory counts once for each hit that it stands beside.
-    for (const memoryNo of memoryNos) left -= known.has(memoryNo) ? (weights.get(memoryNo) ?? 0) : Infinity;
+    // A memory that is around several hits counts once for each of them.
+    for (const memoryNo of memoryNos) left -= weights.get(memoryNo) ?? Infinity;
     return left < 0;
   });
-  const hits = beyond === -1 ? places.length : beyond;
-  return { hits, byMemoryNo: read([...new Set(places.slice(0, hits).flat())]) };
+  return { hits: beyond === -1 ? places.length : beyond, byMemoryNo };
 }
 
 /**
@@ -116,7 +110,7 @@ function readWithin(
  * which the hit is derived, or the hit itself if others are derived from it, else its session. A hit with none of these
  * has no episode, and neither has one whose root was not read, since all roots together exceed 4 MiB.
  */
-function episodesOf(store: Store, packed: readonly Packed[], { plan }: Recall, read: Read): Episode[] {
+function episodesOf(store: Store, packed: readonly Packed[], { plan }: Recall, reader: MemoryReader): Episode[] {
   const origins = originsOf(store, memoryNosOf(packed), plan.liveFilter);
   const groups = new Map<string, { readonly root: number | null; readonly members: Memory[] }>();
   for (const { candidate, memory } of packed) {
@@ -129,13 +123,8 @@ function episodesOf(store: Store, packed: readonly Packed[], { plan }: Recall, r
     if (group === undefined) groups.set(key, { root, members: [memory] });
     else group.members.push(memory);
   }
-  const roots = read(
-    withinBytes(
-      store,
-      [...groups.values()].flatMap(({ root }) => root ?? []),
-      MAX_BYTES,
-    ),
-  );
+  const rootNos = [...groups.values()].flatMap(({ root }) => root ?? []);
+  const roots = reader.read(reader.within(rootNos, MAX_BYTES));
   return [...groups.values()].flatMap(({ root, members }) => {
     const memoryIds = members.map(({ id }) => id);
     if (root === null) {

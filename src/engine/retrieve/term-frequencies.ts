@@ -41,8 +41,8 @@ interface CountedState {
 const countedByStore = new WeakMap<Store, CountedState>();
 
 /**
- * Prefetches, for a database behind a network, what `memoryCount` reads if memories were added. It comes in the round
- * trip that tells whether anything was written.
+ * Prefetches, for a database behind a network, what `memoryCount` reads if memories were added. The reads are sent in
+ * the round trip that tells whether anything was written.
  */
 export function prefetchMemoryCount(store: Store): void {
   const upTo = countedByStore.get(store)?.upTo ?? 0;

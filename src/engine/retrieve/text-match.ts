@@ -1,6 +1,6 @@
-import { identifiersOf, mayHoldIdentifier, type QueryTerms } from '../text/index-text.ts';
+import { identifiersOf, mayHoldIdentifier, type QueryTerms, searchableWords } from '../text/index-text.ts';
 import { createStemFinder, stemOf } from '../text/stem-finder.ts';
-import { words } from '../text/words.ts';
+import { isAscii, words } from '../text/words.ts';
 import { STOP_WORDS } from '../text/stop-words.ts';
 
 /**
@@ -56,14 +56,14 @@ export function createQueryMatcher(
   return {
     coverageOf,
     match({ content, title, labels }) {
-      const titleWords = title === '' ? [] : words(title);
+      const titleWords = title === '' ? [] : wordsOf(title);
       return {
         phrases:
           phraseStems.length === 0
             ? 0
-            : countOf(phraseStems, inOneOf([words(content), titleWords])) / phraseStems.length,
+            : countOf(phraseStems, inOneOf([wordsOf(content), titleWords])) / phraseStems.length,
         identifiers: identifiers.length === 0 ? 0 : identifierShare(identifiers, `${title}\n${content}\n${labels}`),
-        fields: title === '' && labels === '' ? 0 : fieldShare([...titleWords, ...words(labels)]),
+        fields: title === '' && labels === '' ? 0 : fieldShare([...titleWords, ...wordsOf(labels)]),
       };
     },
   };
@@ -82,6 +82,11 @@ export function createQueryMatcher(
     const places = new Set(found.map(placeOf));
     return shareOf(rarity.map((_, place) => places.has(place)));
   }
+}
+
+/** Lists the words of a text as the terms of a query have them: of a script without spaces, characters and pairs. */
+function wordsOf(text: string): string[] {
+  return isAscii(text) ? words(text) : searchableWords(text);
 }
 
 function inOneOf(texts: readonly (readonly string[])[]): (phrase: readonly string[]) => boolean {

@@ -1,5 +1,5 @@
 import type { TextReader } from '../store/own-texts.ts';
-import { type LatentSpace, placeIn } from '../text/latent-space.ts';
+import { type LatentSpace, latentVectorOf } from '../text/latent-space.ts';
 import { countWords, type WordCounts } from '../text/word-counts.ts';
 import { isAscii } from '../text/words.ts';
 import { adjust, byRawScore, type Candidate, READ_CANDIDATES } from './candidate.ts';
@@ -9,12 +9,10 @@ import { headOf } from './rerank.ts';
 const EXAMPLES = 10;
 /** Length of the beginning of each text that is read, in UTF-16 code units. */
 const MAX_CHARACTERS = 1_500;
-/**
- * Number of words of the best candidates' texts, the heaviest first, whose rarity is looked up. `KEPT` of these words
- * become the topic.
- */
+/** Number of words of the best candidates' texts, the words of the greatest weight, whose rarity is looked up. */
 const LOOKED_UP = 60;
-const KEPT = 20;
+/** Greatest number of the words that were looked up that become the topic: the words of the greatest weight. */
+const TOPIC_WORDS = 20;
 /**
  * Greatest weight (0..1) of a text's fit to the topic in the value by which candidates are sorted; the raw score has
  * the remaining weight.
@@ -45,12 +43,13 @@ export interface TopicSources {
 }
 
 /**
- * Reorders the first candidates by what the best long texts are about: a relevance model (Lavrenko and Croft,
- * "Relevance-Based Language Models", SIGIR 2001; mixed with the query's own scores as RM3). The words of the first ten
- * texts, by their scores and rarity, are the topic, and texts that hold more of it gain, unless the ten are passages
- * of a chat. After that, texts gain that lie near the question in the latent space of the file, whatever words they
- * use. Only the first 24 candidates are read and change ranks among themselves; raw scores stay at their ranks. Nothing
- * changes where the texts of the first ten have 60 words or fewer on average.
+ * Reorders the first candidates by the topic of the best candidates' texts, if these are long: a relevance model
+ * (Lavrenko and Croft, "Relevance-Based Language Models", SIGIR 2001; mixed with the query's own scores as RM3). The
+ * topic consists of the words that have the greatest weight in the first ten texts, by the texts' raw scores and the
+ * words' rarity. Texts with more words of the topic rise, unless the first ten texts are passages of a chat. After
+ * that, texts rise that are near the question in the latent space of the file, whatever words they use. Only the first
+ * 24 candidates are read and change ranks among themselves; a candidate gets the raw score of its new rank. Nothing
+ * changes if the texts of the first ten have 60 words or fewer on average.
  * @param candidates best first
  * @returns best first, by raw score
  */
@@ -81,8 +80,9 @@ export function applyTopic(candidates: readonly Candidate[], sources: TopicSourc
 }
 
 /**
- * Tells whether at least half of some texts are of a chat: they begin with the name of a speaker, who also begins
- * another of them. The words of a chat tell its turn and not its topic, however long a text is.
+ * Tells whether at least half of these texts are from a chat: a text counts if it begins with the name of a speaker
+ * with whose name another of the texts begins, too. The words of a text from a chat belong to one remark and do not
+ * show the topic, however long the text is.
  */
 function areOfChat(texts: readonly string[]): boolean {
   const heads = texts.map(headOf).filter((head) => head !== '');
@@ -107,10 +107,10 @@ function topicFits(
  */
 function latentFits(counted: readonly WordCounts[], { question, latentSpace }: TopicSources): number[] | null {
   const space = question === undefined ? null : (latentSpace?.() ?? null);
-  const asked = space === null ? null : placeIn(space, countWords(question!).counts);
+  const asked = space === null ? null : latentVectorOf(space, countWords(question!).counts);
   if (asked === null) return null;
   return counted.map(({ counts }) => {
-    const own = placeIn(space!, counts);
+    const own = latentVectorOf(space!, counts);
     return own === null
       ? 0
       : Math.max(
@@ -132,11 +132,12 @@ const MORE_WORDS = 1.3;
 function mostWords(text: string): number {
   if (!isAscii(text)) return text.length / 2;
   let blanks = 1;
-  for (let at = text.indexOf(' '); at !== -1; at = text.indexOf(' ', at + 1)) blanks += 1;
+  for (const blank of [' ', '\n'])
+    for (let at = text.indexOf(blank); at !== -1; at = text.indexOf(blank, at + 1)) blanks += 1;
   return MORE_WORDS * blanks;
 }
 
-/** Returns the stems of the topic with their weights: at most 20 (`KEPT`). */
+/** Returns the stems of the topic with their weights: at most 20 (`TOPIC_WORDS`). */
 function topicOf(
   examples: readonly Candidate[],
   counted: readonly WordCounts[],
@@ -154,7 +155,7 @@ function topicOf(
   return new Map(
     heaviest(
       lookedUp.map(([stem, weight], place) => [stem, weight * rarities[place]!]),
-      KEPT,
+      TOPIC_WORDS,
     ),
   );
 }

@@ -9,7 +9,10 @@ export interface Classification {
   readonly primary: Sector;
   /** Further sectors that the text also belongs to, without the primary one, in the order of `SECTORS`. */
   readonly additional: readonly Sector[];
-  /** Confidence in the primary sector, 0..1, at most 0.999; 0.2 for a text without signs of any sector. */
+  /**
+   * Confidence in the primary sector, 0..1, at most 0.999. It is 0.2 if the text has no clear sign of a sector; the
+   * primary sector is then `semantic` or a guess.
+   */
   readonly confidence: number;
 }
 
@@ -20,7 +23,7 @@ export interface Classification {
 export const SECTOR_CLASSIFIERS = ['patterns', 'learned'] as const;
 export type SectorClassifier = (typeof SECTOR_CLASSIFIERS)[number];
 
-/** Classification of a text in which nothing indicates a sector: it counts as semantic, with a low confidence. */
+/** Classification of a text in which nothing indicates a sector: it counts as semantic, with the low confidence 0.2. */
 const UNRECOGNISED: Classification = { primary: 'semantic', additional: [], confidence: 0.2 };
 
 /** Score from which the patterns recognise a sector. An exclamation mark or a word of praise alone scores less. */
@@ -34,8 +37,8 @@ const ADDITIONAL_PROBABILITY = 0.2;
 /** If no pattern recognises a sector, the learned classifier trusts its best sector only from this probability on. */
 const SURE_WITHOUT_PATTERN = 0.6;
 /**
- * Probability from which the learned classifier's best sector is kept as a guess, even if the text has a word that ends
- * in `ed`. That ending alone, which is typical of the past tense, can lead the classifier to `episodic`.
+ * Probability from which the learned classifier's best sector is returned as a guess, even if the text has a word that
+ * ends in `ed`. That ending alone, which is typical of the past tense, can lead the classifier to `episodic`.
  */
 const LIKELY = 0.5;
 /** Greatest confidence; a probability may round to 1. */
@@ -43,8 +46,8 @@ const MAX_CONFIDENCE = 0.999;
 
 /**
  * Classifies a text into sectors (kinds of memory, such as `episodic`). Of a text of more than 4,000 code units, only
- * the first and the last 2,000 are examined. The result is deterministic. The learned weights cover languages in Latin
- * letters; a text with more words in other letters is classified by patterns.
+ * the first and the last 2,000 are examined. Equal input gives an equal result. The learned weights are for languages
+ * in Latin letters; a text with more words in other letters, or without words, is classified by patterns.
  * @param correction numbers from a tenant's own corrections that are added to the learned weights; null for none
  */
 export function classify(
@@ -67,16 +70,17 @@ function byPatterns(scores: Float64Array): Classification {
   const bestScore = scores[best]!;
   if (bestScore < MIN_SCORE) return UNRECOGNISED;
   const runnerUp = scores.reduce((most, score, index) => (index === best ? most : Math.max(most, score)), 0);
-  const additional = SECTORS.filter((_, index) => index !== best && isShown(scores, index));
+  const additional = SECTORS.filter((_, index) => index !== best && isAdditionalByPatterns(scores, index));
   // The 1 keeps a single weak sign from looking certain.
   return { primary: SECTORS[best]!, additional, confidence: bestScore / (bestScore + runnerUp + 1) };
 }
 
 /**
  * Classifies by the learned weights. The training had only one sector for each sentence, so sectors with a strong
- * pattern score are added. If no pattern matches and the best probability is below 0.6, the best sector is returned
- * with the low confidence 0.2. If the probability is below 0.5 and a word ends in `ed`, as in `assorted`, the ending
- * alone may have led to the sector, so the text counts as semantic.
+ * pattern score are added. If all pattern scores are below 0.7 (`MIN_SCORE`) and the best probability is below 0.6, the
+ * best sector is returned with the low confidence 0.2 and no additional sectors. If the best probability is also below
+ * 0.5 and a word ends in `ed`, such as `assorted`, the ending alone may have led to the sector, so the text counts as
+ * semantic.
  */
 function byWeights(words: SectorWords, scores: Float64Array, correction: SectorCorrection | null): Classification {
   const probabilities = probabilitiesOf(featuresOf(words), denseFeaturesOf(scores), correction);
@@ -87,7 +91,8 @@ function byWeights(words: SectorWords, scores: Float64Array, correction: SectorC
     return confidence < LIKELY && words.words.some(endsLikePast) ? UNRECOGNISED : { ...UNRECOGNISED, primary };
   }
   const additional = SECTORS.filter(
-    (_, index) => index !== best && (probabilities[index]! >= ADDITIONAL_PROBABILITY || isShown(scores, index)),
+    (_, index) =>
+      index !== best && (probabilities[index]! >= ADDITIONAL_PROBABILITY || isAdditionalByPatterns(scores, index)),
   );
   return { primary, additional, confidence };
 }
@@ -96,7 +101,7 @@ function byWeights(words: SectorWords, scores: Float64Array, correction: SectorC
 const endsLikePast = (word: string) => word.length > 4 && word.endsWith('ed');
 
 /** Tells whether a sector's pattern score is high enough for an additional sector, whatever the learned weights say. */
-function isShown(scores: Float64Array, sector: number): boolean {
+function isAdditionalByPatterns(scores: Float64Array, sector: number): boolean {
   return scores[sector]! >= ADDITIONAL_SCORE && scores[sector]! >= ADDITIONAL_SHARE * scores[indexOfBest(scores)]!;
 }
 
@@ -106,7 +111,10 @@ function indexOfBest(values: Float64Array): number {
   return best;
 }
 
-/** Tells whether a text has words, at least half of which begin with a Latin letter. */
+/**
+ * Tells whether a text has words in Latin letters, and no fewer of them than words in other letters. Numbers do not
+ * count.
+ */
 function isLatin({ words }: SectorWords): boolean {
   let latin = 0;
   let others = 0;

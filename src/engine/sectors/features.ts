@@ -4,7 +4,7 @@
 import { STOP_WORDS } from '../text/stop-words.ts';
 import type { SectorWords } from './sector-words.ts';
 
-/** Number of features of words, each with one weight for each sector: a power of two. */
+/** Number of different features of words (each has one weight for each sector): a power of two. */
 export const FEATURES = 1 << 15;
 
 /**
@@ -81,23 +81,26 @@ const NO_PATTERN = 0.7;
 
 /** Facts about a word that do not depend on its position in a text, so that they can be cached. */
 interface WordFacts {
+  /** Hash of the word. */
   readonly word: number;
   /**
    * Hash of the form of the word: of the word itself if it is a word of grammar or has at most three letters, else of
    * its last two letters.
    */
   readonly form: number;
+  /** Features of the word, as indexes below `FEATURES`. */
   readonly features: readonly number[];
   readonly endsSentence: boolean;
+  /** Whether the word is a stop word or has at most three characters. */
   readonly isGrammar: boolean;
 }
 
-/** Greatest number of words whose facts are cached; beyond it, all are dropped. */
-const KEPT_WORDS = 20_000;
-const kept = new Map<string, WordFacts>();
+/** Number of words at which the cache of their facts is emptied. */
+const MAX_CACHED_WORDS = 20_000;
+const cachedFacts = new Map<string, WordFacts>();
 
 function factsOf(word: string): WordFacts {
-  const known = kept.get(word);
+  const known = cachedFacts.get(word);
   if (known !== undefined) return known;
   const all = hashOf(word);
   const isGrammar = word.length <= 3 || STOP_WORDS.has(word);
@@ -111,8 +114,8 @@ function factsOf(word: string): WordFacts {
     features: [slot(all, 0), ...ends, ...begins],
     endsSentence: word === '.' || word === '!' || word === '?' || word === '\n',
   };
-  if (kept.size >= KEPT_WORDS) kept.clear();
-  kept.set(word, facts);
+  if (cachedFacts.size >= MAX_CACHED_WORDS) cachedFacts.clear();
+  cachedFacts.set(word, facts);
   return facts;
 }
 
@@ -124,7 +127,9 @@ function classHash(name: string): number {
   return hash;
 }
 
+/** Stands for the hash of a word before the first word of a sentence, and after the last word of a text. */
 const EDGE = 0x2545f491;
+/** Is mixed into the hash of a word's last two letters, so that it differs from the hash of a word. */
 const SUFFIX = 0x6a09e667;
 
 /** Hashes a text by FNV-1a over its UTF-16 code units, to 32 bits. */

@@ -1,7 +1,7 @@
 /** Learns corrections of the shipped classifier from the sectors that a tenant's users have stated. */
 import { SECTORS, type Sector } from '../types.ts';
 import { denseFeaturesOf, featuresOf } from './features.ts';
-import { probabilitiesOf, shareOf, type SectorCorrection } from './learned-model.ts';
+import { probabilitiesOf, weightFactorOf, type SectorCorrection } from './learned-model.ts';
 import { scorePatterns } from './score-patterns.ts';
 import { sectorWordsOf } from './sector-words.ts';
 
@@ -20,11 +20,13 @@ const FOLDS = 5;
  * this value (0..1).
  */
 const MIN_GAIN = 0.05;
+/** Number of times that all examples are learned from. */
 const EPOCHS = 12;
+/** Size of a learning step: the factor on the slope of the error by which a weight is changed. */
 const RATE = 0.3;
 /**
- * Strength of the regularisation: each learning step reduces a correction by `RATE` times this share of its value, so
- * that a few examples change little.
+ * Strength of the regularisation: each learning step reduces the correction of a weight by `RATE` times this share of
+ * its value, so that a few examples change little.
  */
 const DECAY = 0.02;
 /** Greatest absolute value of the correction of a single weight. */
@@ -40,9 +42,11 @@ interface Example {
 }
 
 /**
- * Learns numbers that are added to the shipped weights. Equal statements in equal order give an equal correction.
- * @returns null if there are fewer than 20 statements, or if corrections learned from four fifths of them do not raise
- *    the share of right sectors in the last fifth by at least 0.05 (`MIN_GAIN`)
+ * Learns the numbers that are added to the shipped weights for one tenant. Equal statements in equal order give an
+ * equal correction.
+ * @returns null if there are fewer than 20 statements, or if the correction does not prove itself in a
+ *   cross-validation: corrections learned from four fifths of the statements must raise the share of right sectors in
+ *   the other fifth, over all five divisions, by at least 0.05 (`MIN_GAIN`)
  */
 export function fitCorrection(stated: readonly StatedSector[]): SectorCorrection | null {
   if (stated.length < MIN_STATED) return null;
@@ -78,7 +82,7 @@ function fit(examples: readonly Example[]): SectorCorrection {
   for (let epoch = 0; epoch < EPOCHS; epoch++) {
     for (const { features, dense, sector } of examples) {
       const probabilities = probabilitiesOf(features, dense, correction);
-      const step = RATE * shareOf(features);
+      const step = RATE * weightFactorOf(features);
       for (const feature of features) {
         const added = correction.get(feature) ?? SECTORS.map(() => 0);
         correction.set(feature, added);

@@ -22,14 +22,15 @@ export type SectorCorrection = ReadonlyMap<number, readonly number[]>;
 
 /**
  * Constant factor on the sum of the weights of the word features. The sum is also divided by the square root of the
- * number of these features (`shareOf`).
+ * number of these features (`weightFactorOf`).
  */
 const GAIN = 2;
 const FILE = path.join(import.meta.dirname, 'learned-weights.bin');
 
 /**
- * Encodes weights in the format of `learned-weights.bin`: the dense ones and a factor as 32-bit little-endian floats,
- * then those of words as signed bytes, which are multiplied by the factor when they are read.
+ * Encodes weights in the format of `learned-weights.bin`: the weights of the dense features and a factor as 32-bit
+ * little-endian floats, then the weights of the features of words as signed bytes, which are multiplied by the factor
+ * when they are read.
  */
 export function encodeWeights({ words, dense }: SectorWeights): Buffer {
   const factor = Math.fround(words.reduce((most, weight) => Math.max(most, Math.abs(weight)), 0) / 127);
@@ -53,8 +54,10 @@ function decodeWeights(file: Buffer): SectorWeights {
 let shipped: SectorWeights | undefined;
 
 /**
- * Returns the probability of each sector by the shipped weights and a tenant's correction (null for none), by index in
- * `SECTORS`. The weights are read from a file at the first call.
+ * Returns the probability of each sector, by index in `SECTORS`, by the shipped weights and a tenant's correction (null
+ * for none). The weights are read from a file at the first call.
+ * @param features the result of `featuresOf`
+ * @param dense the result of `denseFeaturesOf`
  */
 export function probabilitiesOf(
   features: readonly number[],
@@ -66,7 +69,9 @@ export function probabilitiesOf(
 }
 
 /**
- * Returns the probability of each sector by the given weights and a correction (null for none), by index in `SECTORS`.
+ * Returns the probability of each sector, by index in `SECTORS`, by the given weights and a correction (null for none).
+ * @param features the result of `featuresOf`
+ * @param dense the result of `denseFeaturesOf`
  */
 export function probabilitiesBy(
   weights: SectorWeights,
@@ -74,7 +79,7 @@ export function probabilitiesBy(
   dense: Float64Array,
   correction: SectorCorrection | null = null,
 ): Float64Array {
-  const share = shareOf(features);
+  const share = weightFactorOf(features);
   const scores = new Float64Array(SECTORS.length);
   for (const feature of features) {
     const at = feature * SECTORS.length;
@@ -95,7 +100,7 @@ export function probabilitiesBy(
  * Returns the factor by which the summed weights of a text's word features are multiplied: 2 (`GAIN`) divided by the
  * square root of the number of features.
  */
-export function shareOf({ length }: readonly number[]): number {
+export function weightFactorOf({ length }: readonly number[]): number {
   return GAIN / Math.sqrt(Math.max(1, length));
 }
 

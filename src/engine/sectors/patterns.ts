@@ -4,10 +4,10 @@
 import type { Sector } from '../types.ts';
 
 /**
- * Patterns of each sector, separated by `|`, with their weight. The weight of the sector (`SectorProfile.weight`) is
- * not yet multiplied into it. A pattern is a sequence of words in a text; `^` stands for the beginning of a sentence
- * and `<class>` for any word of a class in `WORD_CLASSES`. English patterns come first. A few plain patterns of other
- * languages follow, written without accents, as `normalise` leaves words.
+ * Patterns of each sector, separated by `|`, with the weight of each pattern in the group. The weight of the sector
+ * (`SectorProfile.weight`) is not yet multiplied into it. A pattern is a sequence of words in a text; `^` stands for
+ * the beginning of a sentence and `<class>` for any word of a class in `WORD_CLASSES`. English patterns come first. A
+ * few plain patterns of other languages follow, written without accents, as `normalise` leaves words.
  */
 export const SECTOR_PATTERNS: Readonly<Record<Sector, readonly (readonly [weight: number, patterns: string])[]>> = {
   episodic: [

@@ -43,8 +43,8 @@ export function sectorPatterns(): Record<Sector, { pattern: string; weight: numb
 
 /**
  * Searches the pattern trees from every word of a text and sums the weights of the patterns found, by sector. If
- * several patterns of one sector begin at a word, the one with the greatest weight counts. A word counts once for a
- * sector.
+ * several patterns of one sector begin at a word, the one with the greatest weight counts. Each word counts in at most
+ * one pattern of a sector.
  * @param words the words of the text and the marks between them, in order
  * @param classes the class of each word, such as `<past>`; undefined for a word without a class
  */

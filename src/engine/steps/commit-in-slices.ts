@@ -26,8 +26,11 @@ const ALONE: Pace = { sliceMs: 4, pauseMs: 1 };
 /** Timing of slices in PostgreSQL, where one short transaction takes about as long as a whole slice takes in a file. */
 const IN_DATABASE: Pace = { sliceMs: 30, pauseMs: 1 };
 
-/** Greatest number of items that one call of `SliceOptions.begin` gets. */
-const BEGUN_AT_ONCE = 32;
+/**
+ * Greatest number of items that one call of `SliceOptions.begin` gets. It is that of a group of encode or link, so that
+ * such a group is one transaction in PostgreSQL.
+ */
+const BEGUN_AT_ONCE = 64;
 
 interface Slice {
   /**
@@ -57,31 +60,40 @@ interface SliceOptions<T> {
    */
   readonly sliceMs?: number;
   /**
-   * Called in the transaction with the items that are written next, at most 32, so that it can read ahead for all of
-   * them. In PostgreSQL the transaction does not end before all of these items are written.
+   * Prefetches answers for the items that are written next, at most 64. In PostgreSQL it is called in the transaction,
+   * for the first items before the tenant's lock is taken, so it must not wait for an answer; and the transaction does
+   * not end before all of these items are written. In a file it is not called.
    */
   readonly begin?: (store: Store, items: readonly T[]) => void;
+  /**
+   * Does the last part of the work on items that `write` has written: in a file after each item; in PostgreSQL before
+   * the transaction commits, for all of its items at once, since statements of one kind that follow each other are sent
+   * as one. The items for which `write` returned false are left out.
+   */
+  readonly end?: (store: Store, written: readonly T[]) => void;
 }
 
 /**
- * Writes many small items in short transactions (1 to 4 ms each in a file, up to 30 ms in PostgreSQL) with a pause
- * between them, so that the writer that answers clients never waits long for SQLite's write lock. The pause counts from
- * the end of the last transaction: a caller that computed for that long before its next call does not wait at all.
+ * Writes many small items in short transactions with a pause between them, so that the writer that answers clients
+ * never waits long for SQLite's write lock. A transaction begins no further item after 1 to 4 ms in a file, or after
+ * `sliceMs` if that is more, and after 30 ms in PostgreSQL. The pause counts from the end of the last transaction: a
+ * caller that computed for that long before its next call does not wait at all.
  * @param open returns the tenant's open file; called for each slice, since others may close the file during a pause
  * @param items what is written, in this order; the promise resolves once all items are written
  * @param write writes one item inside the slice's transaction; it awaits nothing. If it throws, its slice is rolled
- *   back and the error is thrown on; earlier slices stay
+ *   back and the error is thrown on; earlier slices stay. It returns false for an item that `end` must not get
  */
 export async function commitInSlices<T>(
   open: () => Store,
   items: readonly T[],
-  write: (store: Store, item: T) => void,
-  { sliceMs = AMONG_OTHERS.sliceMs, begin }: SliceOptions<T> = {},
+  write: (store: Store, item: T) => boolean | void,
+  { sliceMs = AMONG_OTHERS.sliceMs, begin, end }: SliceOptions<T> = {},
 ): Promise<void> {
   for (let next = 0; next < items.length;) {
     const pauseMs = leftOfPause(open());
     if (pauseMs > 0) await pause(pauseMs);
     const store = open();
+    const ask = () => begin?.(store, items.slice(next, next + BEGUN_AT_ONCE));
     next = store.write(() => {
       const version = store.othersVersion();
       const begunAt = performance.now();
@@ -91,15 +103,20 @@ export async function commitInSlices<T>(
       const versionSince = isSame ? last.versionSince : begunAt;
       const deadline = begunAt + Math.max(sliceMs, pace.sliceMs);
       let position = next;
+      const written: T[] = [];
       do {
-        if (begin !== undefined && (position - next) % BEGUN_AT_ONCE === 0) {
-          begin(store, items.slice(position, position + BEGUN_AT_ONCE));
+        if (store.ahead !== null && position > next && (position - next) % BEGUN_AT_ONCE === 0) {
+          begin?.(store, items.slice(position, position + BEGUN_AT_ONCE));
         }
-        write(store, items[position++] as T);
+        const item = items[position++] as T;
+        if (write(store, item) === false || end === undefined) continue;
+        if (store.ahead === null) end(store, [item]);
+        else written.push(item);
       } while (position < items.length && (performance.now() < deadline || (begin && isBegun(store, position - next))));
+      if (written.length > 0) end?.(store, written);
       lastSlices.set(store, { version, versionSince, pace, endedAt: performance.now() });
       return position;
-    });
+    }, ask);
   }
 }
 

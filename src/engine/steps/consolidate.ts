@@ -33,9 +33,9 @@ import { writeContextOf, type StepContext } from './step-context.ts';
 const GATHERED_TYPE = 'consolidation';
 /** Time after which a run hands its job back, so that other jobs of the step come next, before it continues (ms). */
 const SLICE_MS = 1_000;
-/** Greatest number of bytes of text that one run reads. The next run continues where this one ended. */
+/** Number of bytes of text after which a run begins no further page of memories. The next run continues there. */
 const MAX_RUN_BYTES = 32 * 1024 * 1024;
-/** Greatest number of consolidations that one run makes. The next run continues where this one ended. */
+/** Number of consolidations after which a run begins no further page of memories. The next run continues there. */
 const MAX_RUN_MADE = 1_000;
 /** Greatest number of outdated consolidated memories that one commit erases. */
 const DISSOLVED_AT_ONCE = 50;

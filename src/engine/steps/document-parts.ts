@@ -5,6 +5,7 @@ import type { Store } from '../store/open-store.ts';
 import { gistOf } from '../text/gist.ts';
 import type { SensitiveKind } from '../types.ts';
 import type { DocumentReading } from './document-reading.ts';
+import { beginningOf } from '../text/beginning-of.ts';
 
 /**
  * One of the memories as which a document is stored: the root, which represents the whole document, or a chunk. `gist`
@@ -33,18 +34,14 @@ export function partsOf(title: string, parsed: ParseResult): DocumentPart[] {
   const first = parsed.chunks[0]!;
   const gist = gistOf(first.content, title);
   const outline = parsed.outline.map(({ level, text }) => `${'  '.repeat(level - 1)}- ${text}`).join('\n');
-  const content = [title, gist, outline].filter(Boolean).join('\n\n').slice(0, MAX_ROOT_CHARACTERS).toWellFormed();
+  const content = beginningOf([title, gist, outline].filter(Boolean).join('\n\n'), MAX_ROOT_CHARACTERS);
   const whole = { startOffset: 0, endOffset: parsed.characters, pageFrom: null, pageTo: null, headingPath: [] };
   return [
     { ...whole, index: ROOT_INDEX, tokens: 0, title, content: content || '…', gist },
     ...parsed.chunks.map((chunk, index) => ({
       ...chunk,
       index,
-      title: [...new Set([title, ...chunk.headingPath])]
-        .filter(Boolean)
-        .join(' › ')
-        .slice(0, MAX_TITLE_CHARACTERS)
-        .toWellFormed(),
+      title: beginningOf([...new Set([title, ...chunk.headingPath])].filter(Boolean).join(' › '), MAX_TITLE_CHARACTERS),
       gist: '',
     })),
   ];

@@ -1,3 +1,4 @@
+import type { DocumentWait } from '../control/document-shares.ts';
 import type { ParseResult } from '../ports.ts';
 import type { DocumentRow } from '../store/documents.ts';
 import type { GenerationRow } from '../store/document-generations.ts';
@@ -22,6 +23,8 @@ export type IngestOutcome =
   | { readonly kind: 'lost' }
   /** The web page is the same as when it was last fetched, so queries go on to find the text of the earlier reading. */
   | { readonly kind: 'unchanged' }
+  /** It was read, but the tenant may not store as many memories now; queries find what they found before. */
+  | { readonly kind: 'waits'; readonly wait: DocumentWait }
   /** The file has no text. */
   | { readonly kind: 'empty' }
   /** Queries now find the text of this reading. `pages` is null for a format without pages. */

@@ -4,17 +4,15 @@ import type { EntityGraph } from '../entities/extract.ts';
 import { EngineError } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
 import { embedTexts, type EmbeddedTexts } from '../providers/embed-texts.ts';
-import { classify, type SectorClassifier } from '../sectors/classify.ts';
-import type { SectorCorrection } from '../sectors/learned-model.ts';
-import { prefetchForEncode } from '../store/prefetch.ts';
+import { prefetchForEncode, prefetchRows } from '../store/prefetch.ts';
 import { readSectorCorrection } from '../store/sector-corrections.ts';
-import { putSectors, setState, type Classified } from '../store/dynamics.ts';
+import { putSectors, setState } from '../store/dynamics.ts';
 import { listWaypointSources } from '../store/edges.ts';
-import { putEntities } from '../store/entities.ts';
+import { putEntities } from '../store/put-entities.ts';
 import { advanceJob, finishJob, type Claim } from '../store/jobs.ts';
 import { holdsLease } from '../store/job-leases.ts';
 import { distinctModels, type StoredModel } from '../store/live-model.ts';
-import { readMemoryRows, type MemoryRow } from '../store/memories.ts';
+import { readMemoryRows } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
 import { addCacheHits } from '../store/provider-usage.ts';
 import { meanVector } from '../store/vector-encoding.ts';
@@ -28,24 +26,23 @@ import {
   type VectorSpace,
 } from '../store/vectors.ts';
 import { type OpenTenant, spaceOf } from '../tenant-file/open-tenant.ts';
-import { windowsOf } from '../text/windows.ts';
-import { SECTORS, type Sector } from '../types.ts';
+import type { Sector } from '../types.ts';
 import { enqueueContradictionCheck } from './check-contradictions.ts';
 import { commitInSlices, isAlone } from './commit-in-slices.ts';
 import { createYielder } from './create-yielder.ts';
+import { draftOf, type Draft } from './draft-encoding.ts';
 import { extractEntities } from './extract-entities.ts';
 import { observeReady } from './observe-ready.ts';
+import { readTogether } from './read-together.ts';
 import { sourceOfModel, type StepContext, type StepFailure } from './step-context.ts';
-import { textOfMemory } from './text-of-memory.ts';
 
 /**
  * Number of memories that are computed and then written as one group while nobody else writes. A group takes some 5 ms,
  * so that no other pause is needed.
  */
 const COMPUTED_AT_ONCE = 32;
-
-/** The classifier's result for a text in which it recognises no sector. */
-const UNRECOGNISED = classify('', 'patterns');
+/** The same in PostgreSQL, also while others write, where a larger group saves round trips. */
+const COMPUTED_AT_ONCE_IN_DATABASE = 64;
 
 /**
  * Result of the encode step. A claim whose lease was lost, or whose memory no longer exists, is in none of its fields.
@@ -65,7 +62,8 @@ export interface EncodeResult {
 /**
  * Runs the encode step of a batch: classifies, extracts entities, cuts into windows, embeds, and only then writes, in
  * short slices. A claim whose memory no longer exists, or whose lease was lost meanwhile, writes nothing. If a memory
- * cannot be embedded, the error is among the `failures` of the result; any other error is thrown.
+ * cannot be embedded, or `signal` aborts before it is done, an error is among the `failures` of the result; any other
+ * error is thrown.
  */
 export async function encodeMemories(
   context: StepContext,
@@ -74,8 +72,7 @@ export async function encodeMemories(
 ): Promise<EncodeResult> {
   const results: EncodeResult[] = [];
   for (let at = 0; at < claims.length;) {
-    const isInParts = isComputedHere(context) && isAlone(context.open().store);
-    const group = claims.slice(at, isInParts ? at + COMPUTED_AT_ONCE : undefined);
+    const group = claims.slice(at, at + groupSize(context));
     results.push(await encodeGroup(context, group, signal));
     at += group.length;
   }
@@ -86,10 +83,21 @@ export async function encodeMemories(
   };
 }
 
-/** Whether the step calls no server, so that nothing is gained by working on many memories at the same time. */
+/**
+ * Whether this thread computes everything itself, so that nothing is gained by working on many memories at the same
+ * time.
+ */
 function isComputedHere({ embedder, languageModel, config }: StepContext): boolean {
   const byPatterns = config.OM_ENTITY_EXTRACTION === 'patterns' || languageModel === null;
   return byPatterns && embedder?.cacheable !== true && config.OM_EMBED_MODE === 'simple';
+}
+
+/** Returns how many memories are computed before they are written; Infinity for the whole batch. */
+function groupSize(context: StepContext): number {
+  if (!isComputedHere(context)) return Infinity;
+  const { store } = context.open();
+  if (store.ahead !== null) return COMPUTED_AT_ONCE_IN_DATABASE;
+  return isAlone(store) ? COMPUTED_AT_ONCE : Infinity;
 }
 
 async function encodeGroup(
@@ -97,19 +105,12 @@ async function encodeGroup(
   claims: readonly Claim[],
   signal: AbortSignal | undefined,
 ): Promise<EncodeResult> {
-  const { store, configuredModels, liveModels } = context.open();
-  const rows = new Map(
-    readMemoryRows(
-      store,
-      claims.map((claim) => claim.memoryNo),
-    ).map((row) => [row.memoryNo, row]),
-  );
+  const { configuredModels, liveModels, rows, correction } = readSources(context, claims);
   const yieldTurn = createYielder();
   const drafts: Draft[] = [];
   for (const claim of claims) {
     const row = rows.get(claim.memoryNo);
-    if (row !== undefined)
-      drafts.push(draftOf(claim, row, context.config.OM_SECTOR_CLASSIFIER, readSectorCorrection(store)));
+    if (row !== undefined) drafts.push(draftOf(claim, row, context.config.OM_SECTOR_CLASSIFIER, correction));
     await yieldTurn();
   }
   await failpoint('before-embed');
@@ -142,7 +143,7 @@ async function encodeGroup(
     () => context.open().store,
     encoded,
     (current, draft) => {
-      if (!holdsLease(current, draft.claim)) return;
+      if (!holdsLease(current, draft.claim)) return false;
       writeEncoded(context, current, draft);
       if (draft.embedded === null || draft.claim.kind === 'import') {
         finishJob(current, draft.claim, context.clock.now());
@@ -151,12 +152,32 @@ async function encodeGroup(
       } else {
         advanced.push(advanceJob(current, draft.claim, 'link', context.clock.now()));
       }
+      return true;
     },
-    { begin: prefetch },
+    { begin: prefetch, end: putGraphs },
   );
   await failpoint('after-encode-commit');
   observeReady(context, 'encoded', advanced);
   return { advanced, finished, failures };
+}
+
+/** Reads what is known about the memories of claims before they are encoded. */
+function readSources(context: StepContext, claims: readonly Claim[]) {
+  const { store } = context.open();
+  const memoryNos = claims.map((claim) => claim.memoryNo);
+  return readTogether(store, () => {
+    prefetchRows(store, memoryNos);
+    const { configuredModels, liveModels } = context.open();
+    const rows = new Map(readMemoryRows(store, memoryNos).map((row) => [row.memoryNo, row]));
+    return { configuredModels, liveModels, rows, correction: readSectorCorrection(store) };
+  });
+}
+
+function putGraphs(store: Store, written: readonly Encoded[]): void {
+  putEntities(
+    store,
+    written.map(({ claim, userNo, graph }) => ({ memoryNo: claim.memoryNo, userNo, graph })),
+  );
 }
 
 function prefetch(store: Store, drafts: readonly Draft[]): void {
@@ -180,13 +201,6 @@ export function countCached({ embedder, metrics }: StepContext, embedded: Embedd
   metrics.savedTokens.inc({ cache: 'document' }, embedded.savedTokens);
 }
 
-interface Draft {
-  readonly claim: Claim;
-  readonly userNo: number;
-  readonly sectors: Classified;
-  readonly windows: readonly string[];
-}
-
 /** Vectors of a text's windows in the vector space of one model. */
 export interface EmbeddedIn {
   readonly space: VectorSpace;
@@ -201,50 +215,6 @@ interface Encoded extends Draft {
   /** Vectors in each space, the configured spaces first; null if nothing is embedded. */
   readonly embedded: readonly EmbeddedIn[] | null;
   readonly graph: EntityGraph;
-}
-
-function draftOf(
-  claim: Claim,
-  row: MemoryRow,
-  classifier: SectorClassifier,
-  correction: SectorCorrection | null,
-): Draft {
-  const text = textOfMemory(row);
-  const recognised = classify(text, classifier, correction);
-  const forced = forcedSector(row.metadata);
-  return {
-    claim,
-    userNo: row.user_no,
-    sectors: forced
-      ? {
-          primary: forced,
-          additional: sectorsBeside(forced, recognised),
-          confidence: 1,
-        }
-      : recognised,
-    windows: cutWindows(text),
-  };
-}
-
-/** Cuts a text into the texts of the windows that are embedded, in order. */
-export function cutWindows(text: string): string[] {
-  return windowsOf(text).map((window) => text.slice(window.start, window.end));
-}
-
-/** Finds the sector that `metadata.sector` states; undefined if it is absent or none of the five names. */
-function forcedSector(metadata: string): Sector | undefined {
-  if (!metadata.includes('"sector"')) return undefined;
-  const { sector } = JSON.parse(metadata) as { sector?: unknown };
-  return SECTORS.find((name) => name === sector);
-}
-
-/**
- * Lists the sectors that the classifier recognised in a text, without the one that `metadata.sector` states; empty if
- * it recognised none.
- */
-function sectorsBeside(forced: Sector, { primary, additional, confidence }: Classified): Sector[] {
-  if (confidence <= UNRECOGNISED.confidence) return [];
-  return [primary, ...additional].filter((sector) => sector !== forced);
 }
 
 /**
@@ -316,7 +286,7 @@ export async function allOrOneByOne<T>(
   return results;
 }
 
-function writeEncoded(context: StepContext, store: Store, { claim, userNo, sectors, embedded, graph }: Encoded): void {
+function writeEncoded(context: StepContext, store: Store, { claim, userNo, sectors, embedded }: Encoded): void {
   const now = context.clock.now();
   const memoryNo = claim.memoryNo;
   putSectors(store, {
@@ -326,7 +296,6 @@ function writeEncoded(context: StepContext, store: Store, { claim, userNo, secto
     salienceGain: initialSalience(null, sectors.additional.length) - initialSalience(null, 0),
     now,
   });
-  putEntities(store, { memory: memoryNo, userNo }, graph);
   if (embedded === null) return;
   const isNew = !hasVectors(store, memoryNo);
   if (!isNew) eraseReplaced(context, store, memoryNo, [sectors.primary, ...sectors.additional]);

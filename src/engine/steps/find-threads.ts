@@ -53,7 +53,8 @@ export interface FoundThreads {
  * Finds threads among the next 1,000 memories after `place`, in order of time and all of one user. A thread has at most
  * 8 memories that say nearly the same or follow one topic, have equal tags and metadata, and were written by one key.
  * The nearest pairs are joined first: two memories with a waypoint (automatic link) between them, or two whose
- * waypoints lead to the same third memory. The same memories give the same threads. Call it inside a read transaction.
+ * waypoints lead to the same third memory, which cannot be in a thread with them itself. The same memories give the
+ * same threads. Call it inside a read transaction.
  * @param cosineBase base (see `baseOfCosines`) of the space in which waypoints are measured; the nearness of two
  *   memories is counted from it
  */

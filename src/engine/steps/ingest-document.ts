@@ -1,11 +1,12 @@
 import { setImmediate as yieldTurn } from 'node:timers/promises';
 import { eraseMemories } from '../commands/erase.ts';
+import type { DocumentWait } from '../control/document-shares.ts';
 import { DocumentError, NO_TEXT_FOUND } from '../documents/document-error.ts';
 import { requireRoomToRead } from '../documents/uploads.ts';
 import { EngineError, isEngineError } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
 import type { ParseResult } from '../ports.ts';
-import { deleteChunks, listMemoriesOfGeneration } from '../store/chunks.ts';
+import { countChunks, deleteChunks, listMemoriesOfGeneration } from '../store/chunks.ts';
 import {
   dropNextGeneration,
   getGenerationRow,
@@ -19,10 +20,12 @@ import { finishJob, type DocumentClaim } from '../store/jobs.ts';
 import { holdsLease } from '../store/job-leases.ts';
 import { hasUploadParts } from '../store/upload-parts.ts';
 import { traced } from '../tracing.ts';
+import { forgetSize } from '../store/waiting-documents.ts';
 import { titleOf, type DocumentReading, type IngestOutcome } from './document-reading.ts';
 import { obtainFile, type SourceFile } from './obtain-file.ts';
 import { removeReadUploads } from './remove-uploads.ts';
 import { writeContextOf, type StepContext } from './step-context.ts';
+import { waitToStore } from './room-for-memories.ts';
 import { finishShown, storeDocument } from './store-document.ts';
 
 /**
@@ -48,10 +51,13 @@ export async function ingestDocument(
   const parsed = await whileHeld(context, claim, signal, async (held) => {
     const fetches = reading.generation.source === 'url';
     const source = await traced(fetches ? tracing : null, 'fetch', {}, () => obtainFile(context, reading, held));
-    return source === 'unchanged' ? source : traced(tracing, 'parse', {}, () => parse(context, reading, source, held));
+    return source === 'unchanged'
+      ? source
+      : traced(tracing, 'parse', {}, () => parse(context, claim, reading, { source, signal: held }));
   });
   if (parsed === 'lost') return { kind: 'lost' };
   if (parsed === 'unchanged') return leaveAsItWas(context, claim, reading);
+  if ('wait' in parsed) return { kind: 'waits', wait: parsed.wait };
   await failpoint('after-parse');
   return parsed.chunks.length === 0
     ? endEmpty(context, claim, reading, parsed)
@@ -77,6 +83,7 @@ function begin({ open, clock }: StepContext, claim: DocumentClaim): DocumentRead
     const { trace } = claim;
     if (isShown) return { document, generation, isShown, trace };
     setDocumentState(store, document.document_no, { state: 'processing', now });
+    if (generation.chunks > 0) forgetSize(store, generationNo);
     putStages(store, generation.generation_no, { queued: Math.max(0, now - generation.created_at) });
     return { document, generation, isShown, trace };
   });
@@ -140,12 +147,16 @@ async function whileHeld<Result>(
 /** Shortest time between two updates of the number of pages that were read (ms). */
 const PROGRESS_MS = 1_000;
 
+/**
+ * Reads the file of a document, and stores what was found about it.
+ * @returns `wait` if the tenant may not store as many memories now
+ */
 async function parse(
   { open, config, documentParser, guard, metrics, share }: StepContext,
+  claim: DocumentClaim,
   { generation }: DocumentReading,
-  source: SourceFile,
-  signal: AbortSignal | undefined,
-): Promise<ParseResult> {
+  { source, signal }: { readonly source: SourceFile; readonly signal: AbortSignal | undefined },
+): Promise<ParseResult | { readonly wait: DocumentWait }> {
   if (documentParser === null) throw new EngineError('internal', 'this worker reads no documents');
   const started = performance.now();
   let notedAt = started;
@@ -166,11 +177,12 @@ async function parse(
   );
   const parsed = await screened(guard, read);
   const { store } = open();
-  store.write(() => {
+  const wait = store.write(() => {
     putParsed(store, generation.generation_no, titleOf(generation, parsed), parsed);
     putStages(store, generation.generation_no, { parse: Math.round(performance.now() - started) });
+    return parsed.chunks.length === 0 ? undefined : waitToStore(store, share, claim, parsed.chunks.length + 1);
   });
-  return parsed;
+  return wait === undefined ? parsed : { wait };
 }
 
 /**
@@ -213,9 +225,10 @@ function endEmpty(
   store.write(() => {
     if (!holdsLease(store, claim)) return;
     const now = clock.now();
-    const { document_no: documentNo } = document;
+    const { document_no: documentNo, live_no: replaced } = document;
     const { generation_no: generationNo } = generation;
-    showGeneration(store, { documentNo, generationNo, receipt: { stored: 0, kept: 0, removed: 0 }, now });
+    const receipt = { stored: 0, kept: 0, removed: replaced === null ? 0 : countChunks(store, replaced) };
+    showGeneration(store, { documentNo, generationNo, receipt, now });
     const message = `no text was found in it${parsed.format === 'pdf' ? ': a scan needs text recognition first' : ''}`;
     setDocumentState(store, documentNo, { state: 'empty', error: { code: NO_TEXT_FOUND, message }, now });
     finishJob(store, claim, now);

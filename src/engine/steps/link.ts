@@ -1,7 +1,7 @@
 import { assert } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
 import type { VectorIndex } from '../ports.ts';
-import { prefetchForLink, prefetchForProposals, prefetchReadyStates } from '../store/prefetch.ts';
+import { prefetchForLink, prefetchReadyStates } from '../store/prefetch.ts';
 import { createGatheredTest } from '../store/consolidations.ts';
 import { findPrimarySector, isReady, listPrimarySectors, setState } from '../store/dynamics.ts';
 import { deleteWaypoint, findWaypoint, putWaypoint } from '../store/edges.ts';
@@ -23,6 +23,7 @@ import type { Sector } from '../types.ts';
 import { commitInSlices, isAlone } from './commit-in-slices.ts';
 import { createYielder } from './create-yielder.ts';
 import { observeReady } from './observe-ready.ts';
+import { readTogether } from './read-together.ts';
 import { findProposed, type Proposed, putProposed } from './propose-conflicts.ts';
 import { settleLinkBases, waypointThreshold } from './settle-link-bases.ts';
 import { liveSources, type StepContext } from './step-context.ts';
@@ -34,11 +35,12 @@ const LINK_CANDIDATES = 12;
  * takes a larger k than 4,096.
  */
 const MAX_SEARCHED = 1_024;
-/** Number of memories whose neighbours are searched in one go, before the thread yields to other work. */
+/** Number of memories whose neighbours are searched in a file in one go, before the thread yields to other work. */
 const SEARCHED_AT_ONCE = 16;
 /**
- * Number of memories whose neighbours are searched and written before those of the next memories, while nobody else
- * writes.
+ * Number of memories whose neighbours are searched and written before those of the next memories: in a file while
+ * nobody else writes, and always in PostgreSQL, where all of them are searched in one go, since they share its round
+ * trips.
  */
 const LINKED_AT_ONCE = 64;
 
@@ -68,6 +70,8 @@ export interface Found {
 /** Result of the link step for the memory of one job, before it is written. */
 interface Linked extends Found {
   readonly claim: Claim;
+  /** Highest `memoryNo` that the memory could be linked to; Infinity unless all memories are linked anew. */
+  readonly upTo: number;
   /** Contradictions to propose, which were found by the form of the texts (`findProposed`); null if there are none. */
   readonly proposed: Proposed | null;
 }
@@ -90,42 +94,52 @@ export async function linkMemories(context: StepContext, claims: readonly Claim[
   assert(liveSources(context).size > 0, 'only embedded memories are linked');
   const linked: Claim[] = [];
   let waiting: readonly Claim[] = claims.toSorted((a, b) => a.memoryNo - b.memoryNo);
+  // In PostgreSQL, where it takes round trips of its own, once: the searches take over what is written meanwhile.
+  if (context.open().store.ahead !== null) await loadIndexes(context.open);
   while (waiting.length > 0) {
-    const group = isAlone(context.open().store) ? waiting.slice(0, LINKED_AT_ONCE) : waiting;
+    const { store } = context.open();
+    const group = store.ahead !== null || isAlone(store) ? waiting.slice(0, LINKED_AT_ONCE) : waiting;
     settleLinkBases(context);
     const neighbours = await findNeighbours(context, group);
     await failpoint('during-link');
-    const sources = liveSources(context);
+    let sources: ReturnType<typeof liveSources> | undefined;
     const outdated: Claim[] = [];
     await commitInSlices(
       () => context.open().store,
       neighbours,
-      (store, { claim, proposed, ...near }) => {
-        if (!holdsLease(store, claim)) return;
+      (store, { claim, upTo, proposed, ...near }) => {
+        if (!holdsLease(store, claim)) return false;
         const now = context.clock.now();
         // While all memories are linked anew, in order of their numbers, one that has not been reached gets its
-        // waypoint later.
-        if (claim.memoryNo <= relinkedUpTo(store)) {
+        // waypoint later, and one that has been reached since the search has a better one.
+        if (claim.memoryNo <= Math.min(upTo, relinkedUpTo(store))) {
           const models = liveModelsOf(context.open());
           // A similarity that was measured before another model went live says nothing now.
           if (linkModel({ store, liveModels: models }, claim.memoryNo).modelNo !== near.modelNo) {
             outdated.push(claim);
-            return;
+            return false;
           }
+          // Read in the write, whose round trips it shares.
+          sources ??= liveSources(context);
           const threshold = waypointThreshold(store, near.modelNo, sources);
           putNearest(store, claim.memoryNo, { nearest: near.nearest, threshold, now, models });
         }
         if (proposed !== null) putProposed(store, proposed, now);
-        setState(store, claim.memoryNo, 'ready');
-        finishJob(store, claim, now);
         linked.push(claim);
+        return true;
       },
-      { begin: prefetch },
+      { begin: prefetch, end: (store, written) => finish(store, written, context.clock.now()) },
     );
     waiting = [...outdated, ...waiting.slice(group.length)];
   }
   observeReady(context, 'linked', linked);
   return linked.length;
+}
+
+/** Marks linked memories as ready and their jobs as done. */
+function finish(store: Store, linked: readonly Linked[], now: number): void {
+  for (const { claim } of linked) setState(store, claim.memoryNo, 'ready');
+  for (const { claim } of linked) finishJob(store, claim, now);
 }
 
 function prefetch(store: Store, linked: readonly Linked[]): void {
@@ -142,11 +156,13 @@ async function findNeighbours(context: StepContext, claims: readonly Claim[]): P
   const { config, clock } = context;
   const yieldTurn = createYielder();
   const neighbours: Linked[] = [];
-  for (let at = 0; at < claims.length; at += SEARCHED_AT_ONCE) {
-    await loadIndexes(context.open);
-    const { store, indexes, liveModels } = context.open();
-    const group = claims.slice(at, at + SEARCHED_AT_ONCE);
+  const atOnce = context.open().store.ahead === null ? SEARCHED_AT_ONCE : LINKED_AT_ONCE;
+  for (let at = 0; at < claims.length; at += atOnce) {
+    if (context.open().store.ahead === null) await loadIndexes(context.open);
+    const { store } = context.open();
+    const group = claims.slice(at, at + atOnce);
     const search = (): Linked[] => {
+      const { indexes, liveModels } = context.open();
       const upTo = relinkedUpTo(store);
       const isLinked = rememberLinked(store);
       const isGathered = createGatheredTest(store);
@@ -154,19 +170,10 @@ async function findNeighbours(context: StepContext, claims: readonly Claim[]): P
         other <= upTo && (other < memoryNo || (other > memoryNo && isLinked(other))) && !isGathered(other);
       const searched = group.map(({ memoryNo: memory }) => ({ memory, upTo }));
       const near = findNearest({ store, indexes, liveModels }, searched, isCandidate);
-      const isProposing = config.OM_CONTRADICTIONS === 'forms';
-      if (isProposing) {
-        prefetchForProposals(
-          store,
-          near.flatMap(({ memory, compared }) => (compared.length > 0 ? [memory] : [])),
-        );
-      }
-      const proposedFor = ({ memory, compared }: Found) =>
-        isProposing ? findProposed(store, memory, compared, clock.now()) : null;
-      return group.map((claim, place) => ({ claim, ...near[place]!, proposed: proposedFor(near[place]!) }));
+      const proposed = config.OM_CONTRADICTIONS === 'forms' ? findProposed(store, near, clock.now()) : null;
+      return group.map((claim, place) => ({ claim, upTo, ...near[place]!, proposed: proposed?.[place] ?? null }));
     };
-    // Questions share round trips inside of a transaction only. A file needs none here.
-    neighbours.push(...(store.ahead === null ? search() : store.read(search)));
+    neighbours.push(...readTogether(store, search));
     await yieldTurn();
   }
   return neighbours;
@@ -177,8 +184,11 @@ async function findNeighbours(context: StepContext, claims: readonly Claim[]): P
  * left to read.
  */
 export async function loadIndexes(open: () => OpenTenant): Promise<void> {
-  const { liveModels, indexes } = open();
-  for (const { modelNo } of liveModels === null ? [] : distinctModels(liveModels)) await indexes.get(modelNo)?.load();
+  const loaded = readTogether(open().store, () => {
+    const { liveModels, indexes } = open();
+    return liveModels === null ? [] : distinctModels(liveModels).map(({ modelNo }) => indexes.get(modelNo));
+  });
+  for (const index of loaded) await index?.load();
 }
 
 /**
@@ -266,8 +276,9 @@ function nearestIn(
         .slice(0, LINK_CANDIDATES);
     // Nearly always the first vectors are the candidates. Most reads of a vector read a page that is not in the cache.
     readMissing(others.flatMap((numbers) => numbers.slice(0, LINK_CANDIDATES)));
-    askCandidates(store, vectors);
+    askCandidates(store, vectors, searched);
     readMissing(others.filter((_, place) => candidatesOf(place).length < LINK_CANDIDATES).flat());
+    askCandidates(store, vectors, searched);
     searched = searched.filter((own, place) => {
       const candidates = candidatesOf(place);
       if (candidates.length < LINK_CANDIDATES && near[place]!.length === k && k < MAX_SEARCHED) return true;
@@ -281,11 +292,18 @@ function nearestIn(
   return found;
 }
 
-function askCandidates(store: Store, vectors: ReadonlyMap<number, EncodedVector>): void {
+/** Asks whether candidates are linked, for those that arrived later than one of the memories, as only these must be. */
+function askCandidates(
+  store: Store,
+  vectors: ReadonlyMap<number, EncodedVector>,
+  searched: readonly MemoryVector[],
+): void {
   if (store.ahead === null) return;
+  const first = searched.reduce((least, { memory }) => Math.min(least, memory), Infinity);
+  const candidates = [...vectors.values()].map(({ memory }) => memory);
   prefetchReadyStates(
     store,
-    [...vectors.values()].map(({ memory }) => memory),
+    candidates.filter((memory) => memory > first),
   );
 }
 

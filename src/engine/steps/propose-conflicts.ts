@@ -1,11 +1,12 @@
 import { contradictionOf, DEFAULT_WEIGHTS } from '../commands/relate.ts';
 import { conflict, hasPlainForm } from '../reasoning/conflict-forms.ts';
-import { isReady } from '../store/dynamics.ts';
+import { listUnlinkedTexts } from '../store/dynamics.ts';
 import { putConcludedEdge } from '../store/edges.ts';
 import { compileFilter } from '../store/filter.ts';
 import { type MemoryRow, readMemoryRows } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
 import { listPassingOf } from '../store/passing-memories.ts';
+import { prefetchReflections } from '../store/prefetch.ts';
 import { isReflection } from '../store/reflections.ts';
 import { unchangedOf } from './shown-memories.ts';
 
@@ -15,24 +16,56 @@ export interface Proposed {
   readonly others: readonly MemoryRow[];
 }
 
+/** A memory that was linked, and the memories of the same user that are near it, at most a dozen, all by number. */
+interface Compared {
+  readonly memory: number;
+  readonly compared: readonly number[];
+}
+
 /**
- * Finds memories near a new or changed one that contradict it by the form of their texts. Only memories that are active
- * and valid now are compared, and only those that callers wrote as plain memories: no chunks of documents, no
+ * Finds memories near new or changed ones that contradict them by the form of their texts. Only memories that are
+ * active and valid now are compared, and only those that callers wrote as plain memories: no chunks of documents, no
  * reflections, and no items (memories that are stored by a key in a namespace). A memory that is only linked again is
  * skipped, so that a proposal that somebody has dismissed does not come back.
- * @param near `memoryNo` of each near memory of the same user, at most a dozen
- * @returns null if there are none
+ * @returns one entry for each of `searched`; null if nothing near the memory contradicts it
  */
-export function findProposed(store: Store, memoryNo: number, near: readonly number[], now: number): Proposed | null {
-  if (near.length === 0 || isReady(store, memoryNo)) return null;
-  const [own] = readMemoryRows(store, [memoryNo]);
-  if (own === undefined || !isSaid(store, own) || !hasPlainForm(own.content)) return null;
-  const passing = new Set(listPassingOf(store, compileFilter({}, now), [memoryNo, ...near]));
-  if (!passing.has(memoryNo)) return null;
-  const others = readMemoryRows(store, [...near]).filter(
-    (other) => passing.has(other.memoryNo) && isSaid(store, other) && conflict(own.content, other.content),
+export function findProposed(store: Store, searched: readonly Compared[], now: number): (Proposed | null)[] {
+  const plain = findPlain(
+    store,
+    searched.flatMap(({ memory, compared }) => (compared.length > 0 ? [memory] : [])),
   );
-  return others.length === 0 ? null : { own, others };
+  const findOthers = searched.map(({ memory, compared }) => () => {
+    const own = plain.get(memory);
+    return own === undefined || !isSaid(store, own) ? [] : conflictingAmong(store, own, compared, now);
+  });
+  // The first question is which memories pass, and the second one is for the texts near those that do.
+  for (let question = 0; question < 2 && plain.size > 0 && store.ahead !== null; question += 1) {
+    store.ahead.readSpeculatively(...findOthers);
+    store.ahead.send();
+  }
+  return searched.map(({ memory }, place) => {
+    const others = findOthers[place]!();
+    return others.length === 0 ? null : { own: plain.get(memory)!, others };
+  });
+}
+
+/** Finds those of the memories that are not linked yet and whose texts have a form that another text may contradict. */
+function findPlain(store: Store, memoryNos: readonly number[]): ReadonlyMap<number, MemoryRow> {
+  const plain = listUnlinkedTexts(store, memoryNos)
+    .filter(({ content }) => hasPlainForm(content))
+    .map(({ memoryNo }) => memoryNo);
+  prefetchReflections(store, plain);
+  return new Map(readMemoryRows(store, plain).map((row) => [row.memoryNo, row]));
+}
+
+/** Lists those of the memories near another one that contradict it; none if that memory itself may not be compared. */
+function conflictingAmong(store: Store, own: MemoryRow, near: readonly number[], now: number): MemoryRow[] {
+  const passing = new Set(listPassingOf(store, compileFilter({}, now), [own.memoryNo, ...near]));
+  if (!passing.has(own.memoryNo)) return [];
+  prefetchReflections(store, passing);
+  return readMemoryRows(store, [...near]).filter(
+    (other) => passing.has(other.memoryNo) && conflict(own.content, other.content) && isSaid(store, other),
+  );
 }
 
 /**

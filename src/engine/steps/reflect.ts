@@ -50,7 +50,7 @@ const USERS_AT_ONCE = 50;
 
 /**
  * Runs the schedule of reflections: adds a job for each user who has at least `OM_REFLECTION_MIN_MEMORIES` new memories
- * and no unfinished reflection, and ends after about 1,000 jobs.
+ * and no unfinished reflection on all sessions, and ends after about 1,000 jobs.
  * @param yieldTurn lets others write between two pages of users
  */
 export async function enqueueReflections(

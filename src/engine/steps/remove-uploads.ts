@@ -2,7 +2,7 @@ import { removeUpload } from '../documents/uploads.ts';
 import { listFailedUploads, listReadUploads, releaseUpload, type NamedUpload } from '../store/uploads.ts';
 import type { Store } from '../store/open-store.ts';
 
-/** Removes the uploaded files of documents whose text queries find, at most 1,000 a call: they are not read again. */
+/** Removes the uploaded files whose reading is complete, at most 1,000 a call: they are not read again. */
 export function removeReadUploads(store: Store): void {
   remove(store, listReadUploads(store));
 }

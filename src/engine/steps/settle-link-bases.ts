@@ -7,6 +7,7 @@ import { cosine } from '../store/vector-encoding.ts';
 import { readWholeVectors, type VectorSpace } from '../store/vectors.ts';
 import { spaceOf } from '../tenant-file/open-tenant.ts';
 import { SECTORS } from '../types.ts';
+import { readTogether } from './read-together.ts';
 import { type EmbeddingSource, liveSources, type StepContext } from './step-context.ts';
 
 /** Number of memories whose vectors are compared with each other. In a file with fewer memories nothing is measured. */
@@ -14,8 +15,8 @@ const COMPARED = 50;
 /** The compared memories are searched among this many of the oldest ones. */
 const WITHIN = 2_000;
 /**
- * Smallest number of pairs of memories of different users or sessions. If there are fewer, pairs of one session are
- * compared too.
+ * Smallest number of pairs of memories that are not of one session (two memories without a session never are). If there
+ * are fewer, pairs of one session are compared too.
  */
 const MIN_PAIRS = 20;
 /** Greatest number of waypoints that one write deletes. */
@@ -31,12 +32,8 @@ const DELETED_AT_ONCE = 200;
  * model was configured or after, in whatever order they were embedded, and whenever scores were calibrated.
  */
 export function settleLinkBases(context: StepContext): void {
-  const { store, liveModels } = context.open();
-  if (liveModels === null) return;
-  const sources = liveSources(context);
-  for (const model of distinctModels(liveModels)) {
-    const source = sources.get(model.modelNo);
-    if (source?.embedder.isAnisotropic !== true || findLinkBase(store, model.modelNo) !== undefined) continue;
+  const { store } = context.open();
+  for (const { model, liveModels, source } of readTogether(store, () => listUnsettled(context))) {
     const base = store.read(() => measure(store, spaceOf(model)));
     if (base === undefined) continue;
     const weak = {
@@ -51,6 +48,18 @@ export function settleLinkBases(context: StepContext): void {
     };
     while (store.write(settle) === 'more');
   }
+}
+
+/** Lists the live models with an anisotropic embedder whose base is not stored yet. */
+function listUnsettled(context: StepContext) {
+  const { store, liveModels } = context.open();
+  if (liveModels === null) return [];
+  const sources = liveSources(context);
+  return distinctModels(liveModels).flatMap((model) => {
+    const source = sources.get(model.modelNo);
+    if (source?.embedder.isAnisotropic !== true || findLinkBase(store, model.modelNo) !== undefined) return [];
+    return [{ model, liveModels, source }];
+  });
 }
 
 /**

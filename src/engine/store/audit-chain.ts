@@ -11,6 +11,9 @@ const ANCHOR = 'audit_anchor';
 /** Hash that stands for the record before the first one of a file: 32 zero bytes. */
 export const NO_HASH = Buffer.alloc(32);
 
+/** SQL that selects the newest audit record. */
+export const SELECT_LAST_RECORD = 'SELECT * FROM audit ORDER BY audit_no DESC LIMIT 1';
+
 /** A database with the tables `audit` and `store_info`: a tenant's file, or the control database. */
 type AuditFile = Pick<Store, 'prepare'>;
 
@@ -28,7 +31,7 @@ interface AuditRow {
  * its columns. Call inside the write that the record is about, so that neither is stored without the other.
  */
 export function appendAudit(store: AuditFile, { at, keyId, action, detail }: NewAuditRecord): void {
-  const last = store.prepare('SELECT * FROM audit ORDER BY audit_no DESC LIMIT 1').get() as AuditRow | undefined;
+  const last = store.prepare(SELECT_LAST_RECORD).get() as AuditRow | undefined;
   const before = last === undefined ? anchorOf(store) : { no: last.audit_no, hash: last.hash };
   const row = { audit_no: before.no + 1, at, key_id: keyId ?? '', action, detail: JSON.stringify(detail) };
   store

@@ -1,6 +1,6 @@
 import { EngineError } from '../errors.ts';
 import { contentHash } from '../text/content-hash.ts';
-import type { BatchReceipt, ItemFate, NotedItem, ReceiptItemState } from '../types.ts';
+import type { BatchReceipt, ItemFate, NotedPart, ReceiptItemState } from '../types.ts';
 import type { Store } from './open-store.ts';
 import { parseStored } from './stored-json.ts';
 
@@ -24,6 +24,9 @@ type KeptItem = readonly [
   message: string | null,
 ];
 
+/** What a row stores behind its items if the batch ended with them. */
+const END = null;
+
 /**
  * Selects a page of a batch receipt's items. With `writtenBy`, the public id of a key, only a receipt of a batch that
  * this key sent is found.
@@ -35,13 +38,12 @@ export interface WantedReceipt {
 }
 
 /**
- * Stores the results of some items of a batch (`stored`, `merged` or `refused`) as one row of its receipt. If the
- * memory of an item holds the text that was sent, its present version is stored, too. Call inside a write.
- * @param items one or more, in the order of their numbers
+ * Stores the results of a part of a batch (`stored`, `merged` or `refused`) as one row of its receipt. If the memory of
+ * an item holds the text that was sent, its present version is stored, too. Call inside a write.
  */
 export function insertReceiptPart(
   store: Store,
-  items: readonly NotedItem[],
+  { items, first, isLast }: Omit<NotedPart, 'id'>,
   { id, keyId, now }: { readonly id: string; readonly keyId: string; readonly now: number },
 ): void {
   const find = store.prepare('SELECT seq, version, content FROM memories WHERE id = ?');
@@ -60,7 +62,7 @@ export function insertReceiptPart(
   });
   store
     .prepare('INSERT INTO batch_receipts (id, first_item, key_id, created_at, items) VALUES (?, ?, ?, ?, ?)')
-    .run(id, items[0]!.item, keyId, now, JSON.stringify(kept));
+    .run(id, first, keyId, now, JSON.stringify(isLast ? [...kept, END] : kept));
 }
 
 /**
@@ -82,18 +84,29 @@ export function purgeBatchReceipts(store: Store, before: number): void {
 /**
  * Reads a batch receipt, and compares its items with their memories as they are now: whether each memory exists, and
  * whether its text was changed after the item was stored. Call inside a read.
- * @throws EngineError `not_found` for an unknown id, and for a batch of another key than `writtenBy`
+ * @param wanted.since least time (Unix ms) at which it was stored
+ * @throws EngineError `not_found` for an unknown or older one, and for a batch of another key than `writtenBy`
  */
-export function readBatchReceipt(store: Store, id: string, { limit, offset, writtenBy }: WantedReceipt): BatchReceipt {
+export function readBatchReceipt(
+  store: Store,
+  id: string,
+  { limit, offset, writtenBy, since }: WantedReceipt & { readonly since: number },
+): BatchReceipt {
   const parts = store
     .prepare(
-      'SELECT key_id AS keyId, created_at AS createdAt, items FROM batch_receipts WHERE id = ? ORDER BY first_item',
+      `SELECT key_id AS keyId, created_at AS createdAt, items FROM batch_receipts
+       WHERE id = ? AND created_at >= ? ORDER BY first_item`,
     )
-    .all(id) as { keyId: string; createdAt: number; items: string }[];
+    .all(id, since) as { keyId: string; createdAt: number; items: string }[];
   const [first] = parts;
   if (first === undefined || (writtenBy !== undefined && first.keyId !== writtenBy))
     throw new EngineError('not_found', 'no receipt of a batch with this id');
-  const items = parts.flatMap((part) => statesOf(store, parseStored(part.items) as readonly KeptItem[]));
+  const kept = parts.flatMap((part) => parseStored(part.items) as readonly (KeptItem | typeof END)[]);
+  const items = statesOf(
+    store,
+    kept.filter((item) => item !== END),
+  );
+  const hasEnded = kept.includes(END);
   const counts = { stored: 0, merged: 0, refused: 0 };
   let [characters, held] = [0, 0];
   for (const item of items) {
@@ -107,22 +120,20 @@ export function readBatchReceipt(store: Store, id: string, { limit, offset, writ
     counts,
     characters,
     held,
-    isComplete: items.every(({ item, isHeld, error }, place) => item === place + 1 && (isHeld ?? error !== null)),
+    hasEnded,
+    isComplete:
+      hasEnded && items.every(({ item, isHeld, error }, place) => item === place + 1 && (isHeld ?? error !== null)),
     items: items.slice(offset, offset + limit),
     total: items.length,
   };
 }
 
-/** Compares the items of one row with their memories as they are now. */
+/** Greatest number of memories that one statement compares with their revisions. */
+const COMPARED_AT_ONCE = 1_000;
+
+/** Compares the items of a receipt with their memories as they are now. */
 function statesOf(store: Store, kept: readonly KeptItem[]): ReceiptItemState[] {
-  const rows = store
-    .prepare(
-      `SELECT m.seq AS memoryNo, m.id, (SELECT max(version) FROM memory_revisions r
-         WHERE r.memory = m.seq AND ',' || r.fields || ',' LIKE '%,content,%') AS changedIn
-       FROM memories m WHERE m.seq IN (SELECT value FROM json_each(?))`,
-    )
-    .all(JSON.stringify(kept.map(([, , memoryNo]) => memoryNo))) as Row[];
-  const memories = new Map(rows.map((row) => [row.memoryNo, row]));
+  const memories = readPresent(store, kept);
   return kept.map(([item, fate, memoryNo, version, characters, code, message]) => {
     const memory = memoryNo === null ? undefined : memories.get(memoryNo);
     const isUnchanged = memory !== undefined && version !== null && (memory.changedIn ?? 0) < version;
@@ -137,9 +148,39 @@ function statesOf(store: Store, kept: readonly KeptItem[]): ReceiptItemState[] {
   });
 }
 
+/**
+ * Reads the memories of items as they are now, by number. Each memory is compared once, however many items name it, and
+ * only with revisions that were made since the first of them.
+ */
+function readPresent(store: Store, kept: readonly KeptItem[]): Map<number, Row> {
+  const since = new Map<number, number | null>();
+  for (const [, , memoryNo, version] of kept) {
+    if (memoryNo === null) continue;
+    const least = since.get(memoryNo) ?? null;
+    since.set(memoryNo, version === null || (least !== null && least < version) ? least : version);
+  }
+  const wanted = [...since];
+  const memories = new Map<number, Row>();
+  for (let at = 0; at < wanted.length; at += COMPARED_AT_ONCE) {
+    const rows = store
+      .prepare(
+        `SELECT m.seq AS memoryNo, m.id, (SELECT max(r.version) FROM memory_revisions r
+           WHERE r.memory = m.seq AND r.version >= CAST(wanted.value ->> 1 AS INTEGER)
+             AND ',' || r.fields || ',' LIKE '%,content,%') AS changedIn
+         FROM json_each(?) AS wanted CROSS JOIN memories m ON m.seq = CAST(wanted.value ->> 0 AS INTEGER)`,
+      )
+      .all(JSON.stringify(wanted.slice(at, at + COMPARED_AT_ONCE))) as Row[];
+    for (const row of rows) memories.set(row.memoryNo, row);
+  }
+  return memories;
+}
+
 interface Row {
   readonly memoryNo: number;
   readonly id: string;
-  /** Latest version of the memory whose text a change has replaced; null if its text was never changed. */
+  /**
+   * Latest version of the memory whose text a change has replaced; null if its text was not changed since the first of
+   * the items, or if no item knows its version.
+   */
   readonly changedIn: number | null;
 }

@@ -77,7 +77,7 @@ export function clearCalibrations(store: Store): number {
 export function lastNumbers(store: Store): string {
   return store
     .prepare(
-      `SELECT group_concat(name || ' ' || seq) FROM (
+      `SELECT group_concat(name || ' ' || seq, ',') FROM (
          SELECT name, seq FROM sqlite_sequence WHERE name IN ('memories', 'vectors', 'jobs') ORDER BY name)`,
     )
     .pluck()

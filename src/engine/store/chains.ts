@@ -36,21 +36,25 @@ export function listChainEnds(store: Store, memoryNos: readonly number[], now: n
 /**
  * Joins the chains of two memories into one; a memory in no chain counts as a chain of its own. Call inside the write
  * that makes `newer` supersede `older`. No memory may have superseded `older` before.
+ * @returns the number of memories that were moved from one chain to the other
  */
-export function joinChains(store: Store, { older, newer }: { readonly older: number; readonly newer: number }): void {
+export function joinChains(store: Store, { older, newer }: { readonly older: number; readonly newer: number }): number {
   const [old, next] = [chainOf(store, older), chainOf(store, newer)];
   if (old === null) {
     setChain(store, [older, newer], next ?? insertChain(store, newer));
-  } else if (next === null) {
+    return 0;
+  }
+  if (next === null) {
     setChain(store, [newer], old);
     moveEnd(store, old, newer);
-  } else {
-    const { members, areOlder } = smallerPart(store, next, older);
-    const [kept, left] = areOlder ? [next, old] : [old, next];
-    setChain(store, members, kept);
-    moveEnd(store, kept, liveEndOf(store, next));
-    deleteChain(store, left);
+    return 0;
   }
+  const { members, areOlder } = smallerPart(store, next, older);
+  const [kept, left] = areOlder ? [next, old] : [old, next];
+  setChain(store, members, kept);
+  moveEnd(store, kept, liveEndOf(store, next));
+  deleteChain(store, left);
+  return members.length;
 }
 
 /**

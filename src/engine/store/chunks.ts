@@ -89,6 +89,11 @@ export function countChunks(store: Store, generationNo: number): number {
   return row.n;
 }
 
+/** Counts the memories of a generation (one parsed version of a document), its root memory included. */
+export function countParts(store: Store, generationNo: number): number {
+  return store.prepare('SELECT count(*) FROM chunks WHERE generation_no = ?').pluck().get(generationNo) as number;
+}
+
 /**
  * Deletes the positions that memories have in a generation (one parsed version of a document). The memories stay. Call
  * inside a write.

@@ -20,7 +20,7 @@ import { readMemories } from './memories.ts';
 import { withinBytes } from './text-sizes.ts';
 import type { Store } from './open-store.ts';
 import { listPassingOf } from './passing-memories.ts';
-import { readMemoriesAsOf } from './revisions.ts';
+import { createPastReader } from './past-memories.ts';
 import { hasWorkEnded, readUntilWorkEnds, ROW_BYTES, spendWork } from './work-budget.ts';
 
 /**
@@ -147,11 +147,11 @@ function scanMemories(store: Store, request: DiffRequest, scope: CompiledFilter,
        m.valid_to AS validTo, d.status, d.salience, d.salience_at AS salienceAt, d.decay_lambda AS lambda
      FROM ${source} CROSS JOIN memory_dynamics d ON d.seq = m.seq
      WHERE ((${began} > ? AND ${began} <= ?) OR (m.valid_to > ? AND m.valid_to <= ?)
-       OR (d.salience >= ? AND d.salience_at < ?
+       OR (d.salience >= ? AND d.salience_at <= ?
          AND d.salience * exp(-d.decay_lambda * (? - d.salience_at) / ${DAY_MS}.0) < ?))
        AND ${scope.sql}`,
   );
-  const values = [from, to, from, to, fadedBelow, to, to, fadedBelow, ...scope.parameters];
+  const values = [from, to, from, to, fadedBelow, from, to, fadedBelow, ...scope.parameters];
   const { rows } = readUntilWorkEnds(() => statement.iterate(...values) as IterableIterator<ScannedRow>);
   spendWork(rows.length * ROW_BYTES);
   const isIn = (at: number | null) => at !== null && at > from && at <= to;
@@ -164,7 +164,8 @@ function scanMemories(store: Store, request: DiffRequest, scope: CompiledFilter,
     const { salience, salienceAt, lambda } = row;
     const at = (time: number) => salience * Math.exp((-lambda * Math.max(0, time - salienceAt)) / DAY_MS);
     const [salienceFrom, salienceTo] = [at(from), at(to)];
-    if (status === 'active' && salienceAt < to && salienceFrom >= fadedBelow && salienceTo < fadedBelow)
+    // With a later anchor it was added or reinforced in the window.
+    if (status === 'active' && salienceAt <= from && salienceFrom >= fadedBelow && salienceTo < fadedBelow)
       found.faded.push({ memoryNo, salienceFrom, salienceTo });
   }
   for (const list of [found.added, found.ended, found.superseded]) list.sort(byTime);
@@ -297,12 +298,15 @@ function withinLength<Entry extends { readonly memory: Memory; readonly before: 
 function createReader(store: Store, { from, to, axis, now, filter: { withinTags = [] } }: DiffRequest) {
   const withinBounds = (memories: Map<number, Memory>): Map<number, Memory> =>
     new Map([...memories].filter(([, { tags }]) => withinTags.every((tag) => tags.includes(tag))));
-  const atEnd = (memoryNos: readonly number[]): Map<number, Memory> => {
-    const taken = withinBytes(store, [...new Set(memoryNos)], LIST_BYTES);
-    return withinBounds(
-      axis === 'recorded' ? readMemoriesAsOf(store, taken, { at: to, now }) : readMemories(store, taken, now),
-    );
+  const pastAt = (at: number) => {
+    const past = createPastReader(store, at);
+    return (memoryNos: readonly number[]) => past.read(past.within(memoryNos, LIST_BYTES), now);
   };
+  const readPresent = (memoryNos: readonly number[]) =>
+    readMemories(store, withinBytes(store, memoryNos, LIST_BYTES), now);
+  const [readAtStart, readAtEnd] = [pastAt(from), axis === 'recorded' ? pastAt(to) : readPresent];
+  /** Reads the first of these memories, as many as have texts and values of `LIST_BYTES` together. */
+  const atEnd = (memoryNos: readonly number[]) => withinBounds(readAtEnd([...new Set(memoryNos)]));
   /** Finds the memories that superseded these, without those that the caller may not see at present. */
   const reachedSuccessors = (memoryNos: readonly number[]): Map<number, number> => {
     const successors = successorsOf(store, memoryNos);
@@ -322,7 +326,7 @@ function createReader(store: Store, { from, to, axis, now, filter: { withinTags 
 
     changedOf(list: FoundLists['changed']): ChangedEntry[] {
       const memories = atEnd(list.map(({ memoryNo }) => memoryNo));
-      const earlier = withinBounds(readMemoriesAsOf(store, [...memories.keys()], { at: from, now }));
+      const earlier = withinBounds(readAtStart([...memories.keys()]));
       const entries = list.flatMap(({ memoryNo, at, fields }) => {
         const [memory, before] = [memories.get(memoryNo), earlier.get(memoryNo)];
         return memory === undefined || before === undefined ? [] : [{ memory, before, fields, at }];

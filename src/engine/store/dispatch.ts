@@ -6,6 +6,7 @@
 import { MAX_JOB_IDS, MAX_QUESTIONS, QUEUED_STEPS, type QueuedStep } from '../jobs.ts';
 import { ALL_BULK, bulkDueUntil } from './job-claims.ts';
 import { hasLapsedLease, type LeaseTimes } from './job-leases.ts';
+import { dueUntil, selectDue, selectWhetherDue } from './due-jobs.ts';
 import { IS_DUE } from './jobs.ts';
 import { tracesOf } from '../tracing.ts';
 import type { Store } from './open-store.ts';
@@ -104,8 +105,8 @@ export function peekDispatchBatch(store: Store, options: DispatchBatchOptions): 
   const together = largestUnmarkedGroup(store, { step, priority, now });
   const alone = together > 0;
   const limit = alone ? Math.min(together, maxBatchSize(step)) : maxBatchSize(step);
-  const dueUntil = step === 'encode' && bulk && !alone ? bulkDueUntil(store, options) : ALL_BULK;
-  const rows = listUnmarked(store, { step, suspect: together, priority, dueUntil, limit, now });
+  const until = step === 'encode' && bulk && !alone ? bulkDueUntil(store, options) : ALL_BULK;
+  const rows = listUnmarked(store, { step, suspect: together, priority, until, limit, now });
   const first = rows[0];
   if (first === undefined) return undefined;
   if (rows.length < limit && !alone && !partial) return 'too_few';
@@ -125,18 +126,30 @@ function largestUnmarkedGroup(store: Store, parameters: { step: QueuedStep; prio
   return row.together ?? 0;
 }
 
+// Made once, as every look for jobs to hand out uses them.
+const UNMARKED = ([0, 1] as const).map((priority) => {
+  const columns = 'seq AS jobNo, id, dispatches, trace_context AS trace, run_at';
+  const due = selectDue(columns, {
+    ranges: dueUntil(priority),
+    suspect: ':suspect',
+    and: ` AND ${IS_UNMARKED}`,
+  });
+  return `SELECT jobNo, id, dispatches, trace FROM (${due}) ORDER BY run_at, jobNo LIMIT :limit`;
+});
+const HAS_UNMARKED = Object.fromEntries(
+  QUEUED_STEPS.map((step) => [step, selectWhetherDue([step], ` AND ${IS_UNMARKED}`)]),
+) as Readonly<Record<QueuedStep, string>>;
+
 function listUnmarked(
   store: Store,
-  parameters: { step: QueuedStep; suspect: number; priority: 0 | 1; dueUntil: number; limit: number; now: number },
+  {
+    priority,
+    ...parameters
+  }: { step: QueuedStep; suspect: number; priority: 0 | 1; until: number; limit: number; now: number },
 ): DueRow[] {
   return store
-    .prepare(
-      `SELECT seq AS jobNo, id, dispatches, trace_context AS trace FROM jobs INDEXED BY jobs_due
-       WHERE step = :step AND suspect = :suspect AND priority = :priority AND run_at <= :dueUntil
-         AND state IN ('queued', 'failed') AND ${IS_DUE} AND ${IS_UNMARKED}
-       ORDER BY run_at, seq LIMIT :limit`,
-    )
-    .all(parameters) as DueRow[];
+    .prepare(UNMARKED[priority]!)
+    .all({ ...parameters, untilNow: Math.min(parameters.now, parameters.until) }) as DueRow[];
 }
 
 /** State of a file's jobs at one moment, as a dispatcher needs it. */
@@ -171,14 +184,7 @@ export function readLedgerStatus(store: Store, times: LeaseTimes): LedgerStatus 
 }
 
 function hasUnmarked(store: Store, step: QueuedStep, now: number): boolean {
-  return (
-    store
-      .prepare(
-        `SELECT 1 FROM jobs INDEXED BY jobs_due
-         WHERE step = :step AND state IN ('queued', 'failed') AND ${IS_DUE} AND ${IS_UNMARKED} LIMIT 1`,
-      )
-      .get({ step, now }) !== undefined
-  );
+  return store.prepare(HAS_UNMARKED[step]).get({ now }) !== undefined;
 }
 
 /**

@@ -1,14 +1,24 @@
 import { EngineError } from '../errors.ts';
 import type { ParseResult } from '../ports.ts';
 import type { DocumentFormat, NewDocument, DocumentReceipt } from '../types.ts';
-import { findDocumentRow, takeIdentity, type DocumentRow, findErasedDocument } from './documents.ts';
+import { ABANDONED, findDocumentRow, takeIdentity, type DocumentRow, findErasedDocument } from './documents.ts';
 import { hashOfPieces } from '../text/content-hash.ts';
 import type { Store } from './open-store.ts';
+import { storedExpiry } from './stored-expiry.ts';
 
 /**
- * A row of `document_generations`: one parsed version of a document. Times are Unix ms. `tags`, `metadata`, `authors`,
- * `warnings`, `receipt` and `stages` are JSON; `upload` is the name of the file in the uploads folder, '' if there is
- * none or once it was deleted.
+ * A row of `document_generations`: one version of a document. The row is made when the version is handed in, so it may
+ * not have been read yet, or reading it may have failed. Times are Unix ms.
+ *
+ * `session_id` to `expires_at` are what was handed in: `upload` is the name of the file in the uploads folder, '' for a
+ * page and once the file was deleted; `always` is 1 if the version is read even if its page has not changed; `declared`
+ * is the format that the request or the file's name states. Of a page, `file_hash` (SHA-256) and `bytes` are null until
+ * it is fetched.
+ *
+ * `format` to `omissions` are what reading it found, and have their empty values until then. `stages` is an object with
+ * the duration of each stage of the work (ms). `tags`, `authors` and `warnings` are lists, `metadata`, `receipt` and
+ * `stages` objects, all as JSON. `shown_at`, `failed_at` and `settled_at` are null until queries can find the version,
+ * until it failed, and until all work on it has ended. The column `hidden` is left out; `IS_SHOWN` reads it.
  */
 export interface GenerationRow {
   readonly generation_no: number;
@@ -63,10 +73,11 @@ export interface GenerationRow {
 /**
  * SQL condition over the alias `d` (memory_dynamics): queries may find the memory. A memory that is a part of a
  * document passes only if its generation is shown, not while the generation is being made or erased. Any other memory
- * passes.
+ * passes. Each generation is looked up by its number: a list of all hidden ones would also hold those of documents that
+ * wait to be read or could not be read, of which there may be any number.
  */
-export const IS_SHOWN = `(d.generation_no IS NULL
-  OR d.generation_no NOT IN (SELECT generation_no FROM document_generations WHERE hidden > 0))`;
+export const IS_SHOWN = `(d.generation_no IS NULL OR NOT EXISTS (SELECT 1 FROM document_generations hidden_one
+  WHERE hidden_one.generation_no = d.generation_no AND hidden_one.hidden > 0))`;
 
 /**
  * Adds a new generation of a document, the version that is to be read next. Queries do not find it yet. The document
@@ -119,10 +130,11 @@ export function insertGeneration(
       JSON.stringify(document.tags),
       JSON.stringify(document.metadata),
       document.eventTime,
-      document.expiresAt && Math.max(1, document.expiresAt),
+      storedExpiry(document.expiresAt),
       writerNo,
     );
   const generationNo = Number(result.lastInsertRowid);
+  abandonNext(store, documentNo);
   store
     .prepare(
       `UPDATE documents SET next_no = ?, state = 'queued', error_code = NULL, error = NULL, updated_at = ?
@@ -245,7 +257,7 @@ export function showGeneration(
            AND seq IN (SELECT memory FROM chunks WHERE generation_no = :next)`,
       )
       .run({ next: generationNo, live: replaced });
-    store.prepare('UPDATE document_generations SET hidden = 1 WHERE generation_no = ?').run(replaced);
+    store.prepare(`UPDATE document_generations SET hidden = ${ABANDONED} WHERE generation_no = ?`).run(replaced);
   }
   store
     .prepare('UPDATE document_generations SET hidden = 0, shown_at = ?, receipt = ? WHERE generation_no = ?')
@@ -266,27 +278,38 @@ export function showGeneration(
  * which a later step erases.
  */
 export function dropNextGeneration(store: Store, documentNo: number): void {
+  abandonNext(store, documentNo);
   store.prepare('UPDATE documents SET next_no = NULL WHERE document_no = ?').run(documentNo);
 }
 
+/** Marks a document's next generation, if it has one, as one that must be erased. */
+function abandonNext(store: Store, documentNo: number): void {
+  store
+    .prepare(
+      `UPDATE document_generations SET hidden = ${ABANDONED}
+       WHERE generation_no = (SELECT next_no FROM documents WHERE document_no = ?)`,
+    )
+    .run(documentNo);
+}
+
 /**
- * Finds a document generation that must be erased: it is hidden, and its document no longer refers to it as its live or
- * next one; undefined if there is none.
+ * Finds a document generation that must be erased, since its document refers to it no longer; undefined if there is
+ * none.
  * @param id id of the only document to consider; null for any
  */
 export function findAbandonedGeneration(
   store: Store,
   id: string | null = null,
 ): { generationNo: number; documentNo: number } | undefined {
-  return store
-    .prepare(
-      `SELECT g.generation_no AS generationNo, g.document_no AS documentNo
-       FROM document_generations g INDEXED BY document_generations_hidden
-       JOIN documents o ON o.document_no = g.document_no
-       WHERE g.hidden > 0 AND g.generation_no IS NOT o.next_no AND g.generation_no IS NOT o.live_no
-         AND o.id = coalesce(?, o.id) ORDER BY g.generation_no LIMIT 1`,
-    )
-    .get(id) as { generationNo: number; documentNo: number } | undefined;
+  const found = 'SELECT g.generation_no AS generationNo, g.document_no AS documentNo FROM';
+  const isFirst = 'g.hidden > 1 ORDER BY g.generation_no LIMIT 1';
+  const statement =
+    id === null
+      ? `${found} document_generations g INDEXED BY document_generations_abandoned WHERE ${isFirst}`
+      : `${found} documents o CROSS JOIN document_generations g INDEXED BY document_generations_by_document
+           ON g.document_no = o.document_no WHERE o.id = ? AND ${isFirst}`;
+  return store.prepare(statement).get(...(id === null ? [] : [id])) as
+    { generationNo: number; documentNo: number } | undefined;
 }
 
 /** Tells whether a generation or a document is waiting to be erased. It only reads, so it takes no write lock. */

@@ -62,13 +62,32 @@ export function listDocumentNos(
   return { documentNos, total };
 }
 
-/** Reads documents by number, in the given order; one that does not exist is left out. */
-export function readDocuments(store: Store, documentNos: readonly number[]): Document[] {
+/** Length of a slice of documents as JSON (UTF-16 code units) from which no further document is read for it. */
+const SLICE_CHARACTERS = 256 * 1024;
+
+/** The first documents of a list of numbers, and the numbers that follow. */
+export interface DocumentSlice {
+  readonly items: readonly Document[];
+  readonly rest: readonly number[];
+}
+
+/**
+ * Reads documents by number, in the given order, until they have 256 Ki code units as JSON together; one that does not
+ * exist is left out.
+ */
+export function readDocuments(store: Store, documentNos: readonly number[]): DocumentSlice {
   const select = store.prepare('SELECT * FROM documents WHERE document_no = ?');
-  return documentNos.flatMap((documentNo) => {
-    const row = select.get(documentNo) as DocumentRow | undefined;
-    return row === undefined ? [] : toDocument(store, row);
-  });
+  const items: Document[] = [];
+  let left = SLICE_CHARACTERS;
+  let read = 0;
+  for (; read < documentNos.length && left > 0; read += 1) {
+    const row = select.get(documentNos[read]) as DocumentRow | undefined;
+    if (row === undefined) continue;
+    const document = toDocument(store, row);
+    items.push(document);
+    left -= JSON.stringify(document).length;
+  }
+  return { items, rest: documentNos.slice(read) };
 }
 
 /**

@@ -13,6 +13,7 @@ import type { DocumentState, NewDocument, Document, ErasureFilter } from '../typ
 import { tagsPass } from './label-conditions.ts';
 import type { Store } from './open-store.ts';
 import { isByOneOf } from './writers.ts';
+import { beginningOf } from '../text/beginning-of.ts';
 
 /** A row of `documents`. Times are Unix ms; `external_id` and `url` are '' if the document has none. */
 export interface DocumentRow {
@@ -41,6 +42,13 @@ export interface DocumentRow {
  */
 export const IS_ALIVE = `state <> 'deleting' AND NOT EXISTS (SELECT 1 FROM document_generations e
   WHERE e.generation_no = coalesce(documents.live_no, documents.next_no) AND e.expires_at <= ?)`;
+
+/**
+ * Value of the column `hidden` of a generation that must be erased, since its document refers to it neither as its live
+ * nor as its next one. The column is 1 while the generation waits, is being read or could not be read, and 0 once
+ * queries find it.
+ */
+export const ABANDONED = 2;
 
 /** Adds a `queued` document without a generation; `insertGeneration` must add one in the same write. */
 export function insertDocument(
@@ -146,7 +154,7 @@ export function setDocumentState(
 ): void {
   store
     .prepare('UPDATE documents SET state = ?, error_code = ?, error = ?, updated_at = ? WHERE document_no = ?')
-    .run(state, error?.code ?? null, error?.message.slice(0, 1_000) ?? null, now, documentNo);
+    .run(state, error?.code ?? null, error ? beginningOf(error.message, 1_000) : null, now, documentNo);
 }
 
 /**
@@ -239,9 +247,14 @@ export function listExpiredDocuments(store: Store, now: number, limit: number): 
   return rows.map(({ no }) => no);
 }
 
+/** Returns the highest number of a document in the file; 0 if there is none. */
+export function lastDocument(store: Store): number {
+  return (store.prepare('SELECT max(document_no) AS last FROM documents').get() as { last: number | null }).last ?? 0;
+}
+
 /** Hides a document and all its versions from every reader. It is erased afterwards, in slices. */
 export function hideDocument(store: Store, documentNo: number, now: number): void {
-  store.prepare('UPDATE document_generations SET hidden = 1 WHERE document_no = ?').run(documentNo);
+  store.prepare(`UPDATE document_generations SET hidden = ${ABANDONED} WHERE document_no = ?`).run(documentNo);
   store
     .prepare(
       `UPDATE documents SET state = 'deleting', live_no = NULL, next_no = NULL, updated_at = ? WHERE document_no = ?`,
@@ -256,10 +269,10 @@ export function hideDocument(store: Store, documentNo: number, now: number): voi
 export function findErasedDocument(store: Store, id: string | null = null): number | undefined {
   const row = store
     .prepare(
-      `SELECT document_no AS no FROM documents o WHERE state = 'deleting' AND id = coalesce(?, id)
+      `SELECT document_no AS no FROM documents o WHERE state = 'deleting'${id === null ? '' : ' AND id = ?'}
          AND NOT EXISTS (SELECT 1 FROM document_generations g WHERE g.document_no = o.document_no) LIMIT 1`,
     )
-    .get(id) as { no: number } | undefined;
+    .get(...(id === null ? [] : [id])) as { no: number } | undefined;
   return row?.no;
 }
 

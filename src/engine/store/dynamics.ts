@@ -145,6 +145,24 @@ export function isReady(store: Store, memoryNo: number): boolean {
   return store.prepare(SELECT_READY).get(memoryNo) !== undefined;
 }
 
+/**
+ * Reads the contents of those of these memories that exist and do not have the state `ready`, in no certain order. The
+ * state is no condition of the query, since PostgreSQL would then look among all memories that wait.
+ */
+export function listUnlinkedTexts(
+  store: Store,
+  memoryNos: readonly number[],
+): { readonly memoryNo: number; readonly content: string }[] {
+  if (memoryNos.length === 0) return [];
+  const rows = store
+    .prepare(
+      `SELECT m.seq AS memoryNo, m.content, d.state FROM json_each(?) AS wanted
+         CROSS JOIN memory_dynamics d ON d.seq = wanted.value CROSS JOIN memories m ON m.seq = wanted.value`,
+    )
+    .all(JSON.stringify(memoryNos)) as { memoryNo: number; content: string; state: string }[];
+  return rows.filter(({ state }) => state !== 'ready');
+}
+
 /** The fields from which the decay of a memory with the status `active` is computed. */
 export interface ActiveDynamics {
   readonly memoryNo: number;

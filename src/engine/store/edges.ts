@@ -47,6 +47,7 @@ export function putWaypoint(store: Store, waypoint: Waypoint, now: number): void
 
 /** Deletes the automatic waypoint of a memory, the link to its nearest memory, if there is one. */
 export function deleteWaypoint(store: Store, src: number): void {
+  if (findWaypoint(store, src) === undefined) return;
   store.prepare(`DELETE FROM edges WHERE src = ? AND type = 'waypoint' AND automatic = 1`).run(src);
 }
 

@@ -4,72 +4,14 @@
  */
 
 import type { EntityDetails, EntitySummary } from '../types.ts';
-import type { EntityGraph } from '../entities/extract.ts';
 import type { CompiledFilter } from './filter.ts';
 import type { Store } from './open-store.ts';
-
-/**
- * Replaces the entities and relations of a memory; empty lists remove them. `from` and `to` of a relation are names in
- * `entities`. Call inside a write.
- */
-export function putEntities(
-  store: Store,
-  { memory, userNo }: { readonly memory: number; readonly userNo: number },
-  { entities, relations }: EntityGraph,
-): void {
-  if (hasMentions(store, memory)) eraseEntities(store, [memory]);
-  if (entities.length === 0) return;
-  if (store.ahead !== null) return putEntitiesByName(store, { memory, userNo }, { entities, relations });
-  const count = store.prepare(`${COUNT_ENTITY} RETURNING entity_no`).pluck();
-  const mention = store.prepare('INSERT INTO entity_mentions (entity_no, memory, label, type) VALUES (?, ?, ?, ?)');
-  const numbers = new Map<string, number>();
-  for (const { name, label, type } of entities) {
-    const entityNo = count.get(userNo, name, label, type) as number;
-    mention.run(entityNo, memory, label, type);
-    numbers.set(name, entityNo);
-  }
-  if (relations.length === 0) return;
-  store
-    .prepare(
-      `INSERT INTO entity_relations (src, dst, relation, memory)
-       SELECT CAST(value ->> 0 AS INTEGER), CAST(value ->> 1 AS INTEGER), value ->> 2, ? FROM json_each(?)`,
-    )
-    .run(memory, JSON.stringify(relations.map(({ from, to, type }) => [numbers.get(from), numbers.get(to), type])));
-}
-
-const COUNT_ENTITY = `INSERT INTO entities (user_no, name, label, type, mentions) VALUES (?, ?, ?, ?, 1)
-  ON CONFLICT (name, user_no) DO UPDATE SET mentions = mentions + 1, type = iif(type = 'other', excluded.type, type)`;
-
-/**
- * Does the same as `putEntities`, by statements that find an entity by its name, so that no statement has to wait for
- * the number of a new entity.
- */
-function putEntitiesByName(
-  store: Store,
-  { memory, userNo }: { readonly memory: number; readonly userNo: number },
-  { entities, relations }: EntityGraph,
-): void {
-  const count = store.prepare(COUNT_ENTITY);
-  const mention = store.prepare(
-    `INSERT INTO entity_mentions (entity_no, memory, label, type)
-     SELECT entity_no, ?, ?, ? FROM entities WHERE name = ? AND user_no = ?`,
-  );
-  for (const { name, label, type } of entities) {
-    count.run(userNo, name, label, type);
-    mention.run(memory, label, type, name, userNo);
-  }
-  const relate = store.prepare(
-    `INSERT INTO entity_relations (src, dst, relation, memory)
-     SELECT a.entity_no, b.entity_no, ?, ? FROM entities a CROSS JOIN entities b
-     WHERE a.name = ? AND a.user_no = ? AND b.name = ? AND b.user_no = ?`,
-  );
-  for (const { from, to, type } of relations) relate.run(type, memory, from, userNo, to, userNo);
-}
 
 /** SQL that selects a row if a memory mentions any entity; its parameter is the number of the memory. */
 export const SELECT_ANY_MENTION = 'SELECT 1 FROM entity_mentions WHERE memory = ? LIMIT 1';
 
-function hasMentions(store: Store, memoryNo: number): boolean {
+/** Tells whether a memory mentions any entity. */
+export function hasMentions(store: Store, memoryNo: number): boolean {
   return store.prepare(SELECT_ANY_MENTION).get(memoryNo) !== undefined;
 }
 
@@ -202,9 +144,9 @@ export function relatedEntities(store: Store, entityNos: readonly number[], filt
   return store
     .prepare(
       `WITH stated AS (
-         ${passingRelations('src', 'dst', filter)}
+         ${passingRelations(store, 'src', 'dst', filter)}
          UNION ALL
-         ${passingRelations('dst', 'src', filter)}
+         ${passingRelations(store, 'dst', 'src', filter)}
        )
        SELECT DISTINCT e.entity_no AS entityNo, e.label, stated.relation, e.mentions, u.memories
        FROM stated CROSS JOIN entities e ON e.entity_no = stated.related CROSS JOIN users u ON u.user_no = e.user_no
@@ -216,17 +158,21 @@ export function relatedEntities(store: Store, entityNos: readonly number[], filt
 
 /**
  * Returns the SQL for the relations of entities in one direction. The relations pass through JSON, because SQLite has a
- * lateral join only with a table-valued function, and each entity needs a limit of its own.
+ * lateral join only with a table-valued function, and each entity needs a limit of its own. PostgreSQL has lateral
+ * joins, and takes five times as long for the JSON as for the rest.
  */
-function passingRelations(from: 'src' | 'dst', to: 'src' | 'dst', filter: CompiledFilter): string {
-  return `SELECT CAST(near.value ->> 0 AS INTEGER) AS related, near.value ->> 1 AS relation
-         FROM json_each(?) AS origin CROSS JOIN json_each((
-           SELECT json_group_array(json_array(related, relation)) FROM (
-             SELECT DISTINCT r.related, r.relation FROM (
+function passingRelations(store: Store, from: 'src' | 'dst', to: 'src' | 'dst', filter: CompiledFilter): string {
+  const passing = `SELECT DISTINCT r.related, r.relation FROM (
                SELECT ${to} AS related, relation, memory FROM entity_relations WHERE ${from} = origin.value
                LIMIT ${MAX_LOOKED_AT}
              ) AS r CROSS JOIN memories m ON m.seq = r.memory CROSS JOIN memory_dynamics d ON d.seq = r.memory
-             WHERE ${filter.sql} LIMIT ${MAX_READ}))) AS near`;
+             WHERE ${filter.sql} LIMIT ${MAX_READ}`;
+  if (store.ahead !== null)
+    return `SELECT near.related, near.relation FROM json_each(?) AS origin CROSS JOIN LATERAL (${passing}) AS near`;
+  return `SELECT CAST(near.value ->> 0 AS INTEGER) AS related, near.value ->> 1 AS relation
+         FROM json_each(?) AS origin CROSS JOIN json_each((
+           SELECT json_group_array(json_array(related, relation)) FROM (
+             ${passing}))) AS near`;
 }
 
 /**

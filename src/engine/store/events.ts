@@ -35,6 +35,8 @@ interface Subject {
 /** Greatest number of rows that one read examines. If few events pass a filter, several reads are needed. */
 const LOOKED_AT_ONCE = 5_000;
 const INSERT_STORED = `INSERT INTO events (at, kind, memory) VALUES (?, ${EVENT_KINDS.indexOf('memory.stored')}, ?)`;
+/** SQL that selects whether the change feed is on. */
+export const SELECT_FEED = 'SELECT is_on FROM event_feed';
 /** SQL for the present time, Unix ms. Triggers use the same expression, since they have no parameters. */
 const NOW = `CAST(round(unixepoch('subsec') * 1000) AS INTEGER)`;
 
@@ -51,7 +53,7 @@ export function hasEvents(store: Store): boolean {
   const { transactionNo } = store;
   const known = found.get(store);
   if (transactionNo !== undefined && known?.transactionNo === transactionNo) return known.isOn;
-  const isOn = store.prepare('SELECT is_on FROM event_feed').pluck().get() === 1;
+  const isOn = store.prepare(SELECT_FEED).pluck().get() === 1;
   if (transactionNo !== undefined) found.set(store, { transactionNo, isOn });
   return isOn;
 }

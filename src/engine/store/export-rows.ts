@@ -50,6 +50,8 @@ export function readOrigins(store: Store, memoryNos: readonly number[]): Map<num
  */
 export interface RevisionRow {
   readonly memory: number;
+  /** Public id of the memory. */
+  readonly memory_id: string;
   readonly version: number;
   readonly replaced_at: number;
   readonly by_link: number;
@@ -61,20 +63,71 @@ export interface RevisionRow {
   readonly written_by: string | null;
 }
 
+/** Position in the revisions of memories: a memory, and the version of the last revision that was read. */
+export interface RevisionPlace {
+  readonly memoryNo: number;
+  readonly version: number;
+}
+
+/** The first revisions of some memories, and the position after which the others follow; null if there are none. */
+export interface RevisionPart {
+  readonly rows: readonly RevisionRow[];
+  readonly end: RevisionPlace | null;
+}
+
+/** Number of bytes for which a revision counts in addition to its values. */
+const REVISION_BYTES = 256;
+
 /**
- * Reads the revisions (earlier values) of memories that were made by the time `at` (Unix ms, included), oldest first,
- * by memory number; a memory without revisions is left out.
+ * Returns as many of the first memories as have at most `most` revisions together; at least the first one. A memory has
+ * fewer revisions than its version says. A statement about many memories looks at all of their revisions, even if it
+ * returns few.
  */
-export function readRevisionRows(store: Store, memoryNos: readonly number[], at: number): Map<number, RevisionRow[]> {
+export function withFewRevisions(store: Store, memoryNos: readonly number[], most: number): readonly number[] {
+  const rows = store
+    .prepare('SELECT seq AS memoryNo, version FROM memories WHERE seq IN (SELECT value FROM json_each(?))')
+    .all(JSON.stringify(memoryNos)) as { memoryNo: number; version: number }[];
+  const versions = new Map(rows.map(({ memoryNo, version }) => [memoryNo, version]));
+  let left = most;
+  const beyond = memoryNos.findIndex((memoryNo, place) => {
+    left -= (versions.get(memoryNo) ?? 1) - 1;
+    return place > 0 && left < 0;
+  });
+  return beyond === -1 ? memoryNos : memoryNos.slice(0, beyond);
+}
+
+/**
+ * Reads revisions (earlier values) of memories that were made by the time `at` (Unix ms, included), in the order of the
+ * memories' numbers, oldest first. They end with the one whose values make up `bytes` with those before it.
+ * @param from the memories by number; or a position, for the revisions of its memory that follow
+ */
+export function readRevisionRows(
+  store: Store,
+  from: readonly number[] | RevisionPlace,
+  { at, bytes }: { readonly at: number; readonly bytes: number },
+): RevisionPart {
+  const isPlace = 'version' in from;
+  const source = isPlace
+    ? 'memory_revisions r WHERE r.memory = ? AND r.version > ?'
+    : 'json_each(?) AS wanted CROSS JOIN memory_revisions r ON r.memory = wanted.value WHERE true';
+  const parameters = isPlace ? [from.memoryNo, from.version] : [JSON.stringify(from)];
+  // Sizes are summed up before values are read: SQLite knows the size of a text without reading it.
   const rows = store
     .prepare(
-      `SELECT r.memory, r.version, r.replaced_at, r.by_link, r.status, r.event_time, r.valid_from, r.valid_to,
-         r.snapshot, ${writerOf('r.writer_no')} AS written_by
-       FROM json_each(?) AS wanted CROSS JOIN memory_revisions r ON r.memory = wanted.value
-       WHERE r.replaced_at <= ? ORDER BY r.memory, r.version`,
+      `WITH first AS (
+         SELECT r.memory, r.version, octet_length(r.snapshot) + ${REVISION_BYTES} AS size
+         FROM ${source} AND r.replaced_at <= ? ORDER BY r.memory, r.version LIMIT ?),
+       sized AS (SELECT memory, version, size, sum(size) OVER (ORDER BY memory, version) AS total FROM first)
+       SELECT r.memory, m.id AS memory_id, r.version, r.replaced_at, r.by_link, r.status, r.event_time, r.valid_from,
+         r.valid_to, r.snapshot, s.total, ${writerOf('r.writer_no')} AS written_by
+       FROM sized s CROSS JOIN memory_revisions r ON r.memory = s.memory AND r.version = s.version
+         CROSS JOIN memories m ON m.seq = r.memory
+       WHERE s.total - s.size < ? ORDER BY r.memory, r.version`,
     )
-    .all(JSON.stringify(memoryNos), at) as RevisionRow[];
-  return Map.groupBy(rows, ({ memory }) => memory);
+    .all(...parameters, at, Math.ceil(bytes / REVISION_BYTES) + 1, bytes) as (RevisionRow & { total: number })[];
+  const last = rows.at(-1);
+  const isCut = last !== undefined && last.total >= bytes;
+  return { rows, end: isCut ? { memoryNo: last.memory, version: last.version } : null };
 }
 
 /** A document with its generation (parsed version) that queries find. */

@@ -2,6 +2,7 @@ import type { EdgeType, MemoryFilter } from '../types.ts';
 import { ROOT_INDEX } from './chunks.ts';
 import { compileFilter } from './filter.ts';
 import type { Store } from './open-store.ts';
+import { parsedAtOnce } from './passing-memories.ts';
 import { writerOf } from './writers.ts';
 
 /**
@@ -67,10 +68,7 @@ export interface NumberSlice {
   readonly next: number | null;
 }
 
-/**
- * Greatest number of memories that are examined for one slice if `Selection.isSlow`, and of items of session logs that
- * are examined for one slice.
- */
+/** Greatest number of items of session logs that are examined for one slice. */
 const LOOKED_AT_ONCE = 2_000;
 
 /**
@@ -83,7 +81,7 @@ export function listExportedMemories(
   { bounds, after, limit }: { readonly bounds: ExportBounds; readonly after: number; readonly limit: number },
 ): NumberSlice {
   const { sql, parameters, isSlow } = selectionOf(filter, bounds.at);
-  const upTo = isSlow ? Math.min(bounds.lastMemory, after + LOOKED_AT_ONCE) : bounds.lastMemory;
+  const upTo = isSlow ? Math.min(bounds.lastMemory, after + parsedAtOnce(store)) : bounds.lastMemory;
   const numbers = store
     .prepare(`SELECT own.seq ${sql} AND own.seq > ? AND own.seq <= ? ORDER BY own.seq LIMIT ?`)
     .pluck()

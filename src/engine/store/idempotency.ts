@@ -6,17 +6,31 @@ import { keyedHash } from './keyed-hash.ts';
 import type { Store } from './open-store.ts';
 import { findInfo } from './store-info.ts';
 
+/** The use of an Idempotency-Key by a writer. Replies are kept for each writer, so that no other one gets them. */
+export interface WriterClaim extends IdempotencyClaim {
+  /** Public id of the API key that writes; null without one. */
+  readonly writtenBy: string | null;
+}
+
 /**
- * Finds the reply that is stored for an Idempotency-Key and route, marked as `replayed`; undefined if the key is new.
+ * Finds the reply that is stored for an Idempotency-Key, writer and route, marked as `replayed`; undefined if this
+ * writer has not used the Idempotency-Key.
  * @param items number of items of the request, which must be the number of results in the reply
  * @throws EngineError `conflict` if a memory of the reply was deleted, or if the reply was stored by a version of Cairn
  *   that kept no result for each item; `unprocessable` if the key was used with another body
  */
-export function findStoredReply(store: Store, claim: IdempotencyClaim, items: number): AddReply | undefined {
-  const { keyHash, bodyHash } = hashesOf(store, claim);
+export function findStoredReply(store: Store, claim: WriterClaim, items: number): AddReply | undefined {
+  const { keyHash, sharedHash, bodyHash } = hashesOf(store, claim);
   const row = store
-    .prepare('SELECT body_hash, reply FROM idempotency_keys WHERE key_hash = ? AND route = ?')
-    .get(keyHash, claim.route) as { body_hash: Buffer | null; reply: string | null } | undefined;
+    .prepare(
+      `SELECT k.body_hash, k.reply FROM idempotency_keys k
+       WHERE k.key_hash IN (?, ?) AND k.route = ? AND (k.key_hash = ? OR k.reply IS NULL OR EXISTS (
+         SELECT 1 FROM memory_dynamics d WHERE d.seq = k.first_seq AND d.writer_no =
+           (SELECT writer_no FROM writers WHERE key_id = ?)))
+       ORDER BY k.key_hash = ? DESC LIMIT 1`,
+    )
+    .get(keyHash, sharedHash, claim.route, keyHash, claim.writtenBy, keyHash) as
+    { body_hash: Buffer | null; reply: string | null } | undefined;
   if (row === undefined) return undefined;
   if (row.body_hash === null || row.reply === null) {
     throw new EngineError('conflict', 'what this Idempotency-Key made was deleted; use a new key to add it again');
@@ -44,7 +58,7 @@ export function findStoredReply(store: Store, claim: IdempotencyClaim, items: nu
  */
 export function putStoredReply(
   store: Store,
-  claim: IdempotencyClaim,
+  claim: WriterClaim,
   { reply, memories, now }: { reply: AddReply; memories: { first: number; last: number } | null; now: number },
 ): void {
   const { keyHash, bodyHash } = hashesOf(store, claim);
@@ -56,11 +70,17 @@ export function putStoredReply(
     .run(keyHash, claim.route, bodyHash, JSON.stringify(reply), memories?.first ?? null, memories?.last ?? null, now);
 }
 
-/** Returns the keyed hashes of the key and of the body's hash: the file holds neither the key nor the hash itself. */
-function hashesOf(store: Store, { key, bodyHash }: IdempotencyClaim): { keyHash: Buffer; bodyHash: Buffer } {
+/**
+ * Returns keyed hashes, as the file holds neither the Idempotency-Key nor the hash of the body itself: `keyHash` of the
+ * Idempotency-Key with its writer, `sharedHash` of the Idempotency-Key alone. Older files have replies under the
+ * latter, which belong to the writer of their memories.
+ */
+function hashesOf(store: Store, { key, writtenBy, bodyHash }: WriterClaim) {
   const secret = findInfo(store, 'idempotency_secret');
   assert(secret !== undefined, 'a migration made the secret of the stored replies');
-  return { keyHash: keyedHash(secret, key), bodyHash: keyedHash(secret, bodyHash) };
+  const sharedHash = keyedHash(secret, key);
+  const keyHash = writtenBy === null ? sharedHash : keyedHash(secret, JSON.stringify([writtenBy, key]));
+  return { keyHash, sharedHash, bodyHash: keyedHash(secret, bodyHash) };
 }
 
 /** Greatest number of memories of one stored reply. It bounds the search for the reply that belongs to a memory. */

@@ -15,6 +15,7 @@ import { keptHash } from './duplicates.ts';
 import { appendStored } from './events.ts';
 import { insertLabels } from './labels.ts';
 import type { Store } from './open-store.ts';
+import { storedExpiry } from './stored-expiry.ts';
 
 /** The values of an imported memory that are not in its line of the export. */
 interface MemoryFacts {
@@ -126,7 +127,7 @@ export function insertExactMemory(store: Store, line: PortableMemory, facts: Mem
       line.updated_at ?? created,
       line.valid_from,
       line.valid_to,
-      line.expires_at && Math.max(1, line.expires_at),
+      storedExpiry(line.expires_at),
       line.version,
       line.confidence,
       line.importance,
@@ -301,7 +302,7 @@ export function insertExactDocument(store: Store, line: PortableDocument, writer
       JSON.stringify(line.tags),
       JSON.stringify(line.metadata),
       line.event_time,
-      line.expires_at && Math.max(1, line.expires_at),
+      storedExpiry(line.expires_at),
       line.format,
       line.title,
       JSON.stringify(line.authors),

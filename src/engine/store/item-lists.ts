@@ -16,7 +16,7 @@ import { type CompiledFilter, compileFilter } from './filter.ts';
 import { compileMetadata, namespaceMatches, valuePasses } from './label-conditions.ts';
 import { openCursor, sealCursor } from './list-cursor.ts';
 import type { Store } from './open-store.ts';
-import { firstPassing } from './passing-memories.ts';
+import { firstPassingWithin } from './passing-memories.ts';
 import { firstWithin, LOOKED_AT_ONCE, type PlacedSlice, placesOf, type SliceWanted } from './placed.ts';
 import { findUserNo } from './users.ts';
 
@@ -49,7 +49,7 @@ interface ItemInOrder {
 /**
  * Lists the next items that pass a filter, by namespace and key, examining at most 2,000. There may be fewer than
  * `limit`, or none, before the end of the list. Values are read only if the filter has conditions on them, and then at
- * most 4 MiB of them.
+ * most 4 MiB of them, fewer if they take long.
  * @throws EngineError `invalid` for a cursor of another list, and for a meaningless condition on the value
  */
 export function listItemPlaces(store: Store, filter: ItemFilter, wanted: SliceWanted): PlacedSlice {
@@ -60,8 +60,8 @@ export function listItemPlaces(store: Store, filter: ItemFilter, wanted: SliceWa
   const userNo = findUserNo(store, filter.userId);
   if (userNo === undefined) return { placed: [], bytes: 0, next: null };
   const found = listItemsBelow(store, { userNo, namespace: filter.namespace, after, limit: LOOKED_AT_ONCE });
-  const looked = filter.value === undefined ? found : firstWithin(store, found, LOOKED_INTO_BYTES);
-  const passing = firstPassing(store, passes, looked, wanted.limit);
+  const small = filter.value === undefined ? found : firstWithin(store, found, LOOKED_INTO_BYTES);
+  const { looked, passing } = firstPassingWithin(store, passes, small, wanted.limit);
   const cursorAfter = ({ path, key }: ItemInOrder) => sealCursor(store, ITEMS, [path, key]);
   return placesOf(store, { found, looked, passing, wanted, cursorAfter });
 }
@@ -76,6 +76,7 @@ function itemCondition({ value, withinTags }: Pick<ItemFilter, 'value' | 'within
   if (conditions.length === 0) return compiled;
   return {
     ...compiled,
+    countsWork: true,
     sql: `${compiled.sql} AND ${valuePasses('m.value')}`,
     parameters: [...compiled.parameters, JSON.stringify(conditions)],
   };

@@ -1,4 +1,5 @@
-import type { QueuedStep } from '../jobs.ts';
+import { QUEUED_STEPS, type QueuedStep } from '../jobs.ts';
+import { DUE, dueUntil, selectDue, selectWhetherDue } from './due-jobs.ts';
 import { IS_DUE, type ClaimAt, type DocumentClaim, type HeldJob } from './jobs.ts';
 import type { Store } from './open-store.ts';
 
@@ -45,26 +46,18 @@ export function bulkDueUntil(store: Store, { embedsHere, now }: { embedsHere: bo
  * at the step `settle` do not count, since no worker claims them.
  */
 export function hasDueJob(store: Store, now: number): boolean {
-  return (
-    store
-      .prepare(
-        `SELECT 1 FROM jobs INDEXED BY jobs_due
-         WHERE state IN ('queued', 'failed') AND step <> 'settle' AND ${IS_DUE} LIMIT 1`,
-      )
-      .get({ now }) !== undefined
-  );
+  return store.prepare(HAS_DUE).get({ now }) !== undefined;
 }
+
+// Made once, as every look into a ledger uses them.
+const HAS_DUE = selectWhetherDue(QUEUED_STEPS);
+const HAS_DUE_AT = Object.fromEntries(QUEUED_STEPS.map((step) => [step, selectWhetherDue([step])])) as Readonly<
+  Record<QueuedStep, string>
+>;
 
 /** Tells whether a job at this step is due, even a suspect (a job that was active when its worker died). */
 export function hasDueJobAt(store: Store, step: QueuedStep, now: number): boolean {
-  return (
-    store
-      .prepare(
-        `SELECT 1 FROM jobs INDEXED BY jobs_due
-         WHERE step = :step AND state IN ('queued', 'failed') AND ${IS_DUE} LIMIT 1`,
-      )
-      .get({ step, now }) !== undefined
-  );
+  return store.prepare(HAS_DUE_AT[step]).get({ now }) !== undefined;
 }
 
 /**
@@ -103,7 +96,7 @@ function largestGroup(store: Store, { step, now }: Pick<ClaimOptions, 'step' | '
  * Head of a claim's statement. NOT INDEXED makes SQLite look jobs up by `seq`. It would otherwise search all rows of a
  * step, which takes 54 ms for 64 jobs of a million, while it holds the write lock.
  */
-const CLAIM = `UPDATE jobs NOT INDEXED SET state = 'active', lease_owner = :owner, lease_until = :until,
+const CLAIM = `UPDATE jobs NOT INDEXED SET state = 'active', lease_owner = :owner, lease_until = :leaseUntil,
   lease_epoch = lease_epoch + 1, lease_alone = 0, dispatched_until = 0, updated_at = :now`;
 
 const CLAIMED = `seq AS jobNo, id, kind, memory AS memoryNo, document AS documentNo, step, lease_epoch AS epoch,
@@ -148,12 +141,18 @@ export function claimThese<Step extends QueuedStep>(
     )
     .all({
       ...options,
-      until: options.now + options.leaseMs,
+      leaseUntil: options.now + options.leaseMs,
       together: jobNos.length,
       jobNos: JSON.stringify(jobNos),
     }) as ClaimAt<Step>[];
   return noteAlone(store, rows, alone);
 }
+
+/** Jobs that `claim` may take, interactive ones and then bulk ones. */
+const DUE_BY_SUSPECT = selectDue('seq, priority, run_at', {
+  ranges: [...DUE.filter(({ priority }) => priority === 0), ...dueUntil(1)],
+  suspect: ':suspect',
+});
 
 function claim<Step extends QueuedStep>(
   store: Store,
@@ -166,13 +165,17 @@ function claim<Step extends QueuedStep>(
     .prepare(
       `${CLAIM}
        WHERE seq IN (
-         SELECT seq FROM jobs INDEXED BY jobs_due
-         WHERE step = :step AND suspect = :suspect AND (priority, run_at) <= (1, :bulkUntil)
-           AND state IN ('queued', 'failed') AND ${IS_DUE}
-         ORDER BY priority, run_at, seq LIMIT :limit)
+         SELECT seq FROM (${DUE_BY_SUSPECT}) ORDER BY priority, run_at, seq LIMIT :limit)
        RETURNING ${CLAIMED}`,
     )
-    .all({ ...options, bulkUntil, until: now + leaseMs, suspect, limit }) as ClaimAt<Step>[];
+    .all({
+      ...options,
+      until: bulkUntil,
+      untilNow: Math.min(now, bulkUntil),
+      leaseUntil: now + leaseMs,
+      suspect,
+      limit,
+    }) as ClaimAt<Step>[];
   return noteAlone(store, rows, suspect > 0);
 }
 

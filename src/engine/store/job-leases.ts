@@ -6,10 +6,11 @@ import { type HeldJob, PARTS, CRASH, CRASH_BUDGET, markFailed } from './jobs.ts'
 import type { Store } from './open-store.ts';
 
 /**
- * SQL that selects a row if a claim still holds its job; its parameters are the number of the job and the epoch of the
- * claim (a number that rises with each claim).
+ * SQL that reads the state of a job unless it was claimed again; its parameters are the number of the job and the epoch
+ * of the claim (a number that rises with each claim). The state is no condition, since PostgreSQL would then look among
+ * all active jobs.
  */
-export const SELECT_HELD = `SELECT 1 FROM jobs WHERE seq = ? AND lease_epoch = ? AND state = 'active'`;
+export const SELECT_CLAIMED_STATE = 'SELECT state FROM jobs WHERE seq = ? AND lease_epoch = ?';
 
 /**
  * Tells whether a claim still holds its job. It is false if the lease was taken back or another worker has claimed the
@@ -17,7 +18,17 @@ export const SELECT_HELD = `SELECT 1 FROM jobs WHERE seq = ? AND lease_epoch = ?
  * transaction.
  */
 export function holdsLease(store: Store, held: HeldJob): boolean {
-  return store.prepare(SELECT_HELD).get(held.jobNo, held.epoch) !== undefined;
+  return claimedState(store, held) === 'active';
+}
+
+/** Tells whether a job was done under this claim: false if it was handed back or the lease was lost. */
+export function wasDoneUnder(store: Store, held: HeldJob): boolean {
+  return claimedState(store, held) === 'done';
+}
+
+function claimedState(store: Store, held: HeldJob): string | undefined {
+  const claimed = store.prepare(SELECT_CLAIMED_STATE).get(held.jobNo, held.epoch) as { state: string } | undefined;
+  return claimed?.state;
 }
 
 /** Sets the end of all leases of the worker `owner` to `until` (Unix ms). */
@@ -50,6 +61,11 @@ export function hasLapsedLease(store: Store, times: LeaseTimes): boolean {
       .prepare(`SELECT 1 FROM jobs INDEXED BY jobs_leased WHERE state = 'active' AND ${HAS_LAPSED} LIMIT 1`)
       .get(times) !== undefined
   );
+}
+
+/** Tells whether a worker has claimed any job, so that a lease may run out. */
+export function hasActiveJob(store: Store): boolean {
+  return store.prepare(`SELECT 1 FROM jobs INDEXED BY jobs_leased WHERE state = 'active' LIMIT 1`).get() !== undefined;
 }
 
 /**

@@ -1,5 +1,5 @@
 /**
- * The job ledger: the table `jobs`, the only record of all unfinished work. Redis, worker threads and timers only carry
+ * The job ledger: the table `jobs`, the only record of all unfinished work. Queues, worker threads and timers carry
  * hints to it. This file changes jobs under a claim; `job-claims.ts` claims jobs, `job-leases.ts` recovers them after a
  * crash, `job-control.ts` retries and cancels them, and `job-views.ts` reads them.
  *
@@ -22,6 +22,7 @@ import type { QueuedStep } from '../jobs.ts';
 import type { JobKind, JobState, JobStep } from '../types.ts';
 import { noteEvents, type JobEvent } from './job-timeline.ts';
 import type { Store } from './open-store.ts';
+import { beginningOf } from '../text/beginning-of.ts';
 
 /** A job that was claimed, identified by its number and the epoch of the claim. */
 export interface HeldJob {
@@ -245,7 +246,7 @@ export function failJob(store: Store, held: HeldJob, failure: Failure, now: numb
       state,
       failure.retryAt,
       failure.code,
-      failure.message.slice(0, 1_000),
+      beginningOf(failure.message, 1_000),
       state === 'dead' ? now : null,
       now,
       now,

@@ -1,23 +1,17 @@
-import { parseStored } from './stored-json.ts';
 import { decayed, sectorsFromBits, STRENGTH_LAMBDA } from '../dynamics.ts';
 import { EngineError } from '../errors.ts';
-import {
-  type Json,
-  type Memory,
-  type MemoryFilter,
-  type MemoryState,
-  type MemoryStatus,
-  type Metadata,
-  type NewMemory,
-  type Sector,
-} from '../types.ts';
+import type { Memory, MemoryFilter, MemoryState, MemoryStatus, NewMemory, Sector } from '../types.ts';
 import { IS_SHOWN } from './document-generations.ts';
 import { keptHash } from './duplicates.ts';
 import { keepUserNo, takeUserNo } from './events.ts';
 import { compileFilter } from './filter.ts';
 import { deleteEmptyNamespace, findNamespaceOf } from './items.ts';
+import { putJson } from './json-text.ts';
 import { insertLabels } from './labels.ts';
 import type { Store } from './open-store.ts';
+import { parsedAtOnce } from './passing-memories.ts';
+import { storedExpiry } from './stored-expiry.ts';
+import { parseStored } from './stored-json.ts';
 import { withinBytes } from './text-sizes.ts';
 import { writerOf } from './writers.ts';
 import { SELECT_USER } from './users.ts';
@@ -144,8 +138,7 @@ export function insertMemory(
       now,
       memory.validFrom,
       memory.validTo,
-      // The index of expiring memories holds positive times. A time at or before 1970 has expired just as well.
-      memory.expiresAt && Math.max(1, memory.expiresAt),
+      storedExpiry(memory.expiresAt),
       memory.confidence,
       memory.importance,
       memory.type,
@@ -308,9 +301,6 @@ export interface MatchingSlice {
   readonly next: number | null;
 }
 
-/** Greatest number of memories whose tags or metadata are parsed for one slice. */
-const LOOKED_AT_ONCE = 2_000;
-
 /**
  * Lists numbers of memories that match a filter, ascending, whatever their validity and expiry, and whatever their
  * status unless the filter names statuses. Parts of documents that queries do not find are included.
@@ -329,7 +319,7 @@ export function listMatchingMemoryNos(
   }: { readonly after: number; readonly limit: number; readonly bytes?: number; readonly now: number },
 ): MatchingSlice {
   const where = compileFilter(filter, now, { includeHidden: true });
-  const most = where.countsWork ? after + LOOKED_AT_ONCE : Number.MAX_SAFE_INTEGER;
+  const most = where.countsWork ? after + parsedAtOnce(store) : Number.MAX_SAFE_INTEGER;
   const memoryNos = store
     .prepare(`SELECT m.seq FROM ${SOURCE} WHERE m.seq > ? AND m.seq <= ? AND ${where.sql} ORDER BY m.seq LIMIT ?`)
     .pluck()
@@ -356,12 +346,11 @@ export function listExpiredMemoryNos(store: Store, now: number, limit: number): 
 }
 
 /**
- * Turns a row into a memory, with salience and strength as of `now` (Unix ms). The result is plain data without
- * getters. In V8, an object literal with a getter would keep the whole row in memory until the next full garbage
- * collection, 14 KB for each query.
+ * Turns a row into a memory, with salience and strength as of `now` (Unix ms). Long metadata and long values are parsed
+ * when they are first read. Other fields are plain data: in V8, a getter keeps the whole row in memory for long.
  */
 export function toMemory(row: MemoryRow, now: number): Memory {
-  return {
+  const memory: Memory = {
     id: row.id,
     userId: row.user_id,
     sessionId: row.session_id,
@@ -372,7 +361,7 @@ export function toMemory(row: MemoryRow, now: number): Memory {
     type: row.type,
     tags: parseStored(row.tags) as string[],
     files: parseStored(row.files) as string[],
-    metadata: parseStored(row.metadata) as Metadata,
+    metadata: {},
     primarySector: row.primary_sector,
     sectors: sectorsFromBits(row.sectors, row.primary_sector),
     sectorConfidence: row.sector_confidence,
@@ -393,8 +382,11 @@ export function toMemory(row: MemoryRow, now: number): Memory {
     expiresAt: row.expires_at,
     externalId: row.external_id,
     namespace: row.namespace ?? '',
-    value: row.value === null ? null : (parseStored(row.value) as Json),
+    value: null,
     writtenBy: row.written_by,
     version: row.version,
   };
+  putJson(memory, 'metadata', row.metadata);
+  putJson(memory, 'value', row.value);
+  return memory;
 }

@@ -10,6 +10,15 @@ export function countMemories(store: Store): number {
   return (store.prepare('SELECT sum(memories) AS memories FROM users').get() as { memories: number }).memories;
 }
 
+/**
+ * Returns the highest `memoryNo` if it is at most `most`; otherwise the number of memories, which is never higher. The
+ * caller only asks whether there are more than `most`, and a `memoryNo` takes no count of all users.
+ */
+export function countMemoriesUpTo(store: Store, most: number): number {
+  const last = lastMemory(store);
+  return last <= most ? last : countMemories(store);
+}
+
 /** Counts the memories with numbers above `memoryNo`. */
 export function countMemoriesAfter(store: Store, memoryNo: number): number {
   return (store.prepare('SELECT count(*) AS n FROM memories WHERE seq > ?').get(memoryNo) as { n: number }).n;

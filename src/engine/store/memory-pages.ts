@@ -9,7 +9,7 @@ import { MEMORIES_OF_FILES } from './labels.ts';
 import { decodeCursor, encodeCursor } from './list-cursor.ts';
 import { placesOf, type PlacedSlice, type SliceWanted, LOOKED_AT_ONCE } from './placed.ts';
 import type { Store } from './open-store.ts';
-import { firstPassing } from './passing-memories.ts';
+import { firstPassingWithin } from './passing-memories.ts';
 import { findUserNo } from './users.ts';
 
 /** Which memories a list has, and how it is sorted. */
@@ -28,7 +28,8 @@ interface Candidate {
 
 /**
  * Lists the next memories that pass a filter, with the defaults of `compileFilter`. At most 2,000 memories are
- * examined, so there may be fewer than `limit`, or none, before the end of the list.
+ * examined, fewer if their tags or metadata take long, so there may be fewer than `limit`, or none, before the end of
+ * the list.
  * @throws EngineError `invalid` for a cursor of another list or order, and for a filter that `compileFilter` refuses
  */
 export function listMemoryPlaces(store: Store, page: PageOrder, wanted: SliceWanted): PlacedSlice {
@@ -38,9 +39,8 @@ export function listMemoryPlaces(store: Store, page: PageOrder, wanted: SliceWan
   const after =
     wanted.cursor === undefined ? undefined : decodeCursor<[number, number]>(list, wanted.cursor, ['number', 'number']);
   const found = candidates(store, page, after);
-  const passing = firstPassing(store, passes, found, wanted.limit);
   return placesOf(store, {
-    ...{ found, looked: found, passing, wanted },
+    ...{ found, wanted, ...firstPassingWithin(store, passes, found, wanted.limit) },
     cursorAfter: ({ memoryNo, eventTime }) => encodeCursor(list, [eventTime, memoryNo]),
   });
 }

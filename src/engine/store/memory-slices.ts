@@ -4,7 +4,7 @@ import type { Memory, MemoryFilter } from '../types.ts';
 import { compileFilter } from './filter.ts';
 import { readMemories } from './memories.ts';
 import type { Store } from './open-store.ts';
-import { readMemoriesAsOf } from './revisions.ts';
+import { createPastReader } from './past-memories.ts';
 import { withinBytes } from './text-sizes.ts';
 
 /** Greatest number of memories in one slice of a page: reading them takes about a millisecond. */
@@ -42,7 +42,7 @@ export function listMemoryNos(
 
 /**
  * Reads the first memories of a list of numbers, in its order: at most 128, with at most 512 KiB of text together, but
- * at least one. Memories that were erased since are left out.
+ * at least one. Memories that were erased since are left out. With `recorded`, call inside a read.
  * @param recorded reads the memories as they were recorded at this time (Unix ms); as they are now if left out
  */
 export function readMemorySlice(
@@ -51,9 +51,10 @@ export function readMemorySlice(
   now: number,
   recorded?: number,
 ): MemorySlice {
-  const taken = withinBytes(store, memoryNos.slice(0, SLICE_MEMORIES), SLICE_BYTES);
-  const memories =
-    recorded === undefined ? readMemories(store, taken, now) : readMemoriesAsOf(store, taken, { at: recorded, now });
+  const first = memoryNos.slice(0, SLICE_MEMORIES);
+  const past = recorded === undefined ? undefined : createPastReader(store, recorded);
+  const taken = past?.within(first, SLICE_BYTES) ?? withinBytes(store, first, SLICE_BYTES);
+  const memories = past?.read(taken, now) ?? readMemories(store, taken, now);
   const found = taken.filter((memoryNo) => memories.has(memoryNo));
   return {
     items: found.map((memoryNo) => memories.get(memoryNo)!),

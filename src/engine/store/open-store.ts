@@ -8,16 +8,14 @@ import { migrate } from './migrate.ts';
 import { notADatabase } from './database-form.ts';
 import { keyOfFile, type FileKey } from '../file-keys.ts';
 import { createDatabaseFile, openDatabase } from './open-database.ts';
+import { IN_FILE, type Positioned } from './position.ts';
 import { damageError, isBusy, pathError, sqliteCode, storageError } from './storage-errors.ts';
 import { createStatements } from './prepared-statements.ts';
 import type { Statement } from './statement.ts';
 import { requireTenantFile } from './tenant-file.ts';
 import type { WordTable } from './word-table.ts';
 
-/**
- * Prefetches query answers inside a transaction on a database over a network (PostgreSQL), so that several queries
- * share one round trip.
- */
+/** Prefetches query answers inside a transaction in PostgreSQL, so that several queries share one round trip. */
 export interface Foresight {
   /**
    * Prefetches the answers of a query for each of these parameter lists, in one round trip. Later calls of the query in
@@ -35,13 +33,15 @@ export interface Foresight {
    * they run again. What a reading returns here is dropped. It must not spend work (`spendWork`).
    */
   readSpeculatively(...readings: readonly (() => unknown)[]): void;
+  /** Waits for the answers to what was prefetched so far. */
+  send(): void;
 }
 
 /**
  * One connection to a tenant's database. The SQL statements are in the other files of this folder, mostly one file for
  * each table, as functions that take a `Store`.
  */
-export interface Store {
+export interface Store extends Positioned {
   /** Path of the database file. */
   readonly path: string;
   /**
@@ -54,10 +54,11 @@ export interface Store {
   /**
    * Runs `work` in one short `BEGIN IMMEDIATE` transaction, which is rolled back if it throws. Nothing is awaited
    * inside, and a write is not begun inside another transaction.
+   * @param ask called before `work` if `ahead` is not null: what it prefetches shares the first round trip
    * @throws EngineError `unavailable` if another connection writes for BUSY_TIMEOUT_MS; `storage_full`; `internal` for
    *   a damaged file; any other error of `work` as it is
    */
-  write<T>(work: () => T): T;
+  write<T>(work: () => T, ask?: () => void): T;
   /**
    * Runs `work` once just before the present write commits. Passing the same function again has no further effect. Call
    * inside a write.
@@ -263,7 +264,7 @@ function makeStore(db: Database.Database, file: string, minCacheKb: number, minM
     db,
     path: file,
     prepare: statements.prepare,
-    ahead: null,
+    ...IN_FILE,
     get isWriting() {
       return isWriting;
     },
@@ -313,7 +314,6 @@ function makeStore(db: Database.Database, file: string, minCacheKb: number, minM
       }
     },
     othersVersion: () => store.prepare('SELECT data_version FROM pragma_data_version').pluck().get() as number,
-    words: null,
     get isOpen() {
       return db.open;
     },

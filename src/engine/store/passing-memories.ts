@@ -74,6 +74,46 @@ export function listPassingIds(store: Store, filter: CompiledFilter, ids: readon
 }
 
 /**
+ * Number of memories in the first piece of `firstPassingWithin`, factor on the size of each piece after it, and time
+ * (ms) after which no further piece begins. A piece takes at most about four times as long as all before it.
+ */
+const FIRST_PIECE = 8;
+const PIECE_GROWTH = 4;
+const PIECES_MS = 500;
+
+/**
+ * Returns what `firstPassing` returns, but takes about two seconds at most: if the filter parses tags, metadata or
+ * values, which in PostgreSQL takes up to milliseconds for a memory, it may look at the beginning of the list only.
+ * `looked` is that beginning; it is empty only for an empty list.
+ * @param now returns a time in ms that never goes back
+ */
+export function firstPassingWithin<T extends { readonly memoryNo: number }>(
+  store: Store,
+  filter: CompiledFilter,
+  inOrder: readonly T[],
+  limit: number,
+  now: () => number = () => performance.now(),
+): { readonly looked: readonly T[]; readonly passing: T[] } {
+  if (!filter.countsWork) return { looked: inOrder, passing: firstPassing(store, filter, inOrder, limit) };
+  const end = now() + PIECES_MS;
+  const passing: T[] = [];
+  let at = 0;
+  for (let size = FIRST_PIECE; at < inOrder.length && passing.length < limit; size *= PIECE_GROWTH) {
+    if (at > 0 && now() > end) break;
+    const piece = inOrder.slice(at, at + size);
+    passing.push(...firstPassing(store, filter, piece, piece.length));
+    at += piece.length;
+  }
+  return { looked: inOrder.slice(0, at), passing: passing.slice(0, limit) };
+}
+
+/**
+ * Greatest number of memories whose tags, metadata or values one statement parses. PostgreSQL takes up to a hundred
+ * times as long for it as a file.
+ */
+export const parsedAtOnce = ({ words }: Store): number => (words === null ? 2_000 : 200);
+
+/**
  * Factor on the size of each batch after the first. The share of memories that passed so far gives the batch size that
  * is expected to suffice. It is multiplied by this factor, since a further batch costs as much as looking up three
  * memories.

@@ -16,7 +16,7 @@ export interface Placed {
 /** A slice of a page of memories, as one read returns it. */
 export interface PlacedSlice {
   readonly placed: readonly Placed[];
-  /** Size of the texts and values of the memories in `placed`, in bytes. */
+  /** Size of the memories in `placed` without their metadata, in bytes. */
   readonly bytes: number;
   /** Cursor with which the list continues; null at the end of the list. */
   readonly next: string | null;

@@ -1,24 +1,27 @@
 /**
- * Batches the lookups that a job step makes for many memories. In PostgreSQL each lookup costs a round trip, so these
- * functions send all lookups of a batch in one round trip (see `Foresight`). The step then makes each lookup as usual,
- * and gets the prefetched answer. For a SQLite file they do nothing.
+ * Batches the lookups that an add or a job step makes for many memories. In PostgreSQL each lookup costs a round trip,
+ * so these functions send all lookups of a batch together, in one round trip, or in two if users must be found first
+ * (see `Foresight`). The caller then makes each lookup as usual, and gets the prefetched answer. For a SQLite file they
+ * do nothing.
  */
 
 import { contentHash } from '../text/content-hash.ts';
 import type { NewMemory } from '../types.ts';
+import { SELECT_LAST_RECORD } from './audit-chain.ts';
 import { duplicateParameters, SELECT_DUPLICATES } from './duplicates.ts';
 import { SELECT_PRIMARY_SECTORS, SELECT_READY, SELECT_SECTORS } from './dynamics.ts';
 import { SELECT_WAYPOINT, SELECT_WAYPOINT_SOURCES } from './edges.ts';
 import { SELECT_ANY_MENTION } from './entities.ts';
-import { SELECT_HELD } from './job-leases.ts';
+import { SELECT_CLAIMED_STATE } from './job-leases.ts';
 import type { Claim } from './jobs.ts';
 import { LABEL_KINDS, SELECT_LABEL } from './labels.ts';
 import { SELECT_ROWS } from './memories.ts';
-import type { Store } from './open-store.ts';
+import type { Foresight, Store } from './open-store.ts';
 import { SELECT_CONCLUDED } from './reflections.ts';
 import { SELECT_LATEST_WITH_TIME } from './session-context.ts';
 import { SELECT_ANY_VECTOR } from './vectors.ts';
-import { SELECT_USER } from './users.ts';
+import { findUserNo, SELECT_USER } from './users.ts';
+import { SELECT_WRITER } from './writers.ts';
 
 /**
  * Greatest number of memories for which one call prefetches lookups; the lookups for further memories are made one by
@@ -26,43 +29,67 @@ import { SELECT_USER } from './users.ts';
  */
 const MAX_PREFETCHED = 256;
 
+/** Adds whose lookups are prefetched. */
+export interface AskedByAdds {
+  readonly memories: readonly NewMemory[];
+  /** Public ids of the keys. */
+  readonly writers: readonly string[];
+  /** Whether the adds append an audit record. */
+  readonly isAudited: boolean;
+  readonly now: number;
+}
+
 /**
- * Prefetches the lookups that the accept step makes for new memories: users, duplicates, labels and the latest memories
- * of sessions. Call inside a write.
+ * Prefetches the lookups of adds that need no other answer, in the first round trip of their write: users, keys, the
+ * last audit record, and all lookups for memories of no user. Call it as the `ask` of `Store.write`.
+ */
+export function prefetchFirstForAccept(store: Store, { memories, writers, isAudited, now }: AskedByAdds): void {
+  const { ahead } = store;
+  if (ahead === null) return;
+  const asked = memories.slice(0, MAX_PREFETCHED);
+  const users = new Set(asked.map(({ userId }) => userId));
+  const each = (ids: Iterable<string>) => [...ids].filter(Boolean).map((id) => [id]);
+  ahead.ask(SELECT_USER, each(users));
+  ahead.ask(SELECT_WRITER, each(new Set(writers)));
+  if (isAudited) ahead.ask(SELECT_LAST_RECORD, [[]]);
+  for (const memory of asked) if (memory.userId === '') prefetchOfMemory(ahead, { memory, userNo: 0, now });
+}
+
+/**
+ * Prefetches the lookups of adds for memories of users, which `prefetchFirstForAccept` has looked up: duplicates,
+ * labels and the latest memories of sessions. Call inside a write.
  */
 export function prefetchForAccept(store: Store, memories: readonly NewMemory[], now: number): void {
   const { ahead } = store;
-  if (ahead === null || memories.length < 2) return;
-  const asked = memories.slice(0, MAX_PREFETCHED);
-  ahead.ask(
-    SELECT_USER,
-    [...new Set(asked.map(({ userId }) => userId))].filter(Boolean).map((userId) => [userId]),
-  );
-  const users = new Map<string, number | undefined>([['', 0]]);
-  const userNoOf = (userId: string) => {
-    if (!users.has(userId)) {
-      const row = store.prepare(SELECT_USER).get(userId) as { user_no: number } | undefined;
-      users.set(userId, row?.user_no);
-    }
-    return users.get(userId);
-  };
-  for (const memory of asked) {
-    const userNo = userNoOf(memory.userId);
-    if (userNo === undefined) continue; // A new user, who gets a number with the first memory.
-    if (memory.externalId === null && memory.onDuplicate !== 'keep') {
-      const key = { ...memory, contentHash: contentHash(memory.content), userNo };
-      ahead.ask(SELECT_DUPLICATES, [duplicateParameters(key, now)]);
-    }
-    if (memory.sessionId !== '') ahead.ask(SELECT_LATEST_WITH_TIME, [[userNo, memory.sessionId]]);
-    ahead.ask(
-      SELECT_LABEL,
-      memory.tags.map((tag) => [LABEL_KINDS.tag, userNo, tag]),
-    );
-    ahead.ask(
-      SELECT_LABEL,
-      memory.files.map((file) => [LABEL_KINDS.file, userNo, file]),
-    );
+  if (ahead === null) return;
+  const users = new Map<string, number | undefined>();
+  for (const memory of memories.slice(0, MAX_PREFETCHED)) {
+    const { userId } = memory;
+    if (userId === '') continue;
+    if (!users.has(userId)) users.set(userId, findUserNo(store, userId));
+    const userNo = users.get(userId);
+    // A new user gets a number with the first memory.
+    if (userNo !== undefined) prefetchOfMemory(ahead, { memory, userNo, now });
   }
+}
+
+function prefetchOfMemory(
+  ahead: Foresight,
+  { memory, userNo, now }: { readonly memory: NewMemory; readonly userNo: number; readonly now: number },
+): void {
+  if (memory.externalId === null && memory.onDuplicate !== 'keep') {
+    const key = { ...memory, contentHash: contentHash(memory.content), userNo };
+    ahead.ask(SELECT_DUPLICATES, [duplicateParameters(key, now)]);
+  }
+  if (memory.sessionId !== '') ahead.ask(SELECT_LATEST_WITH_TIME, [[userNo, memory.sessionId]]);
+  ahead.ask(
+    SELECT_LABEL,
+    memory.tags.map((tag) => [LABEL_KINDS.tag, userNo, tag]),
+  );
+  ahead.ask(
+    SELECT_LABEL,
+    memory.files.map((file) => [LABEL_KINDS.file, userNo, file]),
+  );
 }
 
 /** Prefetches the lookups that the encode step makes for the memories of these claimed jobs. Call inside a write. */
@@ -87,10 +114,19 @@ export function prefetchForLink(
     return neighbour === undefined ? [] : [[memoryNo, neighbour]];
   });
   store.ahead?.ask(SELECT_PRIMARY_SECTORS, pairs);
+  const ends = new Set([
+    ...claims.slice(0, MAX_PREFETCHED).map(({ memoryNo }) => memoryNo),
+    ...pairs.map((pair) => pair[1]),
+  ]);
   store.ahead?.ask(
     SELECT_WAYPOINT,
-    pairs.map(([, neighbour]) => [neighbour]),
+    [...ends].map((memoryNo) => [memoryNo]),
   );
+}
+
+/** Prefetches the rows that `readMemoryRows` reads for these memories. Call inside a transaction. */
+export function prefetchRows(store: Store, memoryNos: readonly number[]): void {
+  store.ahead?.ask(SELECT_ROWS, [[JSON.stringify(memoryNos)]]);
 }
 
 /** Prefetches for each memory whether it has the state `ready`. Call inside a transaction. */
@@ -101,18 +137,11 @@ export function prefetchReadyStates(store: Store, memoryNos: Iterable<number>): 
   );
 }
 
-/**
- * Prefetches the lookups that the rule-based search for contradictions makes for each new memory. Call inside a
- * transaction.
- */
-export function prefetchForProposals(store: Store, memoryNos: readonly number[]): void {
-  if (store.ahead === null) return;
-  const each = memoryNos.map((memoryNo) => [memoryNo]);
-  store.ahead.ask(SELECT_READY, each);
-  store.ahead.ask(SELECT_CONCLUDED, each);
-  store.ahead.ask(
-    SELECT_ROWS,
-    each.map((one) => [JSON.stringify(one)]),
+/** Prefetches for each memory whether it is a reflection. Call inside a transaction. */
+export function prefetchReflections(store: Store, memoryNos: Iterable<number>): void {
+  store.ahead?.ask(
+    SELECT_CONCLUDED,
+    [...memoryNos].map((memoryNo) => [memoryNo]),
   );
 }
 
@@ -124,7 +153,7 @@ function prefetchLeases(store: Store, claims: readonly Claim[]): (readonly unkno
   if (store.ahead === null) return [];
   const asked = claims.slice(0, MAX_PREFETCHED);
   store.ahead.ask(
-    SELECT_HELD,
+    SELECT_CLAIMED_STATE,
     asked.map(({ jobNo, epoch }) => [jobNo, epoch]),
   );
   return asked.map(({ memoryNo }) => [memoryNo]);

@@ -46,23 +46,62 @@ export function readProvenance(store: Store, memoryNos: readonly number[]): Map<
   return new Map(rows.map((row) => [row.memory, toProvenance(row)]));
 }
 
+/** Greatest number of chunks of a slice; reading one takes some 5 µs. */
+const SLICE_CHUNKS = 256;
+/** Greatest number of bytes of headings, titles and names of a slice, which holds at least one chunk. */
+const SLICE_BYTES = 256 * 1024;
+
+/** Position in the chunks of a document between two slices. */
+export interface ChunkListPlace {
+  /** Generation (parsed version) of the document that is listed. */
+  readonly generationNo: number;
+  /** Index of the last chunk that was read; ROOT_INDEX (-1) before the first. */
+  readonly after: number;
+}
+
+/** A slice of the chunks of a document, and the position after it; null at the end of the document. */
+export interface ChunkSlice {
+  readonly items: readonly DocumentChunk[];
+  readonly next: ChunkListPlace | null;
+}
+
 /**
- * Lists a page of the chunks of a document generation (parsed version), in the order of the text, without the root
- * memory.
+ * Reads the next chunks of a document generation (parsed version), in the order of the text, without the root memory:
+ * at most `limit` and 256, with at most 256 KiB of headings, titles and names, but at least one.
+ * @param options.offset number of chunks after `place` that are passed over
  */
-export function listDocumentChunks(
+export function readChunkSlice(
   store: Store,
-  generationNo: number,
+  { generationNo, after }: ChunkListPlace,
   { limit, offset }: { readonly limit: number; readonly offset: number },
-): DocumentChunk[] {
+): ChunkSlice {
+  const near = store
+    .prepare(
+      `SELECT c.chunk_index AS "index", octet_length(c.heading_path) + octet_length(g.title) +
+         octet_length(g.given_title) + octet_length(g.file_name) + octet_length(g.url) AS bytes
+       FROM chunks c JOIN document_generations g ON g.generation_no = c.generation_no
+       WHERE c.generation_no = ? AND c.chunk_index > ? ORDER BY c.chunk_index LIMIT ? OFFSET ?`,
+    )
+    .all(generationNo, after, Math.min(limit, SLICE_CHUNKS) + 1, offset) as { index: number; bytes: number }[];
+  let bytes = 0;
+  const beyond = near.findIndex((chunk, place) => {
+    bytes += chunk.bytes;
+    return place > 0 && (bytes > SLICE_BYTES || place === Math.min(limit, SLICE_CHUNKS));
+  });
+  const taken = beyond === -1 ? near : near.slice(0, beyond);
+  if (taken.length === 0) return { items: [], next: null };
+  const last = taken.at(-1)!.index;
   const rows = store
     .prepare(
       `SELECT ${PROVENANCE} FROM chunks c JOIN document_generations g ON g.generation_no = c.generation_no
          JOIN documents o ON o.document_no = g.document_no JOIN memories m ON m.seq = c.memory
-       WHERE c.generation_no = ? AND c.chunk_index > ${ROOT_INDEX} ORDER BY c.chunk_index LIMIT ? OFFSET ?`,
+       WHERE c.generation_no = ? AND c.chunk_index BETWEEN ? AND ? ORDER BY c.chunk_index`,
     )
-    .all(generationNo, limit, offset) as ProvenanceRow[];
-  return rows.map((row) => ({ memoryId: row.memory_id, provenance: toProvenance(row), tokens: row.tokens }));
+    .all(generationNo, taken[0]!.index, last) as ProvenanceRow[];
+  return {
+    items: rows.map((row) => ({ memoryId: row.memory_id, provenance: toProvenance(row), tokens: row.tokens })),
+    next: beyond === -1 ? null : { generationNo, after: last },
+  };
 }
 
 function toProvenance(row: ProvenanceRow): Provenance {

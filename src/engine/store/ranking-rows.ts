@@ -49,6 +49,8 @@ export function readRankingRows(store: Store, memoryNos: readonly number[]): Ran
 export interface RowReader {
   /** Returns the rows of distinct memories, in the order of `memoryNos`. Unknown numbers are left out. */
   read(memoryNos: readonly number[]): RankingRow[];
+  /** Returns the row of a memory if it was read already; undefined otherwise. */
+  known(memoryNo: number): RankingRow | undefined;
   /** Lists those of the given memories that pass the filter, in no certain order. */
   listPassingOf(filter: CompiledFilter, memoryNos: readonly number[]): number[];
   /**
@@ -71,14 +73,20 @@ const SPARE = 1.5;
 /** Makes a row reader. It keeps rows for one snapshot, and reads them again on another one. */
 export function createRowReader(store: Store): RowReader {
   const rows = new Map<number, RankingRow>();
+  /** Whether a memory passes a filter, by its number, for each filter that was applied. */
+  let decided = new WeakMap<CompiledFilter, Map<number, boolean>>();
   let { transactionNo } = store;
   const keptRows = () => {
-    if (store.transactionNo !== transactionNo) rows.clear();
+    if (store.transactionNo !== transactionNo) {
+      rows.clear();
+      decided = new WeakMap();
+    }
     ({ transactionNo } = store);
     return rows;
   };
   return {
     listPassingOf,
+    known: (memoryNo) => keptRows().get(memoryNo),
     read(memoryNos) {
       const kept = keptRows();
       const missing = memoryNos.filter((memoryNo) => !kept.has(memoryNo));
@@ -106,10 +114,30 @@ export function createRowReader(store: Store): RowReader {
   function listPassingOf(filter: CompiledFilter, memoryNos: readonly number[]): number[] {
     if (memoryNos.length === 0) return [];
     const kept = keptRows();
-    const passing = readPassingRows(store, filter, memoryNos);
-    for (const row of passing) kept.set(row.memoryNo, row);
-    return passing.map(({ memoryNo }) => memoryNo);
+    let passes = decided.get(filter);
+    if (passes === undefined) decided.set(filter, (passes = new Map<number, boolean>()));
+    const open = memoryNos.filter((memoryNo) => !passes.has(memoryNo));
+    const passing = open.length === 0 ? [] : readPassingRows(store, filter, open);
+    for (const memoryNo of open) passes.set(memoryNo, false);
+    for (const row of passing) {
+      kept.set(row.memoryNo, row);
+      passes.set(row.memoryNo, true);
+    }
+    return memoryNos.filter((memoryNo) => passes.get(memoryNo));
   }
+}
+
+/**
+ * Makes a reader by which every memory passes every filter, and which reads no rows, to guess what a search finds. As a
+ * rule all that a search finds pass.
+ */
+export function createHopefulReader(): RowReader {
+  return {
+    read: () => [],
+    known: () => undefined,
+    listPassingOf: (_filter, memoryNos) => [...memoryNos],
+    firstPassing: (_filter, inOrder, limit) => inOrder.slice(0, limit),
+  };
 }
 
 function readPassingRows(store: Store, filter: CompiledFilter, memoryNos: readonly number[]): RankingRow[] {

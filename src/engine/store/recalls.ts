@@ -104,15 +104,25 @@ export interface ErasedRecalls {
 }
 
 /**
+ * Whether a delete by this filter erases recalls (answered queries): it names users or sessions, and no tags, files or
+ * writers.
+ */
+export function erasesRecalls(filter: ErasureFilter): boolean {
+  const { userIds, sessionIds, tags = [], withinTags = [], files, writtenBy } = filter;
+  if (tags.length + withinTags.length > 0 || files !== undefined || writtenBy !== undefined) return false;
+  return userIds !== undefined || sessionIds !== undefined;
+}
+
+/**
  * Deletes some of the recalls (answered queries) with numbers above `after` whose query named a user of the filter and,
  * if the filter names sessions, one of these sessions; a filter may also name sessions alone. A filter by tags, files
  * or writers deletes none. One call examines at most 2,000 recalls and deletes at most 10. Call inside a write,
  * repeatedly until `next` is null, with `next` as the following `after`.
  */
 export function eraseRecalls(store: Store, filter: ErasureFilter, after: number): ErasedRecalls {
-  const { userIds, sessionIds, tags = [], withinTags = [], files, writtenBy } = filter;
+  const { userIds, sessionIds } = filter;
   const ended = { recalls: 0, next: null };
-  if (tags.length + withinTags.length > 0 || files !== undefined || writtenBy !== undefined) return ended;
+  if (!erasesRecalls(filter)) return ended;
   const conditions: string[] = [];
   const values: string[] = [];
   for (const [column, names] of [
@@ -123,7 +133,6 @@ export function eraseRecalls(store: Store, filter: ErasureFilter, after: number)
     conditions.push(`EXISTS (SELECT 1 FROM json_each(${column}) n JOIN json_each(?) w ON w.value = n.value)`);
     values.push(JSON.stringify(names));
   }
-  if (conditions.length === 0) return ended;
   const last = store
     .prepare(
       `SELECT max(recall_no) FROM (

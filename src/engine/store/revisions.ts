@@ -1,8 +1,7 @@
 import { parseStored } from './stored-json.ts';
-import { assert } from '../errors.ts';
-import type { Json, Memory, MemoryStatus, Metadata, Revision } from '../types.ts';
+import type { Json, MemoryStatus, Metadata, Revision } from '../types.ts';
 import { setStatus } from './dynamics.ts';
-import { type MemoryColumns, type MemoryRow, readMemoryRows, toMemory, updateMemory } from './memories.ts';
+import { type MemoryColumns, type MemoryRow, updateMemory } from './memories.ts';
 import type { Store } from './open-store.ts';
 import { writerOf } from './writers.ts';
 
@@ -160,7 +159,13 @@ const FIELD_OF_COLUMN: Readonly<Record<string, string>> = {
 const COLUMN_OF_FIELD: Readonly<Record<string, string>> = Object.fromEntries(
   Object.entries(FIELD_OF_COLUMN).map(([column, field]) => [field, column]),
 );
-const JSON_COLUMNS: ReadonlySet<string> = new Set(['tags', 'files', 'entities', 'metadata', 'value']);
+/** The columns of `memories` that hold JSON. */
+export const JSON_COLUMNS: ReadonlySet<string> = new Set(['tags', 'files', 'entities', 'metadata', 'value']);
+
+/** Returns the column of `memories` for a field of a revision. */
+export function columnOf(field: string): string {
+  return COLUMN_OF_FIELD[field] ?? field;
+}
 
 /** Converts values of a revision, which are named as the fields of `Memory`, to columns of `memories`. */
 export function columnsOf(values: Metadata): MemoryColumns {
@@ -187,117 +192,6 @@ function replacedFields(before: MemoryRow, columns: MemoryColumns, newStatus: Me
   }
   if (newStatus !== undefined) replaced.set('status', before.status);
   return Object.fromEntries(replaced);
-}
-
-/**
- * Reads memories by number as they were recorded at an earlier time: text, title, tags and all other fields that
- * revisions keep. A memory that was stored later is returned as it was first stored. Salience and strength are as of
- * `now` (Unix ms). Unknown numbers are left out.
- * @param at the earlier time, Unix ms; a change made exactly then is included
- */
-export function readMemoriesAsOf(
-  store: Store,
-  memoryNos: readonly number[],
-  { at, now }: { readonly at: number; readonly now: number },
-): Map<number, Memory> {
-  return new Map([...readRowsAsOf(store, memoryNos, at)].map(([memoryNo, row]) => [memoryNo, toMemory(row, now)]));
-}
-
-/**
- * Reads rows of memories as they were recorded at the earlier time `at` (Unix ms), by the rules of `readMemoriesAsOf`.
- */
-export function readRowsAsOf(store: Store, memoryNos: readonly number[], at: number): Map<number, MemoryRow> {
-  const later = store
-    .prepare(
-      `SELECT r.memory, r.version, r.fields,
-         (SELECT p.replaced_at FROM memory_revisions p
-          WHERE p.memory = r.memory AND p.version = r.version - 1) AS writtenAt
-       FROM json_each(?) AS wanted CROSS JOIN memory_revisions r ON r.memory = wanted.value
-       WHERE r.replaced_at > ? ORDER BY r.memory, r.version`,
-    )
-    .all(JSON.stringify(memoryNos), at) as LaterRevision[];
-  return restoredRows(store, memoryNos, later);
-}
-
-/**
- * Reads memories as they were in given versions; salience and strength are as of `now` (Unix ms). If a version or its
- * revisions do not exist, the memory is returned in the nearest version. Unknown numbers are left out.
- * @param versions pairs of a memory's number and the wanted version
- */
-export function readMemoriesInVersion(
-  store: Store,
-  versions: readonly (readonly [memoryNo: number, version: number])[],
-  now: number,
-): Map<number, Memory> {
-  const later = store
-    .prepare(
-      `SELECT r.memory, r.version, r.fields,
-         (SELECT p.replaced_at FROM memory_revisions p
-          WHERE p.memory = r.memory AND p.version = r.version - 1) AS writtenAt
-       FROM json_each(?) AS wanted CROSS JOIN memory_revisions r ON r.memory = CAST(wanted.value ->> 0 AS INTEGER)
-       WHERE r.version >= CAST(wanted.value ->> 1 AS INTEGER) ORDER BY r.memory, r.version`,
-    )
-    .all(JSON.stringify(versions)) as LaterRevision[];
-  const memoryNos = versions.map(([memoryNo]) => memoryNo);
-  const rows = restoredRows(store, memoryNos, later);
-  return new Map([...rows].map(([memoryNo, row]) => [memoryNo, toMemory(row, now)]));
-}
-
-/**
- * Reads rows of memories as they were before the changes of these revisions, which are sorted by memory and version.
- */
-function restoredRows(
-  store: Store,
-  memoryNos: readonly number[],
-  later: readonly LaterRevision[],
-): Map<number, MemoryRow> {
-  const rows = new Map(readMemoryRows(store, memoryNos).map((row) => [row.memoryNo, row]));
-  for (const [memoryNo, revisions] of Map.groupBy(later, ({ memory }) => memory)) {
-    const row = rows.get(memoryNo);
-    assert(row !== undefined, 'a revision belongs to a memory');
-    rows.set(memoryNo, rowBefore(store, row, revisions));
-  }
-  return rows;
-}
-
-interface LaterRevision {
-  readonly memory: number;
-  readonly version: number;
-  readonly fields: string;
-  /** Time at which the version was written, Unix ms; null for the first version. */
-  readonly writtenAt: number | null;
-}
-
-/**
- * Restores a row as it was before the changes that left these revisions, given oldest first. For each field the first
- * revision with a value of it counts, so only few of the snapshots are read.
- */
-function rowBefore(store: Store, row: MemoryRow, revisions: readonly LaterRevision[]): MemoryRow {
-  const before = new Map<string, Json>();
-  for (const { version, fields } of revisions) {
-    const missing = fields.split(',').filter((field) => !before.has(columnOf(field)));
-    if (missing.length === 0) continue;
-    const snapshot = readSnapshot(store, row.memoryNo, version);
-    for (const field of missing) {
-      const column = columnOf(field);
-      const value = snapshot[field] as Json;
-      before.set(column, JSON_COLUMNS.has(column) && value !== null ? JSON.stringify(value) : value);
-    }
-  }
-  const [first] = revisions as readonly [LaterRevision];
-  const replaced = Object.fromEntries(before) as Partial<MemoryRow>;
-  return { ...row, ...replaced, version: first.version, updated_at: first.writtenAt ?? row.created_at };
-}
-
-function columnOf(field: string): string {
-  return COLUMN_OF_FIELD[field] ?? field;
-}
-
-function readSnapshot(store: Store, memoryNo: number, version: number): Metadata {
-  const { snapshot } = store
-    .prepare('SELECT snapshot FROM memory_revisions WHERE memory = ? AND version = ?')
-    .get(memoryNo, version) as { snapshot: string };
-  return parseStored(snapshot) as Metadata;
 }
 
 /**
@@ -351,6 +245,20 @@ export function archiveFaded(
     .prepare(`UPDATE memories SET version = version + 1, updated_at = max(updated_at, :now) WHERE seq IN (${faded})`)
     .run({ ...slice, now });
   return store.prepare(`UPDATE memory_dynamics SET status = 'archived' WHERE seq IN (${faded})`).run(slice).changes;
+}
+
+/** Yields the values that these versions of a memory had, each as JSON, in no particular order. */
+export function readSnapshots(
+  store: Store,
+  memoryNo: number,
+  versions: readonly number[],
+): Iterable<{ readonly version: number; readonly snapshot: string }> {
+  return store
+    .prepare(
+      `SELECT version, snapshot FROM memory_revisions
+       WHERE memory = ? AND version IN (SELECT value FROM json_each(?))`,
+    )
+    .iterate(memoryNo, JSON.stringify(versions)) as Iterable<{ version: number; snapshot: string }>;
 }
 
 /** Deletes all revisions of a memory. Call inside a write. */

@@ -97,15 +97,3 @@ export function listStandingAfter(store: Store, { userId, ...page }: ScanPage): 
     given: parseStored(given) as ScannedQuery['given'],
   }));
 }
-
-/** Stores the changed text and filter of a standing query, and deletes its vector. Call inside a write. */
-export function putStandingTexts(
-  store: Store,
-  queryNo: number,
-  { query, filter, given }: Pick<ScannedQuery, 'query' | 'filter' | 'given'>,
-): void {
-  store
-    .prepare('UPDATE standing_queries SET query = ?, filter = ?, given = ? WHERE query_no = ?')
-    .run(query, JSON.stringify(filter), JSON.stringify(given), queryNo);
-  store.prepare('DELETE FROM standing_vectors WHERE query_no = ?').run(queryNo);
-}

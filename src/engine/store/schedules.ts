@@ -4,7 +4,7 @@
  * check schedules may be lost, doubled or late without harm.
  */
 
-import { deleteInfo, findInfo, putInfo } from './store-info.ts';
+import { deleteInfo, findInfo, prefetchInfo, putInfo } from './store-info.ts';
 import type { Store } from './open-store.ts';
 
 /** A periodic maintenance task: it is due again when its period has passed. */
@@ -48,12 +48,34 @@ export function mayBeClaimed(store: Store, schedule: Schedule, times: Times): bo
 }
 
 /**
+ * Returns the time (Unix ms) from which on `mayBeClaimed` is true if nothing is written before; `times.now` or earlier
+ * if it is true already.
+ */
+export function claimableFrom(store: Store, schedule: Schedule, times: Times): number {
+  const { name, everyMs } = schedule;
+  const last = lastRun(store, name);
+  const dueAt = last === undefined || last > times.now ? times.now : last + everyMs;
+  const claimedUntil = isClaimed(store, name, times) ? findClaim(store, name)!.until : 0;
+  return Math.max(dueAt, claimedUntil, restsUntil(store, schedule, times));
+}
+
+/** Prefetches what `mayBeClaimed` and `claimableFrom` read of schedules in this transaction. */
+export function prefetchSchedules(store: Store, schedules: readonly Schedule[]): void {
+  const keys = schedules.flatMap(({ name, backsOff = false }) => [
+    ...[lastKey(name), claimKey(name)],
+    ...(backsOff ? [failedKey(name)] : []),
+  ]);
+  prefetchInfo(store, keys);
+}
+
+/**
  * Claims a schedule if it is due and nobody has claimed it. For a schedule that `waitsAPeriod` and never ran, it only
  * stores the time of this first check. Call inside a write.
  * @returns whether the claim succeeded, so that the caller must run the schedule
  */
 export function claimSchedule(store: Store, schedule: Schedule, claim: ScheduleClaim): boolean {
   const { name, now } = claim;
+  prefetchSchedules(store, [schedule]);
   if (!mayBeClaimed(store, schedule, claim)) return false;
   if (schedule.waitsAPeriod && lastRun(store, name) === undefined) {
     putInfo(store, lastKey(name), String(now));
@@ -160,11 +182,15 @@ const LONGEST_REST_MS = 3_600_000;
  * Tells whether a schedule is in a pause after failures. A failure with a time after `now` was stored before the clock
  * was set back, and does not count.
  */
-function isResting(store: Store, { name, everyMs, backsOff = false }: Schedule, { now }: Times): boolean {
+function isResting(store: Store, schedule: Schedule, times: Times): boolean {
+  return times.now < restsUntil(store, schedule, times);
+}
+
+/** Returns the end of a schedule's pause after failures, Unix ms; 0 if it is in none. */
+function restsUntil(store: Store, { name, everyMs, backsOff = false }: Schedule, { now }: Times): number {
   const failure = backsOff ? findFailure(store, name) : undefined;
-  if (failure === undefined) return false;
-  const restMs = Math.min(FIRST_REST_MS * 2 ** (failure.times - 1), LONGEST_REST_MS, everyMs);
-  return failure.at <= now && now < failure.at + restMs;
+  if (failure === undefined || failure.at > now) return 0;
+  return failure.at + Math.min(FIRST_REST_MS * 2 ** (failure.times - 1), LONGEST_REST_MS, everyMs);
 }
 
 function findFailure(store: Store, name: string): { at: number; times: number } | undefined {

@@ -7,6 +7,7 @@ import { timingSafeEqual } from 'node:crypto';
 import { assert, EngineError } from '../errors.ts';
 import type { ErasureFilter, Json, LogItem, LogPage, LogPlace, LogReceipt } from '../types.ts';
 import { keyedHash } from './keyed-hash.ts';
+import { putJson } from './json-text.ts';
 import type { Store } from './open-store.ts';
 import { parseStored } from './stored-json.ts';
 import { findInfo } from './store-info.ts';
@@ -83,7 +84,10 @@ export function bytesFrom(store: Store, { logNo }: LogRow, from: number): number
     .get(logNo, from) as number;
 }
 
-/** Reads the items of a log from the position `from` (counted from 0) to before `to`, whatever their size. */
+/**
+ * Reads the items of a log from the position `from` (counted from 0) to before `to`, whatever their size. A long JSON
+ * value is parsed when it is first read.
+ */
 export function readItems(store: Store, { logNo }: LogRow, from: number, to: number): LogItem[] {
   const rows = store
     .prepare(
@@ -91,7 +95,11 @@ export function readItems(store: Store, { logNo }: LogRow, from: number, to: num
        FROM session_log_items WHERE log_no = ? AND position >= ? AND position < ? ORDER BY position`,
     )
     .all(logNo, from, to) as (Omit<LogItem, 'item'> & { readonly item: string })[];
-  return rows.map((row) => ({ ...row, item: parseStored(row.item) as Json }));
+  return rows.map((row) => {
+    const read: LogItem = { ...row };
+    putJson(read, 'item', row.item);
+    return read;
+  });
 }
 
 /**

@@ -18,6 +18,7 @@ import {
 } from '../types.ts';
 import { appendAnswered } from './events.ts';
 import type { Store } from './open-store.ts';
+import { findInfo, putInfo } from './store-info.ts';
 import { parseStored } from './stored-json.ts';
 import { writerOf } from './writers.ts';
 
@@ -44,8 +45,7 @@ const QUERIES = `SELECT query_no AS queryNo, id, user_id AS userId, query, given
  * Stores a standing query, which is compared with each new memory from now on. Call inside a write.
  * @param made.writerNo number of the key that asked for it; null if no caller did
  * @returns the number of the query
- * @throws EngineError `conflict` for more than 20,000 queries, or more than 2,000,000 characters of queries and filters
- *   together
+ * @throws EngineError `conflict` over `STANDING_LIMITS`, for all queries or for those of `userId`
  */
 export function insertStandingQuery(
   store: Store,
@@ -53,22 +53,7 @@ export function insertStandingQuery(
   { id, writerNo, now }: { readonly id: string; readonly writerNo: number | null; readonly now: number },
 ): number {
   const filterText = JSON.stringify(filter);
-  const { count, characters } = store
-    .prepare(
-      'SELECT count(*) AS count, coalesce(sum(length(query) + length(filter)), 0) AS characters FROM standing_queries',
-    )
-    .get() as { count: number; characters: number };
-  if (count >= STANDING_LIMITS.queries)
-    throw new EngineError(
-      'conflict',
-      `a tenant has at most ${STANDING_LIMITS.queries} standing queries: delete one first`,
-    );
-  if (characters + query.length + filterText.length > STANDING_LIMITS.characters)
-    throw new EngineError(
-      'conflict',
-      `the standing queries of a tenant and their filters have at most ${STANDING_LIMITS.characters} characters ` +
-        'together: delete one first, or ask shorter ones',
-    );
+  refuseOneMore(store, userId, query.length + filterText.length);
   const { lastInsertRowid } = store
     .prepare(
       `INSERT INTO standing_queries (id, user_id, query, filter, given, min_score, created_at, writer_no)
@@ -76,6 +61,34 @@ export function insertStandingQuery(
     )
     .run(id, userId ?? null, query, filterText, JSON.stringify(given), minScore ?? null, now, writerNo);
   return Number(lastInsertRowid);
+}
+
+/**
+ * Refuses one more standing query, by the number and the characters of all that a tenant has, and of those of its user.
+ * @param length number of characters of the query and of the JSON of its filter
+ * @throws EngineError `conflict`
+ */
+function refuseOneMore(store: Store, userId: string | undefined, length: number): void {
+  const refuseOver = (whose: string, most: { count: number; characters: number }, where = '', ...of: string[]) => {
+    const { count, characters } = store
+      .prepare(
+        `SELECT count(*) AS count, coalesce(sum(length(query) + length(filter)), 0) AS characters
+         FROM standing_queries ${where}`,
+      )
+      .get(...of) as { count: number; characters: number };
+    if (count >= most.count)
+      throw new EngineError('conflict', `${whose} has at most ${most.count} standing queries: delete one first`);
+    if (characters + length <= most.characters) return;
+    throw new EngineError(
+      'conflict',
+      `the standing queries of ${whose} and their filters have at most ${most.characters} characters together: ` +
+        'delete one first, or ask shorter ones',
+    );
+  };
+  const { queries, characters, queriesOfUser, charactersOfUser } = STANDING_LIMITS;
+  refuseOver('a tenant', { count: queries, characters });
+  if (userId === undefined) return;
+  refuseOver('a user', { count: queriesOfUser, characters: charactersOfUser }, 'WHERE user_id = ?', userId);
 }
 
 /** Lists a page of standing queries, newest first; `total` counts all pages. With `userId`, both are of this user. */
@@ -167,12 +180,34 @@ export interface ComparedQuery {
   readonly characters: number;
 }
 
-/** Returns a text that changes when a standing query is added or deleted, but not when its text is replaced. */
+/** Key of the number of texts of standing queries that were replaced (`putStandingTexts`) in `store_info`. */
+const REPLACED = 'standing_replaced';
+
+/** Returns a text that changes when a standing query is added or deleted, and when its text is replaced. */
 export function standingVersion(store: Store): string {
-  const { last, count } = store
-    .prepare('SELECT coalesce(max(query_no), 0) AS last, count(*) AS count FROM standing_queries')
-    .get() as { last: number; count: number };
-  return `${last}.${count}`;
+  const { last, count, replaced } = store
+    .prepare(
+      `SELECT coalesce(max(query_no), 0) AS last, count(*) AS count,
+         (SELECT value FROM store_info WHERE key = '${REPLACED}') AS replaced FROM standing_queries`,
+    )
+    .get() as { last: number; count: number; replaced: string | null };
+  return `${last}.${count}.${replaced ?? ''}`;
+}
+
+/**
+ * Stores the changed text and filter of a standing query, and deletes its vector. Whoever compares memories with the
+ * query then reads it anew (`standingVersion`). Call inside a write.
+ */
+export function putStandingTexts(
+  store: Store,
+  queryNo: number,
+  { query, filter, given }: { readonly query: string; readonly filter: object; readonly given: object },
+): void {
+  store
+    .prepare('UPDATE standing_queries SET query = ?, filter = ?, given = ? WHERE query_no = ?')
+    .run(query, JSON.stringify(filter), JSON.stringify(given), queryNo);
+  store.prepare('DELETE FROM standing_vectors WHERE query_no = ?').run(queryNo);
+  putInfo(store, REPLACED, String(Number(findInfo(store, REPLACED) ?? 0) + 1));
 }
 
 /** Reads all standing queries, by ascending number. */

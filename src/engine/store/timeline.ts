@@ -21,7 +21,8 @@ const MAX_SIDE_BYTES = 3 * 1024 * 1024;
 /**
  * Reads the memories before and after another one, of its user or only of its session, that are active, valid and not
  * expired, and have all `tags`. The memory itself may have any status and tags. If the texts before or after it exceed
- * 3 MiB, the farthest memories are left out, and `isCut` is true. At most 5,000 memories on each side are examined.
+ * 3 MiB, the farthest memories are left out. At most 5,000 memories on each side are examined. `isCut` is true if one
+ * of these two bounds may have left a memory out.
  * @param id id of the memory in the middle
  * @throws EngineError `not_found` for an unknown id, an expired memory and a part of a document that queries do not
  *   find
@@ -37,9 +38,12 @@ export function readTimeline(
     const side = { anchor, sameSession, visible };
     const allEarlier = listBeside(store, { ...side, direction: 'before', limit: before });
     const allLater = listBeside(store, { ...side, direction: 'after', limit: after });
-    const earlier = withinBytes(store, allEarlier, MAX_SIDE_BYTES).reverse();
-    const later = withinBytes(store, allLater, MAX_SIDE_BYTES);
-    const isCut = earlier.length + later.length < allEarlier.length + allLater.length;
+    const earlier = withinBytes(store, allEarlier.memoryNos, MAX_SIDE_BYTES).reverse();
+    const later = withinBytes(store, allLater.memoryNos, MAX_SIDE_BYTES);
+    const isCut =
+      earlier.length + later.length < allEarlier.memoryNos.length + allLater.memoryNos.length ||
+      allEarlier.isCut ||
+      allLater.isCut;
     const memories = readMemories(store, [...earlier, ...later], now);
     const read = (memoryNos: readonly number[]) =>
       memoryNos.map((memoryNo) => memories.get(memoryNo)).filter((memory) => memory !== undefined);
@@ -58,28 +62,27 @@ interface Side {
 /**
  * Lists the numbers of the memories in one direction, before or after `anchor`, the memory in the middle; nearest
  * first.
+ * @returns `isCut`: whether fewer than `limit` were found among the 5,000 nearest, although there are more
  */
-function listBeside(store: Store, { anchor, sameSession, visible, direction, limit }: Side): number[] {
+function listBeside(
+  store: Store,
+  { anchor, sameSession, visible, direction, limit }: Side,
+): { readonly memoryNos: number[]; readonly isCut: boolean } {
   const [comparison, order] = direction === 'before' ? ['<', ' DESC'] : ['>', ''];
+  const near = `SELECT seq FROM memories WHERE user_no = ? ${sameSession ? 'AND session_id = ?' : ''}
+           AND (event_time, seq) ${comparison} (?, ?)
+         ORDER BY event_time${order}, seq${order} LIMIT ?`;
+  const whose = [anchor.user_no, ...(sameSession ? [anchor.session_id] : []), anchor.event_time, anchor.memoryNo];
   const rows = store
     .prepare(
       `SELECT m.seq AS memoryNo FROM (
-         SELECT seq FROM memories WHERE user_no = ? ${sameSession ? 'AND session_id = ?' : ''}
-           AND (event_time, seq) ${comparison} (?, ?)
-         ORDER BY event_time${order}, seq${order} LIMIT ?
+         ${near}
        ) AS near CROSS JOIN memories m ON m.seq = near.seq CROSS JOIN memory_dynamics d ON d.seq = near.seq
        WHERE ${visible.sql} LIMIT ?`,
     )
-    .all(
-      anchor.user_no,
-      ...(sameSession ? [anchor.session_id] : []),
-      anchor.event_time,
-      anchor.memoryNo,
-      MAX_LOOKED_AT,
-      ...visible.parameters,
-      limit,
-    ) as { memoryNo: number }[];
-  return rows.map(({ memoryNo }) => memoryNo);
+    .all(...whose, MAX_LOOKED_AT, ...visible.parameters, limit) as { memoryNo: number }[];
+  const isCut = rows.length < limit && store.prepare(`${near} OFFSET ?`).get(...whose, 1, MAX_LOOKED_AT) !== undefined;
+  return { memoryNos: rows.map(({ memoryNo }) => memoryNo), isCut };
 }
 
 /**

@@ -1,8 +1,8 @@
 import { parseStored } from './stored-json.ts';
-import type { Metadata } from '../types.ts';
+import type { Json, Metadata } from '../types.ts';
 import type { MemoryColumns, MemoryRow } from './memories.ts';
 import type { Store } from './open-store.ts';
-import { columnsOf } from './revisions.ts';
+import { columnsOf, readSnapshots } from './revisions.ts';
 
 /** Lists the lowest numbers above `after` of memories that a writer (key) changed, at most `limit`. */
 export function listChangedBy(
@@ -19,6 +19,79 @@ export function listChangedBy(
     .all(writerNo, after, limit) as number[];
 }
 
+/**
+ * A search through the revisions of a memory for the values that it had before the unbroken series of one writer's
+ * changes at the end of its history. It reads no values, only which fields each revision replaced, and may be continued
+ * in another commit. Changes that links caused are ignored.
+ */
+export interface FormerSearch {
+  readonly memoryNo: number;
+  /** Version of the memory when the search began; a search of another version is of no use. */
+  readonly version: number;
+  /** Version down to which the revisions were looked at, excluded. */
+  readonly below: number;
+  /** The oldest version of the series that has a value of the field, by the name of the field in `Memory`. */
+  readonly oldest: Readonly<Record<string, number>>;
+  readonly isDone: boolean;
+}
+
+/** What one commit may still look at and read; the functions below subtract what they take. */
+export interface UndoRoom {
+  /** Number of revisions that may be looked at. */
+  revisions: number;
+  /** Size of the replaced values (bytes) that may be passed over without reading them. */
+  passedBytes: number;
+  /** Size of the replaced values (bytes) that may be read. */
+  readBytes: number;
+}
+
+/**
+ * Searches the revisions of a memory, newest first, as far as there is room; at least one of them.
+ * @param begun the search so far; it is begun anew if it was for another memory or version
+ */
+export function searchFormer(
+  store: Store,
+  row: MemoryRow,
+  {
+    writerNo,
+    begun,
+    room,
+  }: { readonly writerNo: number; readonly begun: FormerSearch | null; readonly room: UndoRoom },
+): FormerSearch {
+  const { memoryNo, version } = row;
+  const isContinued = begun?.memoryNo === memoryNo && begun.version === version;
+  if (isContinued && begun.isDone) return begun;
+  let below = isContinued ? begun.below : Number.MAX_SAFE_INTEGER;
+  const oldest = new Map(isContinued ? Object.entries(begun.oldest) : []);
+  const limit = Math.max(1, room.revisions);
+  const changes = store
+    .prepare(
+      `SELECT version, fields, by_link AS byLink, writer_no AS writerNo, octet_length(snapshot) AS bytes
+       FROM memory_revisions WHERE memory = ? AND version < ? ORDER BY version DESC LIMIT ?`,
+    )
+    .iterate(memoryNo, below, limit) as IterableIterator<SearchedRevision>;
+  let seen = 0;
+  for (const change of changes) {
+    if (change.byLink === 0 && change.writerNo !== writerNo) break;
+    seen += 1;
+    below = change.version;
+    room.revisions -= 1;
+    room.passedBytes -= change.bytes;
+    if (change.byLink === 0) for (const field of change.fields.split(',')) oldest.set(field, change.version);
+    if (room.passedBytes <= 0) break;
+  }
+  const isDone = seen < limit && room.passedBytes > 0;
+  return { memoryNo, version, below, oldest: Object.fromEntries(oldest), isDone };
+}
+
+interface SearchedRevision {
+  readonly version: number;
+  readonly fields: string;
+  readonly byLink: number;
+  readonly writerNo: number | null;
+  readonly bytes: number;
+}
+
 /** Values that a memory had before its latest changes, if one writer made all of them. */
 export interface FormerValues {
   /** The former values by column, for the columns whose present value is different. */
@@ -28,24 +101,24 @@ export interface FormerValues {
 }
 
 /**
- * Finds the values that a memory had before its latest changes by one writer: before the unbroken series of changes by
- * this writer at the end of its history. Changes that links caused are ignored.
+ * Reads the values that a search has found, and of the revisions only those that have them: one for each field at most.
  * @returns undefined if another writer made the last change, or if nothing was changed
  */
-export function valuesBefore(store: Store, row: MemoryRow, writerNo: number): FormerValues | undefined {
-  const changes = store
-    .prepare(
-      `SELECT writer_no AS writerNo, snapshot FROM memory_revisions
-       WHERE memory = ? AND by_link = 0 ORDER BY version DESC`,
-    )
-    .iterate(row.memoryNo) as IterableIterator<{ writerNo: number | null; snapshot: string }>;
-  let values: Metadata | undefined;
-  for (const change of changes) {
-    if (change.writerNo !== writerNo) break;
-    values = { ...values, ...(parseStored(change.snapshot) as Metadata) };
+export function valuesBefore(
+  store: Store,
+  row: MemoryRow,
+  { oldest }: FormerSearch,
+  room: UndoRoom,
+): FormerValues | undefined {
+  const found = Map.groupBy(Object.entries(oldest), ([, version]) => version);
+  if (found.size === 0) return undefined;
+  const values = new Map<string, Json>();
+  for (const { version, snapshot } of readSnapshots(store, row.memoryNo, [...found.keys()])) {
+    room.readBytes -= Buffer.byteLength(snapshot);
+    const replaced = parseStored(snapshot) as Metadata;
+    for (const [field] of found.get(version)!) values.set(field, replaced[field]!);
   }
-  if (values === undefined) return undefined;
-  const { status, ...fields } = values;
+  const { status, ...fields } = Object.fromEntries(values);
   const columns = Object.entries(columnsOf(fields)).filter(([name, value]) => row[name as keyof MemoryRow] !== value);
   return {
     columns: Object.fromEntries(columns),

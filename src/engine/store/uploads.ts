@@ -78,6 +78,20 @@ export function listUploadsOf(store: Store, documentNos: readonly number[]): str
 }
 
 /**
+ * Returns the total size in bytes of the uploaded files of failed generations. They are kept for a while, so that their
+ * jobs can be retried.
+ */
+export function failedBytes(store: Store): number {
+  return store
+    .prepare(
+      `SELECT coalesce(sum(bytes), 0) FROM document_generations INDEXED BY document_generations_uploads
+       WHERE upload <> '' AND failed_at IS NOT NULL`,
+    )
+    .pluck()
+    .get() as number;
+}
+
+/**
  * Returns the total size of the uploaded files that are waiting to be read, in bytes. Files of failed generations are
  * kept for a while but not counted, so that they do not keep new files out.
  */

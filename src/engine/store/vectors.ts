@@ -225,19 +225,40 @@ export interface EncodedVector {
 }
 
 /**
- * Reads vectors of one space by number, in no certain order; unknown numbers are left out. All are read as one blob,
+ * Greatest number of vectors that PostgreSQL returns as one blob. For a larger blob it takes memory from the system and
+ * gives it back, which costs more than to find the vectors.
+ */
+const BLOB_IN_DATABASE = 64;
+
+/**
+ * Reads vectors of one space by number, in no certain order; unknown numbers are left out. Many are read as one blob,
  * since a blob for each vector would cost more than everything else together.
  * @param vectorNos numbers of vectors of this space only
  */
 export function readVectors(store: Store, space: VectorSpace, vectorNos: readonly number[]): EncodedVector[] {
-  const isInRow = space.encoding === 'int5';
-  const bytes = isInRow ? 'v.embedding' : STORED_BYTES;
+  const { ahead } = store;
+  if (ahead === null || vectorNos.length <= BLOB_IN_DATABASE) return readBlob(store, space, vectorNos);
+  const blobs: number[][] = [];
+  for (let at = 0; at < vectorNos.length; at += BLOB_IN_DATABASE)
+    blobs.push(vectorNos.slice(at, at + BLOB_IN_DATABASE));
+  ahead.ask(
+    selectBlob(space),
+    blobs.map((numbers) => [JSON.stringify(numbers)]),
+  );
+  return blobs.flatMap((numbers) => readBlob(store, space, numbers));
+}
+
+function selectBlob({ encoding }: VectorSpace): string {
+  const isInRow = encoding === 'int5';
+  return `SELECT json_group_array(v.vector_no), json_group_array(v.memory),
+         ${isInRow ? `'[]'` : 'json_group_array(v.precision)'},
+         CAST(group_concat(${isInRow ? 'v.embedding' : STORED_BYTES}, '') AS BLOB)
+       FROM json_each(?) AS wanted CROSS JOIN vectors v ON v.vector_no = wanted.value`;
+}
+
+function readBlob(store: Store, space: VectorSpace, vectorNos: readonly number[]): EncodedVector[] {
   const [numbers, memories, precisions, blob] = store
-    .prepare(
-      `SELECT json_group_array(v.vector_no), json_group_array(v.memory),
-         ${isInRow ? `'[]'` : 'json_group_array(v.precision)'}, CAST(group_concat(${bytes}, '') AS BLOB)
-       FROM json_each(?) AS wanted CROSS JOIN vectors v ON v.vector_no = wanted.value`,
-    )
+    .prepare(selectBlob(space))
     .raw()
     .get(JSON.stringify(vectorNos)) as [string, string, string, Buffer | null];
   if (blob === null) return [];
@@ -245,7 +266,7 @@ export function readVectors(store: Store, space: VectorSpace, vectorNos: readonl
   const precisionOf = JSON.parse(precisions) as number[];
   let end = 0;
   const vectors = (JSON.parse(numbers) as number[]).map((vectorNo, place) => {
-    const form = isInRow ? space.encoding : formOf(space, precisionOf[place]!);
+    const form = space.encoding === 'int5' ? space.encoding : formOf(space, precisionOf[place]!);
     const offset = end;
     end += encodedLength(form, space.dimensions);
     return { vectorNo, memory: memoryOf[place]!, blob, offset, form };

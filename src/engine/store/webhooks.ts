@@ -215,7 +215,7 @@ function hooksWithPending(store: Store, after: number): number[] {
  * Stores the result of an attempt to send a delivery. It is ignored if a later attempt has begun, or the delivery has
  * ended. Call inside a write.
  */
-export function settleDelivery(
+export function storeDeliveryOutcome(
   store: Store,
   { deliveryNo, attempts, delivered, status, error, nextAt }: DeliveryOutcome,
   now: number,

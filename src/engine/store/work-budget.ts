@@ -113,6 +113,11 @@ export function runWithin<T>(budget: WorkBudget, work: () => T): T {
   return during({ budget, stops: false }, work);
 }
 
+/** Runs `work` without a budget, for what is only guessed and done again. `work` must not await anything. */
+export function runUncounted<T>(work: () => T): T {
+  return runWithin(UNLIMITED, work);
+}
+
 /**
  * Subtracts bytes from the budget of the present `runWithin`. Returns false if that budget is used up: the caller must
  * then stop reading. Inside `readUntilWorkEnds` it throws instead, to stop the statement.
@@ -124,15 +129,19 @@ export function spendWork(bytes: number): boolean {
 }
 
 /**
- * Returns the time until the deadline of the present `runWithin` (ms), for a statement that runs elsewhere; Infinity
- * without one.
+ * Returns what is left of the budget of the present `runWithin`, for a statement that runs elsewhere: the time until
+ * its deadline (ms), and the number of bytes; Infinity without a budget.
  */
-export function workLeftMs(): number {
-  return running.budget.leftMs;
+export function workLeft(): { readonly ms: number; readonly bytes: number } {
+  return { ms: running.budget.leftMs, bytes: running.budget.left };
 }
 
-/** Ends the budget of the present `runWithin` if its deadline is over, after a statement that ran elsewhere. */
-export function noteWorkTime(): void {
+/**
+ * Subtracts the bytes that a statement examined elsewhere from the budget of the present `runWithin`, and ends it if
+ * its deadline is over. The rows of the statement remain valid: it has stopped by itself.
+ */
+export function noteWork(bytes: number): void {
+  running.budget.spend(bytes);
   running.budget.noteTime();
 }
 

@@ -1,5 +1,8 @@
 import type { Store } from './open-store.ts';
 
+/** SQL that selects the number of a key; its parameter is the public id of the key. */
+export const SELECT_WRITER = 'SELECT writer_no FROM writers WHERE key_id = ?';
+
 /**
  * Returns the number of a key in this file, which is given on first use; null if `keyId` is null, since no key asked
  * for the write. Call inside the write that stores something for the key.
@@ -14,7 +17,7 @@ export function ensureWriter(store: Store, keyId: string | null): number | null 
 
 /** Finds the number of a key in this file; undefined if the key has written nothing. */
 export function findWriter(store: Store, keyId: string): number | undefined {
-  return store.prepare('SELECT writer_no FROM writers WHERE key_id = ?').pluck().get(keyId) as number | undefined;
+  return store.prepare(SELECT_WRITER).pluck().get(keyId) as number | undefined;
 }
 
 /**

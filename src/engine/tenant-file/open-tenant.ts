@@ -14,7 +14,13 @@ import {
 import type { SharedReader } from '../shared-memory.ts';
 import { hasEvents, switchEvents } from '../store/events.ts';
 import { openStore, retryWhileBusy, type OpenStoreOptions, type Store } from '../store/open-store.ts';
-import { openTenantStore, type TenantPlace } from '../store/postgres/tenant-database.ts';
+import {
+  lookIntoTenant,
+  openStandbyStore,
+  openTenantStore,
+  type TenantPlace,
+} from '../store/postgres/tenant-database.ts';
+import { StandbyIsBehind } from '../store/standby-is-behind.ts';
 import { ensureStoreId, findInfo, hasStoreId } from '../store/store-info.ts';
 import type { VectorSpace } from '../store/vectors.ts';
 import { chooseWordIndex } from '../store/word-index/open-word-search.ts';
@@ -82,6 +88,11 @@ export interface OpenTenantOptions {
    */
   readonly place?: TenantPlace | null;
   /**
+   * Whether `place` is on a standby, on which nothing can be made: `openTenant` then throws StandbyIsBehind for a
+   * tenant that the standby has not received whole. The role must be `reader`. False by default.
+   */
+  readonly isStandby?: boolean;
+  /**
    * Use of the connection: `reader` refuses writes; `acknowledger` is for the writer, whose commits are fsynced;
    * `worker` is for job steps and for the command line.
    */
@@ -123,24 +134,24 @@ export interface OpenTenantOptions {
  * that the configured models have numbers. In a file without a live model, the configured one becomes live.
  * @param path absolute path of the file
  * @throws EngineError the errors of `openStore`; `unprocessable` if a rebuild of its index was interrupted, unless
- *   `rebuilding` is set; `conflict` for a tenant of a database server that also has a file at `path`
+ *   `rebuilding` is set; `conflict` for a tenant of a database server that also has a file at `path`; StandbyIsBehind
+ *   with `isStandby`
  */
 export function openTenant(path: string, options: OpenTenantOptions): OpenTenant {
   const { role, identity, now, indexMemory = createIndexMemory(), rebuilding = false } = options;
   const identities = identity === null ? null : [identity].flat();
-  const { place = null } = options;
-  if (role === 'reader') prepare(path, place, identities, now);
-  const store = open(path, place, role);
-  const { shared } = options;
-  const lengths = shared && { lengths: shared.file().lengths, reader: shared.reader };
-  chooseWordIndex(store, options.wordIndex ?? 'auto', options.onUnknownWordFormat, lengths);
+  const { store, found } = openAndLook(path, options, identities);
   try {
+    const { shared } = options;
+    const lengths = shared && { lengths: shared.file().lengths, reader: shared.reader };
+    chooseWordIndex(store, options.wordIndex ?? 'auto', options.onUnknownWordFormat, lengths);
+    if (options.isStandby === true && !found.isPrepared) throw new StandbyIsBehind('the models of the tenant');
     if (role !== 'reader') {
-      retryWhileBusy(() => ensurePrepared(store, identities, now));
-      const { events = hasEvents(store) } = options;
-      if (hasEvents(store) !== events) retryWhileBusy(() => store.write(() => switchEvents(store, events)));
+      if (!found.isPrepared) retryWhileBusy(() => ensurePrepared(store, identities, now));
+      const { events = found.hasEvents } = options;
+      if (found.hasEvents !== events) retryWhileBusy(() => store.write(() => switchEvents(store, events)));
     }
-    if (!rebuilding && findInfo(store, REBUILDING) !== undefined) {
+    if (!rebuilding && found.isRebuilding) {
       throw new EngineError('unprocessable', 'a rebuild of its index was broken off: run `cairn rebuild-index` again');
     }
     const { vectorIndex: choice = 'auto' } = options;
@@ -155,35 +166,97 @@ export function openTenant(path: string, options: OpenTenantOptions): OpenTenant
   }
 }
 
+/** A store, and what is known about it from its opening. */
+interface Opened {
+  readonly store: Store;
+  readonly found: Found;
+}
+
+function openAndLook(
+  path: string,
+  { place = null, isStandby = false, role, now }: OpenTenantOptions,
+  identities: Identities,
+): Opened {
+  if (isStandby) return looked(openStandbyStore({ ...place!, path }), identities);
+  if (role !== 'reader') return looked(open(path, place, role), identities);
+  const prepared = () => openTenant(path, { place, role: 'worker', identity: identities, now }).close();
+  if (place === null) {
+    // A reader creates and migrates the file, but cannot write to it.
+    const { store, found } = looked(open(path, null, role), identities);
+    if (found.isPrepared) return { store, found };
+    store.close();
+    prepared();
+    return looked(open(path, null, role), identities);
+  }
+  // In a database a reader cannot make the tenant either. As a rule it is there, and a connection that may write, which
+  // would take a thread of its own, is not needed.
+  requireNoFile(path, place);
+  const store = lookIntoTenant({ ...place, path });
+  const opened = store && looked(store, identities);
+  if (opened?.found.isPrepared) return opened;
+  store?.close();
+  prepared();
+  return looked(open(path, place, role), identities);
+}
+
+/** What the opening of a tenant's file finds in it. */
+interface Found {
+  /** Whether the file has an id, and the configured models have numbers. */
+  readonly isPrepared: boolean;
+  /** Whether a rebuild of the indexes was interrupted. */
+  readonly isRebuilding: boolean;
+  /** Whether changes append events to the change feed. */
+  readonly hasEvents: boolean;
+}
+
+function looked(store: Store, identities: Identities): Opened {
+  try {
+    return { store, found: retryWhileBusy(() => look(store, identities)) };
+  } catch (error) {
+    store.close();
+    throw error;
+  }
+}
+
+/** Reads what the opening of a file needs to know. In PostgreSQL that takes one round trip. */
+function look(store: Store, identities: Identities): Found {
+  const read = () => ({
+    isPrepared: isPrepared(store, identities),
+    isRebuilding: findInfo(store, REBUILDING) !== undefined,
+    hasEvents: hasEvents(store),
+  });
+  const { ahead } = store;
+  if (ahead === null) return read();
+  return store.read(() => {
+    ahead.readSpeculatively(
+      // The first query of a transaction names its kind, and the first one of a question is that of the models.
+      () => hasStoreId(store),
+      () => findLiveModels(store),
+      ...(identities ?? []).map((identity) => () => findModelNumber(store, identity)),
+      () => findInfo(store, REBUILDING),
+      () => hasEvents(store),
+    );
+    return read();
+  });
+}
+
 /**
- * Opens the store of a tenant: its file, or its part of a database server.
+ * Opens the store of a tenant: its file, or with `place` its part of a database server.
  * @throws EngineError `conflict` for a tenant of a database server that also has a file at `path`
  */
 function open(path: string, place: TenantPlace | null, role: OpenStoreOptions['role']): Store {
   if (place === null) return openStore(path, { role, create: true });
-  if (fs.existsSync(path)) {
-    throw new EngineError(
-      'conflict',
-      `OM_DATABASE_URL is set, but tenant ${place.tenant} has a file at ${path}: ` +
-        'move it with `cairn move`, or set OM_DB_PATH to a path in another folder',
-    );
-  }
+  requireNoFile(path, place);
   return openTenantStore({ ...place, path, role });
 }
 
-/**
- * Creates and migrates a file, and gives it an id and the models their numbers, on a connection that may write, since a
- * reader cannot. It does nothing if all of this is done.
- */
-function prepare(path: string, place: TenantPlace | null, identities: Identities, now: number): void {
-  // In a database a reader cannot make the tenant either.
-  const store = open(path, place, place === null ? 'reader' : 'worker');
-  try {
-    if (isPrepared(store, identities)) return;
-  } finally {
-    store.close();
-  }
-  openTenant(path, { place, role: 'worker', identity: identities, now }).close();
+function requireNoFile(path: string, { tenant }: TenantPlace): void {
+  if (!fs.existsSync(path)) return;
+  throw new EngineError(
+    'conflict',
+    `OM_DATABASE_URL is set, but tenant ${tenant} has a file at ${path}: ` +
+      'move it with `cairn move`, or set OM_DB_PATH to a path in another folder',
+  );
 }
 
 type Identities = readonly SpaceIdentity[] | null;

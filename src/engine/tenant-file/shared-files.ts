@@ -33,6 +33,8 @@ export interface SharedFiles {
    * It does nothing if the file already has newer shared memory.
    */
   lose(path: string, no: number): void;
+  /** Drops the shared memory of a file that is no longer used, if there is any. */
+  drop(path: string): void;
   /** Releases the locks in all shared memory that are held by the thread with the number `reader`, which has died. */
   release(reader: number): void;
   /**
@@ -80,6 +82,7 @@ export function createSharedFiles({ vectorIndex, maxReaders, maxBytes, maxFiles 
     lose(path, no) {
       if (files.get(path)?.no === no) files.delete(path);
     },
+    drop: (path) => void files.delete(path),
     release(reader) {
       for (const { lengths, vectors } of files.values()) {
         for (const shared of [lengths, ...vectors]) releaseReader(shared, reader);

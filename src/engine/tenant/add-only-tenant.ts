@@ -3,10 +3,12 @@ import { EngineError, isEngineError } from '../errors.ts';
 import { isRejected, rejected } from '../rejected-item.ts';
 
 /**
- * Returns the tenant with the rights of an API key that has the role `add`. Through it, adds make new memories and
- * documents, and change a stored memory only as any duplicate does, which reinforces it; an item with `supersedes` is
- * rejected. `getJob` finds only jobs of memories and documents that the key itself wrote. Jobs whose memory or document
- * was erased are not found. All other methods are those of `tenant`, without a check.
+ * Returns the tenant as an API key with the role `add` may use it. Three methods differ from those of `tenant`:
+ * `addMemories` rejects an item with `supersedes` as `forbidden`, since it would change another memory. An item that
+ * says exactly what a memory says reinforces that memory, as with any key. `addDocument` throws EngineError `conflict`
+ * for a document that would change a stored one, or that has the external id or URL of another key's. `getJob` throws
+ * `not_found` unless the job's memory or document exists and was written by this key. All other methods are unchanged
+ * and check nothing: the caller must not offer them to such a key.
  * @param keyId public id of the key, as in `writtenBy`
  */
 export function addOnlyTenant(tenant: Tenant, keyId: string): Tenant {

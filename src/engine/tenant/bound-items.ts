@@ -28,7 +28,7 @@ export function itemMethods(tenant: Tenant, { tags, ownerOf, onlyOwn, ownOf, rea
     deleteNamespace: async (place) =>
       tenant.deleteNamespace({ ...place, userId: ownerOf(place.userId) }, { withinTags: tags }),
     listItems: async (filter, page) => tenant.listItems(ownItems(filter), page),
-    streamItems: async (filter, page) => tenant.streamItems(ownItems(filter), page),
+    streamItems: async (filter, page, signal) => tenant.streamItems(ownItems(filter), page, signal),
     listNamespaces: async (filter, page) =>
       tenant.listNamespaces({ ...filter, userId: onlyOwn(listed(filter.userId))?.[0], withinTags: tags }, page),
   } satisfies Partial<Tenant>;

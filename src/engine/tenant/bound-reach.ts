@@ -12,8 +12,8 @@ export interface Reach {
   /** Tags that everything within the bounds must have; empty if the key is bound to no tags. */
   readonly tags: readonly string[];
   /**
-   * Ids of the jobs that this caller requested. They are remembered because some jobs, such as reflections, belong to
-   * no single memory by which they could be recognised as the caller's.
+   * Ids of the jobs that this caller requested through this object. They are remembered because some jobs, such as
+   * reflections, belong to no single memory by which they could be recognised as the caller's.
    */
   readonly ownJobs: Set<string>;
   /** Returns a memory within the bounds. Throws EngineError `not_found` for any other. */

@@ -29,7 +29,7 @@ import { joined } from './memory-lists.ts';
  * does not compile until somebody has decided how it is bounded.
  *
  * A method throws EngineError `forbidden` if the caller names another user than its own or if the method is refused,
- * and else what the tenant's own method throws.
+ * and else what the tenant's own method throws. Of an add, only the items that name another user are rejected.
  */
 export function boundTenant(tenant: Tenant, bounds: Bounds): Tenant {
   const reach = reachOf(tenant, bounds);
@@ -72,7 +72,7 @@ export function boundTenant(tenant: Tenant, bounds: Bounds): Tenant {
     runDueEvals: refused,
     listErasures: refused,
     getErasure: refused,
-    noteBatch: (items, id) => tenant.noteBatch(items, id),
+    noteBatch: (part) => tenant.noteBatch(part),
     // What other keys sent may be about others.
     batchReceipt: async (id, options) =>
       options.writtenBy === undefined ? refused() : tenant.batchReceipt(id, options),
@@ -123,7 +123,9 @@ function memoryMethods(tenant: Tenant, reach: Reach) {
       // The bounds are no filter of the caller's: without one, the tenant refuses.
       const isNamed = named.length > 0 || [userIds, sessionIds, files, writtenBy].some((asked) => asked !== undefined);
       if (!isNamed) return tenant.deleteMemories(filter);
-      return tenant.deleteMemories({ ...filter, userIds: onlyOwn(userIds), withinTags: tags });
+      // Empty tags would count as a condition, by which the receipt names what was deleted.
+      const withinTags = tags.length === 0 ? undefined : tags;
+      return tenant.deleteMemories({ ...filter, userIds: onlyOwn(userIds), withinTags });
     },
     async reinforceMemory(id, boost) {
       await reachedMemory(id);
@@ -135,7 +137,7 @@ function memoryMethods(tenant: Tenant, reach: Reach) {
     async *streamMemories(filter, page) {
       yield* tenant.streamMemories(ownFilter(filter), page);
     },
-    pageMemories: async (filter, page) => tenant.pageMemories(ownFilter(filter), page),
+    pageMemories: async (filter, page, signal) => tenant.pageMemories(ownFilter(filter), page, signal),
     listRevisions: (id, page = {}) => joined(reachedRevisions(id, page)),
     streamRevisions: reachedRevisions,
     async timeline(id, around) {
@@ -211,8 +213,9 @@ function queryMethods(tenant: Tenant, { tags, reachedMemory, onlyOwn, ownFilter 
 }
 
 /**
- * Makes the methods of recalls. They reach a recall whose query was made within the same bounds; its memories that have
- * left the bounds since count as erased.
+ * Makes the methods of recalls. They reach the recalls whose query searched nothing outside the caller's bounds: only
+ * memories of its user, and only those with all its tags. Memories of such a recall that have left the bounds since
+ * count as erased.
  */
 function recallMethods(tenant: Tenant, { bounds: { userId }, tags, reachedMemory, reachedIds, ownFilter }: Reach) {
   const isWithin = ({ filter: { userIds = [], withinTags = [] } }: Pick<RecallRecord, 'filter'>) =>
@@ -279,9 +282,9 @@ function documentMethods(tenant: Tenant, { tags, reachedDocument, onlyOwn, ownOf
       await reachedDocument(id);
       return tenant.documentContent(id);
     },
-    async listDocumentChunks(id, page) {
+    async *streamDocumentChunks(id, page) {
       await reachedDocument(id);
-      return tenant.listDocumentChunks(id, page);
+      yield* tenant.streamDocumentChunks(id, page);
     },
     documentReceipt: (id, page) => reachedDocument(id).then(() => tenant.documentReceipt(id, page)),
     async deleteDocument(id) {

@@ -55,7 +55,7 @@ export function createDeliveries({
       const isLast = status === GONE || attempts >= config.OM_WEBHOOK_ATTEMPTS;
       const nextAt = delivered || isLast ? null : clock.now() + pauseAfter(attempts);
       const outcome: DeliveryOutcome = { deliveryNo, attempts, delivered, status, error, nextAt };
-      await writer.write(path, 'settleDeliveries', { outcomes: [outcome] });
+      await writer.write(path, 'storeDeliveryOutcomes', { outcomes: [outcome] });
       metrics.webhookDeliveries.inc({ outcome: delivered ? 'delivered' : isLast ? 'dead' : 'failed' });
     } catch (error) {
       if (!signal.aborted) logger.error({ error: serialiseError(error) }, 'webhook_delivery_failed');

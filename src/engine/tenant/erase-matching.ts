@@ -135,11 +135,13 @@ async function undoWriter(
     isDone = slice.isDone;
   }
   let { restored = 0, unrestored = 0 } = receipt;
+  let begun: UndoneChanges['begun'];
   for (let after: number | null = 0; after !== null;) {
-    const slice: UndoneChanges = await writer.write(path, 'undoChanges', { writtenBy, after, limit: RESTORED_AT_ONCE });
+    const asked = { writtenBy, after, limit: RESTORED_AT_ONCE, begun };
+    const slice: UndoneChanges = await writer.write(path, 'undoChanges', asked);
     restored += slice.restored;
     unrestored += slice.unrestored;
-    after = slice.last;
+    ({ last: after, begun } = slice);
   }
   return { ...receipt, edges: receipt.edges + edges, restored, unrestored };
 }

@@ -12,24 +12,28 @@ const PAGE_BYTES = 4 * 1024 * 1024;
 
 /**
  * Makes a page of memories. First it finds the positions of its memories in the list, in at most 25 reads, between
- * which the reader thread serves others. Then it reads the memories slice by slice, as the caller asks for them. A page
- * may have fewer memories than its limit although `next` names another page.
+ * which the reader thread serves others; none begins after `OM_QUERY_DEADLINE_MS`. Then it reads the memories slice by
+ * slice, as the caller asks for them. A page may have fewer memories than its limit although `next` names another page.
  * @param find lists the next positions of the page
+ * @param signal ends the search for them; the promise then rejects with its reason
  */
 export async function placedSlices(
-  { path, readers }: Pick<TenantOptions, 'path' | 'readers'>,
+  { path, readers, config }: Pick<TenantOptions, 'path' | 'readers' | 'config'>,
   { limit, cursor, asOf }: MemoryPage,
   find: (wanted: Omit<SliceWanted, 'now'>) => Promise<PlacedSlice>,
+  signal?: AbortSignal,
 ): Promise<MemorySlices> {
+  const end = performance.now() + config.OM_QUERY_DEADLINE_MS;
   const placed: Placed[] = [];
   let bytes = PAGE_BYTES;
   let next = cursor ?? null;
   for (let reads = 0; reads < MAX_READS && placed.length < limit && bytes > 0; reads += 1) {
+    signal?.throwIfAborted();
     const found = await find({ limit: limit - placed.length, bytes, cursor: next ?? undefined });
     placed.push(...found.placed);
     bytes -= found.bytes;
     next = found.next;
-    if (next === null) break;
+    if (next === null || performance.now() > end) break;
   }
   return { slices: slices(), next };
 

@@ -5,8 +5,17 @@ import { type JudgedImport, logItemId } from '../readers/judge-import.ts';
 import { contentHash } from '../text/content-hash.ts';
 import type { ImportOutcome, PortableLine } from '../types.ts';
 
-/** Greatest number of ids and other names that a dry run of an import remembers, which takes some 200 MB. */
+/**
+ * Greatest number of ids and other names that all dry runs of imports in this process remember, which takes some 280
+ * MB.
+ */
 const MAX_NAMES = 2_000_000;
+
+/** Time after which a dry run that found no room for its names may be tried again (ms). */
+const RETRY_AFTER_MS = 60_000;
+
+/** Number of names that the dry runs of this process remember now. */
+let remembered = 0;
 
 /**
  * What an import of a line would take for itself: the hash of its own name (such as its id), a text made of its content
@@ -20,7 +29,8 @@ interface Claims {
 
 /**
  * A dry run of an import: predicts what the import would do, line by line, and stores nothing. It remembers the names
- * that earlier lines would take, so that later lines are judged as if the earlier ones had been stored.
+ * that earlier lines would take, so that later lines are judged as if the earlier ones had been stored. `end` forgets
+ * them.
  */
 export class ImportRehearsal {
   readonly #judge: (lines: readonly PortableLine[]) => Promise<readonly JudgedImport[]>;
@@ -30,14 +40,21 @@ export class ImportRehearsal {
    */
   readonly #taken = new Map<string, string>();
 
-  /** @param judge says what an import of lines into the present store would do */
-  constructor(judge: (lines: readonly PortableLine[]) => Promise<readonly JudgedImport[]>) {
+  readonly #most: number;
+
+  /**
+   * @param judge says what an import of lines into the present store would do
+   * @param most greatest number of names that all dry runs of this process remember
+   */
+  constructor(judge: (lines: readonly PortableLine[]) => Promise<readonly JudgedImport[]>, most: number = MAX_NAMES) {
     this.#judge = judge;
+    this.#most = most;
   }
 
   /**
    * Predicts the outcome of each line, in order.
-   * @throws EngineError `too_large` beyond 2,000,000 names
+   * @throws EngineError `too_large` for the only dry run beyond 2,000,000 names; `unavailable` if it and other dry runs
+   *   of this process would remember more together
    */
   async importLines(lines: readonly PortableLine[]): Promise<ImportOutcome[]> {
     const judged = await this.#judge(lines);
@@ -62,18 +79,30 @@ export class ImportRehearsal {
     if (mark !== undefined) return refused('conflict', 'another line of this import has its id');
     if (claims.others.some((name) => this.#taken.has(name)) || !this.#fits(line))
       return refused('conflict', 'it does not go with another line of this import');
+    const before = this.#taken.size;
     for (const name of [claims.name, ...claims.others]) this.#taken.set(name, name === claims.name ? claims.mark : '');
-    if (this.#taken.size > MAX_NAMES)
-      throw new EngineError('too_large', `a dry run looks at ${MAX_NAMES} ids and names at most`);
+    remembered += this.#taken.size - before;
+    if (this.#taken.size > this.#most)
+      throw new EngineError('too_large', `a dry run looks at ${this.#most} ids and names at most`);
+    if (remembered > this.#most)
+      throw new EngineError('unavailable', 'other dry runs of imports take the memory there is for them', {
+        retryAfterMs: RETRY_AFTER_MS,
+      });
     return { kind: 'stored' };
+  }
+
+  /** Forgets all names. The dry run must not be used afterwards. */
+  end(): void {
+    remembered -= this.#taken.size;
+    this.#taken.clear();
   }
 
   /**
    * Whether the import could store this link, earlier version or part of a document beside its other lines. A link must
    * join two memories, with a winner that is one of them or null; users are compared as `joinsOneUser` says, if both
-   * memories are in this import. A version must be earlier than its memory of this
-   * import, and the number of a part below the number of chunks of its document. True for any other line, and for a
-   * version or a part of what is not in this import.
+   * memories are in this import. An earlier version must be older than its memory of this import, and the number of a
+   * part below the number of chunks of its document. True for any other line, and for a version or a part of what is
+   * not in this import.
    */
   #fits(line: PortableLine): boolean {
     if (line.type === 'memory' && line.document !== null) {

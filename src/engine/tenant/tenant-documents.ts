@@ -2,9 +2,9 @@ import { addReceipts } from '../commands/erase.ts';
 import type { Tenant } from '../engine.ts';
 import { EngineError } from '../errors.ts';
 import { getDocumentRow, type DocumentRow } from '../store/documents.ts';
-import { listDocumentChunks } from '../store/provenance.ts';
+import type { ChunkListPlace, ChunkSlice } from '../store/provenance.ts';
 import { readDocumentText } from '../store/chunks.ts';
-import type { Document, DocumentFilter, Page } from '../types.ts';
+import type { Document, DocumentChunk, DocumentFilter, Page } from '../types.ts';
 import type { Erasure } from './tenant-erasure.ts';
 import { withReceipt } from './tenant-erasures.ts';
 import type { TenantOptions } from './tenant-options.ts';
@@ -21,7 +21,7 @@ type DocumentMethods = Pick<
   | 'listDocuments'
   | 'streamDocuments'
   | 'documentContent'
-  | 'listDocumentChunks'
+  | 'streamDocumentChunks'
   | 'documentReceipt'
   | 'deleteDocument'
   | 'cancelDocument'
@@ -48,10 +48,7 @@ export function createDocumentMethods(
       const generationNo = liveGenerationOf(rowOf(id));
       return piecesOf(readDocumentText(store, generationNo));
     },
-    async listDocumentChunks(id, page) {
-      const { live_no: live } = rowOf(id);
-      return live === null ? [] : listDocumentChunks(store(), live, page);
-    },
+    streamDocumentChunks,
     documentReceipt: (id, page) => readers.read(path, 'documentReceipt', { id, page }),
     async deleteDocument(id) {
       const { title, fileName, url } = await readers.read(path, 'readDocument', { id });
@@ -81,16 +78,30 @@ export function createDocumentMethods(
   }
 
   async function* slicesOf(documentNos: readonly number[]): AsyncGenerator<readonly Document[]> {
-    for (let at = 0; at < documentNos.length; at += SLICE_DOCUMENTS) {
-      const slice = documentNos.slice(at, at + SLICE_DOCUMENTS);
-      yield await readers.read(path, 'readDocuments', { documentNos: slice });
+    for (let left = documentNos; left.length > 0;) {
+      const wanted = left.slice(0, SLICE_DOCUMENTS);
+      const { items, rest } = await readers.read(path, 'readDocuments', { documentNos: wanted });
+      yield items;
+      left = left.slice(wanted.length - rest.length);
     }
+  }
+
+  async function* streamDocumentChunks(id: string, { limit, offset }: Page): AsyncGenerator<readonly DocumentChunk[]> {
+    let left = limit;
+    let place: ChunkListPlace | null = null;
+    do {
+      const page: Page = { limit: left, offset: place === null ? offset : 0 };
+      const { items, next }: ChunkSlice = await readers.read(path, 'readChunks', { id, place, page });
+      yield items;
+      left -= items.length;
+      place = next;
+    } while (place !== null && left > 0);
   }
 }
 
 /**
- * Makes an async iterable of strings that are there without waiting, since callers must also work with a store that
- * waits for each string.
+ * Turns strings that are there at once into an async iterable, since callers must also work with a store that has to
+ * wait for each string.
  */
 async function* piecesOf(pieces: Iterable<string>): AsyncIterable<string> {
   yield* pieces;

@@ -18,7 +18,7 @@ export function createErasureMethods({ open, path, readers }: TenantOptions): Pi
  * added up.
  * @param what.by names of the conditions of a delete by filter
  * @param what.names ids and names that were erased, such as user and session ids; only salted hashes of them are kept
- * @returns the result of the delete, with the receipt's id and its salt as `erasure`
+ * @returns the result of the delete, with the receipt's id and its salt in the field `erasure`, as `id.salt`
  */
 export async function withReceipt<Receipt extends DeleteReceipt>(
   { path, writer }: Pick<TenantOptions, 'path' | 'writer'>,

@@ -4,7 +4,7 @@ import { listDueRenewals } from '../store/items.ts';
 import { toMemory } from '../store/memories.ts';
 import { textOfValue } from '../text/value-text.ts';
 import { takeTurn } from '../turns.ts';
-import type { CursorPage, ItemFilter, Items, PutReply } from '../types.ts';
+import type { Items, PutReply } from '../types.ts';
 import { quotaOf } from './quota-of.ts';
 import { joinedPage, placedSlices } from './list-pages.ts';
 import { inSlices } from './tenant-erasure.ts';
@@ -17,8 +17,13 @@ import { guardOf } from './tenant-privacy.ts';
 export function createItemMethods(options: TenantOptions): Items {
   const { path, writer, dispatcher, metrics, clock } = options;
   const guard = guardOf(options);
-  const streamItems = (filter: ItemFilter, page: CursorPage) =>
-    placedSlices(options, page, (wanted) => options.readers.read(path, 'listItemPlaces', { filter, wanted }));
+  const streamItems: Items['streamItems'] = (filter, page, signal) =>
+    placedSlices(
+      options,
+      page,
+      (wanted) => options.readers.read(path, 'listItemPlaces', { filter, wanted }, signal),
+      signal,
+    );
   return {
     async putItem(item, putOptions = {}) {
       const { fields } = await guard.fields({ ...item, content: item.content ?? undefined, externalId: item.key });

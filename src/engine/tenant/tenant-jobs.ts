@@ -3,6 +3,7 @@ import { decodeReceipt } from '../commands/write-receipt.ts';
 import { removeUpload } from '../documents/uploads.ts';
 import type { Tenant } from '../engine.ts';
 import { countActive, countJobs, firstUnfinishedBetween, getJob, newestJobNo } from '../store/job-views.ts';
+import type { Store } from '../store/open-store.ts';
 import type { TenantOptions } from './tenant-options.ts';
 import type { Erasure } from './tenant-erasure.ts';
 
@@ -66,7 +67,7 @@ export function createJobMethods(options: TenantOptions, { eraseAbandoned }: Era
     async waitFor(token, timeoutMs, signal) {
       const { first, last } = decodeReceipt(token, options.open().storeId);
       const deadline = performance.now() + timeoutMs;
-      const end = Math.min(last, newestJobNo(store()));
+      const end = Math.min(last, seen(newestJobNo));
       // What has ended is not looked at again.
       let next: number | undefined = first;
       for (let pollMs = POLL_MIN_MS; ; pollMs = Math.min(POLL_MAX_MS, pollMs * 1.5)) {
@@ -80,13 +81,24 @@ export function createJobMethods(options: TenantOptions, { eraseAbandoned }: Era
   };
 
   /**
+   * Reads the ledger, and lets later reads see what this one saw: the writes of a token, and their work that has ended.
+   */
+  function seen<T>(work: (opened: Store) => T): T {
+    const opened = store();
+    const result = opened.read(() => work(opened));
+    readers.see(path, opened.position);
+    return result;
+  }
+
+  /**
    * Finds the first job from `first` to `last` that has not ended; undefined if all have. On abort it returns the job
    * that it would check next.
    */
   async function unfinishedFrom(first: number, last: number, signal?: AbortSignal): Promise<number | undefined> {
     for (let from = first; from <= last; from += JOBS_AT_ONCE) {
       if (signal?.aborted) return from;
-      const found = firstUnfinishedBetween(store(), from, Math.min(last, from + JOBS_AT_ONCE - 1));
+      const to = Math.min(last, from + JOBS_AT_ONCE - 1);
+      const found = seen((opened) => firstUnfinishedBetween(opened, from, to));
       if (found !== undefined) return found;
       if (from + JOBS_AT_ONCE <= last) await yieldTurn();
     }

@@ -1,3 +1,4 @@
+import type { SliceWanted } from '../store/placed.ts';
 import type { Items, Lists } from '../types.ts';
 import { placedSlices } from './list-pages.ts';
 import type { TenantOptions } from './tenant-options.ts';
@@ -6,11 +7,11 @@ import type { TenantOptions } from './tenant-options.ts';
 export function createListMethods(options: TenantOptions): Omit<Lists, keyof Items> {
   const { path, readers } = options;
   return {
-    pageMemories: (filter, page) => {
+    pageMemories: (filter, page, signal) => {
       const { order = { by: 'id', direction: 'desc' }, asOf } = page;
-      return placedSlices(options, page, (wanted) =>
-        readers.read(path, 'listMemoryPlaces', { page: { filter, order, asOf }, wanted }),
-      );
+      const find = (wanted: Omit<SliceWanted, 'now'>) =>
+        readers.read(path, 'listMemoryPlaces', { page: { filter, order, asOf }, wanted }, signal);
+      return placedSlices(options, page, find, signal);
     },
     listNames: (kind, filter, page) => readers.read(path, 'listNames', { kind, filter, page }),
     listPresent: (ids, filter) => readers.read(path, 'listPresent', { ids, filter }),

@@ -64,12 +64,13 @@ export function createMemoryMethods(
     },
 
     async patchMemory(id, patch, { ifVersion } = {}) {
-      const { fields } = await guard.fields(patch);
-      const change = { id, patch: fields, ifVersion, quota: quotaOf(options) };
+      const { fields, report } = await guard.fields(patch);
+      const change = { id, patch: fields, marked: report.marked, ifVersion, quota: quotaOf(options) };
       let memory: Memory | undefined;
       while (memory === undefined) memory = await writer.write(path, 'patchMemory', change);
       dispatcher.dispatch(path, 'encode');
-      return memory;
+      const isClean = report.marked.length === 0 && Object.keys(report.redacted).length === 0;
+      return isClean ? memory : { ...memory, screened: report };
     },
 
     async deleteMemory(id, { withinTags = [] } = {}) {
@@ -90,7 +91,7 @@ export function createMemoryMethods(
 
     deleteMemories: createEraseMatching(options, erasure),
 
-    reinforceMemory: (id, boost) => writer.write(path, 'reinforceMemory', { id, boost }),
+    reinforceMemory: (id, boost) => writer.write(path, 'reinforceMemory', { id, boost, quota: quotaOf(options) }),
 
     getMemory: async (id) => toMemory(getMemoryRow(store(), id, now()), now()),
     ...createMemoryLists(options),

@@ -1,6 +1,7 @@
 import type { RecallEffects } from '../commands/reinforce.ts';
 import type { Config } from '../config.ts';
 import type { ControlDatabase } from '../control/control-database.ts';
+import type { ArrivingSpace } from '../documents/arriving-space.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Clock, JobDispatcher, LanguageModel, Logger, TextAnalyzer } from '../ports.ts';
 import type { WebhookSender } from '../webhook-sender.ts';
@@ -43,6 +44,8 @@ export interface TenantOptions {
    * compared with new memories, and their webhooks delivered, regularly.
    */
   readonly tended: Set<string>;
+  /** Counts what files of all tenants still write to the disk while they arrive in this process. */
+  readonly arrivingSpace: ArrivingSpace;
 }
 
 /** Buffers what answered queries change and the entries of the recall log, so that a query never waits for a write. */

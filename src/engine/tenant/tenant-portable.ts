@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { isEngineError, serialiseError } from '../errors.ts';
 import type { PrivacyGuard } from '../privacy/guard.ts';
+import type { JudgedImport } from '../readers/judge-import.ts';
 import { EXPORT_START, type ExportPlace, type ExportSlice } from '../readers/export-slice.ts';
 import {
   type ExportOptions,
@@ -11,6 +12,7 @@ import {
   type PortableLine,
   type PortableType,
 } from '../types.ts';
+import { takeTurn } from '../turns.ts';
 import { VERSION } from '../version.ts';
 import { quotaOf } from './quota-of.ts';
 import { ImportRehearsal } from './rehearse-import.ts';
@@ -28,8 +30,12 @@ export function createPortableMethods(options: TenantOptions): Portable {
       const outcomes: ImportOutcome[] = [];
       while (outcomes.length < lines.length) {
         const part = firstPart(lines, outcomes.length);
-        const done = await writer.write(path, 'importLines', { lines: part, quota: quotaOf(options) });
+        await takeTurn();
+        const { outcomes: done, hasWaiting } = await writer.write(path, 'importLines', {
+          ...{ lines: part, quota: quotaOf(options) },
+        });
         outcomes.push(...done);
+        if (hasWaiting) while (await writer.write(path, 'reindexImported', {}));
         const added = done.filter(({ kind }, at) => kind === 'stored' && part[at]!.type === 'memory').length;
         if (added === 0) continue;
         metrics.adds.inc({ outcome: 'accepted' }, added);
@@ -39,8 +45,16 @@ export function createPortableMethods(options: TenantOptions): Portable {
     }),
 
     rehearseImport() {
-      const rehearsal = new ImportRehearsal((lines) => readers.read(path, 'judgeImport', { lines }));
-      return { importLines: inOrder(guard, (lines) => rehearsal.importLines(lines)) };
+      const rehearsal = new ImportRehearsal(async (lines) => {
+        const judged: JudgedImport[] = [];
+        while (judged.length < lines.length) {
+          const part = firstPart(lines, judged.length);
+          await takeTurn();
+          judged.push(...(await readers.read(path, 'judgeImport', { lines: part })));
+        }
+        return judged;
+      });
+      return { importLines: inOrder(guard, (lines) => rehearsal.importLines(lines)), end: () => rehearsal.end() };
     },
   };
 }
@@ -66,10 +80,13 @@ function inOrder(guard: PrivacyGuard, importGood: ImportLines): ImportLines {
   };
 }
 
-/** Size of texts and vectors (bytes) from which a write request of an import takes no further line. */
-const MAX_PART_BYTES = 1024 * 1024;
+/**
+ * Size of texts, values and vectors (bytes) from which a request to another thread takes no further line of an import.
+ * To write so much JSON of many small parts takes this thread some 8 ms.
+ */
+const MAX_PART_BYTES = 256 * 1024;
 
-/** Returns the lines from the index `from` on, as many as one write request should have; at least one. */
+/** Returns the lines from the index `from` on, as many as one request should have; at least one. */
 function firstPart(lines: readonly PortableLine[], from: number): readonly PortableLine[] {
   let left = MAX_PART_BYTES;
   let end = from;

@@ -3,6 +3,7 @@ import type { Tenant } from '../engine.ts';
 import { EngineError } from '../errors.ts';
 import { compareWithNow, within } from '../readers/recalls.ts';
 import type { MemoryQuery, RecallRecord, Replay, ReplayOptions } from '../types.ts';
+import { quotaOf } from './quota-of.ts';
 import { screenHead } from './screen-recall.ts';
 import type { TenantOptions } from './tenant-options.ts';
 import { guardOf } from './tenant-privacy.ts';
@@ -35,7 +36,7 @@ export function createRecallMethods(options: TenantOptions): RecallMethods {
     const recall = await getRecall(id);
     if (state === 'then') {
       const { question } = recall;
-      return { ...(await readers.read(path, 'replayKept', { id, changes, only }, signal)), question };
+      return { ...(await readers.read(path, 'replayLogged', { id, changes, only }, signal)), question };
     }
     const query = queryOfToday(recall, changes);
     const { result, later } = await readers.read(path, 'query', { query, defaults: recall.defaults }, signal);
@@ -54,7 +55,7 @@ export function createRecallMethods(options: TenantOptions): RecallMethods {
     replayRecall,
     async giveFeedback(id, verdict, memoryIds) {
       await getRecall(id);
-      return [...(await writer.write(path, 'giveFeedback', { id, verdict, memoryIds }))];
+      return [...(await writer.write(path, 'giveFeedback', { id, verdict, memoryIds, quota: quotaOf(options) }))];
     },
   };
 }

@@ -1,4 +1,5 @@
 import type { Tenant } from '../engine.ts';
+import { takeTurn } from '../turns.ts';
 import type { Json, LogChange } from '../types.ts';
 import { quotaOf } from './quota-of.ts';
 import { ERASE_SLICE } from '../commands/erase.ts';
@@ -31,8 +32,11 @@ export function createSessionLogMethods(options: TenantOptions): LogMethods {
     };
   };
   return {
-    changeLog: async (place, change) =>
-      writer.write(path, 'changeLog', { place, change: await screenedChange(change), quota: quotaOf(options) }),
+    async changeLog(place, change) {
+      const screened = await screenedChange(change);
+      await takeTurn();
+      return writer.write(path, 'changeLog', { place, change: screened, quota: quotaOf(options) });
+    },
     readLog: (place, page) => readers.read(path, 'readLog', { place, page }),
     popLog: (place, { ifTotal } = {}) => writer.write(path, 'popLog', { place, ifTotal }),
     async clearLog(place) {

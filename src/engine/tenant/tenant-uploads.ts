@@ -1,12 +1,5 @@
-import {
-  createUploadEncoder,
-  createUploadFile,
-  discardUpload,
-  readInParts,
-  readUploadPart,
-  requireRoomToTakeIn,
-  sweepUploads,
-} from '../documents/uploads.ts';
+import type { Config } from '../config.ts';
+import { createUploadFile, discardUpload, readInParts, readUploadPart, sweepUploads } from '../documents/uploads.ts';
 import type { Tenant } from '../engine.ts';
 import { EngineError } from '../errors.ts';
 import { waitingBytes } from '../store/uploads.ts';
@@ -29,7 +22,7 @@ export type ArrivingBytes = Map<string, number>;
  * @param arriving sizes of the files that are arriving for this tenant; the methods add and remove entries
  */
 export function createUploadMethods(options: TenantOptions, arriving: ArrivingBytes): UploadMethods {
-  const { path, config, clock, writer, dispatcher, open } = options;
+  const { path, config, clock, writer, dispatcher, arrivingSpace, open } = options;
   const guard = guardOf(options);
   const areRows = config.OM_DATABASE_URL !== undefined;
   let isSwept = false;
@@ -37,19 +30,15 @@ export function createUploadMethods(options: TenantOptions, arriving: ArrivingBy
     async createUpload(bytes, madeFrom) {
       const others = [...arriving].filter(([name]) => name !== madeFrom?.name);
       const taken = waitingBytes(open().store) + others.reduce((sum, [, most]) => sum + most, 0);
-      // A file that is larger than the bound is accepted if it is the only one.
-      if (taken > 0 && taken + bytes > config.OM_UPLOADS_MAX_MB * 1024 * 1024) {
-        throw new EngineError('unavailable', 'documents that wait to be read fill OM_UPLOADS_MAX_MB', {
-          retryAfterMs: 5_000,
-        });
-      }
-      requireRoomToTakeIn(path, bytes);
+      refuseOverWaiting(config, taken, bytes);
+      arrivingSpace.require(path, bytes);
       if (areRows) isSwept ||= sweepBrokenOff(path, arriving, clock.now());
       const file = createUploadFile(path);
       arriving.set(file.name, bytes);
+      arrivingSpace.add(file.name, bytes);
       return {
         ...file,
-        createEncoder: () => createUploadEncoder(path, file.name),
+        createEncoder: () => arrivingSpace.createEncoder(path, file.name),
         readPart: (part) => readUploadPart(path, file.name, part),
         discard: () => discard(file.name),
       };
@@ -85,6 +74,7 @@ export function createUploadMethods(options: TenantOptions, arriving: ArrivingBy
       return reply;
     } finally {
       if (source.kind === 'upload') {
+        arrivingSpace.remove(source.name);
         if (isOwned && !areRows) arriving.delete(source.name);
         else await discard(source.name);
         // If this fails, the parts are swept away later, and the caller hears of the failure before it.
@@ -94,9 +84,20 @@ export function createUploadMethods(options: TenantOptions, arriving: ArrivingBy
   }
 
   async function discard(name: string): Promise<void> {
+    arrivingSpace.remove(name);
     await discardUpload(path, name);
     arriving.delete(name);
   }
+}
+
+/**
+ * Refuses a file of `bytes` bytes beside `taken` bytes of other files that arrive or wait to be read. A file that is
+ * larger than OM_UPLOADS_MAX_MB is accepted if it is the only one. Throws EngineError `unavailable`.
+ */
+function refuseOverWaiting({ OM_UPLOADS_MAX_MB: maxMb }: Config, taken: number, bytes: number): void {
+  if (taken === 0 || taken + bytes <= maxMb * 1024 * 1024) return;
+  const message = 'documents that wait to be read fill OM_UPLOADS_MAX_MB';
+  throw new EngineError('unavailable', message, { retryAfterMs: 5_000 });
 }
 
 /**

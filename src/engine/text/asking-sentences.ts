@@ -17,7 +17,8 @@ const MAX_ASKING = 4;
 const MAX_UNMARKED = 8;
 
 /**
- * The sentences of a message (a query of several sentences) that ask a question, and what is known about the others.
+ * The sentences of a message (a query of several sentences) that ask a question, and what is known about the sentences
+ * that do not.
  */
 export interface AskingSentences {
   /**
@@ -31,13 +32,17 @@ export interface AskingSentences {
    */
   readonly areKnown: boolean;
   /**
-   * Whether `sentences` can be understood without the rest of the message. It is false for a message of two sentences
-   * without a question mark, since the sentence that does not ask often says what the question is about.
+   * Whether `sentences` can be understood without the rest of the message. It is false if `sentences` is empty, and for
+   * a message of two sentences without a question mark, since the sentence that does not ask often says what the
+   * question is about.
    */
   readonly standAlone: boolean;
   /** Whether question marks, and not only question words, show which sentences ask. */
   readonly areMarked: boolean;
-  /** Number of sentences that do not ask a question; 0 if `sentences` is empty. */
+  /**
+   * Number of sentences that do not ask a question. It is 0 if `sentences` is empty, and the number of all sentences if
+   * nothing shows which ones ask.
+   */
   readonly others: number;
   /**
    * Sentences without a question word that may be the question nevertheless, such as “papers on shells”: some from the
@@ -64,7 +69,7 @@ const WHOLE: AskingSentences = {
  *   sentences for a message of one sentence or of more than 4,000 characters
  */
 export function askingSentences(message: string): AskingSentences {
-  if (message.length > MAX_CHARACTERS || !MAY_HOLD_SEVERAL.test(message)) return WHOLE;
+  if (message.length > MAX_CHARACTERS || !mayHoldSeveral(message)) return WHOLE;
   const all = splitMessage(message.replace(LONE_LINE_END, ' ')).filter((text) => HAS_WORD.test(text));
   if (all.length < 2) return WHOLE;
   const marked = all.filter((text) => QUESTION_MARK.test(text));
@@ -79,9 +84,15 @@ export function askingSentences(message: string): AskingSentences {
   return { ...found, sentences, areKnown: true, mayAsk };
 }
 
+/** Tells whether a text may have more than one sentence: a letter or digit after a mark that may end a sentence. */
+function mayHoldSeveral(message: string): boolean {
+  const end = message.search(MAY_END);
+  return end !== -1 && HAS_WORD.test(message.slice(end + 1));
+}
+
 /**
- * Returns the first and the last elements of a list, at most `most` together, half of them from each end, since a
- * question is often at one end of a long message.
+ * Returns the first and the last elements of a list, at most `most` together: half of them from each end, and one more
+ * from the end if `most` is odd. A question is often at one end of a long message.
  */
 function endsOf(list: readonly string[], most: number): readonly string[] {
   if (list.length <= most) return list;
@@ -112,10 +123,8 @@ const ENDS_INSIDE = /[.!?…。！？｡．؟।](?=["”」』]\p{L}|[^"”」�
  * Matches an end mark, blanks and a small letter, so that a sentence in a chat message may begin with a small letter.
  */
 const SMALL_BEGINNING = /[.!?…][ \n]+\p{Ll}/gu;
-/**
- * Matches a text that may have more than one sentence: a mark that may end a sentence, with a letter or digit after it.
- */
-const MAY_HOLD_SEVERAL = /[.!?…。！？｡．؟।;；\n][^]*[\p{L}\p{N}]/u;
+/** Matches a mark that may end a sentence. */
+const MAY_END = /[.!?…。！？｡．؟।;；\n]/u;
 const LONE_LINE_END = /(?<![\n\r])\r?\n(?![\r\n])/g;
 const HAS_WORD = /[\p{L}\p{N}]/u;
 /**

@@ -19,7 +19,8 @@ export function contentHash(content: string): Buffer {
 const OTHER_THAN_ONE_SPACE = /[^\S ]\s*| \s+/g;
 
 /**
- * Returns the SHA-256 of a text as UTF-8. The text is given in parts, none of which may end inside a surrogate pair.
+ * Returns the SHA-256 (32 bytes) of a text as UTF-8. The text is given in parts, none of which may end inside a
+ * surrogate pair.
  */
 export function hashOfPieces(pieces: Iterable<string>): Buffer {
   const sum = createHash('sha256');

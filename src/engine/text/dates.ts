@@ -1,28 +1,29 @@
 /**
- * Finds the dates that a question names, in English, German, Chinese and ISO 8601, and relative dates such as `last
- * week`, `gestern` or `上个月`.
+ * Finds the dates that a text names, in English, German, Chinese and ISO 8601, and relative dates such as `last week`,
+ * `gestern` or `上个月`.
  */
 
 const DAY_MS = 24 * 3_600_000;
 
 /**
- * A date in a question: a day, a month, or a range of times (Unix ms, `to` exclusive) for a relative date. `month` is
- * 1..12, `day` 1..31. If the question names no year, `year` is undefined and the date stands for every year.
+ * A date in a question or in the text of a memory: a day, a month, or a range of times (Unix ms, `to` exclusive) for a
+ * relative date. `month` is 1..12, `day` 1..31. If the text names no year, `year` is undefined and the date stands for
+ * every year.
  */
 export type NamedDate =
   | { readonly kind: 'day'; readonly year: number | undefined; readonly month: number; readonly day: number }
   | { readonly kind: 'month'; readonly year: number | undefined; readonly month: number }
   | { readonly kind: 'range'; readonly from: number; readonly to: number };
 
-/** Greatest number of dates that are taken from a question. */
+/** Greatest number of dates that are taken from a text. */
 const MAX_DATES = 4;
-/** Length of the beginning of a question that is searched for dates, in UTF-16 code units. */
+/** Length of the beginning of a text that is searched for dates, in UTF-16 code units. */
 const MAX_CHARACTERS = 2_000;
 
 /**
- * Lists the dates in the first 2,000 UTF-16 code units of a question, at most 4, in the order of the kinds of date
- * expression, not of the text. Names of months count only with a capital, since `may` and `march` are verbs. Words that
- * name a day do not give a month as well.
+ * Lists the dates in the first 2,000 UTF-16 code units of a text, at most 4, in the order of `PATTERNS`, not of the
+ * text. Names of months count only with a capital, since `may` and `march` are verbs, and without a day or a year only
+ * after a word such as `in` or `last`. Words that name a day do not give a month as well.
  * @param now time of the question, Unix ms, to which relative dates such as `yesterday` refer; days are those of UTC
  */
 export function datesIn(question: string, now: number): NamedDate[] {
@@ -67,8 +68,13 @@ const MONTHS: ReadonlyMap<string, number> = new Map(
 );
 const NAME = `(?<name>${[...MONTHS.keys()].sort((a, b) => b.length - a.length).join('|')})\\b\\.?`;
 const YEAR = String.raw`(?<year>(?:19|20)\d\d)(?!\d)`;
+const BEFORE_MONTH = '[Ii][nm]|[Oo]f|[Dd]uring|[Ss]ince|[Ss]eit|[Ll]ast|[Tt]his|[Ee]arly|[Ll]ate|[Mm]id';
 const DAY = String.raw`(?<![\d.])(?<day>[0-3]?\d)`;
 
+/**
+ * The kinds of date expression that are recognised. A part of the text that matches one kind is not compared with later
+ * ones.
+ */
 const PATTERNS: readonly Pattern[] = [
   {
     pattern: /(?<!\d)(?<year>(?:19|20)\d\d)-(?<month>[01]\d)(?:-(?<day>[0-3]\d))?(?![\d-])/g,
@@ -92,10 +98,7 @@ const PATTERNS: readonly Pattern[] = [
   },
   // A month at the beginning may be a name or a verb: `May I …`, `April asked …`.
   {
-    pattern: new RegExp(
-      `\\b(?:(?:in|im|of|during|since|seit|last|this|early|late|mid)\\s+)${NAME}(?:,?\\s+${YEAR})?`,
-      'g',
-    ),
+    pattern: new RegExp(`\\b(?:${BEFORE_MONTH})\\s+${NAME}(?:,?\\s+${YEAR})?`, 'g'),
     read: ({ year, name }) => dateOf(year, MONTHS.get(name!)!, undefined),
   },
   {
@@ -131,8 +134,8 @@ function daysFrom(now: number, from: number, to: number): NamedDate {
 }
 
 /**
- * Returns the week, from Monday (UTC), that is `weeks` weeks after the week of the question; a negative number means
- * before.
+ * Returns the week, from Monday (UTC), that is `weeks` weeks after the week of the question; before it, if the number
+ * is negative.
  */
 function week(now: number, weeks: number): NamedDate {
   const sinceMonday = (new Date(now).getUTCDay() + 6) % 7;
@@ -169,23 +172,23 @@ export function areSameDate(one: NamedDate, other: NamedDate): boolean {
 const BEFORE_DAY = 1;
 const AFTER_DAY = 1.5;
 /**
- * A time up to this number of days after the start of a named day has the fit `TOLD_AFTER_DAY`, since people tell of an
+ * A time up to this number of days after the start of a named day has the fit `FIT_AFTER_DAY`, since people tell of an
  * event some days later.
  */
-const TOLD_DAYS = 10;
-const TOLD_AFTER_DAY = 0.5;
+const REPORT_DAYS = 10;
+const FIT_AFTER_DAY = 0.5;
 /**
- * A time up to this number of days after the end of a named month has the fit `TOLD_AFTER_MONTH`, since people tell of
+ * A time up to this number of days after the end of a named month has the fit `FIT_AFTER_MONTH`, since people tell of
  * an event some days later.
  */
-const TOLD_DAYS_OF_MONTH = 20;
-const TOLD_AFTER_MONTH = 0.4;
+const REPORT_DAYS_OF_MONTH = 20;
+const FIT_AFTER_MONTH = 0.4;
 
 /**
  * Returns how well a time fits a date, 0..1. It is 1 within a range, within a named month, and on a named day,
  * including one day before and half a day after it because of time zones. It is 0.5 up to 10 days after the start of a
  * named day and 0.4 in the 20 days after a named month, since people tell of an event some days later. It is 0 for any
- * other time, and in another year than the named one.
+ * other time. A date without a year is compared in every year.
  * @param time the time to compare, Unix ms
  */
 export function fitOfDate(date: NamedDate, time: number): number {
@@ -200,9 +203,9 @@ function fitInYear(date: Exclude<NamedDate, { kind: 'range' }>, year: number, ti
   if (date.kind === 'month') {
     const end = Date.UTC(year, date.month);
     if (time >= Date.UTC(year, date.month - 1) && time < end) return 1;
-    return time >= end && time < end + TOLD_DAYS_OF_MONTH * DAY_MS ? TOLD_AFTER_MONTH : 0;
+    return time >= end && time < end + REPORT_DAYS_OF_MONTH * DAY_MS ? FIT_AFTER_MONTH : 0;
   }
   const days = (time - Date.UTC(year, date.month - 1, date.day)) / DAY_MS;
   if (days >= -BEFORE_DAY && days <= AFTER_DAY) return 1;
-  return days > AFTER_DAY && days <= TOLD_DAYS ? TOLD_AFTER_DAY : 0;
+  return days > AFTER_DAY && days <= REPORT_DAYS ? FIT_AFTER_DAY : 0;
 }

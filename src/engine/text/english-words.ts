@@ -82,9 +82,9 @@ const SPELLINGS = new Map(
 
 /**
  * Returns the stem of an English word: removes one inflection, then one ending that derives the word from another, if
- * at least four letters remain. The stem is a key for comparison, not a word: `relate`, `related`, `relation` and
- * `relations` have the same stem. A word with anything but a to z, of fewer than 4 letters or of more than 32 is
- * returned unchanged.
+ * at least four letters remain. The stem is a key for comparison, not a word, and not the stem that the word index has
+ * (`stemOf` of `stem-finder.ts`): `relate`, `related`, `relation` and `relations` have the same stem. A word with
+ * anything but a to z, of fewer than 4 letters or of more than 32 is returned unchanged.
  */
 export function stem(word: string): string {
   if (word.length < 4 || word.length > MAX_STEMMED_LENGTH || !LATIN.test(word)) return word;

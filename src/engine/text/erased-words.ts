@@ -1,7 +1,7 @@
 /**
  * Computes salted hashes of the rare words and the four-word phrases of erased texts, so that one can search later for
- * traces of a text that is not kept. If there are many hashes, only the lowest are kept: these are a random sample, and
- * the samples of two texts can be joined.
+ * traces of a text that is no longer stored. If there are many hashes, only the lowest are stored: these are a random
+ * sample, and the samples of two texts can be joined.
  */
 import { hash } from 'node:crypto';
 import { ERASURE_HASHES } from '../types.ts';

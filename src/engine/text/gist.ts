@@ -15,9 +15,9 @@ const INFORMATIVE_WORDS = 3;
 
 /**
  * Returns the first informative sentence of a text, on one line, without the Markdown mark at its start. Greetings,
- * headings of a word or two and a repetition of the title are skipped, unless there is nothing better in the first 8
- * sentences. A longer sentence is cut between words and ends with `…`.
- * @returns at most 200 (`MAX_GIST_LENGTH`) UTF-16 code units; '' for a blank text
+ * headings of a word or two and a repetition of the title are skipped, unless the first 8 sentences have nothing else.
+ * A sentence of more than 200 (`MAX_GIST_LENGTH`) UTF-16 code units is cut between words and ends with `…`.
+ * @returns '' for a blank text
  */
 export function gistOf(content: string, title = ''): string {
   const candidates = sentences(content.slice(0, SEARCHED_LENGTH))
@@ -40,9 +40,9 @@ function plainLine(text: string): string {
 }
 
 /**
- * Shortens a text to at most `length` UTF-16 code units, the ellipsis included. It is cut after the last word that
- * fits, or inside a word if that would leave less than half. A text that fits is returned unchanged. A surrogate pair
- * is never split.
+ * Shortens a text to at most `length` UTF-16 code units, the ellipsis included. A longer text is cut after the last
+ * word that fits, or inside a word if the cut after a word would leave less than half. A text that fits is returned
+ * unchanged. A surrogate pair is never split.
  */
 function cutAtWord(text: string, length: number): string {
   if (text.length <= length) return text;

@@ -12,7 +12,7 @@ import { STOP_WORDS } from './stop-words.ts';
 export interface QueryTerms {
   /**
    * Each quoted phrase as its words in order, stop words included; a run of a script without spaces gives its
-   * characters and pairs of characters.
+   * characters and pairs. All have 64 (`MAX_QUERY_TERMS`) words at most; what is quoted beyond gives words.
    */
   readonly phrases: readonly (readonly string[])[];
   /**
@@ -36,7 +36,6 @@ export interface QueryTerms {
 export const MAX_QUERY_TERMS = 64;
 /** Length of the beginning of a query from which terms are taken, in UTF-16 code units. */
 const MAX_QUERY_LENGTH = 8_192;
-const MAX_PHRASE_WORDS = 64;
 /** Greatest number of distinct identifier terms of a text; further ones are dropped. */
 const MAX_IDENTIFIER_TERMS = 4_096;
 /** Greatest length of an identifier, or of a part of one, that becomes a term, in characters. */
@@ -66,10 +65,10 @@ export function indexableText(text: string): string {
 
 /**
  * Returns the identifiers of a text and their parts for the column `identifiers`, as distinct terms joined by spaces:
- * `src/userName.ts` → `srcusernametsǀ srcǀ usernametsǀ usernameǀ userǀ nameǀ tsǀ`. Identifiers are names in camelCase
- * and snake_case, dotted names, paths, URLs, addresses, versions, C++ and C#, words that mix letters and digits, and
- * emoji. Parts of camelCase names are also included without a marker (`user name`), since the words of the text do not
- * include them.
+ * `src/userName.ts` → `srcusernametsǀ srcǀ usernametsǀ usernameǀ userǀ user nameǀ name tsǀ`. Identifiers are names in
+ * camelCase and snake_case, dotted names, paths, URLs, addresses, versions, C++ and C#, words that mix letters and
+ * digits, and emoji. Parts of camelCase names are also included without a marker (`user`, `name`), since the words of
+ * the text do not include them.
  * @returns the first 4,096 (`MAX_IDENTIFIER_TERMS`) terms at most; '' for a text without identifiers
  */
 export function identifiersOf(text: string): string {
@@ -82,8 +81,8 @@ export function identifiersOf(text: string): string {
 }
 
 /**
- * Tells whether the letters and digits of one of these identifiers occur in a text, even across words: a cheap test
- * before the text is split. Always true for a text that is not ASCII, and false for an empty list.
+ * Tells cheaply whether a text may contain one of these identifiers: whether its letters and digits occur there, even
+ * across words. False for an empty list; else always true for a text that is not ASCII.
  * @param identifiers terms of `identifiersOf` or `queryTerms`
  */
 export function mayHoldIdentifier(text: string, identifiers: readonly string[]): boolean {
@@ -111,20 +110,23 @@ export function identifierTerm(whole: string): string {
 
 /**
  * Splits a query into lists of terms that are safe to use in a search: at most 64 (`MAX_QUERY_TERMS`), first phrases,
- * then identifiers, then words. Only the first 8,192 characters are read.
- * @param asking the asking sentences of `query`, if they are already known
+ * then identifiers, then words. Only the first 8,192 characters are read. `asking`: see `askingSentences`, if known.
  */
 export function queryTerms(query: string, asking?: AskingSentences): QueryTerms {
   const bounded = query.slice(0, MAX_QUERY_LENGTH);
   const phrases: string[][] = [];
+  let wordsLeft = MAX_QUERY_TERMS;
   const rest = bounded.replace(QUOTED, (quoted) => {
-    const phrase = phraseWords(quoted.slice(1, -1));
-    if (phrase.length > 0 && phrases.length < MAX_QUERY_TERMS) phrases.push(phrase);
-    return ' ';
+    if (wordsLeft === 0) return quoted;
+    const whole = phraseWords(quoted.slice(1, -1));
+    const phrase = whole.slice(0, wordsLeft);
+    wordsLeft -= phrase.length;
+    if (phrase.length > 0) phrases.push(phrase);
+    return phrase.length < whole.length ? quoted : ' ';
   });
   const identifiers = [...identifiersAsWritten(bounded).keys()].slice(0, MAX_QUERY_TERMS - phrases.length);
   const room = MAX_QUERY_TERMS - phrases.length - identifiers.length;
-  // The sentences that ask come first, so that the limit cuts what stands around them.
+  // The sentences that ask come first, so that the limit drops words of the other sentences.
   const { sentences, areKnown } = asking !== undefined && rest === query ? asking : askingSentences(rest);
   const words = distinct([...termsIn(`${sentences.join('\n')}\n${rest}`).flatMap(searchWords), ...camelParts(rest)]);
   const content = words.filter((word) => !STOP_WORDS.has(word));
@@ -155,9 +157,7 @@ function searchWords(term: string): string[] {
 }
 
 function phraseWords(text: string): string[] {
-  return termsIn(text)
-    .flatMap((term) => (isEmoji(term) ? [] : piecesOf(term)))
-    .slice(0, MAX_PHRASE_WORDS);
+  return termsIn(text).flatMap((term) => (isEmoji(term) ? [] : piecesOf(term)));
 }
 
 /**

@@ -4,7 +4,7 @@ import { isAscii } from './words.ts';
 
 /**
  * Irregular English verbs and nouns: the base form, then the forms that cannot be derived from it by rules of endings.
- * Verbs with a form that is also a common word of another meaning are left out, such as `lay`, `bore`, `wound`, `rose`.
+ * The verbs with the forms `lay`, `bore`, `wound` and `rose` are left out, since these mostly mean something else.
  */
 const GROUPS = `
   become became, begin began begun, bend bent, bite bit bitten, bleed bled, blow blew blown, break broke broken,
@@ -29,7 +29,7 @@ const GROUPS = `
 const FORMS = new Map<string, readonly string[]>();
 for (const group of GROUPS.split(',')) {
   const forms = group.trim().split(/\s+/);
-  // The index holds stems only, and that of `ate` is `at`.
+  // The index has only stems, and the stem of `ate` is `at`, a stop word.
   const telling = forms.filter((form) => !STOP_WORDS.has(stemOf(form)));
   for (const form of forms) {
     FORMS.set(

@@ -45,8 +45,8 @@ for (const [language, list] of Object.entries(GRAMMAR) as [StemmedLanguage, stri
 }
 
 /**
- * Finds the language of a short text: the language with the most words of grammar in the text, if it has more of them
- * than English. A text in which more than half of the words are Cyrillic counts as Russian.
+ * Finds the language of a short text: the language with the most words of grammar in the text, if these are more than
+ * the English stop words in it. A text in which more than half of the words are Cyrillic counts as Russian.
  * @returns undefined for English, for languages that are not listed, and if two languages have equally many words
  */
 export function stemmedLanguageOf(text: string): StemmedLanguage | undefined {
@@ -81,7 +81,7 @@ export function stemIn(language: StemmedLanguage, word: string): string {
     const own = key.slice(language.length);
     const found = stemmerOf(language).stem(own);
     stem = found.length < MIN_LEFT ? own : found;
-    if (stems.size >= STEMS_KEPT) stems.clear();
+    if (stems.size >= MAX_CACHED_STEMS) stems.clear();
     stems.set(key, stem);
   }
   return stem;
@@ -118,6 +118,7 @@ export function stemTermsOf(text: string): string {
     .join(' ');
 }
 
+/** Greatest number of terms that `stemTermsOf` returns; further ones are dropped. */
 const MAX_STEM_TERMS = 4_096;
 
 interface Stemmer {
@@ -145,5 +146,5 @@ const MAX_STEMMED = 32;
  * Greatest number of cached stems; when it is reached, the cache is emptied. Stemming a word takes 15 µs, and texts
  * repeat words.
  */
-const STEMS_KEPT = 20_000;
+const MAX_CACHED_STEMS = 20_000;
 const stems = new Map<string, string>();

@@ -18,8 +18,8 @@ export interface LatentSpace {
 }
 
 /**
- * Which texts a latent space is computed from: the least number of words of a text, and the length of the beginning of
- * the text that is used, in Unicode code points.
+ * The texts from which a latent space is computed: `words` is the least number of words of a text, `characters` the
+ * length of the beginning of the text that is used, in Unicode code points.
  */
 export const LATENT_TEXT = { words: 60, characters: 1_500 } as const;
 
@@ -48,7 +48,7 @@ export function weightOfCount(count: number): number {
  * @param counts number of occurrences by stem
  * @returns a vector of length 1; null if the space has none of the stems
  */
-export function placeIn(space: LatentSpace, counts: ReadonlyMap<string, number>): Float32Array | null {
+export function latentVectorOf(space: LatentSpace, counts: ReadonlyMap<string, number>): Float32Array | null {
   const { hashes, weights, vectors } = space;
   const sum = new Float32Array(LATENT_DIMENSIONS);
   for (const [stem, count] of counts) {

@@ -11,7 +11,8 @@ const MAX_JOINED = 3;
 /**
  * Lists the parts of compound words such as `getUserName`, and the joined runs of up to three such parts, normalised:
  * `getUserName` → get user getuser name username getusername; `50MB` → 50 mb 50mb. A version of at least three numbers
- * also gives the identifier term of its first two: `v2.6.6` → v 2 v2 and the term of 2.6. Other words give nothing.
+ * also gives the identifier term of its first two: `v2.6.6` → v 2 v2 and the term of 2.6. A word of one part is not
+ * listed.
  */
 export function namePartsOf(text: string): string[] {
   const list: string[] = [];

@@ -1,7 +1,8 @@
 /**
  * Parses a language model's answer as JSON, with or without a Markdown code fence around it, which many models add even
- * if told not to. The value's shape is not checked. The time is linear in the length: a text that a model was made to
- * repeat may hold blanks without end, over which a search for the closing fence by pattern would be quadratic.
+ * if told not to. The value's shape is not checked. The time is linear in the length of the reply, even if a text has
+ * made the model write blanks without end: a regular expression for the closing fence would take quadratic time over
+ * blanks.
  * @returns null for anything but JSON, even for JSON with a sentence around it
  */
 export function parseReply(reply: string): unknown {

@@ -3,7 +3,7 @@ import { isAscii, isCjk, termsIn } from './words.ts';
 
 /**
  * How inflected forms of a question's words are recognised in texts: `stemmed`: by equal stems; `pairs`: by pairs of
- * characters; `guessed`: by equal beginnings, and by stems too in the languages of `language-stems.ts`.
+ * characters; `guessed`: by equal beginnings, and in the languages of `language-stems.ts` also by equal stems.
  */
 export type WordFormsKnown = 'stemmed' | 'pairs' | 'guessed';
 

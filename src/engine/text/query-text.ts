@@ -9,8 +9,9 @@ export interface QueryText {
   readonly text: string;
   readonly terms: QueryTerms;
   /**
-   * The part of the text from which the language of the question is recognised: the sentences that ask, if they are
-   * known, else the whole text. The other sentences of a message may be in another language.
+   * The part of the text from which the language of the question is recognised: the sentences that ask
+   * (`asking.sentences`), if these are known, else the whole text. The other sentences of a message may be in another
+   * language.
    */
   readonly asked: string;
   readonly asking: AskingSentences;
@@ -35,7 +36,7 @@ export function readQueryText(text: string): QueryText {
   };
 }
 
-/** Adds the irregular forms of the words to the terms of a query, if the query is in English. */
+/** Adds the irregular forms of English words to the terms of a query. */
 function withForms(terms: QueryTerms): QueryTerms {
   const forms = terms.words.flatMap((word): [string, readonly string[]][] => {
     const others = irregularFormsOf(word);

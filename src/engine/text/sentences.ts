@@ -7,11 +7,11 @@ export interface Sentence {
 
 /**
  * Splits a text into its sentences, in order. A sentence ends at `.`, `!`, `?`, `…`, `؟` or `।` before a blank that no
- * lower-case letter follows, at a full-width mark of CJK (`。！？｡．`), at a blank line, and at a line break that no
- * lower-case letter follows. Closing quotes and brackets after a mark belong to the sentence before. English and German
- * abbreviations, initials, decimals and list numbers do not end a sentence. Every character but blanks belongs to
- * exactly one sentence. The text is scanned in one pass without regular expressions, since these would take quadratic
- * time on runs of dots or blanks.
+ * lower-case letter follows, at a full-width mark of CJK (`。！？｡．`), at a blank line, and at a line feed that no
+ * lower-case letter follows. Closing quotes and brackets after a mark belong to the sentence before. The full stop of
+ * an English or German abbreviation, of an initial or of a list number ends no sentence, nor does a single line feed
+ * after it. Every character but blanks belongs to exactly one sentence. The text is scanned in one pass without regular
+ * expressions, since these would take quadratic time on runs of dots or blanks.
  */
 export function sentences(text: string): Sentence[] {
   const list: Sentence[] = [];
@@ -26,8 +26,12 @@ export function sentences(text: string): Sentence[] {
       if (cjk || (next > stop && endsSentence(text, start, index, next)) || next === text.length) {
         push(list, text, start, stop);
         start = next;
+        index = next;
+      } else {
+        // A blank line after the mark ends the sentence, which a single line break there does not.
+        const newline = stop + text.slice(stop, next).indexOf('\n');
+        index = newline >= stop && isBlankLine(text, newline, next) ? newline : next;
       }
-      index = next;
     } else if (code === NEWLINE) {
       const next = skip(text, index, isBlank);
       if (isBlankLine(text, index, next) || !isLowerCase(text, next)) {
@@ -56,7 +60,7 @@ function endsSentence(text: string, start: number, terminator: number, next: num
   if (text.charCodeAt(terminator) !== FULL_STOP) return true;
   const word = LAST_WORD.exec(text.slice(Math.max(start, terminator - MAX_ABBREVIATION - 1), terminator))?.[0] ?? '';
   if (/^\p{Lu}$/u.test(word) || ABBREVIATIONS.has(word.toLowerCase())) return false;
-  // "1." at the start of a line numbers what follows.
+  // A number alone, such as "1." at the start of a line, numbers the text after it.
   return !(/^\d+$/.test(word) && text.slice(start, terminator).trim() === word);
 }
 
@@ -103,6 +107,7 @@ function isBlank(code: number): boolean {
   );
 }
 
+/** Greatest length of an abbreviation that is recognised before a full stop, in UTF-16 code units. */
 const MAX_ABBREVIATION = 8;
 const LAST_WORD = /[\p{L}\p{N}.]*$/u;
 const ABBREVIATIONS: ReadonlySet<string> = new Set(

@@ -9,8 +9,8 @@ export interface StemFinder {
   /** The query's words in order; of several words with one stem, only the first. */
   readonly words: readonly string[];
   /**
-   * Returns the index in `words` of the word with the stem of `word`, a normalised word; `NOWHERE` (-1) if there is
-   * none.
+   * Returns the index in `words` of the word that has the stem of `word`, a normalised word, or one of whose given
+   * forms has it; `NOWHERE` (-1) if there is none.
    */
   placeOf(word: string): number;
   /**
@@ -121,9 +121,9 @@ export function stemOf(word: string): string {
   if (!isAscii(word) || word.length > MAX_STEMMED) return word;
   let stem = stems.get(word);
   if (stem === undefined) {
-    if (stems.size >= STEMS_KEPT) stems.clear();
-    const kept = copyOf(word);
-    stems.set(kept, (stem = stemmer(kept)));
+    if (stems.size >= MAX_CACHED_STEMS) stems.clear();
+    const copied = copyOf(word);
+    stems.set(copied, (stem = stemmer(copied)));
   }
   return stem;
 }
@@ -137,7 +137,8 @@ export function copyOf(piece: string): string {
 const MAX_STEMMED = 64;
 /** Cache of stems by word, as texts and questions repeat their words and stemming one takes a microsecond. */
 const stems = new Map<string, string>();
-const STEMS_KEPT = 50_000;
+/** Number of stems at which the cache is emptied. */
+const MAX_CACHED_STEMS = 50_000;
 
 /** Number of different hash values for the first three letters of a word (see `beginningOf`). */
 const BEGINNINGS = 2 ** 13;
@@ -154,13 +155,18 @@ function beginningOf(word: string): number {
 
 /**
  * Sets the flag in `beginnings` for the beginning of every word that may have this stem. A stem of three letters or
- * more sets one flag; a shorter stem sets a flag for every beginning that starts with it, as `be` is the stem of
- * `being`.
+ * more begins like its words, except that the Dutch stemmer makes one vowel of two (`jar` is the stem of `jaar`). A
+ * shorter stem sets a flag for every beginning that starts with it, as `be` is the stem of `being`.
  */
 function noteBeginnings(beginnings: Uint8Array, stem: string): void {
   beginnings[beginningOf(stem)] = 1;
-  if (stem.length > 2 || !isAscii(stem)) return;
+  if (!isAscii(stem)) return;
   const first = letterOf(stem.charCodeAt(0));
+  if (stem.length > 2) {
+    const second = letterOf(stem.charCodeAt(1));
+    beginnings[beginningBy(first, second, second)] = 1;
+    return;
+  }
   const seconds = stem.length > 1 ? [letterOf(stem.charCodeAt(1))] : LETTERS;
   for (const second of seconds) for (const third of LETTERS) beginnings[beginningBy(first, second, third)] = 1;
 }

@@ -78,10 +78,11 @@ const DIGIT = 1;
 const BLANK = 2;
 const NEWLINE = 3;
 const PUNCTUATION = 4;
-/** Kind of character: a letter of an alphabet other than Latin that puts spaces between words. */
+/** Kind of character: a letter of another script below U+2000, except for Thai to Georgian, which count as `SINGLE`. */
 const OTHER_LETTER = 5;
 /**
- * Kind of character: CJK, a letter of a script without spaces, or an emoji. A text may be cut between any two of them.
+ * Kind of character: CJK, Thai to Georgian (U+0E00 to U+10FF), and what is outside of the basic plane, such as an
+ * emoji. A text may be cut between any two of them.
  */
 const SINGLE = 6;
 

@@ -13,9 +13,12 @@ export interface WordForms {
   placesOf(word: string): readonly number[];
 }
 
-/** Two words count as forms of one word only if their first letters agree, at least this number of letters. */
+/** Two words count as forms of one word only if at least this number of their first letters are equal. */
 const MIN_COMMON = 4;
-/** The limit `MIN_COMMON` for Arabic and Hebrew, whose words are short since they write few vowels. */
+/**
+ * The limit that replaces `MIN_COMMON` for Arabic and Hebrew, whose written words are short, since they have few
+ * vowels.
+ */
 const MIN_COMMON_WITHOUT_VOWELS = 3;
 /**
  * Two words count as forms of one word only if their common beginning is at least this share of the longer word's

@@ -122,5 +122,6 @@ const LETTER = String.raw`[[\p{L}\p{N}]--[${CJK}]]`;
 const LETTER_OR_MARK = String.raw`[[\p{L}\p{N}\p{M}]--[${CJK}]]`;
 const TERM = new RegExp(`[${CJK}]+|${LETTER}${LETTER_OR_MARK}*|${EMOJI}`, 'gv');
 const ACCENTED = /([\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}\p{Script=Arabic}\p{Script=Hebrew}])(\p{M}+)/gu;
-const LONG_MARK_RUN = /\p{M}{31}/u;
-const MARK_RUN_TAIL = /(\p{M}{30})\p{M}+/gu;
+// NFKC turns the two halfwidth voiced sound marks, which are letters, into combining marks.
+const LONG_MARK_RUN = /[\p{M}\uFF9E\uFF9F]{31}/u;
+const MARK_RUN_TAIL = /([\p{M}\uFF9E\uFF9F]{30})[\p{M}\uFF9E\uFF9F]+/gu;

@@ -153,7 +153,7 @@ export interface Document {
   readonly metadata: Metadata;
   readonly eventTime: number | null;
   readonly expiresAt: number | null;
-  /** Public id of the API key that added the version of the document that queries find; null if that is not known. */
+  /** Public id of the API key that added this version of the document; null if that is not known. */
   readonly writtenBy: string | null;
   /**
    * Id of the memory that stands for the whole document and holds its title, gist and outline; null until queries find
@@ -162,7 +162,10 @@ export interface Document {
   readonly rootMemoryId: string | null;
   /** Number of chunks, without the root memory; 0 until the document was read. */
   readonly chunks: number;
-  /** Number of pages; null until the document was read, and always for a format without pages. */
+  /**
+   * Number of pages, slides, sheets or chapters that were read, without hidden ones; null until the document was read,
+   * and for a file without any.
+   */
   readonly pages: number | null;
   /** Length of the extracted text in UTF-16 code units; 0 until the document was read. */
   readonly characters: number;
@@ -302,7 +305,11 @@ export interface DocumentReply {
  * same bytes.
  */
 export interface Encoder {
-  /** Returns the stored bytes that follow from the next bytes of the file; may be empty while bytes are buffered. */
+  /**
+   * Returns the stored bytes that follow from the next bytes of the file; may be empty while bytes are buffered.
+   * @throws EngineError `storage_full` if the disk no longer has space for the files that are arriving; the caller then
+   *   discards the file
+   */
   update(bytes: Uint8Array): Uint8Array;
   /** Returns the last stored bytes. Call it exactly once, after all bytes were passed to `update`. */
   end(): Uint8Array;

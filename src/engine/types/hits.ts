@@ -201,8 +201,8 @@ export interface QueryResult {
   /** At most `k` hits, best first. */
   readonly hits: readonly Hit[];
   /**
-   * True if hits or episodes were left out because the texts of the answer are too large together (6 MiB for the hits);
-   * absent otherwise.
+   * True if hits or episodes were left out because the memories of the answer are too large together (6 MiB for the
+   * hits); absent otherwise.
    */
   readonly isCut?: true;
   /** The `tokenBudget` that the best match would need, if it was left out because it does not fit; absent otherwise. */

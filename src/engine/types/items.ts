@@ -148,12 +148,16 @@ export interface Items {
    * Lists the items that a filter selects, whatever their status, by namespace and then by key. Namespaces are sorted
    * label by label, so those below a namespace follow it directly. Items that have expired, or are not valid at
    * present, are left out. A page has at most about 4 MiB of texts and values, and one request examines at most 50,000
-   * items, so a page with fewer items than its limit is the last only if `next` is null.
+   * items, and begins no further slice after `OM_QUERY_DEADLINE_MS`, so a page with fewer items than its limit is the
+   * last only if `next` is null.
    * @throws EngineError `invalid` for a cursor of another list, and for a meaningless condition on the value
    */
   listItems(filter: ItemFilter, page: CursorPage): Promise<ListPage<Memory>>;
-  /** Lists the items of a page as `listItems` does, but yields them slice by slice. */
-  streamItems(filter: ItemFilter, page: CursorPage): Promise<MemorySlices>;
+  /**
+   * Lists the items of a page as `listItems` does, but yields them slice by slice.
+   * @param signal ends the search for the items of the page; the promise then rejects with its reason
+   */
+  streamItems(filter: ItemFilter, page: CursorPage, signal?: AbortSignal): Promise<MemorySlices>;
   /**
    * Lists namespaces that have items which `listItems` would list, with their number, in its order. Each item of the
    * namespaces on a page is examined, so a page with many items takes long.

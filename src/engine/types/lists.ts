@@ -60,12 +60,13 @@ export interface NameSummary {
 export interface Lists extends Items {
   /**
    * Lists the memories that `listMemories` lists, a page at a time. A page has at most about 4 MiB of texts, and one
-   * request examines at most 50,000 memories, so a page with fewer memories than its limit is the last only if `next`
-   * is null.
+   * request examines at most 50,000 memories, and begins no further slice after `OM_QUERY_DEADLINE_MS`, so a page with
+   * fewer memories than its limit is the last only if `next` is null.
+   * @param signal ends the search for the memories of the page; the promise then rejects with its reason
    * @throws EngineError `invalid` for a cursor of another list or order, for a meaningless condition on metadata, and
    *   for `sectors` together with `asOf.recorded`
    */
-  pageMemories(filter: MemoryFilter, page: MemoryPage): Promise<MemorySlices>;
+  pageMemories(filter: MemoryFilter, page: MemoryPage, signal?: AbortSignal): Promise<MemorySlices>;
   /**
    * Lists the distinct users, sessions, types or tags that memories have, sorted by their Unicode code points, with the
    * number of memories of each. Names of session logs count as users and sessions. A page ends early once about 200,000

@@ -300,7 +300,7 @@ export interface Timeline {
   readonly before: readonly Memory[];
   readonly anchor: Memory;
   readonly after: readonly Memory[];
-  /** Whether memories farthest from the anchor were left out, because the texts of one side exceed 3 MiB. */
+  /** Whether a side lacks memories: its texts exceed 3 MiB, or too few of its nearest 5,000 memories are shown. */
   readonly isCut: boolean;
 }
 

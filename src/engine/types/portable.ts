@@ -310,16 +310,18 @@ export interface Portable {
    */
   exportLines(options: ExportOptions): AsyncIterable<string>;
   /**
-   * Imports lines of a portable file in one commit. A line that is stored already is `known`; if the stored version is
-   * later than that of the line, it is `kept`; if it has other content, the line is refused with `conflict`. What is
-   * stored stays as it is in all three cases.
+   * Imports lines of a portable file, in as many commits as they need. A line that is stored already is `known`; if
+   * the stored version is later than that of the line, it is `kept`; if it has other content, the line is refused with
+   * `conflict`. What is stored stays as it is in all three cases.
    * @returns one outcome for each line, in their order
-   * @throws EngineError `unavailable` while too many jobs wait; `storage_full` over the tenant's quota
+   * @throws EngineError `unavailable` while too many jobs wait; `storage_full` over the tenant's quota. Lines of
+   *   earlier commits are stored then, and are `known` when the call is repeated
    */
   importLines(lines: readonly PortableLine[]): Promise<ImportOutcome[]>;
   /**
    * Begins a dry run. Its `importLines` returns the outcomes that an import would have and stores nothing; lines of
-   * earlier calls count as stored.
+   * earlier calls count as stored. It throws EngineError `too_large` once it would have to remember over 2,000,000 ids
+   * and names, and `unavailable` once all dry runs of the process would. `end` forgets them, and must be called.
    */
-  rehearseImport(): Pick<Portable, 'importLines'>;
+  rehearseImport(): Pick<Portable, 'importLines'> & { end(): void };
 }

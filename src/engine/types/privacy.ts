@@ -87,6 +87,11 @@ export interface ScreenReport {
   readonly marked: readonly SensitiveKind[];
 }
 
+/** Reply to a change that may have brought sensitive values; `screened` is absent if it brought none. */
+export interface Screened {
+  readonly screened?: ScreenReport;
+}
+
 /** The methods of a tenant for its privacy policy. */
 export interface PrivacySettings {
   /** Returns the tenant's own policy, or the policy of `OM_PII` if the tenant has none. */

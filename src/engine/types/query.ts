@@ -26,7 +26,7 @@ export const WEIGHT_NAMES = [
   'alpha',
 ] as const;
 export type WeightName = (typeof WEIGHT_NAMES)[number];
-/** Weights by name, 0..1. A weight that is absent has the default of its profile. */
+/** Weights by name, 0..1. A weight that is absent has the tenant's default, or else that of its profile. */
 export type Weights = Readonly<Partial<Record<WeightName, number>>>;
 
 /**
@@ -41,13 +41,17 @@ export type TextColumn = (typeof TEXT_COLUMNS)[number];
 /** The ways to cut an answer; `Cut` says what they do. */
 export const CUTS = ['none', 'relative', 'exact'] as const;
 /**
- * Names a way to cut an answer to the memories that belong together, within `k` and above `minScore`. `none` cuts
- * nothing. `relative` sets `relativeFloor` to 0.5, unless the query or a default sets it. `exact` is for short facts
- * that answer by themselves. It rates each memory by the share of the query's words in its own text, names left out,
- * and by the nearness of its vector; a memory that has none of the query's names gets half of that. It drops memories
- * that are rated below 0.6, and then those behind the largest gap between two ratings, if one of them is at least 1.25
- * times the other. It may return nothing. It examines the first 20 candidates at most, drops all others, and keeps the
- * order.
+ * Names a way to leave out of an answer what does not belong to the best memories. `k` and `minScore` apply as well.
+ *
+ * `none` leaves out nothing. `relative` sets `relativeFloor` to 0.5, unless the query or a default sets it.
+ *
+ * `exact` is for questions that short facts answer. It rates at most the first 20 candidates, and leaves out all
+ * others. A rating, 0 to 1.5, is the share of the query's words that the memory's own text contains, where names do not
+ * count as words, plus half of the nearness of its vector. A memory with none of the names in the query gets half of
+ * that, and the penalty of a superseded, contradicted or archived memory lowers its rating. Memories rated below 0.6
+ * are left out. The others are sorted by their ratings, and those behind the largest gap are left out, too. A gap is a
+ * place where a rating is at least 1.25 times the next lower one; without a gap, all of them stay. The memories that
+ * stay keep their order in the answer. There may be none.
  */
 export type Cut = (typeof CUTS)[number];
 
@@ -139,8 +143,8 @@ export interface RetrievalOptions {
    */
   readonly columnWeights?: Readonly<Partial<Record<TextColumn, number>>> | undefined;
   /**
-   * Share of vectors against words in the fusion: 0 for words alone, 1 for vectors alone. The default is that of the
-   * embedder: 0.08 for the offline one, 0.5 for a model.
+   * Share of vectors against words in the fusion of candidates and in a hit's score: 0 for words alone, 1 for vectors
+   * alone. The default is that of the embedder: 0.08 for the offline one, 0.5 for a model.
    */
   readonly vectorWeight?: number | undefined;
   /** Greatest number of candidates from the search by words, 1..1000; `k` + 20 by default. */

@@ -51,7 +51,10 @@ export interface HeldSpan {
   readonly endOffset: number;
   /** Whether the memory was kept when the document was read again, because the earlier reading had an equal chunk. */
   readonly isKept: boolean;
-  /** Whether the memory still holds exactly these characters; false if it was redacted or changed. */
+  /**
+   * Whether the memory's text still has the length of this part, and begins with the end of the part before where the
+   * two overlap. A change that keeps both is not noticed here, only by `TextReceipt.heldSha256`.
+   */
   readonly isIntact: boolean;
 }
 
@@ -62,7 +65,7 @@ export interface TextReceipt {
   readonly rootMemoryId: string | null;
   /** Length of the extracted text, in UTF-16 code units. */
   readonly characters: number;
-  /** Number of these characters that memories hold unchanged, each counted once. */
+  /** Number of these characters in parts that are intact (see `HeldSpan.isIntact`), each counted once. */
   readonly held: number;
   /**
    * SHA-256 of the extracted text as UTF-8, as it was read, hexadecimal; null for a document read by a version that did
@@ -145,8 +148,11 @@ export interface BatchReceipt {
    */
   readonly characters: number;
   readonly held: number;
+  /** Whether the batch came to its end; false while its lines arrive, and if they broke off. */
+  readonly hasEnded: boolean;
   /**
-   * Whether the receipt has every item from 1 to `total`, and each is held by a memory or was refused with a reason.
+   * Whether the batch has ended, the receipt has every item from 1 to `total`, and each is held by a memory or was
+   * refused with a reason.
    */
   readonly isComplete: boolean;
   /** One page of the items, by their numbers. */
@@ -155,20 +161,31 @@ export interface BatchReceipt {
   readonly total: number;
 }
 
+/** The results of a part of a batch, to be recorded in the receipt of the batch. */
+export interface NotedPart {
+  /** The items of the part, in the order of their numbers; none if the batch only ends. */
+  readonly items: readonly NotedItem[];
+  /** Number of the first item, or of the item that would follow if there are no items; from 1. */
+  readonly first: number;
+  /** Id of the receipt to which the part is added; a new receipt is made if left out. */
+  readonly id?: string | undefined;
+  /** Whether the batch ends with this part. */
+  readonly isLast: boolean;
+}
+
 /** The methods of a tenant for receipts of batches. */
 export interface BatchReceipts {
   /**
-   * Records the results of items of a batch, after comparing the text that each memory holds with the text that was
+   * Records the results of a part of a batch, after comparing the text that each memory holds with the text that was
    * sent. It also deletes some of the receipts that are older than `OM_RECEIPT_DAYS` or, if there are very many, the
    * oldest.
-   * @param id id of the receipt to which the items are added; a new receipt is made if left out
    * @returns the id of the receipt
    */
-  noteBatch(items: readonly NotedItem[], id?: string): Promise<string>;
+  noteBatch(part: NotedPart): Promise<string>;
   /**
    * Returns a receipt, compared with the memories as they are now, with a page of its items.
    * @param options.writtenBy returns the receipt only if the key with this public id sent the batch
-   * @throws EngineError `not_found`, also for a receipt older than `OM_RECEIPT_DAYS`
+   * @throws EngineError `not_found`, also for a receipt that was deleted because of its age or number, see `noteBatch`
    */
   batchReceipt(
     id: string,

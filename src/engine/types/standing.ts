@@ -8,12 +8,16 @@ import type { Metadata } from './memory.ts';
 
 /**
  * Greatest numbers of standing queries and of webhooks of a tenant, and of characters of its standing queries together,
- * the JSON of their filters included. All queries are in memory while memories are compared with them. `ofEvents`:
- * greatest number of webhooks that are no standing query's; `ofSameEvents`: of those for one user, and for all users.
+ * the JSON of their filters included. All queries are in memory while memories are compared with them. `queriesOfUser`
+ * and `charactersOfUser`: the share of one user in them, so that a key that is bound to a user cannot take those of the
+ * others. `ofEvents`: greatest number of webhooks that are no standing query's; `ofSameEvents`: of those for one user,
+ * and for all users.
  */
 export const STANDING_LIMITS = {
   queries: 20_000,
   characters: 2_000_000,
+  queriesOfUser: 2_000,
+  charactersOfUser: 200_000,
   webhooks: 20_000,
   ofEvents: 1_000,
   ofSameEvents: 100,
@@ -280,7 +284,8 @@ export interface Standing {
   /**
    * Does the work that is due for standing queries and webhooks: compares new memories with the queries, adds
    * deliveries of new events, and sends deliveries that are due. Several processes may call it at once.
-   * @returns `absent` for a tenant without standing queries and webhooks, `busy` if anything was done, else `idle`
+   * @returns `absent` for a tenant without standing queries and webhooks; `busy` if memories were compared, or
+   *   deliveries added or begun, so that more may be due at once; else `idle`
    */
   tendStanding(signal: AbortSignal): Promise<'absent' | 'idle' | 'busy'>;
 }

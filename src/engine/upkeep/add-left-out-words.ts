@@ -2,8 +2,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { commitInSlices } from '../steps/commit-in-slices.ts';
 import { listMemoryNosAfter } from '../store/memories.ts';
 import { lastMemory } from '../store/memory-counts.ts';
-import { findInfo, putInfo } from '../store/store-info.ts';
+import { findInfos, putInfo } from '../store/store-info.ts';
 import { addLeftOutWords as addWords } from '../store/word-index/memory-text.ts';
+import { reindexWaiting, WAITING_CONTEXTS } from '../store/word-index/waiting-contexts.ts';
 import type { OpenTenant } from '../tenant-file/open-tenant.ts';
 import { BREATH_MS } from './tend-reembed.ts';
 
@@ -32,12 +33,22 @@ const DONE = 'done';
  * meanwhile: a memory whose row has no stems is found by its exact words. The progress is stored in the file, so the
  * work can be stopped at any time and continues from there. Memories that are added meanwhile have all of their words
  * already.
+ *
+ * First it writes the words of memories anew whose contexts an import has changed, if the import broke off before it
+ * did so.
  * @throws AbortError if `signal` is aborted
  */
 export async function addLeftOutWords({ open, signal, onPause }: LeftOutWordsContext): Promise<void> {
   for (;;) {
     const { store } = open();
-    const note = findInfo(store, NOTE);
+    const notes = findInfos(store, [NOTE, WAITING_CONTEXTS]);
+    if (notes.has(WAITING_CONTEXTS)) {
+      store.write(() => reindexWaiting(store));
+      await pause(BREATH_MS, undefined, { signal });
+      onPause?.();
+      continue;
+    }
+    const note = notes.get(NOTE);
     if (note === DONE) return;
     const memoryNos = listMemoryNosAfter(store, Number(note ?? 0), LOOKED_AT);
     await commitInSlices(() => open().store, memoryNos, addWords);

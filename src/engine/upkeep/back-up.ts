@@ -1,6 +1,7 @@
 import { fork, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { BackupSettings, KeptBackup } from '../admin/kept-backups.ts';
+import { type BackupSettings, removeLeftovers, type ScheduledBackup } from '../admin/scheduled-backups.ts';
 import type { Config } from '../config.ts';
 import { reviveError, type SerialisedError } from '../errors.ts';
 import type { Clock, Logger } from '../ports.ts';
@@ -17,7 +18,7 @@ export interface BackupOrder {
 
 /** The reply of the process that made a backup. */
 export type BackupAnswer =
-  { readonly ok: true; readonly made: KeptBackup } | { readonly ok: false; readonly error: SerialisedError };
+  { readonly ok: true; readonly made: ScheduledBackup } | { readonly ok: false; readonly error: SerialisedError };
 
 /** The parts that `backUp` uses. */
 export interface BackUpContext {
@@ -54,8 +55,8 @@ export async function backUp({ open, config, clock, logger, signal, onPause }: B
   });
   const answered = answerOf(child, order);
   answered.catch(() => {}); // It may fail between two looks.
+  let answer: BackupAnswer | undefined;
   try {
-    let answer: BackupAnswer | undefined;
     while (answer === undefined) {
       answer = await Promise.race([answered, pause(LOOK_MS, undefined, { signal })]);
       if (answer === undefined) onPause?.();
@@ -65,6 +66,17 @@ export async function backUp({ open, config, clock, logger, signal, onPause }: B
     logger.info({ ...answer.made, ms }, 'backup_done');
   } finally {
     child.kill('SIGKILL');
+    if (answer === undefined) await clearUp(child, order);
+  }
+}
+
+/** Removes the unfinished copies of a process that was killed, once it has ended. It never rejects. */
+async function clearUp(child: ChildProcess, { settings, from, now }: BackupOrder): Promise<void> {
+  try {
+    if (child.pid !== undefined && child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+    removeLeftovers(settings, from, now);
+  } catch {
+    // The next backup removes them.
   }
 }
 

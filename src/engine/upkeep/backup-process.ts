@@ -1,7 +1,7 @@
 /** The main file of a process that makes one backup, sends its reply, and ends. */
 
 import os from 'node:os';
-import { makeKeptBackup } from '../admin/kept-backups.ts';
+import { makeScheduledBackup } from '../admin/scheduled-backups.ts';
 import { useMasterKey } from '../control/data-keys.ts';
 import { serialiseError } from '../errors.ts';
 import type { BackupAnswer, BackupOrder } from './back-up.ts';
@@ -23,7 +23,7 @@ async function answer({ settings, from, now }: BackupOrder): Promise<BackupAnswe
   }
   try {
     useMasterKey(settings);
-    return { ok: true, made: await makeKeptBackup(settings, from, now) };
+    return { ok: true, made: await makeScheduledBackup(settings, from, now) };
   } catch (error) {
     return { ok: false, error: serialiseError(error) };
   }

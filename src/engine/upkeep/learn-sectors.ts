@@ -17,9 +17,10 @@ interface LearnContext {
 const MAX_STATED = 300;
 
 /**
- * Learns a correction of the sector classifier from memories whose sector is stated in `metadata.sector`. The
- * correction depends on these memories alone, and is deleted once there are none. Memories that were classified before
- * keep their sectors until their text changes. With `OM_SECTOR_CLASSIFIER=patterns` it does nothing.
+ * Learns a correction of the sector classifier from the newest memories whose sector is stated in `metadata.sector`.
+ * The correction depends on these memories alone; it is deleted if they are too few or it does not prove itself
+ * (`fitCorrection`). Memories that were classified before keep their sectors until they are encoded again. With
+ * `OM_SECTOR_CLASSIFIER=patterns` it does nothing.
  */
 export async function learnSectors({ open, config }: LearnContext): Promise<void> {
   if (config.OM_SECTOR_CLASSIFIER !== 'learned') return;

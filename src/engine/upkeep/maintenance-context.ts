@@ -21,6 +21,8 @@ export interface MaintenanceContext {
   readonly signal?: AbortSignal | undefined;
   /** Called between two slices; within a schedule it renews the schedule's claim. */
   readonly onPause?: (() => void) | undefined;
+  /** Called after a commit that changed nothing on which the work of a schedule depends. */
+  readonly onNote?: (() => void) | undefined;
 }
 
 /**

@@ -51,7 +51,9 @@ async function inSlices(
 ): Promise<void> {
   for (;;) {
     const { store } = context.open();
-    if (store.write(() => purge(store)) < slice) return;
+    const purged = store.write(() => purge(store));
+    if (purged === 0) context.onNote?.();
+    if (purged < slice) return;
     await yieldTurn(context);
   }
 }

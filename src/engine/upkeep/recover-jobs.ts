@@ -4,8 +4,8 @@ import { forgetScheduleClaims } from '../store/schedules.ts';
 import type { MaintenanceContext } from './maintenance-context.ts';
 
 /**
- * Makes claimed jobs due again whose worker let its lease run out; other workers then claim them as suspects. A job
- * whose worker died three times while the job ran alone becomes dead. These jobs are counted and logged.
+ * Makes claimed jobs due again whose worker let its lease run out; they are claimed as suspects then. A job whose
+ * worker died three times while the job ran alone becomes dead. These jobs are counted and logged.
  * @param options.everyOwner releases all claims on jobs and schedules, whatever their leases; only right after a start,
  *   when no other process can have claimed any
  */

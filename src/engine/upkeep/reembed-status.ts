@@ -97,7 +97,8 @@ function stateOf(controller: string | undefined): ReembedStatus['state'] {
 function progressOf(store: Store, record: ReembedRecord) {
   const total = countUpTo(store);
   const failed = countGivenUp(store).givenUp;
-  const passed = record.phase === 'drop' || record.pass > 1 ? total : countUpTo(store, record.cursor);
+  const isLaterPass = record.phase === 'embed' && record.pass > 1;
+  const passed = record.phase === 'drop' || isLaterPass ? total : countUpTo(store, record.cursor);
   const undone = record.phase === 'embed' ? countReembedJobs(store) + failed : 0;
   return { done: Math.max(0, passed - undone), total, failed };
 }

@@ -49,8 +49,9 @@ import { prepareFit } from './calibrate-scores.ts';
 import { BREATH_MS, LOOKED_AT, noteTending } from './tend-reembed.ts';
 
 /**
- * Greatest number of unfinished jobs that embed memories by the new model. They are enough for the fastest embedder
- * between two slices of the job that directs the change, and few enough to be deleted quickly if it is cancelled.
+ * Greatest number of unfinished jobs that embed memories by the new model. Further ones are added once at most half of
+ * them are left. That is enough for the fastest embedder between two slices of the job that directs the change, and few
+ * enough to be deleted quickly if the change is cancelled.
  */
 const WINDOW_JOBS = 1_024;
 /**
@@ -66,13 +67,13 @@ const DROPPED_AT_ONCE = 200;
 /** Greatest number of vector numbers that one search for surplus vectors examines. */
 const SURPLUS_WITHIN = 2_000;
 /**
- * Time after which a job is due again that this worker cannot do with its settings (ms). Another worker may be able to
- * do it.
+ * Time after which a job is due again that cannot go on now (ms): because this worker's settings name another model, so
+ * that another worker may have to do it, or because a provider gives no vectors for the evaluation sets.
  */
 export const NOT_MINE_MS = 5_000;
 /**
- * A new model goes live automatically if it refused at most 1 in this number of memories. A single refusal is always
- * allowed in a file of two or more memories.
+ * A new model may refuse 1 in this number of memories, rounded down, but at least one in a file of two or more
+ * memories. If it refuses more, it does not go live, unless the change was started with `withoutRefused`.
  */
 const REFUSED_ONE_OF = 100;
 
@@ -258,7 +259,8 @@ function goLive(context: ControllerContext, claim: HeldJob, record: ReembedRecor
 
 /**
  * Does a slice of the phase `link`: links memories as if they had been added one after the other, each to a memory that
- * was added before it. A new link job of a memory waits until this phase has reached the memory.
+ * was added before it. The link job of a memory that this phase has not reached ends without a waypoint, which this
+ * phase sets.
  */
 async function relinkMemories(context: ControllerContext, claim: HeldJob): Promise<Next> {
   const deadline = performance.now() + SLICE_MS;

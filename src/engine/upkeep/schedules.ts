@@ -2,10 +2,13 @@ import { v7 as uuidv7 } from 'uuid';
 import type { Config } from '../config.ts';
 import { DAY_MS } from '../dynamics.ts';
 import { serialiseError } from '../errors.ts';
+import { firstExpiry } from '../store/expiry.ts';
+import type { Store } from '../store/open-store.ts';
 import {
   claimSchedule,
   mayBeClaimed,
   noteFailure,
+  prefetchSchedules,
   releaseSchedule,
   renewSchedule,
   type Schedule,
@@ -25,26 +28,47 @@ import { purgeFinished } from './purge-finished.ts';
 import { tendDocuments } from './tend-documents.ts';
 import { tendReembed } from './tend-reembed.ts';
 
+/**
+ * Time for which a schedule that found nothing to do rests at most while nothing is written to the tenant (ms). It is
+ * the period of `purge`, which cannot rest, as it deletes by age.
+ */
+const REST_MS = 600_000;
+/**
+ * Such a time for the schedule that notes that a process with these settings looks after the tenant (ms): well below
+ * the 300 s after which such a process counts as gone.
+ */
+const TENDED_MOST_MS = 120_000;
+
 /** Returns the schedules of a tenant's file with their periods, in the order in which they run. */
-function schedules(config: Config): readonly RunnableSchedule[] {
+export function schedules(config: Config): readonly RunnableSchedule[] {
   const atOnce = { waitsAPeriod: false };
+  const rests = { restMs: REST_MS };
   const later = { waitsAPeriod: true }; // These have nothing to do in a new file.
   return [
     { name: 'decay', everyMs: config.OM_DECAY_INTERVAL_MINUTES * 60_000, ...later, run: decayMemories },
     { name: 'prune', everyMs: 7 * DAY_MS, ...later, run: (context) => pruneEdges(context, () => yieldTurn(context)) },
-    { name: 'expire', everyMs: 60_000, ...atOnce, run: expireMemories },
+    { name: 'expire', everyMs: 60_000, ...atOnce, ...rests, firstWorkAt: firstExpiry, run: expireMemories },
     { name: 'purge', everyMs: 600_000, ...atOnce, run: purgeFinished },
     { name: 'optimize', everyMs: DAY_MS, ...later, run: mergeWords },
     // This runs at every look; looks are about 15 s apart.
-    { name: 'documents', everyMs: 10_000, ...atOnce, run: tendDocuments },
+    { name: 'documents', everyMs: 10_000, ...atOnce, ...rests, run: tendDocuments },
     // This looks whether enough has changed, and costs nothing if it has not.
-    { name: 'calibrate', everyMs: 60_000, ...atOnce, run: (context) => fitToTexts(context, () => yieldTurn(context)) },
+    {
+      ...{ name: 'calibrate', everyMs: 60_000, ...atOnce, ...rests },
+      run: (context) => fitToTexts(context, () => yieldTurn(context)),
+    },
     // This looks at the vectors that were stored since it looked last.
-    { name: 'precision', everyMs: 60_000, ...atOnce, run: coarsenVectors },
+    { name: 'precision', everyMs: 60_000, ...atOnce, ...rests, run: coarsenVectors },
     // This reads a note once the word index is complete.
-    { name: 'words', everyMs: 60_000, ...atOnce, run: addLeftOutWords },
+    { name: 'words', everyMs: 60_000, ...atOnce, ...rests, run: addLeftOutWords },
     { name: 'sectors', everyMs: DAY_MS, ...later, run: learnSectors },
-    { name: 'reembed', everyMs: 10_000, ...atOnce, run: async (context) => tendReembed(context) },
+    {
+      name: 'reembed',
+      everyMs: 10_000,
+      ...atOnce,
+      restMs: TENDED_MOST_MS,
+      run: async (context) => tendReembed(context),
+    },
     ...conclusionSchedules(config, yieldTurn),
     // The last, as it takes the longest.
     ...(config.OM_BACKUP_EVERY === undefined
@@ -58,51 +82,102 @@ export function scheduleNames(config: Config): string[] {
   return schedules(config).map(({ name }) => name);
 }
 
-interface RunnableSchedule extends Schedule {
+export interface RunnableSchedule extends Schedule {
+  /**
+   * Longest time for which the schedule rests after a run that found nothing to do, from the beginning of that run and
+   * while nothing is written to the tenant (ms); left out for one that never rests, since time alone gives it work.
+   */
+  readonly restMs?: number;
+  /** Returns the time at which it has something to do although nothing was written, Unix ms; Infinity for never. */
+  readonly firstWorkAt?: (store: Store) => number;
   readonly run: (context: MaintenanceContext) => Promise<unknown>;
+}
+
+/**
+ * One look at the schedules of a tenant that is in PostgreSQL, where a note in its row says when the next look is due.
+ */
+export interface ScheduleLook {
+  /** Times (Unix ms) by the name of a schedule until which it rests, as the last note says. */
+  readonly rests: Readonly<Record<string, number>>;
+  /** Time at which each schedule that came to its end began, by its name (Unix ms). */
+  readonly ran: Map<string, number>;
+  /** Number of commits of this look that changed nothing on which the work of a schedule depends. */
+  notes: number;
 }
 
 /**
  * Runs the schedules of a file that are due and that no other process runs, one after the other. A schedule that fails
  * is logged and stays due (one that `backsOff` after a pause), and the others still run; after an abort no further one
- * begins. Timers and Redis only say when to call this; the file says which schedules are due.
+ * begins. Timers and queues only say when to call this; the file says which schedules are due.
+ * @param look where the look of a tenant in PostgreSQL is recorded
  * @returns the names of the schedules that completed; empty if none was due
  */
-export async function runDueSchedules(context: MaintenanceContext): Promise<string[]> {
-  const ran: string[] = [];
-  for (const schedule of schedules(context.config)) {
+export async function runDueSchedules(context: MaintenanceContext, look = createLook()): Promise<string[]> {
+  for (const schedule of listDue(context, look)) {
     if (context.signal?.aborted) break;
     try {
-      if (await runIfDue(context, schedule)) ran.push(schedule.name);
+      const ranAt = await runIfDue(context, schedule, look);
+      if (ranAt !== undefined) look.ran.set(schedule.name, ranAt);
     } catch (error) {
       if (!context.signal?.aborted)
         context.logger.error({ schedule: schedule.name, error: serialiseError(error) }, 'schedule_failed');
     }
   }
-  return ran;
+  return [...look.ran.keys()];
 }
 
-async function runIfDue(context: MaintenanceContext, schedule: RunnableSchedule): Promise<boolean> {
+/** Begins a look. @param rests as in `ScheduleLook`; without it no schedule rests */
+export function createLook(rests: ScheduleLook['rests'] = {}): ScheduleLook {
+  return { rests, ran: new Map(), notes: 0 };
+}
+
+/**
+ * Lists the schedules that may be due. In PostgreSQL it finds out with one round trip which are; in a file each is
+ * looked at when its turn comes.
+ */
+function listDue({ open, config, clock }: MaintenanceContext, { rests }: ScheduleLook): readonly RunnableSchedule[] {
+  const awake = schedules(config).filter(({ name }) => clock.now() >= (rests[name] ?? 0));
+  const { store } = open();
+  if (store.ahead === null) return awake;
+  const times = { now: clock.now(), leaseMs: config.OM_LEASE_MS };
+  return store.read(() => {
+    prefetchSchedules(store, awake);
+    return awake.filter((schedule) => mayBeClaimed(store, schedule, times));
+  });
+}
+
+/** Runs a schedule if it is due. @returns the time at which a run began that came to its end; undefined without one */
+async function runIfDue(
+  context: MaintenanceContext,
+  schedule: RunnableSchedule,
+  look: ScheduleLook,
+): Promise<number | undefined> {
   const { clock, config } = context;
   const { name } = schedule;
   const owner = uuidv7();
   const claim = () => ({ name, owner, now: clock.now(), leaseMs: config.OM_LEASE_MS });
   const { store } = context.open();
-  if (!mayBeClaimed(store, schedule, claim())) return false;
+  const note = <T>(work: (store: Store) => T): T => {
+    const { store: current } = context.open();
+    const done = current.write(() => work(current));
+    look.notes += 1;
+    return done;
+  };
+  // In PostgreSQL `listDue` has looked, and the claim looks again.
+  if (store.ahead === null && !mayBeClaimed(store, schedule, claim())) return undefined;
   const begun = claim();
-  if (!store.write(() => claimSchedule(store, schedule, begun))) return false;
+  if (!note((current) => claimSchedule(current, schedule, begun))) return undefined;
 
   let renewedAt = begun.now;
   const onPause = () => {
     if (Math.abs(clock.now() - renewedAt) < config.OM_LEASE_MS / 4) return;
     renewedAt = clock.now();
-    const { store } = context.open();
-    store.write(() => renewSchedule(store, claim()));
+    note((current) => renewSchedule(current, claim()));
   };
   let ranAt: number | undefined;
   let failed = false;
   try {
-    await schedule.run({ ...context, onPause });
+    await schedule.run({ ...context, onPause, onNote: () => (look.notes += 1) });
     ranAt = begun.now;
     context.metrics.scheduleRuns.inc({ schedule: name, outcome: 'ok' });
   } catch (error) {
@@ -110,11 +185,10 @@ async function runIfDue(context: MaintenanceContext, schedule: RunnableSchedule)
     if (failed) context.metrics.scheduleRuns.inc({ schedule: name, outcome: 'failed' });
     throw error;
   } finally {
-    const { store } = context.open();
-    store.write(() => {
-      if (failed && schedule.backsOff) noteFailure(store, claim());
-      releaseSchedule(store, { name, owner, ranAt });
+    note((current) => {
+      if (failed && schedule.backsOff) noteFailure(current, claim());
+      releaseSchedule(current, { name, owner, ranAt });
     });
   }
-  return true;
+  return ranAt;
 }

@@ -3,7 +3,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { v7 as uuidv7 } from 'uuid';
 import { cancelReembed, startReembed } from '../commands/reembed.ts';
-import type { Config } from '../config.ts';
+import { queueServerOf, type Config } from '../config.ts';
 import type { Clock } from '../ports.ts';
 import { areSameModels, numbersOf, type SectorModelNumbers } from '../store/live-model.ts';
 import type { Store } from '../store/open-store.ts';
@@ -32,6 +32,8 @@ interface TendContext {
   readonly signal?: AbortSignal | undefined;
   /** Called between two slices. */
   readonly onPause?: (() => void) | undefined;
+  /** Called after a commit that changed nothing on which the work of a schedule depends. */
+  readonly onNote?: (() => void) | undefined;
 }
 
 /**
@@ -42,22 +44,42 @@ interface TendContext {
  */
 export async function tendReembed(context: TendContext): Promise<void> {
   const { open, config, clock } = context;
-  const { store, liveModels, configuredModels } = open();
+  const { liveModels, configuredModels, last, record } = readState(open());
   // A change to other models deleted the configured ones while this process had the file open.
   if (liveModels !== null && configuredModels === null) return;
   const target = configuredModels && numbersOf(configuredModels);
-  const last = findTending(store);
   const isNew = last === undefined || !isFor(last.target, target);
   if (last !== undefined && isNew && !isSoleWorker(config) && Math.abs(clock.now() - last.at) < SILENT_MS) return;
 
-  const record = findReembed(store);
   const isForAnother = record?.phase === 'embed' && !isFor(record.target, target);
   if (isForAnother) giveUp(open, target);
   if (target !== null && liveModels !== null && (record === undefined || isForAnother) && startsByItself(config)) {
     const isOther = !areSameModels(numbersOf(liveModels), target);
     if (isOther || (isNew && (await findsGap(context)))) startUnlessBegun(context, target);
   }
-  noteTending(open().store, target, clock.now());
+  if (noteTending(open().store, target, clock.now())) context.onNote?.();
+}
+
+/** Reads what decides about a change of the model; in PostgreSQL on one snapshot, so that round trips are shared. */
+function readState(tenant: OpenTenant) {
+  const { store } = tenant;
+  const read = () => ({
+    liveModels: tenant.liveModels,
+    configuredModels: tenant.configuredModels,
+    last: findTending(store),
+    record: findReembed(store),
+  });
+  const { ahead } = store;
+  if (ahead === null) return read();
+  return store.read(() => {
+    ahead.readSpeculatively(
+      () => findTending(store),
+      () => findReembed(store),
+      () => tenant.liveModels,
+      () => tenant.configuredModels,
+    );
+    return read();
+  });
 }
 
 function isFor(target: SectorModelNumbers | null, settings: SectorModelNumbers | null): boolean {
@@ -68,8 +90,8 @@ function isFor(target: SectorModelNumbers | null, settings: SectorModelNumbers |
  * Whether this is the only worker of the tenant, as it is without `REDIS_URL` and `OM_DATABASE_URL`. If the file then
  * has a note of a process with other settings, that process no longer runs.
  */
-function isSoleWorker({ REDIS_URL, OM_DATABASE_URL }: Config): boolean {
-  return REDIS_URL === undefined && OM_DATABASE_URL === undefined;
+function isSoleWorker(config: Config): boolean {
+  return queueServerOf(config) === null;
 }
 
 function giveUp(open: () => OpenTenant, target: SectorModelNumbers | null): void {
@@ -108,11 +130,13 @@ async function findsGap({ open, signal, onPause }: TendContext): Promise<boolean
  * uses a write transaction of its own.
  * @param target models that the settings name; null with `OM_EMBEDDINGS=none`
  * @param now Unix ms
+ * @returns whether it wrote the note
  */
-export function noteTending(store: Store, target: SectorModelNumbers | null, now: number): void {
+export function noteTending(store: Store, target: SectorModelNumbers | null, now: number): boolean {
   const last = findTending(store);
-  if (last !== undefined && isFor(last.target, target) && Math.abs(now - last.at) < TENDED_AGAIN_MS) return;
+  if (last !== undefined && isFor(last.target, target) && Math.abs(now - last.at) < TENDED_AGAIN_MS) return false;
   store.write(() => putTending(store, { target, at: now }));
+  return true;
 }
 
 /**

@@ -24,7 +24,7 @@ type Describe<N extends WriteCommandName> = (input: WriteInput<N>, output: Write
  */
 const AUDITED: { readonly [N in WriteCommandName]?: Describe<N> } = {
   addMemories: ({ items }, reply) => (reply.replayed ? null : { action: 'memory.add', detail: addedBy(items, reply) }),
-  importLines: ({ lines }, outcomes) => ({ action: 'import', detail: importedBy(lines, outcomes) }),
+  importLines: ({ lines }, { outcomes }) => ({ action: 'import', detail: importedBy(lines, outcomes) }),
   patchMemory: ({ id, patch }, memory) =>
     memory === undefined
       ? null

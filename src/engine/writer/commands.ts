@@ -11,7 +11,7 @@ import {
   hideMatching,
 } from '../commands/erase.ts';
 import { requestConsolidation, undoConsolidations } from '../commands/consolidations.ts';
-import { importLines } from '../commands/import-lines.ts';
+import { importLines, reindexImported } from '../commands/import-lines.ts';
 import { deleteItem, putItem, renewItems } from '../commands/items.ts';
 import { moveNamespace } from '../commands/move-namespace.ts';
 import { eraseItems } from '../commands/namespaces.ts';
@@ -38,7 +38,7 @@ import {
   eraseStanding,
   handEvents,
   noteAnswers,
-  settleDeliveries,
+  storeDeliveryOutcomes,
 } from '../commands/standing.ts';
 import { noteBatch } from '../commands/batch-receipts.ts';
 import { undoChanges, undoLinks } from '../commands/undo-writer.ts';
@@ -58,10 +58,14 @@ import { deleteWebhook, retryDeliveries } from '../store/webhooks.ts';
 import type { EvalRun, Learned, NewAuditRecord, NewEvalSet } from '../types.ts';
 import { ensureStoreId, putInfo } from '../store/store-info.ts';
 
-/** All commands that write on behalf of a client. A command is synchronous, and writes everything or nothing. */
+/**
+ * All commands that a `Writer` runs: what clients ask for, and what a process that serves them writes by itself. A
+ * command is synchronous, and writes everything or nothing.
+ */
 export const WRITE_COMMANDS = {
   addMemories,
   importLines,
+  reindexImported,
   putItem,
   deleteItem: recorded(deleteItem),
   renewItems,
@@ -166,7 +170,7 @@ export const WRITE_COMMANDS = {
   noteAnswers,
   handEvents,
   claimDeliveries,
-  settleDeliveries,
+  storeDeliveryOutcomes,
   noteBatch,
   putLearned: ({ store }: WriteContext, learned: Learned) => putLearned(store, learned),
   moveLearned: (

@@ -68,7 +68,7 @@ export class CommitQueue {
       this.#look();
       return this.#waiting.size > 1;
     };
-    this.#settle(list, this.#commit({ path, requests }, isOver));
+    this.#distribute(list, this.#commit({ path, requests }, isOver));
     this.#waiting.delete(path);
     // Behind the files that wait now.
     if (list.length > 0) this.#waiting.set(path, list);
@@ -78,7 +78,7 @@ export class CommitQueue {
    * Distributes replies to the groups that they belong to. Removes each group that has all its replies and calls its
    * `onDone`.
    */
-  #settle(list: Waiting[], { replies, figures }: Committed): void {
+  #distribute(list: Waiting[], { replies, figures, position }: Committed): void {
     list[0]!.counted.push(figures);
     for (let at = 0; at < replies.length;) {
       const { group, replies: own, counted, onDone } = list[0]!;
@@ -87,7 +87,7 @@ export class CommitQueue {
       at += missing;
       if (own.length < group.requests.length) return;
       list.shift();
-      onDone({ replies: own, commit: figures, counted });
+      onDone({ replies: own, commit: figures, counted, position });
     }
   }
 }

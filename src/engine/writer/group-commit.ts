@@ -1,4 +1,4 @@
-import { prefetchForAdds, type AddInput } from '../commands/accept.ts';
+import { prefetchOfAdds, type AddInput } from '../commands/accept.ts';
 import type { WriteContext } from '../commands/write-context.ts';
 import { LateError } from '../store/late-error.ts';
 import { storageError } from '../store/storage-errors.ts';
@@ -12,7 +12,10 @@ export interface WriteRequest {
   readonly name: WriteCommandName;
   /** Input of the command, as its entry in `WRITE_COMMANDS` takes it. */
   readonly input: unknown;
-  /** Public id of the key of the caller; left out for upkeep, which no caller requested. */
+  /**
+   * Public id of the key of the caller, who becomes the writer of what the command stores: `environment` for
+   * OM_API_KEY, `anonymous` for a caller without a key. Left out for upkeep, which no caller requested.
+   */
   readonly writtenBy?: string;
   /** W3C trace context of the request; left out if it is not traced. */
   readonly trace?: string;
@@ -48,10 +51,11 @@ export function commitGroup(
   const { store, backlog } = context;
   const atMost = backlog.atMost;
   try {
+    const prefetch = prefetchOf(context, requests);
     return store.write(() => {
-      prefetch(context, requests);
+      prefetch.then();
       return withTrail(context, (trail) => runUntil(isOver, requests, (request) => attempt(context, request, trail)));
-    });
+    }, prefetch.first);
   } catch (error) {
     backlog.atMost = Math.min(atMost, backlog.atMost);
     if (!(error instanceof HalfWritten || error instanceof LateError)) throw error;
@@ -75,12 +79,11 @@ function runUntil(
   return results;
 }
 
-function prefetch(context: GroupContext, requests: readonly WriteRequest[]): void {
-  if (context.store.ahead === null) return;
-  const adds = requests.filter(({ name }) => name === 'addMemories');
-  prefetchForAdds(
+function prefetchOf(context: GroupContext, requests: readonly WriteRequest[]): ReturnType<typeof prefetchOfAdds> {
+  const adds = context.store.ahead === null ? [] : requests.filter(({ name }) => name === 'addMemories');
+  return prefetchOfAdds(
     context,
-    adds.map(({ input }) => input as AddInput),
+    adds.map(({ input, writtenBy = null }) => ({ input: input as AddInput, writtenBy })),
   );
 }
 

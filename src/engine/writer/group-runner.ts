@@ -14,6 +14,8 @@ import { failGroup, type CommitFigures, type WriteGroup, type WriteReply } from 
 export interface Committed {
   readonly replies: readonly WriteReply[];
   readonly figures: CommitFigures;
+  /** Position of the tenant after the commit (`Store.position`); 0 for a file, and if the commit failed. */
+  readonly position: number;
 }
 
 /**
@@ -45,6 +47,7 @@ export function createGroupRunner({
   return (group, isOver) => {
     const startedAt = performance.now();
     let replies: readonly WriteReply[];
+    let position = 0;
     try {
       const tenant = pool.get(group.path);
       const context = {
@@ -61,9 +64,10 @@ export function createGroupRunner({
       replies = commitGroup(context, group.requests, isOver).map((result) =>
         result.ok ? result : { ok: false as const, error: serialiseError(result.error) },
       );
+      ({ position } = tenant.store);
     } catch (error) {
       replies = failGroup(group, error);
     }
-    return { replies, figures: { ms: performance.now() - startedAt, requests: replies.length } };
+    return { replies, figures: { ms: performance.now() - startedAt, requests: replies.length }, position };
   };
 }

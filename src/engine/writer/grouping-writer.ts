@@ -1,7 +1,9 @@
 import { EngineError, reviveError, serialiseError } from '../errors.ts';
 import type { Metrics } from '../metrics.ts';
+import { unpackResult } from '../store/packed-json.ts';
 import type { Span, Tracing } from '../tracing.ts';
 import type { WriteCommandName, WriteInput, WriteOutput } from './commands.ts';
+import { mustBeSeen } from './upkeep-writes.ts';
 import { type GroupReply, MAX_GROUP_REQUESTS, type Writer, type WriteGroup, type WriteReply } from './writer.ts';
 
 /**
@@ -14,6 +16,11 @@ export interface GroupTransport {
    * The promise rejects only if there is no reply at all, for example because the thread has ended.
    */
   commit(group: WriteGroup): Promise<GroupReply>;
+  /**
+   * Returns the input of a request as the group is to hold it, if the group is sent in a message. Absent where it is
+   * not, so that the input can stay as it is.
+   */
+  readonly pack?: ((input: unknown) => unknown) | undefined;
   /** Closes a tenant's file; a later commit opens it again. */
   evict(path: string): Promise<void>;
   /** Closes every file. */
@@ -32,14 +39,22 @@ interface Pending {
   readonly span?: Span | undefined;
 }
 
+/** What a writer reports to. */
+interface WriterReports {
+  readonly metrics: Metrics;
+  /** Tracing of requests; null, the default, traces nothing. */
+  readonly tracing?: Tracing | null;
+  /** Called before writes that later reads must see are answered, with the position of the tenant that holds them. */
+  readonly onSeen?: ((path: string, position: number) => void) | undefined;
+}
+
 /**
  * Creates a writer that collects the requests of one event loop iteration into groups for each file, of at most 256
  * requests. It sends a group without waiting for the replies to earlier ones.
  */
 export function createGroupingWriter(
   transport: GroupTransport,
-  metrics: Metrics,
-  tracing: Tracing | null = null,
+  { metrics, tracing = null, onSeen }: WriterReports,
 ): Writer {
   let waiting: Pending[] = [];
   /** The groups that were sent and have no reply yet. */
@@ -71,9 +86,10 @@ export function createGroupingWriter(
       metrics.commits.observe(ms / 1000);
       metrics.commitRequests.observe(requests);
     }
-    for (const [position, pending] of members.entries()) {
+    if (members.some(({ name }) => mustBeSeen(name))) onSeen?.(path, reply.position);
+    for (const [place, pending] of members.entries()) {
       if (tracing !== null) recordCommit(tracing, pending, { startedAt, requests: reply.commit.requests });
-      settle(pending, reply.replies[position]!);
+      settle(pending, reply.replies[place]!);
     }
   };
 
@@ -86,7 +102,10 @@ export function createGroupingWriter(
     ): Promise<WriteOutput<N>> {
       if (closed) return Promise.reject(new EngineError('unavailable', 'shutting down', { retryAfterMs: 1_000 }));
       return new Promise((resolve, reject) => {
-        const pending: Pending = { path, name, input, writtenBy, resolve: resolve as (value: unknown) => void, reject };
+        // Packed here, and not where the group is sent: callers take turns before they write much.
+        const given = transport.pack?.(input) ?? input;
+        const settled = { resolve: resolve as (value: unknown) => void, reject };
+        const pending: Pending = { path, name, input: given, writtenBy, ...settled };
         // The group is sent after the current turn of the event loop, so that requests that were read from sockets
         // together are committed together.
         if (waiting.length === 0) setImmediate(sendWaiting);
@@ -116,6 +135,7 @@ function toRequest({ name, input, writtenBy, span }: Pending): WriteGroup['reque
 function settle(pending: Pending, reply: WriteReply): void {
   if (!reply.ok) return refuse(pending, reviveError(reply.error));
   pending.span?.end();
+  if (reply.texts !== undefined) unpackResult(reply.value, reply.texts);
   pending.resolve(reply.value);
 }
 

@@ -13,8 +13,8 @@ export function createInlineTransport(options: { pool: TenantPool; config: Confi
   const commit = createGroupRunner(options);
   return {
     async commit(group) {
-      const { replies, figures } = commit(group);
-      return { replies, commit: figures, counted: [figures], busy: busyTotals() };
+      const { replies, figures, position } = commit(group);
+      return { replies, commit: figures, counted: [figures], position, busy: busyTotals() };
     },
     evict: async (path) => options.pool.evict(path),
     close: async () => options.pool.close(),

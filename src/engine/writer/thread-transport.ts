@@ -4,6 +4,7 @@ import { EngineError } from '../errors.ts';
 import type { Metrics } from '../metrics.ts';
 import type { SpaceIdentity } from '../tenant-file/open-tenant.ts';
 import type { BusyTotals } from '../store/open-store.ts';
+import { packInput } from '../store/packed-json.ts';
 import type { GroupTransport } from './grouping-writer.ts';
 import type { GroupReply, WriteGroup } from './writer.ts';
 
@@ -21,7 +22,7 @@ export type WriterMessage = { readonly id: number } & (
   | { readonly kind: 'close' }
 );
 
-/** Answer to a message: a `GroupReply` to a commit, undefined to the others. */
+/** Answer to a message: a `GroupReply` to a `commit`, undefined to `evict` and `close`. */
 export interface WriterAnswer {
   readonly id: number;
   readonly value: unknown;
@@ -77,6 +78,7 @@ export function startWriterThread({
       busy = reply.busy;
       return reply;
     },
+    pack: packInput,
     evict: (path) => ask<void>({ kind: 'evict', path }),
     async close() {
       if (!dead) await ask<void>({ kind: 'close' });

@@ -1,17 +1,23 @@
-/** The writer thread: the only connection of this process that acknowledges writes. */
+/**
+ * The writer thread. Of all connections of this process to the files of tenants, only its own commit writes that a
+ * client is told are stored.
+ */
 
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { useMasterKey } from '../control/data-keys.ts';
 import { placeOf } from '../control/place-of.ts';
 import { assert } from '../errors.ts';
 import { busyTotals } from '../store/open-store.ts';
+import { packResult, unpackInput } from '../store/packed-json.ts';
 import { openTenant } from '../tenant-file/open-tenant.ts';
 import { systemClock } from '../ports.ts';
 import { releaseMemoryAfterStart } from '../release-memory.ts';
 import { createTenantPool } from '../tenant-file/tenant-pool.ts';
+import type { WriteCommandName } from './commands.ts';
 import { CommitQueue } from './commit-queue.ts';
 import { createGroupRunner } from './group-runner.ts';
 import type { WriterAnswer, WriterMessage, WriterThreadData } from './thread-transport.ts';
+import type { WriteReply } from './writer.ts';
 
 const { config, identity } = workerData as WriterThreadData;
 const port = parentPort;
@@ -52,9 +58,28 @@ function takeMessages(): void {
 }
 
 function take(message: WriterMessage): void {
-  if (message.kind === 'commit')
-    queue.push(message.group, (reply) => answer(message, { ...reply, busy: busyTotals() }));
-  else closing.push(message);
+  if (message.kind !== 'commit') return void closing.push(message);
+  const { path, requests } = message.group;
+  const group = { path, requests: requests.map((request) => ({ ...request, input: unpackInput(request.input) })) };
+  queue.push(group, ({ replies, ...reply }) => {
+    const packed = replies.map((each, at) => (HOLDS_JSON.has(requests[at]!.name) ? packReply(each) : each));
+    answer(message, { ...reply, replies: packed, busy: busyTotals() });
+  });
+}
+
+/** Commands whose results hold memories, or items of session logs, and so perhaps much JSON of a caller. */
+const HOLDS_JSON: ReadonlySet<WriteCommandName> = new Set([
+  'putItem',
+  'patchMemory',
+  'reinforceMemory',
+  'supersedeMemory',
+  'popLog',
+]);
+
+function packReply(reply: WriteReply): WriteReply {
+  if (!reply.ok) return reply;
+  const { result, texts } = packResult(reply.value);
+  return texts.length === 0 ? reply : { ok: true, value: result, texts };
 }
 
 /** Closes one file, or all files, unless groups for them wait. Returns whether it closed them. */

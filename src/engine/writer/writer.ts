@@ -1,5 +1,6 @@
 import { serialiseError, type SerialisedError } from '../errors.ts';
 import type { BusyTotals } from '../store/open-store.ts';
+import type { FieldText } from '../store/packed-json.ts';
 import type { WriteCommandName, WriteInput, WriteOutput } from './commands.ts';
 import type { WriteRequest } from './group-commit.ts';
 
@@ -10,8 +11,9 @@ import type { WriteRequest } from './group-commit.ts';
 export interface Writer {
   /**
    * Runs a command on the tenant's file at `path`, as the key with the public id `writtenBy`; without it, as Cairn
-   * itself. The promise resolves once the result is on disk. It rejects with the command's EngineError, with nothing of
-   * the command written, or with `unavailable` after `close`.
+   * itself. The promise resolves once the result is on disk. It rejects with the command's EngineError, and nothing of
+   * the command is written then; with `unavailable` after `close`; or with `unavailable` if the committing thread ended
+   * or the database was lost, and then the command may have been written.
    */
   write<N extends WriteCommandName>(
     path: string,
@@ -37,9 +39,13 @@ export interface WriteGroup {
   readonly requests: readonly WriteRequest[];
 }
 
-/** Result of one request as threads send it to each other: as `WriteResult`, with the error in serialised form. */
+/**
+ * Result of one request as threads send it to each other: as `WriteResult`, with the error in serialised form. `texts`
+ * has the fields that `packResult` took out of the value; absent if it took out none.
+ */
 export type WriteReply =
-  { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly error: SerialisedError };
+  | { readonly ok: true; readonly value: unknown; readonly texts?: readonly FieldText[] }
+  | { readonly ok: false; readonly error: SerialisedError };
 
 /** Result of committing one group. */
 export interface GroupReply {
@@ -52,6 +58,8 @@ export interface GroupReply {
    * reply of the first of these groups, so that it is counted once.
    */
   readonly counted: readonly CommitFigures[];
+  /** Position of the tenant after the last commit of the group (`Store.position`); 0 for a file. */
+  readonly position: number;
   /**
    * How often and how long the committing thread has waited for locks of other connections, added up since it started.
    */

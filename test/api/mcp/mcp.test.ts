@@ -335,6 +335,58 @@ describe('roles and bounds', () => {
     await adder.close();
   });
 
+  test('each tool says in its hints what it does to what is stored', async () => {
+    const client = await connect({ path: '/mcp?tools=forget,search_fetch,feedback' });
+    const { tools } = await client.listTools();
+    await client.close();
+    const hints = tools.map(({ name, annotations: { readOnlyHint, destructiveHint, ...more } = {} }) => [
+      name,
+      readOnlyHint === true ? 'reads' : destructiveHint === true ? 'destroys' : 'adds',
+      more.idempotentHint === true ? 'once' : 'each time',
+      ...(more.openWorldHint === true ? ['open world'] : []),
+    ]);
+    expect(hints).toEqual([
+      ['recall', 'reads', 'once'],
+      ['remember', 'adds', 'each time'],
+      ['get_memory', 'reads', 'once'],
+      ['update_memory', 'adds', 'once'],
+      ['list_recent', 'reads', 'once'],
+      ['what_changed', 'reads', 'once'],
+      ['find_entities', 'reads', 'once'],
+      ['ingest', 'destroys', 'each time', 'open world'],
+      ['explain_recall', 'reads', 'once'],
+      ['rate_recall', 'destroys', 'once'],
+      ['forget', 'destroys', 'once'],
+      ['search', 'reads', 'once'],
+      ['fetch', 'reads', 'once'],
+    ]);
+  });
+
+  test('a tool called again does more only where its hints say so', async () => {
+    const client = await connect({ path: '/mcp/users/hints?tools=feedback' });
+    const remembered = { content: 'The lighthouse keeper feeds three gulls.' };
+    const id = idIn(await callTool(client, 'remember', remembered));
+    const memory = async () => (await api.request('GET', `/memory/${id}`)).body;
+    await vi.waitFor(async () => expect((await memory()).state).toBe('ready'), { timeout: 120_000 });
+    const strength = async () => (await memory())['strength'] as number;
+    const before = await strength();
+    expect(await callTool(client, 'remember', remembered)).toContain('reinforced');
+    expect(await strength()).toBeGreaterThan(before);
+
+    const corrected = { id, mode: 'correct', content: 'The lighthouse keeper feeds four gulls.' };
+    await callTool(client, 'update_memory', corrected);
+    const { version } = await memory();
+    await callTool(client, 'update_memory', corrected);
+    expect((await memory()).version).toBe(version);
+
+    const answer = await callTool(client, 'recall', { query: 'Who feeds four gulls?' });
+    const rated = { recall_id: answer.match(new RegExp(ID, 'g'))!.at(-1)!, verdict: 'used', ids: [id] };
+    const rate = () => callTool(client, 'rate_recall', rated);
+    expect(await rate()).toBe(await rate());
+    expect((await api.request('GET', `/recalls/${rated.recall_id}`)).body['feedback']).toHaveLength(1);
+    await client.close();
+  });
+
   test('forget is there only where it was asked for, and erases for good', async () => {
     const client = await connect({ key: keyOf({}), path: '/mcp/users/gone?tools=forget' });
     expect(await namesOf(client)).toContain('forget');

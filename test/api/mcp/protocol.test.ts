@@ -21,6 +21,11 @@ afterAll(() => api.stop());
 const post = (body: unknown, headers: Readonly<Record<string, string>> = {}, path = '/mcp') =>
   api.request('POST', path, { body, headers: { ...ACCEPT, ...headers } });
 
+const call = (name: string, args: object) => ({
+  ...{ jsonrpc: '2.0', id: 1, method: 'tools/call' },
+  params: { name, arguments: args },
+});
+
 /** The message of a reply, whether it came as JSON or as an event. */
 const messageOf = (text: string) => JSON.parse(text.replace(/^(?:event: message\n)?data: /, '')) as Rpc;
 interface Rpc {
@@ -142,6 +147,35 @@ describe('bodies and methods', () => {
     const reply = await post(body, headers);
     expect(reply.status).toBe(status);
     expect(reply.body).toMatchObject({ jsonrpc: '2.0', id: null, error: { code } });
+  });
+
+  const many = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, no) => [`n${no}`, {}]));
+  const start = (params: object) => ({ jsonrpc: '2.0', id: 1, method: 'initialize', params });
+  const clientInfo = { name: 'x', version: '1' };
+
+  test.each<[string, unknown, number, number, string]>([
+    ['a batch of 101 messages', Array(101).fill({ jsonrpc: '2.0', method: 'n' }), 413, -32600, 'over 100 messages'],
+    ['many icons', start({ clientInfo: { ...clientInfo, icons: Array(2_000).fill(0) } }), 413, -32600, 'over 2000 val'],
+    ['many capabilities', start({ capabilities: { experimental: many(2_000) } }), 413, -32600, 'over 2000 values'],
+    ['many names of arguments', call('remember', many(3_001)), 400, -32700, 'over 3000 names'],
+    ['many values of an argument', call('remember', { tags: Array(10_001).fill(0) }), 400, -32700, 'over 10000 val'],
+    ['arguments of no tool', { ...call('', many(2_000)), method: 'prompts/get' }, 413, -32600, 'over 2000 values'],
+  ])('%s are too much', async (_name, body, status, code, words) => {
+    const reply = await post(body);
+    expect(reply.status).toBe(status);
+    const error = { code, message: expect.stringContaining(words) as unknown };
+    expect(reply.body).toMatchObject({ jsonrpc: '2.0', id: null, error });
+  });
+
+  test('a batch of 100 calls, the largest metadata and a long text are none too much', async () => {
+    const batch = Array.from({ length: 100 }, (_, id) => ({ ...call('recall', { query: 'x', limit: 3 }), id }));
+    expect((await post(batch)).status).toBe(200);
+    const metadata = { numbers: Array(8_000).fill(1) };
+    for (const fields of [{ metadata }, { content: 'word '.repeat(50_000) }]) {
+      const reply = await post(call('remember', { content: 'A text.', ...fields }));
+      expect(reply.status).toBe(200);
+      expect(messageOf(reply.text).result?.isError ?? false).toBe(false);
+    }
   });
 
   test.each<[string, object, Record<string, string>, string]>([

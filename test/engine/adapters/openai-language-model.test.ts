@@ -1,4 +1,7 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { once } from 'node:events';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createLanguageModel } from '../../../src/engine/adapters/create-language-model.ts';
 import { readConfig } from '../../../src/engine/config.ts';
 import type { EngineError } from '../../../src/engine/errors.ts';
@@ -82,6 +85,26 @@ describe('the request', () => {
     expect((await model.complete(REQUEST)).text).toBe('an answer');
     expect((await model.complete(REQUEST)).text).toBe('an answer');
     expect(provider.chat.calls).toHaveLength(3);
+  });
+
+  test('that fails beside one that is refused for its temperature fails for its own reason', async () => {
+    const waiting: http.ServerResponse[] = [];
+    const server = http.createServer((request, response) => {
+      request.resume();
+      if (waiting.push(response) < 2) return;
+      const type = { 'content-type': 'application/json' };
+      const refusal = { error: { message: 'no', param: 'temperature', code: 'unsupported_value' } };
+      waiting[0]!.writeHead(400, type).end(JSON.stringify(refusal));
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    onTestFinished(() => void server.close());
+    const model = open({ OM_LLM_BASE_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}` });
+    const calls = [0, 1].map(async () => refusedCall(model.complete(REQUEST)));
+    // Which of the two calls arrives first does not matter.
+    expect(await Promise.race(calls)).toMatchObject({ code: 'conflict' });
+    waiting[1]!.writeHead(503).end();
+    expect((await Promise.all(calls)).map(({ code }) => code).sort()).toEqual(['conflict', 'unavailable']);
   });
 });
 

@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, test } from 'vitest';
-import { KEPT_FOR_TURNS, LARGE_MB } from '../../../src/engine/adapters/parser-children.ts';
+import { SPARE_CHILDREN, LARGE_MB } from '../../../src/engine/adapters/parser-children.ts';
 import { createParserPool, type ParserPoolOptions } from '../../../src/engine/adapters/parser-pool.ts';
 import type { DocumentParser } from '../../../src/engine/ports.ts';
 import { askParser, askWith, PARSER_DOORS, requestOf, STUB_PARSER } from '../../support/ask-parser.ts';
@@ -93,7 +93,7 @@ describe('a process serves one tenant', () => {
   test('and tenants that take turns keep theirs; that of the one who was away longest is replaced', async () => {
     const pool = openPool();
     const pidOf = async (tenant: string) => Number(await askParser(pool, ['pid'], { tenant }));
-    const kept = 1 + KEPT_FOR_TURNS;
+    const kept = 1 + SPARE_CHILDREN;
     const names = Array.from({ length: kept }, (_, n) => `tenant ${n}`);
     const pids = [];
     for (const tenant of names) pids.push(await pidOf(tenant));

@@ -11,6 +11,7 @@ import { openStore } from '../../../src/engine/store/open-store.ts';
 import { createManualClock, openTestEngine } from '../../support/engine-fixture.ts';
 import { newDocument, upload } from '../../support/new-document.ts';
 import { newMemory } from '../../support/new-memory.ts';
+import { fillDisk, mountSmallDisk, unmount } from '../../support/small-disk.ts';
 import { seedMemories } from '../../support/seed-store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
@@ -79,6 +80,40 @@ describe('backup', () => {
     await backupDatabase({ from: file, to: inFolder('copy') });
     expect(fs.readdirSync(folder).filter((name) => name.startsWith('copy'))).toEqual(['copy']);
     if (process.platform !== 'win32') expect(fs.statSync(inFolder('copy')).mode & 0o777).toBe(0o600);
+  });
+
+  test('takes the place of a key file that a process left, and of no other', async () => {
+    await makeFile(file, ['one']);
+    const keyOf = (tenant: string, wrapped: string) =>
+      JSON.stringify({ version: 1, tenant, cipher: 'sqlcipher', master: '0123456789abcdef', wrapped });
+    const copy = inFolder('copy');
+    for (const left of [keyOf('acme', 'before'), '']) {
+      fs.writeFileSync(`${copy}.key`, left);
+      await backupDatabase({ from: file, to: copy, wrappedKey: keyOf('acme', 'now') });
+      expect(fs.readFileSync(`${copy}.key`, 'utf8')).toBe(keyOf('acme', 'now'));
+      expect(contentsOf(copy)).toEqual(['one']);
+      fs.rmSync(copy);
+    }
+    for (const mine of ['mine', keyOf('other', 'before')]) {
+      fs.writeFileSync(`${copy}.key`, mine);
+      const refused = backupDatabase({ from: file, to: copy, wrappedKey: keyOf('acme', 'now') });
+      await expect(refused).rejects.toMatchObject({ code: 'conflict' });
+      expect(fs.readFileSync(`${copy}.key`, 'utf8')).toBe(mine);
+      expect(fs.existsSync(copy)).toBe(false);
+      expect(fs.readdirSync(folder).filter((name) => name.endsWith('.partial'))).toEqual([]);
+    }
+  });
+
+  test('whose key has no room on the disk says so and leaves nothing', async ({ skip }) => {
+    const disk = mountSmallDisk();
+    if (disk === undefined) return skip('this user may mount no disk');
+    onTestFinished(() => unmount(disk));
+    await makeFile(file, ['one']);
+    fillDisk(path.join(disk, 'filling'), 4 * 1024 * 1024);
+    const wrappedKey = 'k'.repeat(8 * 1024 * 1024);
+    const refused = backupDatabase({ from: file, to: path.join(disk, 'copy'), wrappedKey });
+    await expect(refused).rejects.toMatchObject({ name: 'EngineError', code: 'storage_full' });
+    expect(fs.readdirSync(disk)).toEqual(['filling']);
   });
 
   test('never replaces a file, and leaves nothing where it fails', async () => {

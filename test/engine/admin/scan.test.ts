@@ -5,6 +5,7 @@ import { scanStore } from '../../../src/engine/admin/scan.ts';
 import { readConfig } from '../../../src/engine/config.ts';
 import { beginLatentFit, hasLatentSpace, putLatentFit } from '../../../src/engine/store/latent-spaces.ts';
 import { openStore } from '../../../src/engine/store/open-store.ts';
+import { insertStandingQuery, putStandingTexts, standingVersion } from '../../../src/engine/store/standing.ts';
 import { LATENT_DIMENSIONS, LATENT_TEXT, type LatentSpace, stemHash } from '../../../src/engine/text/latent-space.ts';
 import { seedMemories } from '../../support/seed-store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
@@ -32,6 +33,19 @@ async function keepsSpace(content: string): Promise<boolean> {
     store.write(() => finding.redact({ ...write, backlog: { atMost: 0 } }));
   return store.read(() => hasLatentSpace(store));
 }
+
+test('a standing query whose text is redacted is compared by its new text, of whatever length', async () => {
+  const store = openStore(path.join(tempFolder(), 'scan.sqlite'), { role: 'worker', create: true });
+  onTestFinished(() => store.close());
+  await seedMemories(store, [{ content: 'one' }], NOW);
+  const query = { query: 'What did ana@quillfeather.dev write?', filter: {}, given: {} };
+  const queryNo = store.write(() => insertStandingQuery(store, query, { id: 'a', writerNo: null, now: NOW }));
+  for (const text of ['What did [email] write?', 'What did [EMAIL] write?']) {
+    const before = store.read(() => standingVersion(store));
+    store.write(() => putStandingTexts(store, queryNo, { ...query, query: text }));
+    expect(store.read(() => standingVersion(store))).not.toBe(before);
+  }
+});
 
 test('what is redacted in a long text is forgotten by the latent space, which may know its words', async () => {
   const address = 'ana@quillfeather.dev';

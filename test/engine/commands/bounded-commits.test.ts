@@ -1,12 +1,16 @@
 /** One commit holds up the writes of all tenants, so no small request makes it work on much that is stored already. */
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
+import { LINE_SCHEMAS } from '../../../src/api/schemas/portable.ts';
 import { eraseInSlices } from '../../../src/engine/commands/erase.ts';
+import { importLines, reindexImported } from '../../../src/engine/commands/import-lines.ts';
 import { changeLog } from '../../../src/engine/commands/session-logs.ts';
 import type { WriteContext } from '../../../src/engine/commands/write-context.ts';
 import { DAY_MS } from '../../../src/engine/dynamics.ts';
-import type { LogChange, NewMemory } from '../../../src/engine/types.ts';
+import type { LogChange, NewMemory, PortableLine } from '../../../src/engine/types.ts';
+import { runDueSchedules } from '../../../src/engine/upkeep/schedules.ts';
 import { idsWithWord, newMemory, openTestEngine, START, type TestEngine } from '../../support/engine-fixture.ts';
+import { runCommand } from '../../support/run-command.ts';
 
 /** Adds memories in batches of a hundred. @returns the kinds of their outcomes, or the codes of their errors */
 async function addAll({ tenant }: TestEngine, memories: readonly NewMemory[]): Promise<string[]> {
@@ -58,6 +62,54 @@ test('an add takes no further item in a commit once much text has to be indexed 
   expect(reply.token?.split('.').slice(1)).toEqual(
     [Math.min(...jobNos), Math.max(...jobNos)].map((no) => no.toString(36)),
   );
+});
+
+/** A line of an import with a long text of the session `s`, which is found by the word `name`. */
+const longLine = (name: string, day: number) =>
+  LINE_SCHEMAS.memory.parse({
+    ...{ type: 'memory', id: randomUUID(), user_id: 'ana', session_id: 's' },
+    ...{ content: `${'heron '.repeat(120_000)}${name}`, event_time: new Date(START + day * DAY_MS).toISOString() },
+  }) as PortableLine;
+
+/** Ids of the memories in whose context each word is. */
+const inContexts = (fixture: TestEngine, words: readonly string[]) =>
+  words.map((word) => idsWithWord(fixture, word, 'context').sort());
+
+test('an import indexes one long line in a commit, and the memories that follow it in later ones', async () => {
+  await using fixture = await openTestEngine();
+  const [late, middle, early] = [longLine('late', 3), longLine('middle', 2), longLine('early', 1)] as const;
+  const [idLate, idMiddle] = [late, middle].map((line) => (line as { id: string }).id);
+  const run = (line: PortableLine) => runCommand(fixture, (context) => importLines(context, { lines: [line] }));
+  expect(run(late)).toEqual({ outcomes: [{ kind: 'stored' }], hasWaiting: false });
+  expect(run(middle)).toEqual({ outcomes: [{ kind: 'stored' }], hasWaiting: true });
+  expect(inContexts(fixture, ['middle', 'early'])).toEqual([[], []]);
+  expect(run(early)).toMatchObject({ hasWaiting: true });
+  expect(inContexts(fixture, ['middle', 'early'])).toEqual([[], []]);
+  const reindex = () => runCommand(fixture, (context) => reindexImported(context, {}));
+  expect([reindex(), reindex()]).toEqual([true, false]);
+  expect(inContexts(fixture, ['middle', 'early'])).toEqual([[idLate], [idMiddle]]);
+  expect(reindex()).toBe(false);
+});
+
+test('after an import every context is indexed, whatever the order of its lines', async () => {
+  await using fixture = await openTestEngine();
+  const lines = [longLine('late', 3), longLine('middle', 2), longLine('early', 1)];
+  const before = await commits(fixture);
+  const outcomes = await fixture.tenant.importLines(lines);
+  expect(outcomes).toEqual(Array(3).fill({ kind: 'stored' }));
+  expect((await commits(fixture)) - before).toBe(6);
+  const [idLate, idMiddle] = lines.map((line) => (line as { id: string }).id);
+  expect(inContexts(fixture, ['middle', 'early'])).toEqual([[idLate], [idMiddle]]);
+  expect(fixture.get(`SELECT count(*) FROM store_info WHERE key = 'contexts_waiting'`)).toBe(0);
+});
+
+test('what an import that broke off has left to index is indexed in the background', async () => {
+  await using fixture = await openTestEngine();
+  for (const line of [longLine('late', 3), longLine('middle', 2), longLine('early', 1)])
+    runCommand(fixture, (context) => importLines(context, { lines: [line] }));
+  expect(inContexts(fixture, ['early'])).toEqual([[]]);
+  expect(await runDueSchedules(fixture.maintenance)).toContain('words');
+  expect(idsWithWord(fixture, 'early', 'context')).toHaveLength(1);
 });
 
 test('what follows erased memories in their sessions is indexed anew in commits of some texts', async () => {

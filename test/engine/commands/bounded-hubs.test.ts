@@ -8,6 +8,7 @@ import { patchMemory } from '../../../src/engine/commands/patch.ts';
 import { eraseStanding } from '../../../src/engine/commands/standing.ts';
 import { DAY_MS } from '../../../src/engine/dynamics.ts';
 import { readReflectionsOn } from '../../../src/engine/store/reflections.ts';
+import type { PortableLine } from '../../../src/engine/types.ts';
 import { newMemory, openTestEngine, START, type TestEngine } from '../../support/engine-fixture.ts';
 import { exportText, portableLines } from '../../support/portable.ts';
 import { runCommand } from '../../support/run-command.ts';
@@ -43,11 +44,30 @@ test('an import begins no further line in a commit once much text has to be inde
 
   await using copy = await openTestEngine();
   for (let no = 0; no < 8; no += 1) await copy.add(inSession(`heron ${no} `.repeat(25_000), 2 * no + 1));
-  expect(runCommand(copy, (context) => importLines(context, { lines }))).toHaveLength(5);
+  expect(runCommand(copy, (context) => importLines(context, { lines })).outcomes).toHaveLength(5);
   // The second call waits for the rest of the first one, to which its lines refer.
   const outcomes = await Promise.all([copy.tenant.importLines(lines), copy.tenant.importLines(links)]);
   expect(outcomes[0].map(({ kind }) => kind)).toEqual([...Array(5).fill('known'), ...Array(3).fill('stored')]);
   expect(outcomes[1].map(({ kind }) => kind)).toEqual(links.map(() => 'stored'));
+});
+
+test('memories that a link moves to another chain count as text of the commit', async () => {
+  await using source = await openTestEngine();
+  const size = 256 * 1024 - 75;
+  for (let no = 0; no < 4; no += 1) await source.add({ content: `${no} heron`.padEnd(size, ' heron') });
+  await source.add({ content: 'one more' });
+  const memories = portableLines(await exportText(source.tenant)).filter(({ type }) => type === 'memory');
+
+  await using copy = await openTestEngine();
+  const ids = await Promise.all(['a', 'b', 'c', 'd'].map(async (content) => (await copy.add({ content })).id));
+  for (const at of [0, 2]) await copy.tenant.supersedeMemory({ oldId: ids[at]!, newId: ids[at + 1]! });
+  const unset = { weight: null, similarity: null, winner: null, created_at: null, updated_at: null, written_by: null };
+  const ends = { link_type: 'supersedes', src: ids[2]!, dst: ids[1]! } as const;
+  const link: PortableLine = { type: 'link', automatic: false, ...ends, ...unset };
+  const lines = [...memories.slice(0, 4), link, memories[4]!];
+  expect(runCommand(copy, (context) => importLines(context, { lines })).outcomes).toHaveLength(5);
+  const rest = runCommand(copy, (context) => importLines(context, { lines: lines.slice(5) }));
+  expect(rest.outcomes).toEqual([{ kind: 'stored' }]);
 });
 
 test('the standing queries of users are erased in slices', async () => {

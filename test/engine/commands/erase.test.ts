@@ -328,6 +328,15 @@ describe('an expired memory', () => {
     expectNoOrphans(fixture.store);
   });
 
+  test.each([-1, 0, 1])('is erased even with the time %i, by an add and by a patch', async (expiresAt) => {
+    await using fixture = await openTestEngine();
+    await fixture.tenant.addMemories([newMemory({ content: 'Never seen.', expiresAt })]);
+    const { id } = await fixture.add({ content: 'Seen until now.' });
+    await fixture.tenant.patchMemory(id, { expiresAt });
+    expect(await expireMemories(fixture.maintenance)).toBe(2);
+    expect(fixture.get('SELECT count(*) FROM memories')).toBe(0);
+  });
+
   test('goes in slices of any number', async () => {
     await using fixture = await openTestEngine();
     await fixture.tenant.addMemories(

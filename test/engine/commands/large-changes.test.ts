@@ -2,9 +2,10 @@
 
 import { expect, test } from 'vitest';
 import { patchMemory } from '../../../src/engine/commands/patch.ts';
-import { undoChanges } from '../../../src/engine/commands/undo-writer.ts';
+import { undoChanges, type UndoneChanges } from '../../../src/engine/commands/undo-writer.ts';
 import { newMemory, openTestEngine, type TestEngine } from '../../support/engine-fixture.ts';
 import { runCommand } from '../../support/run-command.ts';
+import { seedEdge } from '../../support/seed-store.ts';
 
 /** Adds a memory with reflections drawn from it. @returns its id */
 async function addReflectedOn({ tenant }: TestEngine, reflections: number): Promise<string> {
@@ -28,6 +29,21 @@ test('many reflections are archived ahead of the change of their source', async 
   expect(countOf(fixture, 'archived')).toBe(150);
   const records = await fixture.tenant.listAudit({ limit: 10, action: 'memory.patch' });
   expect(records).toHaveLength(1);
+});
+
+test('a change that is refused for what it supersedes archives no reflections first', async () => {
+  await using fixture = await openTestEngine();
+  const id = await addReflectedOn(fixture, 150);
+  const older = Array.from({ length: 201 }, (_, no) => newMemory({ content: `older ${no}` }));
+  await fixture.tenant.addMemories(older);
+  const src = fixture.memoryNoOf(id);
+  fixture.store.write(() => {
+    for (let place = 1; place <= 201; place++)
+      seedEdge(fixture.store, { src, dst: src + 150 + place, weight: 1, type: 'supersedes' });
+  });
+  const patch = { content: 'another text', validFrom: 5 };
+  await expect(fixture.tenant.patchMemory(id, patch)).rejects.toMatchObject({ code: 'conflict' });
+  expect(countOf(fixture, 'archived')).toBe(0);
 });
 
 test('what hangs on a consolidation goes ahead of the change of its source', async () => {
@@ -77,7 +93,75 @@ test('undoing what a key changed goes on where much rests on a memory', async ()
   );
   const undo = (after: number) =>
     runCommand(fixture, (context) => undoChanges(context, { writtenBy: 'leaked', after, limit: 10 }));
-  expect(undo(0)).toEqual({ restored: 1, unrestored: 0, last: first.memoryNo });
+  expect(undo(0)).toMatchObject({ restored: 1, unrestored: 0, last: first.memoryNo });
   expect(undo(first.memoryNo)).toMatchObject({ restored: 1, unrestored: 0 });
   expect((await fixture.tenant.getMemory(id)).content).toBe('text 0');
+});
+
+/**
+ * Adds a memory, which a key then changes twice. Between the two changes come `count` further ones of the same key,
+ * whose former values are no JSON and so cannot be read.
+ */
+async function addChangedOften(fixture: TestEngine, count: number): Promise<{ id: string; memoryNo: number }> {
+  const { tenant, store } = fixture;
+  const added = await fixture.add({ content: 'the first text', title: 'the first title' });
+  const leaked = tenant.as('leaked');
+  await leaked.patchMemory(added.id, { content: 'spoiled once' });
+  store.write(() => {
+    store.db
+      .prepare(
+        `INSERT INTO memory_revisions (memory, version, replaced_at, fields, by_link, status, event_time, snapshot,
+           writer_no)
+         WITH RECURSIVE versions (version) AS (SELECT 2 UNION ALL SELECT version + 1 FROM versions WHERE version <= ?)
+         SELECT memory, versions.version, replaced_at, 'content', 0, status, event_time, 'not to be read', writer_no
+         FROM versions, memory_revisions r WHERE r.memory = ? AND r.version = 1`,
+      )
+      .run(count, added.memoryNo);
+    store.db.prepare('UPDATE memories SET version = ? WHERE seq = ?').run(count + 2, added.memoryNo);
+  });
+  await leaked.patchMemory(added.id, { content: 'spoiled again', title: 'spoiled', tags: ['spoiled'] });
+  return added;
+}
+
+test('of many changes that are undone only those are read whose values come back', async () => {
+  await using fixture = await openTestEngine();
+  const { id } = await addChangedOften(fixture, 400);
+  expect(await fixture.tenant.deleteMemories({ writtenBy: ['leaked'] })).toMatchObject({ restored: 1, unrestored: 0 });
+  expect(await fixture.tenant.getMemory(id)).toMatchObject({
+    ...{ content: 'the first text', title: 'the first title', tags: [], version: 404 },
+  });
+});
+
+test('a commit looks at some of the changes that are undone, and the next one goes on', async () => {
+  await using fixture = await openTestEngine();
+  const { id, memoryNo } = await addChangedOften(fixture, 4_500);
+  const undo = (begun?: UndoneChanges['begun']) =>
+    runCommand(fixture, (context) => undoChanges(context, { writtenBy: 'leaked', after: 0, limit: 10, begun }));
+  const first = undo();
+  expect(first).toMatchObject({ restored: 0, unrestored: 0, last: 0, begun: { memoryNo, isDone: false } });
+  expect(undo(undo(first.begun).begun)).toEqual({ restored: 1, unrestored: 0, last: memoryNo });
+  expect(await fixture.tenant.getMemory(id)).toMatchObject({ content: 'the first text', tags: [] });
+});
+
+test('a search for what is undone begins anew if the memory was changed meanwhile', async () => {
+  await using fixture = await openTestEngine();
+  const { id, memoryNo } = await addChangedOften(fixture, 2_500);
+  const undo = (begun?: UndoneChanges['begun']) =>
+    runCommand(fixture, (context) => undoChanges(context, { writtenBy: 'leaked', after: 0, limit: 10, begun }));
+  const { begun } = undo();
+  await fixture.tenant.as('owner').patchMemory(id, { title: 'mended by hand' });
+  expect(undo(begun)).toEqual({ restored: 0, unrestored: 1, last: memoryNo });
+  expect(await fixture.tenant.getMemory(id)).toMatchObject({ title: 'mended by hand', content: 'spoiled again' });
+});
+
+test('memories with long former values are restored in commits of few', async () => {
+  await using fixture = await openTestEngine();
+  const added = [];
+  for (const name of ['one', 'two', 'three'])
+    added.push(await fixture.add({ content: `${name} heron `.repeat(20_000), sessionId: name }));
+  for (const { id } of added) await fixture.tenant.as('leaked').patchMemory(id, { content: `spoiled ${id}` });
+  const undo = (after: number) =>
+    runCommand(fixture, (context) => undoChanges(context, { writtenBy: 'leaked', after, limit: 4 }));
+  expect(undo(0)).toMatchObject({ restored: 2, last: added[1]!.memoryNo });
+  expect(undo(added[1]!.memoryNo)).toMatchObject({ restored: 1, last: added[2]!.memoryNo });
 });

@@ -29,11 +29,14 @@ function open(config = makeConfig()) {
   return control;
 }
 
+/** What a tenant in a file has in place of a placement. */
+const IN_FILES = { database: null, isMoving: false };
+
 describe('tenants', () => {
   test('the default tenant always exists and is the file of OM_DB_PATH', () => {
     const config = makeConfig();
     const control = open(config);
-    expect(control.listTenants()).toEqual([{ id: 'default', createdAt: NOW }]);
+    expect(control.listTenants()).toEqual([{ id: 'default', createdAt: NOW, ...IN_FILES }]);
     expect(control.findTenantPath('default')).toBe(config.paths.defaultTenant);
     expect(() => control.eraseTenant('default')).toThrow(expect.objectContaining({ code: 'invalid' }));
     expect(() => control.createTenant('default')).toThrow(expect.objectContaining({ code: 'conflict' }));
@@ -42,7 +45,7 @@ describe('tenants', () => {
   test('a created tenant has a file of its own beside, and outlives a restart', () => {
     const config = makeConfig();
     const control = openControlDatabase(config, clock);
-    expect(control.createTenant('acme')).toEqual({ id: 'acme', createdAt: NOW });
+    expect(control.createTenant('acme')).toEqual({ id: 'acme', createdAt: NOW, ...IN_FILES });
     expect(() => control.createTenant('acme')).toThrow(expect.objectContaining({ code: 'conflict' }));
     control.close();
 
@@ -210,6 +213,7 @@ describe('keys', () => {
     control.revokeKey(record.id);
     expect(control.authenticate(secret)).toBeUndefined();
     expect(control.listKeys()).toEqual([{ ...record, revokedAt: NOW }]);
+    expect(control.audit.list({ limit: 10 }).filter(({ action }) => action === 'key.revoke')).toHaveLength(1);
   });
 
   test('an unknown key id is not repeated in the error, as it may be a secret', () => {

@@ -397,10 +397,10 @@ test('a reply that brings an answer is not believed that nothing is left for lon
 
 test('what a reply says of the tokens of a minute is known to whoever cuts the next call', async () => {
   const budget = open(budgetFile());
-  expect(budget.toldTokensPerMinute()).toBeUndefined();
+  expect(budget.statedTokensPerMinute()).toBeUndefined();
   await hear(budget, { tokens: 900, limit: 1_000, resetMs: 1_000 });
   await hear(budget, { requests: 5, resetMs: 1_000 });
-  expect(budget.toldTokensPerMinute()).toBe(1_000);
+  expect(budget.statedTokensPerMinute()).toBe(1_000);
 });
 
 test('a refusal neither closes an open breaker nor keeps others from probing', async () => {

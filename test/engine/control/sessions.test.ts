@@ -10,8 +10,11 @@ const HOUR_MS = 3_600_000;
 afterEach(() => vi.useRealTimers());
 
 /** Opens the control database of a folder, as another process would. */
-function openAt(folder: string, { key = 'a-key-of-the-environment', now = () => Date.now() } = {}): ControlDatabase {
-  const config = readConfig({ OM_DB_PATH: `${folder}/cairn.sqlite`, OM_API_KEY: key });
+function openAt(
+  folder: string,
+  { key = 'a-key-of-the-environment', now = () => Date.now(), settings = {} } = {},
+): ControlDatabase {
+  const config = readConfig({ OM_DB_PATH: `${folder}/cairn.sqlite`, OM_API_KEY: key, ...settings });
   const control = openControlDatabase(config, { now });
   onTestFinished(() => control.close());
   return control;
@@ -49,6 +52,33 @@ test('a session ends after its time, with its key, and with another OM_API_KEY',
   expect(control.sessions.find(secret)).toBeUndefined();
 });
 
+const ISSUER = {
+  OM_OIDC_ISSUER: 'https://login.example.org',
+  OM_OIDC_AUDIENCE: 'https://memory.example.org',
+  OM_OIDC_ROLE_CLAIM: 'roles',
+  OM_OIDC_CLIENT_ID: 'console',
+  OM_OIDC_CLIENT_SECRET: 'the-secret-of-the-client',
+  OM_PUBLIC_URL: 'https://memory.example.org',
+};
+const holderOf = (keyId: string, tenantIds: readonly [string, ...string[]] = ['default']): Holder => ({
+  ...{ role: 'admin', expiresAt: null, tenantId: tenantIds[0], tenantIds, keyId },
+});
+
+test.each([
+  ['no issuer', {}],
+  ['keys from another address', { ...ISSUER, OM_OIDC_JWKS_URL: 'https://other.example.org/keys' }],
+  ['another issuer', { ...ISSUER, OM_OIDC_ISSUER: 'https://other.example.org' }],
+  ['another audience', { ...ISSUER, OM_OIDC_AUDIENCE: 'https://other.example.org' }],
+  ['another client', { ...ISSUER, OM_OIDC_CLIENT_ID: 'other' }],
+  ['another secret of the client', { ...ISSUER, OM_OIDC_CLIENT_SECRET: 'another-secret-of-the-client' }],
+  ['another claim with the role', { ...ISSUER, OM_OIDC_ROLE_CLAIM: 'groups' }],
+])('a session that a token opened ends at a start with %s', (_what, settings) => {
+  const folder = tempFolder();
+  const { secret } = openAt(folder, { settings: ISSUER }).sessions.open(holderOf('oidc:0123456789abcdef'));
+  expect(openAt(folder, { settings }).sessions.find(secret)).toBeUndefined();
+  expect(openAt(folder, { settings: ISSUER }).sessions.find(secret)).toMatchObject({ role: 'admin' });
+});
+
 test('a key has a bounded number of sessions, and the oldest gives way', () => {
   let now = Date.now();
   const control = openAt(tempFolder(), { now: () => now });
@@ -84,12 +114,10 @@ test('nothing but a secret finds a session', () => {
 });
 
 test('the sessions of an erased tenant do not open a later tenant of the same name', () => {
-  const control = openAt(tempFolder());
+  const control = openAt(tempFolder(), { settings: ISSUER });
   control.createTenant('acme');
-  const others = { role: 'write', expiresAt: null } as const;
-  const signedIn: Holder = { ...others, tenantId: 'acme', tenantIds: ['acme', 'default'], keyId: 'oidc:rosa' };
-  const stranger: Holder = { ...others, tenantId: 'default', tenantIds: ['default'], keyId: 'oidc:nina' };
-  const [ended, kept] = [control.sessions.open(signedIn), control.sessions.open(stranger)];
+  const signedIn = holderOf('oidc:rosa', ['acme', 'default']);
+  const [ended, kept] = [control.sessions.open(signedIn), control.sessions.open(holderOf('oidc:nina'))];
   control.eraseTenant('acme');
   control.createTenant('acme');
   expect(control.sessions.find(ended.secret)).toBeUndefined();

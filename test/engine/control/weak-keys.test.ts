@@ -72,6 +72,24 @@ test('who sent the key before keeps on working in every process while others of 
   ]);
 });
 
+test('the right key does not keep old wrong ones counted', () => {
+  const { clock, here, open } = twoProcesses();
+  for (let wrong = 0; wrong < 5; wrong++) {
+    expect(here.noteWrong('192.0.2.1')).toBe(false);
+    for (let minute = 0; minute < 12; minute += 6) {
+      clock.ms += 360_000;
+      // A new process has nothing in memory, so it asks the file.
+      expect(open().admitsRightKey('192.0.2.1', 'OM_API_KEY')).toBe(true);
+    }
+  }
+  expect(here.pauseMs('192.0.2.1')).toBe(0);
+  // Within ten minutes of a wrong key it still counts.
+  here.noteWrong('192.0.2.1');
+  clock.ms += 300_000;
+  expect(open().admitsRightKey('192.0.2.1', 'OM_API_KEY')).toBe(true);
+  expect(here.noteWrong('192.0.2.1')).toBe(true);
+});
+
 test('an address that sent the key for metrics may still not guess the other one', () => {
   const { here, there } = twoProcesses();
   expect(here.admitsRightKey('192.0.2.1', 'OM_METRICS_KEY')).toBe(true);

@@ -5,6 +5,7 @@ import { Redis } from 'ioredis';
 import { v7 as uuidv7 } from 'uuid';
 import { describe, expect, inject, onTestFinished, test, vi } from 'vitest';
 import { noteMaintained, openStepQueues } from '../../../src/engine/adapters/bullmq-queues.ts';
+import { openQueueLink } from '../../../src/engine/adapters/open-queue-link.ts';
 import { readConfig, type Config } from '../../../src/engine/config.ts';
 import { openControlDatabase } from '../../../src/engine/control/open-control-database.ts';
 import type { DispatchLedger } from '../../../src/engine/dispatch/dispatch-ports.ts';
@@ -75,10 +76,8 @@ const LEDGERS: readonly (readonly [string, (config: Config, pool: TenantPool) =>
 
 function overWriter(config: Config): DispatchLedger {
   const writing = openPool(config);
-  const writer = createGroupingWriter(
-    createInlineTransport({ pool: writing, config, clock: systemClock }),
-    createMetrics(),
-  );
+  const transport = createInlineTransport({ pool: writing, config, clock: systemClock });
+  const writer = createGroupingWriter(transport, { metrics: createMetrics() });
   const { embedsHere } = config;
   return ledgerOverWriter({
     control: controlOf(config),
@@ -137,7 +136,8 @@ async function openYard(makeLedger = LEDGERS[1]![1], redisUrl = inject('redisUrl
     async dispatcher({ leads = true, metrics = createMetrics(), logger = silentLogger } = {}) {
       const dispatcher = createDispatcher({
         ledger: makeLedger(config, pool),
-        queues: await openStepQueues({ redisUrl, prefix, logger }),
+        queues: await openStepQueues({ place: { kind: 'redis', redisUrl, prefix }, logger }),
+        server: 'redis',
         logger,
         metrics,
         leads,
@@ -365,11 +365,17 @@ describe.skipIf(inject('redisUrl') === null)('the dispatcher', () => {
     await yard.dispatcher({ logger: log.logger });
     const redis = new Redis(yard.redisUrl);
     onTestFinished(() => redis.disconnect());
+    const { redisUrl, prefix } = yard;
+    const link = await openQueueLink(
+      { place: { kind: 'redis', redisUrl, prefix }, logger: silentLogger },
+      { blocking: true },
+    );
+    onTestFinished(() => link.close());
     // A minute is over.
     const lapse = () => eventually(async () => expect(await redis.del(`${yard.prefix}:maintained`)).toBe(1));
     await lapse();
     await eventually(async () => expect(log.of('queue_without_worker')).toEqual([{ queue: 'maintain' }]));
-    await noteMaintained(redis, yard);
+    await noteMaintained(link);
     await yard.add(1);
     await eventually(async () => expect((await yard.waiting()).length).toBe(1));
     expect(log.of('queue_without_worker').length).toBe(1);
@@ -531,7 +537,7 @@ test('a password that is wrong is named as the reason and not said', async ({ sk
   await connection.config('SET', 'requirepass', 'a long secret');
   const log = createLog();
   const url = redis.url.replace('redis://', 'redis://:another-secret@');
-  const queues = await openStepQueues({ redisUrl: url, prefix, logger: log.logger });
+  const queues = await openStepQueues({ place: { kind: 'redis', redisUrl: url, prefix }, logger: log.logger });
   onTestFinished(() => queues.close());
   await expect(queues.haveForgotten()).rejects.toMatchObject({ code: 'unavailable' });
   await eventually(async () => expect(log.of('redis_lost')).toEqual([{ code: 'WRONGPASS' }]));

@@ -155,4 +155,11 @@ test('a file that cannot be read is said to be so each time, and hides no other'
   }
 });
 
+test('more files that cannot be read than one call opens do not keep a list of unfinished ones from its end', async () => {
+  const { paths, poller } = openField(2 * MAX_OPENINGS);
+  for (const file of paths.slice(1)) fs.writeFileSync(file, 'scribbled over '.repeat(1_000));
+  enqueue(paths[0]!);
+  expect(await poller.listUnfinished(paths)).toEqual([paths[0]]);
+});
+
 const NOTHING = { steps: [], hasLapsed: false, isUnfinished: false };

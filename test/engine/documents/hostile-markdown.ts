@@ -28,7 +28,7 @@ export const HOSTILE_MARKDOWN: Readonly<Record<string, (length: number) => strin
   flags: (length) => '🇫🇷'.repeat(length / 4),
 };
 
-/** The same every time, and no run of it compresses. */
+/** Makes letters and digits that are the same in every call, and of which no part can be compressed. */
 function letters(length: number): string {
   let state = 1;
   let text = '';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseTime } from '../../../src/engine/documents/html-metadata.ts';
+import { line, parseTime } from '../../../src/engine/documents/html-metadata.ts';
 
 test.each([
   ['2024-02-29', '2024-02-29T00:00:00.000Z'],
@@ -13,4 +13,9 @@ test.each([
 
 test.each(['2024-13-01', '2023-02-29', '2024-00-10', '2024-04-31', 'yesterday', ''])('%j is no time', (text) => {
   expect(parseTime(text)).toBeNull();
+});
+
+test('a title that is cut keeps whole characters', () => {
+  expect(line(`${'a'.repeat(1_023)}😀 and more`)).toBe('a'.repeat(1_023));
+  expect(line(`${'a'.repeat(1_022)}😀 and more`)).toBe(`${'a'.repeat(1_022)}😀`);
 });

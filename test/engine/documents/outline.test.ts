@@ -14,4 +14,6 @@ test('an outline holds headings in order, and the outermost of too many', () => 
   const outline = outlineOf(many, 'markdown');
   expect(outline).toHaveLength(200);
   expect(outline.filter(({ level }) => level === 1)).toHaveLength(50);
+  const blank = `${'#\n'.repeat(100)}${Array.from({ length: 300 }, (_, index) => `## ${index}\n`).join('')}`;
+  expect(outlineOf(blank, 'markdown').at(-1)).toEqual({ level: 2, text: '199' });
 });

@@ -1,8 +1,9 @@
 import fs from 'node:fs';
 import path from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
 import { readConfig } from '../../../src/engine/config.ts';
-import { createSealer, unseal } from '../../../src/engine/documents/sealed-bytes.ts';
+import { createSealer, unseal, unsealPart } from '../../../src/engine/documents/sealed-bytes.ts';
 import { openEngine } from '../../../src/engine/open-engine.ts';
 import { checkDatabase } from '../../../src/engine/store/check-database.ts';
 import { createDatabaseFile, openDatabase } from '../../../src/engine/store/open-database.ts';
@@ -124,6 +125,62 @@ describe('an uploaded file', () => {
     const bytes = Buffer.alloc(length, CANARY);
     expect(sealed(bytes).includes(CANARY)).toBe(false);
     expect(unseal(key, 'a', sealed(bytes))?.equals(bytes)).toBe(true);
+  });
+
+  /** Reads a part of a file, and the offsets in the file at which frames were read for it. */
+  async function readPart(file: Buffer, start: number, end: number, name = 'a') {
+    const frames: number[] = [];
+    const read = async (at: number, bytes: number) => {
+      if (at >= 48) frames.push((at - 48) / 65_552);
+      return file.subarray(at, at + bytes);
+    };
+    const pieces: (Buffer | undefined)[] = [];
+    for await (const piece of unsealPart(key, name, { file: { size: file.length, read }, start, end }))
+      pieces.push(piece);
+    return { bytes: pieces.includes(undefined) ? undefined : Buffer.concat(pieces as Buffer[]), frames };
+  }
+
+  test.each([
+    [0, 1, [0]],
+    [65_535, 65_536, [0]],
+    [65_536, 65_537, [1]],
+    [65_000, 200_000, [0, 1, 2, 3]],
+    [399_000, 400_000, [6]],
+  ])('is decrypted from byte %i to %i by the frames of this part alone', async (start, end, frames) => {
+    const bytes = Buffer.from(Array.from({ length: 400_000 }, (_, at) => (at * 7 + (at >> 8)) & 255));
+    const part = await readPart(sealed(bytes), start, end);
+    expect(part.bytes?.equals(bytes.subarray(start, end))).toBe(true);
+    expect(part.frames).toEqual(frames);
+  });
+
+  test('of a tenant is read in parts by the frames that each part touches', async () => {
+    const engine = await open(tempFolder(), { OM_ENCRYPTION_KEY: newKey(), OM_QUERY_THREADS: '1' });
+    const tenant = await engine.tenant('default');
+    const upload = await tenant.createUpload(200_000);
+    const encoder = upload.createEncoder();
+    const file = Buffer.concat([encoder.update(Buffer.alloc(200_000, CANARY)), encoder.end()]);
+    file[file.length - 1]! ^= 1;
+    fs.writeFileSync(upload.path, file);
+    const read = (start: number, end: number) => buffer(upload.readPart({ start, end }));
+    expect((await read(65_000, 140_000)).equals(Buffer.alloc(200_000, CANARY).subarray(65_000, 140_000))).toBe(true);
+    await expect(read(199_999, 200_000)).rejects.toMatchObject({ code: 'upload_missing' });
+    await upload.discard();
+    await expect(read(0, 1)).rejects.toMatchObject({ code: 'upload_missing' });
+    await engine.close();
+  });
+
+  test('gives no part that was cut, changed or renamed, and parts beside a changed frame', async () => {
+    const file = sealed(Buffer.alloc(200_000, CANARY));
+    const changed = Buffer.from(file);
+    changed[48 + 65_552 + 100]! ^= 1;
+    expect((await readPart(changed, 65_536, 65_546)).bytes).toBeUndefined();
+    expect((await readPart(changed, 65_530, 65_536)).bytes).toHaveLength(6);
+    expect((await readPart(file, 0, 10, 'b')).bytes).toBeUndefined();
+    expect((await readPart(file, 199_990, 200_001)).bytes).toBeUndefined();
+    for (const length of [0, 20, 48, 48 + 65_552, file.length - 1])
+      expect((await readPart(file.subarray(0, length), 199_990, 200_000)).bytes, `${length}`).toBeUndefined();
+    // A cut between two frames: what is now the last frame does not say that it is.
+    expect((await readPart(file.subarray(0, 48 + 65_552), 0, 10)).bytes).toBeUndefined();
   });
 
   test('that was cut, changed or renamed, or whose frames changed places, is not', () => {

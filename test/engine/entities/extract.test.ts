@@ -72,6 +72,13 @@ describe('entities and their types', () => {
     });
   });
 
+  test('an abbreviation that names nothing by itself is an entity if the caller stated it', () => {
+    expect(graphOf('HR wrote to us.').entities).toEqual([]);
+    expect(graphOf('HR wrote to us.', 'general', ['HR']).entities).toEqual([
+      { name: 'hr', label: 'HR', type: 'other' },
+    ]);
+  });
+
   test('scripts without capitals give what is stated or written as an identifier', () => {
     const { entities } = graphOf('我们在项目中使用 Redis 和 src/队列.ts，由小明负责。', 'general', ['小明']);
     expect(entities.map(({ label }) => label)).toEqual(expect.arrayContaining(['小明', 'Redis']));
@@ -129,6 +136,25 @@ describe('relations', () => {
     'Redis is better known than Grafana.',
   ])('none is read into: %s', (text) => {
     expect(relationsIn(text)).toEqual([]);
+  });
+
+  describe.each([8, 9, 10, 12])('an enumeration of %i members', (count) => {
+    const members = ['Kafka', 'Redis', 'Grafana', 'Kibana', 'MySQL', 'SQLite', 'Prometheus', 'Elasticsearch']
+      .concat(['MongoDB', 'Nginx', 'Terraform', 'Kubernetes'])
+      .slice(0, count);
+    const names = members.map((member) => member.toLowerCase());
+
+    test('before a relation: its first eight take part', () => {
+      expect(relationsIn(`${members.join(', ')} use PostgreSQL.`)).toEqual(
+        names.slice(0, 8).map((name) => `${name} uses postgresql`),
+      );
+    });
+
+    test('after a relation: all take part', () => {
+      expect(relationsIn(`PostgreSQL uses ${members.join(', ')}.`)).toEqual(
+        names.map((name) => `postgresql uses ${name}`),
+      );
+    });
   });
 
   test('a list that does not end states no more than others', () => {

@@ -78,7 +78,7 @@ function pem(some: Some, pick: Pick): string {
   return `-----BEGIN ${name}-----\n${lines.join('\n')}\n-----END ${name}-----`;
 }
 
-/** Values that only what stands in front of them tells apart. */
+/** Makes values whose kind shows only in the text in front of them. */
 function contextForms(some: Some, pick: Pick): Form[] {
   const password = () => some(BASE62, 9) + pick('!#%&+*') + some(DIGITS, 2) + some(LOWER, 2);
   return [
@@ -156,7 +156,7 @@ function iban(country: string, account: string): string {
   return `${country}${String(98n - (BigInt(number) % 97n)).padStart(2, '0')}${account}`;
 }
 
-/** Texts around a value, which stands at `{}`. */
+/** Texts into which a value is put at `{}`. */
 export const SURROUNDINGS = [
   'Please remember that {} is what we use for staging, and tell Ben.',
   'export SETTING="{}"',

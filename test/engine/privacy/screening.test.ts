@@ -1,9 +1,14 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, expect, test, vi } from 'vitest';
 import { screenFields } from '../../../src/engine/privacy/screen-memory.ts';
+import { groupOf } from '../../../src/engine/privacy/policy.ts';
+import { screenDocument } from '../../../src/engine/privacy/screen-document.ts';
 import { startScreening } from '../../../src/engine/privacy/screening.ts';
+import type { ParseResult } from '../../../src/engine/ports.ts';
+import { createRandom } from '../../../src/engine/random.ts';
 
 const POLICY = { secrets: 'redact', personal: 'redact' } as const;
+const CHUNK = { headingPath: [], pageFrom: null, pageTo: null, tokens: 1 };
 
 afterEach(() => vi.restoreAllMocks());
 
@@ -32,4 +37,45 @@ test('screenings that are under way together take turns, one in each turn of the
   await turnsOf(1);
   const alone = await turnsOf(1);
   expect(await turnsOf(16)).toBeGreaterThan(4 * alone);
+});
+
+test('the chunks of a document are cut from its redacted text, and name the kinds that stand in them', async () => {
+  const policy = { secrets: 'mark', personal: 'redact' } as const;
+  const secret = `ghp_${'a1B2c3D4e5'.repeat(4).slice(0, 36)}`;
+  const text = Array.from(
+    { length: 400 },
+    (_, n) => `Line ${n} of ana${n}@harbour-mail.de${n % 7 ? '' : ` ${secret}`}.`,
+  ).join('\n');
+  const random = createRandom(5);
+  const chunks: ParseResult['chunks'][number][] = [];
+  for (let start = 0; start < text.length;) {
+    const end = Math.min(text.length, start + 20 + Math.floor(200 * random()));
+    chunks.push({ ...CHUNK, startOffset: start, endOffset: end, content: text.slice(start, end) });
+    start = end === text.length ? end : end - Math.floor(15 * random());
+  }
+  const screening = startScreening(policy, null);
+  const spans = await screening.find('document', text);
+  expect(spans.length).toBeGreaterThan(450);
+  const parsed = { title: '', authors: [], outline: [], chunks, characters: text.length, warnings: [] };
+  const screened = await screenDocument(startScreening(policy, null), policy, parsed as unknown as ParseResult);
+  for (const [at, { startOffset, endOffset }] of chunks.entries()) {
+    const within = spans.filter(({ start, end }) => start < endOffset && end > startOffset);
+    const secrets = within.filter(({ kind }) => groupOf(kind) === 'secrets').map(({ kind }) => kind);
+    expect(screened.chunks[at]!.sensitive).toEqual([...new Set(secrets)].sort());
+    // From the marker of a value that the chunk begins in, to the marker of one that it ends in.
+    const redacted = spans.filter(({ kind }) => groupOf(kind) === 'personal');
+    const cut = (offset: number, side: 'start' | 'end') =>
+      redacted.find(({ start, end }) => start < offset && offset < end)?.[side] ?? offset;
+    const [from, to] = [cut(startOffset, 'start'), cut(endOffset, 'end')];
+    const alone = await startScreening(policy, null).screen('document', text.slice(from, to));
+    expect(screened.chunks[at]!.content).toBe(alone);
+  }
+});
+
+test('a text with more sensitive values than are screened is refused, whole', async () => {
+  const text = 'a@b.de\n'.repeat(500_001);
+  await expect(startScreening(POLICY, null).find('document', text)).rejects.toMatchObject({
+    code: 'unprocessable',
+    message: expect.stringMatching(/^document: holds over 500000 sensitive values/),
+  });
 });

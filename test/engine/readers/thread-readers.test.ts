@@ -5,7 +5,7 @@ import { readConfig } from '../../../src/engine/config.ts';
 import type { Engine, Tenant } from '../../../src/engine/engine.ts';
 import { openEngine } from '../../../src/engine/open-engine.ts';
 import { type Logger, silentLogger } from '../../../src/engine/ports.ts';
-import { jsonOf, JsonText } from '../../../src/engine/readers/json-text.ts';
+import { jsonOf, JsonText } from '../../../src/engine/store/json-text.ts';
 import { createThreadReaders, type ThreadReadersOptions } from '../../../src/engine/readers/thread-readers.ts';
 import type { MemoryExplanation, MemoryQuery, QueryResult } from '../../../src/engine/types.ts';
 import { createSharedFiles } from '../../../src/engine/tenant-file/shared-files.ts';
@@ -96,14 +96,31 @@ describe('reader threads', () => {
     }
   });
 
-  test('pass a value of many parts as text, which is parsed for whoever reads it', async () => {
+  test('pass JSON of many parts as text, which is parsed for whoever reads it, as does the writer', async () => {
     const { tenant } = await openFilled();
     const value = Array.from({ length: 1_000 }, (_, no) => [no]);
-    const fields = newMemory({ content: 'zebra', userId: 'ana' });
-    await tenant.putItem({ ...fields, namespace: 'dense', key: 'zebra', value });
-    const { memory } = (await tenant.query(ask('zebra', { k: 1 }))).hits[0]!;
-    expect(jsonOf(memory, 'value')).toBeInstanceOf(JsonText);
-    expect(memory.value).toEqual(value);
+    const metadata = { many: value };
+    const place = { userId: 'ana', namespace: 'dense', key: 'zebra' };
+    const put = await tenant.putItem({ ...newMemory({ content: 'zebra', ...place }), ...place, value, metadata });
+    const asked = (await tenant.query(ask('zebra', { k: 1 }))).hits[0]!;
+    const listed = await tenant.listItems({ userId: 'ana', namespace: 'dense' }, { limit: 1 });
+    const patched = await tenant.patchMemory(put.memory.id, { tags: ['striped'] });
+    const memories = [put.memory, asked.memory, listed.items[0]!, await tenant.getItem(place), patched];
+    for (const memory of memories) {
+      for (const field of ['value', 'metadata'] as const) expect(jsonOf(memory, field)).toBeInstanceOf(JsonText);
+      expect([memory.value, memory.metadata]).toEqual([value, metadata]);
+    }
+    await tenant.patchMemory(put.memory.id, { metadata: { few: 1 } });
+    const [revision] = await tenant.listRevisions(put.memory.id);
+    expect(jsonOf(revision!.replaced, 'metadata')).toBeInstanceOf(JsonText);
+    expect(revision!.replaced).toEqual({ metadata });
+    const log = { userId: 'ana', sessionId: 'trip' };
+    await tenant.changeLog(log, { items: ['few', value] });
+    const { items } = await tenant.readLog(log, { limit: 9 });
+    const { popped } = await tenant.popLog(log);
+    expect(items.map(({ item }) => item)).toEqual(['few', value]);
+    for (const item of [items[1]!, popped!]) expect(jsonOf(item, 'item')).toBeInstanceOf(JsonText);
+    expect(popped!.item).toEqual(value);
   });
 
   test('answer many questions at once, each its own, while this thread does other things', async () => {
@@ -225,7 +242,7 @@ function startOneThread(folder: string, options: Partial<ThreadReadersOptions> =
     ...{ threads: 1, config, identity: null, logger: silentLogger, tracing: null },
     sharedFiles: createSharedFiles({ vectorIndex: 'auto', maxReaders: 1, maxBytes: 1e9, maxFiles: 4 }),
     ...{ querySourceOf: () => null, languageModel: null, watchWaiting: () => {}, onUnknownWordFormat: () => {} },
-    onThreadEnd: () => {},
+    ...{ onThreadEnd: () => {}, standby: null, primary: null },
     ...options,
   });
   onTestFinished(() => readers.close());

@@ -15,6 +15,7 @@ describe('texts are gathered', () => {
 
   test.each([
     ['a negation', 'Ana will swim on Mondays.', 'Ana will not swim.'],
+    ['a short negation', 'The gate is open on Mondays.', 'The gate isn’t open.'],
     ['a number', 'The room has 4 chairs.', 'The room has 5 chairs.'],
   ])('with %s that the other lacks', (_, one, other) => {
     expect(gatherSentences(said(one, other), evenly)!.content).toBe(`${one}\n${other}`);

@@ -232,10 +232,10 @@ describe('whose memories speak', () => {
 describe('confidence', () => {
   const MANY = 10_000;
   const FEW = 60;
-  const of = (strength: number, wordsStrength = 0, voiced = 1) =>
-    confidenceOf({ evidence: [{ strength, wordsStrength, voiced, held: 0 }] }, { scope: FEW, forms: 'stemmed' });
+  const of = (strength: number, wordsStrength = 0, speakerMatch = 1) =>
+    confidenceOf({ evidence: [{ strength, wordsStrength, speakerMatch, held: 0 }] }, { scope: FEW, forms: 'stemmed' });
   const ofHeld = (held: number, scope: number) =>
-    confidenceOf({ evidence: [{ strength: 0, wordsStrength: 0, voiced: 1, held }] }, { scope, forms: 'stemmed' });
+    confidenceOf({ evidence: [{ strength: 0, wordsStrength: 0, speakerMatch: 1, held }] }, { scope, forms: 'stemmed' });
   const { words, vectors } = CALIBRATIONS;
 
   test('is 0 without evidence, the chance score at chance, 1 at full evidence and beyond', () => {
@@ -266,7 +266,7 @@ describe('confidence', () => {
 
   test('takes more where more memories are asked, and less where forms of words are not known', () => {
     const among = (scope: number, forms: WordFormsKnown) =>
-      confidenceOf({ evidence: [{ strength: 0.5, wordsStrength: 0, voiced: 1, held: 0 }] }, { scope, forms });
+      confidenceOf({ evidence: [{ strength: 0.5, wordsStrength: 0, speakerMatch: 1, held: 0 }] }, { scope, forms });
     expect(among(60, 'stemmed')).toBeGreaterThan(CHANCE_SCORE);
     expect(among(MANY, 'stemmed')).toBeLessThan(CHANCE_SCORE);
     expect(among(100 * MANY, 'stemmed')).toBe(among(MANY, 'stemmed'));
@@ -276,7 +276,7 @@ describe('confidence', () => {
   });
 
   test('of several sentences the best one counts, for more among others that do not ask', () => {
-    const one = { strength: 0.3, wordsStrength: 0, voiced: 1, held: 0 };
+    const one = { strength: 0.3, wordsStrength: 0, speakerMatch: 1, held: 0 };
     const none = { ...one, strength: 0 };
     const asked = { scope: FEW, forms: 'stemmed' } as const;
     const noisy = { ...asked, amongOthers: true };

@@ -29,3 +29,13 @@ test('changes that do not fit into the budget are not told as none', async () =>
   expect(renderDigest(some, 1).text).not.toContain('Nothing changed.');
   expect(renderDigest(some).text).toContain('a memory');
 });
+
+test('erased memories are counted in a sentence', async () => {
+  await using fixture = await openTestEngine();
+  const diff = await fixture.tenant.diff({
+    ...{ from: 0, to: fixture.clock.now() + 1, axis: 'recorded', filter: {}, fadedBelow: 0.1, limit: 10 },
+  });
+  const textOf = (deleted: number, expired: number) => renderDigest({ ...diff, erased: { deleted, expired } }).text;
+  expect(textOf(1, 2)).toContain('1 memory was deleted and 2 expired.');
+  expect(textOf(2, 0)).toContain('2 memories were deleted and 0 expired.');
+});

@@ -1,12 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { silentLogger } from '../../../src/engine/ports.ts';
 import { explainMemory } from '../../../src/engine/retrieve/explain-memory.ts';
-import { MAX_TRIALS } from '../../../src/engine/retrieve/remedy-trials.ts';
-import type { RetrieveContext } from '../../../src/engine/retrieve/retrieve.ts';
+import { inspect } from '../../../src/engine/retrieve/inspect.ts';
+import { createTrials, MAX_TRIALS } from '../../../src/engine/retrieve/remedy-trials.ts';
+import { recallMemories, type RetrieveContext } from '../../../src/engine/retrieve/retrieve.ts';
 import { readMemories } from '../../../src/engine/store/memories.ts';
+import { createWorkBudget } from '../../../src/engine/store/work-budget.ts';
 import { DAY_MS } from '../../../src/engine/dynamics.ts';
 import type { AsOf, MemoryQuery } from '../../../src/engine/types.ts';
 import { dumpTables, openTestEngine, START, type TestEngine } from '../../support/engine-fixture.ts';
+import { newMemory } from '../../support/new-memory.ts';
 
 const NO_FLOORS = { minScore: 0, relativeFloor: 0 } as const;
 
@@ -279,6 +282,26 @@ test('changes that only help together are found together, and none that is not n
   expect(await returns({ minScore: 0, k: 200 })).toBe(false);
 });
 
+test('of two that say nearly the same and are in no list, the second comes back with changes together', async () => {
+  await using fixture = await openTestEngine({ settings: { OM_EMBEDDINGS: 'none' } });
+  for (let place = 0; place < 10; place += 1) await fixture.add({ content: `Tide ${place}.` });
+  const last = await fixture.add({ content: `A tide, ${'and many words that say nothing of it '.repeat(10)}` });
+  const told = (oven: number) =>
+    newMemory({ content: `Bread of all bakers in town rises slowly every morning before seven in oven ${oven}.` });
+  const { outcomes } = await fixture.tenant.as('ann').addMemories([told(1), told(2)]);
+  const twins = outcomes.filter((added) => added.kind === 'accepted').map(({ id }) => id);
+  await fixture.drain();
+  for (const src of twins) await fixture.tenant.linkMemories({ src, dst: last.id, type: 'supports' });
+  const query: MemoryQuery = { query: 'tide', k: 3, kSparse: 5, filter: {}, minScore: 0.9, relativeFloor: 0 };
+  const wide = { k: 200, kSparse: 1_000, minScore: 0 };
+  const { hits } = await fixture.tenant.query({ ...query, ...wide, reinforce: false });
+  const [second, ...others] = twins.filter((id) => !hits.some(({ memory }) => memory.id === id));
+  expect(others).toEqual([]);
+  const { outcome, changes } = await fixture.tenant.explain({ ...query, entityGraph: false }, second!);
+  expect(outcome).toBe('no_match');
+  expect(changes).toEqual({ collapse_similar: false, min_score: 0, k_sparse: 1_000, k: 200 });
+});
+
 test('what found no room in a text without a token budget comes back with one', async () => {
   await using fixture = await openTestEngine({ settings: { OM_EMBEDDINGS: 'none' } });
   const ids: string[] = [];
@@ -298,6 +321,27 @@ test('what found no room in a text without a token budget comes back with one', 
   const { token_budget: tokenBudget } = changes as { token_budget: number };
   const wider = await fixture.tenant.query({ ...query, tokenBudget });
   expect(wider.hits.map(({ memory }) => memory.id)).toContain(missing);
+});
+
+test('a budget that ends while a second change is tried names that change alone', async () => {
+  await using fixture = await openTestEngine();
+  const { id } = await fixture.add({ content: 'The tram runs at night.', userId: 'trials' });
+  await fixture.drain();
+  let now = 0;
+  const budget = createWorkBudget({ bytes: 1_000_000_000, deadlineMs: 100 }, () => now);
+  const context: RetrieveContext = { ...contextOf(fixture, async () => null), budget };
+  const request = ask('night tram', 'trials', { k: 1, filter: { userIds: ['trials'], tags: ['missing'] } });
+  const recall = await recallMemories(context, request);
+  const inspection = context.store.read(() => inspect(context, recall, id));
+  const { attempt, notTried } = createTrials(context, { request, recall, inspection, signal: undefined });
+  const widened = { ...request, filter: { userIds: ['trials'] } };
+  expect((await attempt(widened))?.inspection.outcome).toBe('returned');
+  now = 101;
+  budget.spend(2_000_000);
+  expect(await attempt({ ...widened, k: 2 })).toBeUndefined();
+  expect([...notTried]).toEqual(['k']);
+  expect(await attempt({ ...request, k: 2, minScore: 0.5, filter: {} })).toBeUndefined();
+  expect([...notTried].sort()).toEqual(['filters', 'k', 'min_score']);
 });
 
 function contextOf(fixture: TestEngine, embedQuery: RetrieveContext['embedQuery']): RetrieveContext {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Candidate } from '../../../src/engine/retrieve/candidate.ts';
-import { applyFloors, hasGround, reportFloor } from '../../../src/engine/retrieve/floor.ts';
+import { applyFloors, doesMinScoreApply, reportFloor } from '../../../src/engine/retrieve/floor.ts';
 import { askingSentences } from '../../../src/engine/text/asking-sentences.ts';
 
 const candidate = (memoryNo: number, rawScore: number, score: number) =>
@@ -81,8 +81,8 @@ test('the report counts what is under the floor and names the best of it', () =>
 });
 
 test('a default floor has no ground where nothing tells which sentence asks; one that was asked for always has', () => {
-  expect(hasGround({}, askingSentences('The gate is closed. Find the key.'))).toBe(false);
-  expect(hasGround({ minScore: 0.3 }, askingSentences('The gate is closed. Find the key.'))).toBe(true);
-  expect(hasGround({}, askingSentences('The gate is closed. Where is the key?'))).toBe(true);
-  expect(hasGround({}, askingSentences('Find the key.'))).toBe(true);
+  expect(doesMinScoreApply({}, askingSentences('The gate is closed. Find the key.'))).toBe(false);
+  expect(doesMinScoreApply({ minScore: 0.3 }, askingSentences('The gate is closed. Find the key.'))).toBe(true);
+  expect(doesMinScoreApply({}, askingSentences('The gate is closed. Where is the key?'))).toBe(true);
+  expect(doesMinScoreApply({}, askingSentences('Find the key.'))).toBe(true);
 });

@@ -89,6 +89,24 @@ describe('where feedback follows other weights', () => {
     expect(found.better!.weights.similarity).toBeGreaterThanOrEqual(0.4);
   });
 
+  test('of a recall with very much feedback the first sixteen of each verdict count', () => {
+    const recalls = judged(50, byTruth(truth, 0.65)).map((recall) => {
+      const random = createRandom(1);
+      const more = Array.from({ length: 60 }, (_, place) => candidateOf(1_000_000 + place, random));
+      const given = more.map(({ id }, place) => ({ memoryId: id, verdict: place % 2 ? 'used' : 'useless', at: 0 }));
+      return { ...recall, candidates: [...recall.candidates, ...more], feedback: [...recall.feedback, ...given] };
+    }) as RecallRecord[];
+    const withFewer = recalls.map((recall) => {
+      const verdicts = new Map(recall.feedback.map(({ memoryId, verdict }) => [memoryId, verdict]));
+      const firstOf = (used: boolean) =>
+        recall.candidates.filter(({ id }) => (verdicts.get(id) === 'used') === used).slice(0, 16);
+      const kept = new Set([...firstOf(true), ...firstOf(false)].map(({ id }) => id));
+      return { ...recall, feedback: recall.feedback.filter(({ memoryId }) => kept.has(memoryId)) };
+    });
+    expect(withFewer[0]!.feedback).toHaveLength(32);
+    expect(learnWeights(recalls, 'composite', PRESENT)).toEqual(learnWeights(withFewer, 'composite', PRESENT));
+  });
+
   test('the same recalls give the same weights, in any order', () => {
     const recalls = judged(80, byTruth(truth, 0.65));
     expect(learnWeights(recalls.toReversed(), 'composite', PRESENT)).toEqual(

@@ -5,6 +5,7 @@ import type { Candidate } from '../../../src/engine/retrieve/candidate.ts';
 import { completeQuery } from '../../../src/engine/retrieve/options.ts';
 import { pack } from '../../../src/engine/retrieve/pack.ts';
 import { costsOf, render } from '../../../src/engine/retrieve/prompt.ts';
+import { createMemoryReader } from '../../../src/engine/retrieve/memory-reader.ts';
 import { readMemories } from '../../../src/engine/store/memories.ts';
 import { openStore, type SqliteStore } from '../../../src/engine/store/open-store.ts';
 import { readRankingRows } from '../../../src/engine/store/ranking-rows.ts';
@@ -43,6 +44,10 @@ describe('pack', () => {
     const nameOf = new Map([...memoryNoOf].map(([name, memoryNo]) => [memoryNo, name]));
     const candidates = rows.map((row, place) => ({ row, rawScore: 1 - place / 1000 }) as Candidate);
     const reads: string[][] = [];
+    const readNamed: typeof readMemories = (from, memoryNos, now) => {
+      reads.push(memoryNos.map((memoryNo) => nameOf.get(memoryNo)!));
+      return readMemories(from, memoryNos, now);
+    };
     return {
       reads,
       memoryNoOf,
@@ -51,10 +56,7 @@ describe('pack', () => {
           store,
           candidates,
           completeQuery({ query: '', k: 5, filter: {}, ...query }, []),
-          (memoryNos) => {
-            reads.push(memoryNos.map((memoryNo) => nameOf.get(memoryNo)!));
-            return readMemories(store, memoryNos, NOW);
-          },
+          createMemoryReader({ store, readMemories: readNamed }, {}, NOW),
         );
         return {
           packed: packed.map(({ candidate }) => nameOf.get(candidate.row.memoryNo)!),
@@ -155,6 +157,34 @@ describe('pack', () => {
       expect(ranked.pack({ k: 20 }).packed).toEqual(['a', 'c1', 'b', 'c2', 'c3']);
     });
 
+    test('gives way even if the document has all of its hits', async () => {
+      const one = await rankDocument(['report', 'a', 'c1 < report', 'c2 < report']);
+      expect(one.pack({ k: 4, perDocument: 1 })).toMatchObject({
+        packed: ['a', 'c1'],
+        cut: { report: 'document_limit', c2: 'document_limit' },
+      });
+      const two = await rankDocument(['report', 'note < report', 'c1 < report', 'c2 < report']);
+      store.db.prepare('DELETE FROM chunks WHERE memory = ?').run(two.memoryNoOf.get('note')!);
+      expect(two.pack({ k: 4 })).toMatchObject({
+        packed: ['note', 'c1'],
+        cut: { report: 'document_limit', c2: 'document_limit' },
+      });
+      // What is no chunk does not replace the root.
+      expect(two.pack({ k: 4, perDocument: 1 }).packed).toEqual(['c1']);
+    });
+
+    test('gives its bytes back where it gives way', async () => {
+      const others = Array.from({ length: 24 }, (_, place) => `t${place}`);
+      const large = (name: string) => `${name} `.padEnd(255 * 1024, 'a ');
+      const contents = Object.fromEntries(['report', 'c1', ...others].map((name) => [name, large(name)]));
+      const ranked = await rankDocument(['report', 'c1 < report', ...others], contents);
+      // 24 texts of 255 KiB fit into the 6 MiB that an answer has, and no other one does.
+      expect(ranked.pack({ k: 200 })).toMatchObject({
+        packed: ['c1', ...others.slice(0, 23)],
+        cut: { report: 'document_limit', t23: 'over_budget' },
+      });
+    });
+
     test('stands for the document where no chunk has room', async () => {
       const ranked = await rankDocument(['report', 'a', 'c1 < report']);
       expect(ranked.pack({ k: 2 }).packed).toEqual(['report', 'a']);
@@ -212,6 +242,13 @@ describe('pack', () => {
   });
 
   describe('a token budget', () => {
+    test('leaves room for a short memory behind long ones that it has no room for', async () => {
+      const names = Array.from({ length: 24 }, (_, place) => `long${place}`);
+      const contents = Object.fromEntries(names.map((name) => [name, `${name} `.padEnd(255 * 1024, 'a ')]));
+      const ranked = await rank([...names, 'short'], { ...contents, short: 'a short text '.repeat(12) });
+      expect(ranked.pack({ k: 50, tokenBudget: 500 }).packed).toEqual(['short']);
+    });
+
     test('skips what does not fit and goes on with what is shorter', async () => {
       const long = 'a long text about harbours and ships and all that sails on them';
       const ranked = await rank(['first', 'long', 'short'], { long });

@@ -14,3 +14,11 @@ test('in Chinese, pairs of characters count', () => {
   expect(matcher.coverageOf('我在东京大学读书')).toBe(1);
   expect(matcher.coverageOf('我在京都吃饭')).toBe(0);
 });
+
+test('in Thai, phrases and titles are compared by characters and pairs, too', () => {
+  const matcher = createQueryMatcher(queryTerms('"กินข้าว" ที่บ้าน'), (wanted) => wanted.map(() => 1));
+  const text = { content: 'เราไปกินข้าวกัน', title: 'ที่บ้าน', labels: '' };
+  expect(matcher.match(text).phrases).toBe(1);
+  expect(matcher.match(text).fields).toBeGreaterThan(0);
+  expect(matcher.match({ ...text, content: 'ไปว่ายน้ำ' }).phrases).toBe(0);
+});

@@ -52,6 +52,10 @@ test('a long text that is about something else than the best ones falls behind t
   expect(order(LONG)).toEqual([0, 2, 3, 4, 5, 6, 7, 8, 9, 1]);
 });
 
+test('a list with a word on each line is long, too', () => {
+  expect(order(LONG.map((text) => text.replaceAll(' ', '\n')))).toEqual([0, 2, 3, 4, 5, 6, 7, 8, 9, 1]);
+});
+
 test('raw scores stay at their places, and the adjustments say how each came about', () => {
   const moved = apply(LONG);
   expect(moved.map(({ rawScore }) => rawScore)).toEqual(candidatesOf(LONG).map(({ rawScore }) => rawScore));

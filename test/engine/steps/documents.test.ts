@@ -15,6 +15,7 @@ import { getDocumentRow, hideDocument } from '../../../src/engine/store/document
 import type { Document, DocumentState, NewDocument } from '../../../src/engine/types.ts';
 import { expectNoOrphans, idsWithWord, openTestEngine, type TestEngine } from '../../support/engine-fixture.ts';
 import { newDocument, upload } from '../../support/new-document.ts';
+import { listChunks } from '../../support/list-chunks.ts';
 
 /** Chunks of a paragraph each, so that a page of text is a document of many. */
 const SMALL_CHUNKS = { OM_CHUNK_TOKENS: '64', OM_CHUNK_OVERLAP_TOKENS: '0' };
@@ -83,7 +84,7 @@ describe('a document', () => {
       receipt: { kept: 0, removed: 0 },
       progress: { failed: 0 },
     });
-    const chunks = await fixture.tenant.listDocumentChunks(document.id, { limit: 100, offset: 0 });
+    const chunks = await listChunks(fixture.tenant, document.id, { limit: 100, offset: 0 });
     expect(chunks.length).toBe(document.chunks);
     expect(document.receipt?.stored).toBe(document.chunks);
     expect(document.progress).toMatchObject({ chunks: chunks.length, embedded: chunks.length, linked: chunks.length });
@@ -132,6 +133,17 @@ describe('a document', () => {
     await ingested(fixture, HANDBOOK);
     const { hits } = await fixture.tenant.query({ query: 'note later readers', k: 10, filter: {}, minScore: 0 });
     expect(hits.length).toBe(2);
+  });
+
+  test('whose replacement has no text says that all chunks of the reading before are gone', async () => {
+    const fixture = await open();
+    const first = await ingested(fixture, HANDBOOK, { externalId: 'handbook' });
+    const second = await ingested(fixture, ' \n', { externalId: 'handbook' });
+    expect(second).toMatchObject({
+      id: first.id,
+      state: 'empty',
+      receipt: { stored: 0, kept: 0, removed: first.chunks },
+    });
   });
 
   test('without text ends empty, and leaves nothing behind', async () => {
@@ -247,7 +259,7 @@ describe('all or nothing', () => {
     expect((await find(fixture, 'bison')).length).toBeGreaterThan(0);
     expect(await find(fixture, 'dingo')).toEqual([]);
     const keptIds = new Set(
-      (await fixture.tenant.listDocumentChunks(first.id, { limit: 100, offset: 0 })).map((c) => c.memoryId),
+      (await listChunks(fixture.tenant, first.id, { limit: 100, offset: 0 })).map((c) => c.memoryId),
     );
     await fixture.drain();
     await tendDocuments(fixture.maintenance);
@@ -259,7 +271,7 @@ describe('all or nothing', () => {
     expect(kept).toBeGreaterThan(0);
     expect(stored + kept).toBe(second.chunks);
     expect(kept + removed).toBe(first.chunks);
-    const now = await fixture.tenant.listDocumentChunks(first.id, { limit: 100, offset: 0 });
+    const now = await listChunks(fixture.tenant, first.id, { limit: 100, offset: 0 });
     expect(now.filter(({ memoryId }) => keptIds.has(memoryId)).length).toBe(kept);
     expect(await textOf(await fixture.tenant.documentContent(first.id))).toBe(changed);
     expect(idsWithWord(fixture, 'bison')).toEqual([]);
@@ -372,7 +384,7 @@ describe('deleting', () => {
   test('its root deletes the document; one of its chunks is refused', async () => {
     const fixture = await open();
     const document = await ingested(fixture, HANDBOOK);
-    const [chunk] = await fixture.tenant.listDocumentChunks(document.id, { limit: 1, offset: 0 });
+    const [chunk] = await listChunks(fixture.tenant, document.id, { limit: 1, offset: 0 });
     await expect(fixture.tenant.deleteMemory(chunk!.memoryId)).rejects.toMatchObject({ code: 'conflict' });
     await expect(fixture.tenant.patchMemory(chunk!.memoryId, { content: 'other' })).rejects.toMatchObject({
       code: 'conflict',
@@ -388,7 +400,7 @@ describe('deleting', () => {
   test('by a filter that meets a part takes the whole document', async () => {
     const fixture = await open();
     const document = await ingested(fixture, HANDBOOK);
-    const [chunk] = await fixture.tenant.listDocumentChunks(document.id, { limit: 1, offset: 0 });
+    const [chunk] = await listChunks(fixture.tenant, document.id, { limit: 1, offset: 0 });
     await fixture.tenant.patchMemory(chunk!.memoryId, { tags: ['odd'] });
     const receipt = await fixture.tenant.deleteMemories({ tags: ['odd'] });
     expect(receipt.memories).toBe(document.chunks + 1);
@@ -599,7 +611,7 @@ describe('said anew of the same text', () => {
   }
   const partsOf = async ({ tenant }: TestEngine, { rootMemoryId, id }: Document) => [
     rootMemoryId!,
-    ...(await tenant.listDocumentChunks(id, { limit: 1_000, offset: 0 })).map(({ memoryId }) => memoryId),
+    ...(await listChunks(tenant, id, { limit: 1_000, offset: 0 })).map(({ memoryId }) => memoryId),
   ];
 
   test('labels, times and session change on the parts, which are neither embedded again nor lose what was learned', async () => {
@@ -807,7 +819,7 @@ describe('an expired document', () => {
     const gone = 'no document with this id';
     await expect(tenant.getDocument(id)).rejects.toThrow(gone);
     await expect(tenant.documentContent(id)).rejects.toThrow(gone);
-    await expect(tenant.listDocumentChunks(id, { limit: 1, offset: 0 })).rejects.toThrow(gone);
+    await expect(listChunks(tenant, id, { limit: 1, offset: 0 })).rejects.toThrow(gone);
     expect(await tenant.listDocuments({}, { limit: 9, offset: 0 })).toEqual({ items: [], total: 0 });
     const again = await ingest(fixture, HANDBOOK, { externalId: 'h' });
     expect(again.outcome).toBe('accepted');

@@ -10,7 +10,9 @@ import { runBatch } from '../../../src/engine/batches/run-batch.ts';
 import type { Embedder } from '../../../src/engine/ports.ts';
 import { claimJobs, claimSuspects, claimThese, hasDueJob } from '../../../src/engine/store/job-claims.ts';
 import { CRASH_BUDGET, failJob, finishJob, releaseJob, type Claim } from '../../../src/engine/store/jobs.ts';
+import { putWaypoint } from '../../../src/engine/store/edges.ts';
 import { recoverLeases } from '../../../src/engine/store/job-leases.ts';
+import { putReembed } from '../../../src/engine/store/reembed.ts';
 import {
   dumpTables,
   expectNoOrphans,
@@ -557,4 +559,33 @@ test('finished jobs and stored replies go after their time; dead jobs stay', asy
   expect(fixture.all('SELECT id FROM jobs')).toEqual([{ id: dead.jobId }]);
   expect(fixture.get('SELECT count(*) FROM idempotency_keys')).toBe(0);
   expect(fixture.get('SELECT count(*) FROM memories')).toBe(2);
+});
+
+test('a search for a neighbour from before the model change reached a memory does not replace its new waypoint', async () => {
+  await using fixture = await openTestEngine();
+  const { store, clock, batch } = fixture;
+  const near = 'The wallaby hops across the long road at night.';
+  const contents = [near, `${near} Then it rests.`, `${near} Then it rests.!`];
+  const numbers: number[] = [];
+  for (const content of contents) {
+    numbers.push((await fixture.add({ content })).memoryNo);
+    if (numbers.length < 3) await fixture.drain();
+  }
+  const [first, second, third] = numbers as [number, number, number];
+  const { advanced } = await encodeMemories(batch, claim(fixture));
+  const progress = { phase: 'link', owed: 0, pass: 1, wentLiveAt: 0, since: { at: 0, done: 0 } } as const;
+  const relink = (cursor: number) =>
+    putReembed(store, { ...progress, target: batch.open().liveModels![0].modelNo, cursor });
+  store.write(() => relink(first));
+  let isReached = false;
+  const reached = () => {
+    if (isReached || !store.db.inTransaction) return clock.now();
+    isReached = true;
+    relink(third);
+    putWaypoint(store, { src: third, dst: second, similarity: 0.9 }, START);
+    return clock.now();
+  };
+  expect(await linkMemories({ ...batch, clock: { ...clock, now: reached } }, advanced)).toBe(1);
+  expect(isReached).toBe(true);
+  expect(fixture.all('SELECT dst FROM edges WHERE src = ?', third)).toEqual([{ dst: second }]);
 });

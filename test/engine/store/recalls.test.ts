@@ -1,6 +1,8 @@
+import { v7 as uuidv7 } from 'uuid';
 import { expect, test } from 'vitest';
-import { appendRecall } from '../../../src/engine/store/recalls.ts';
-import { openTestEngine } from '../../support/engine-fixture.ts';
+import { logRecalls } from '../../../src/engine/commands/recalls.ts';
+import { appendRecall, type RecallToKeep } from '../../../src/engine/store/recalls.ts';
+import { openTestEngine, START, type TestEngine } from '../../support/engine-fixture.ts';
 
 test('an answer takes in the file about as many bytes as are counted against the bound of the log', async () => {
   await using fixture = await openTestEngine();
@@ -27,4 +29,73 @@ test('an answer takes in the file about as many bytes as are counted against the
   );
   expect(counted).toBeGreaterThan(40 * 13 * 1_100);
   expect(taken / counted).toBeLessThan(1.4);
+});
+
+/** Logs questions as another process does that has answered them before. @returns what the log holds then */
+function logElsewhere({ maintenance, store, clock }: TestEngine, ...asked: readonly Partial<RecallToKeep>[]) {
+  const recalls = asked.map((one) => ({
+    ...{ recallId: `recall ${String(one.at)} ${JSON.stringify(one.asked)}`, at: START, asked: {}, head: '{}' },
+    ...{ candidates: [], supersededNos: [], ...one },
+  }));
+  store.write(() =>
+    logRecalls(
+      {
+        ...maintenance,
+        store,
+        now: clock.now(),
+        newId: uuidv7,
+        indexes: new Map(),
+        writtenBy: null,
+        backlog: { atMost: 0 },
+      },
+      { recalls },
+    ),
+  );
+  return store
+    .prepare('SELECT users, sessions, asked_at AS at FROM recalls ORDER BY recall_no')
+    .all() as readonly object[];
+}
+
+test('what was asked about a user before a delete is not logged after it, by whatever process', async () => {
+  await using fixture = await openTestEngine();
+  const { tenant, clock } = fixture;
+  const ana = { asked: { userIds: ['zoe', 'ana'] }, at: clock.now() };
+  clock.advance(1);
+  await tenant.deleteMemories({ userIds: ['ana'] });
+  const later = { asked: { userIds: ['ana'] }, at: clock.now() + 1 };
+  const other = { asked: { userIds: ['ben'], sessionIds: ['ana'] }, at: START };
+  const none = { asked: {}, at: START };
+  expect(logElsewhere(fixture, ana, later, other, none)).toEqual([
+    { users: '["ana"]', sessions: '[]', at: later.at },
+    { users: '["ben"]', sessions: '["ana"]', at: START },
+    { users: '[]', sessions: '[]', at: START },
+  ]);
+  expect(fixture.get<string>(`SELECT value FROM store_info WHERE key = 'erased_questions'`)).not.toContain('ana');
+  clock.advance(3_600_002);
+  logElsewhere(fixture);
+  expect(fixture.get(`SELECT count(*) FROM store_info WHERE key = 'erased_questions'`)).toBe(0);
+});
+
+test('a delete of sessions of a user leaves the questions about other sessions of the user', async () => {
+  await using fixture = await openTestEngine();
+  await fixture.tenant.deleteMemories({ userIds: ['ana'], sessionIds: ['trip'] });
+  const asked = (userId: string, sessionId: string) => ({ asked: { userIds: [userId], sessionIds: [sessionId] } });
+  expect(logElsewhere(fixture, asked('ana', 'trip'), asked('ana', 'work'), asked('ben', 'trip'))).toEqual([
+    { users: '["ana"]', sessions: '["work"]', at: START },
+    { users: '["ben"]', sessions: '["trip"]', at: START },
+  ]);
+});
+
+test('many deletes leave a bounded note, beyond which no question of before is logged', async () => {
+  await using fixture = await openTestEngine();
+  const { tenant, clock } = fixture;
+  const asked = { asked: { userIds: ['nobody named'] }, at: START };
+  for (let n = 0; n < 6; n += 1) {
+    await tenant.deleteMemories({ userIds: Array.from({ length: 100 }, (_, no) => `user ${n}.${no}`) });
+    clock.advance(1);
+  }
+  expect(logElsewhere(fixture, asked, { ...asked, at: START + 1 })).toEqual([
+    expect.objectContaining({ at: START + 1 }),
+  ]);
+  expect(logElsewhere(fixture, { asked: { userIds: ['user 5.99'] }, at: START + 5 })).toHaveLength(1);
 });

@@ -20,6 +20,7 @@ import {
 } from '../../support/schema-fixture.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 import { sqliteOf } from '../../support/sqlite-of.ts';
+import { listChunks } from '../../support/list-chunks.ts';
 
 const MIGRATIONS = path.resolve(import.meta.dirname, '../../../src/engine/store/migrations');
 const STEPS = fs.readdirSync(MIGRATIONS).sort();
@@ -69,7 +70,7 @@ describe.each(listFixtures())('the fixture of schema %i', (version) => {
     const { items } = await tenant.listDocuments({}, { limit: 9, offset: 0 });
     expect(items).toMatchObject([{ state: 'ready', externalId: 'harbour', userId: 'ann' }]);
     expect(await textOf(await tenant.documentContent(items[0]!.id))).toBe(DOCUMENT);
-    const [chunk] = await tenant.listDocumentChunks(items[0]!.id, { limit: 9, offset: 0 });
+    const [chunk] = await listChunks(tenant, items[0]!.id, { limit: 9, offset: 0 });
     expect((await tenant.getMemory(chunk!.memoryId)).content).toContain('The ferry leaves');
     expectNoOrphans(fixture.store);
   });

@@ -104,6 +104,23 @@ describe('a timeline', () => {
     );
   });
 
+  test('says that it is incomplete where 5,000 hidden memories stand before a visible one', async () => {
+    const hidden = Array.from({ length: 5_000 }, (_, place) =>
+      at(`hidden ${place}`, 10 + place, { userId: 'dan', sessionId: '', status: 'superseded' }),
+    );
+    const rows = await seedMemories(
+      store,
+      [at('early', 1, { userId: 'dan' }), ...hidden, at('late', 9_000, { userId: 'dan' })],
+      NOW,
+    );
+    const before = (id: string, limit: number) =>
+      readTimeline(store, id, { before: limit, after: 0, sameSession: false, now: NOW });
+    expect(before(rows.at(-1)!.id, 1)).toMatchObject({ before: [], isCut: true });
+    expect(before(rows.at(-2)!.id, 1)).toMatchObject({ before: [{ content: 'early' }], isCut: false });
+    expect(before(rows.at(-2)!.id, 2)).toMatchObject({ before: [{ content: 'early' }], isCut: false });
+    expect(before(rows.at(-1)!.id, 0)).toMatchObject({ before: [], isCut: false });
+  });
+
   test('is found by an index, however many memories the user has', () => {
     const plan = store.db
       .prepare(

@@ -1,4 +1,7 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
+import type { Tenant } from '../../../src/engine/engine.ts';
+import { ImportRehearsal } from '../../../src/engine/tenant/rehearse-import.ts';
 import type {
   ExportOptions,
   ImportOutcome,
@@ -173,10 +176,10 @@ test('a dry run tells what an import would do, and stores nothing', async () => 
   const { fixture } = await filled();
   const lines = portableLines(await exportText(fixture.tenant));
   const copy = await openCopy(fixture);
-  const outcomes = await copy.tenant.rehearseImport().importLines(lines);
+  const outcomes = await rehearse(copy.tenant, lines);
   expect(outcomes.filter(({ kind }) => kind === 'refused')).toEqual([]);
   expect(copy.get('SELECT count(*) FROM memories')).toBe(0);
-  expect((await fixture.tenant.rehearseImport().importLines(lines)).some(({ kind }) => kind === 'stored')).toBe(false);
+  expect((await rehearse(fixture.tenant, lines)).some(({ kind }) => kind === 'stored')).toBe(false);
 }, 60_000);
 
 test('half a document is not found, and becomes visible with its last part', async () => {
@@ -204,7 +207,7 @@ test('a part of a document whose number its document does not have is refused', 
   const copy = await openCopy(fixture);
   const refused = (outcomes: readonly ImportOutcome[]) =>
     outcomes.flatMap((outcome, at) => (outcome.kind === 'refused' && lines[at]!.type === 'memory' ? [outcome] : []));
-  expect(refused(await copy.tenant.rehearseImport().importLines(lines))).toHaveLength(1);
+  expect(refused(await rehearse(copy.tenant, lines))).toHaveLength(1);
   expect(refused(await copy.tenant.importLines(lines))).toMatchObject([{ error: { code: 'invalid' } }]);
   // Without that part the document is not whole, so it is not shown.
   const { items } = await copy.tenant.listDocuments({}, { limit: 5, offset: 0 });
@@ -248,6 +251,39 @@ test('filters select whole documents and links with both ends, and what changes 
   expect(texts.filter((content) => String(content).includes('while the export runs'))).toEqual([]);
 }, 60_000);
 
+/** Makes a dry run of an import of all lines. */
+async function rehearse(tenant: Tenant, lines: readonly PortableLine[]): Promise<ImportOutcome[]> {
+  const rehearsal = tenant.rehearseImport();
+  try {
+    return await rehearsal.importLines(lines);
+  } finally {
+    rehearsal.end();
+  }
+}
+
+const REVISION = { type: 'revision', version: 1, status: 'active', event_time: 0, replaced: {} };
+
+test('dry runs at the same time share one room for names, and give it back', async () => {
+  const lines = (from: number, count: number) =>
+    portableLines(
+      Array.from({ length: count }, (_, n) =>
+        JSON.stringify({ ...REVISION, memory: randomUUID(), replaced_at: from + n }),
+      ).join('\n'),
+    );
+  const judge = async (some: readonly PortableLine[]) =>
+    some.map(() => ({ outcome: { kind: 'stored' as const }, missing: [] }));
+  const [one, other] = [new ImportRehearsal(judge, 100), new ImportRehearsal(judge, 100)];
+  await one.importLines(lines(0, 60));
+  await expect(other.importLines(lines(60, 60))).rejects.toMatchObject({ code: 'unavailable', retryAfterMs: 60_000 });
+  other.end();
+  await one.importLines(lines(120, 40));
+  await expect(one.importLines(lines(160, 1))).rejects.toMatchObject({ code: 'too_large' });
+  one.end();
+  const third = new ImportRehearsal(judge, 100);
+  expect(await third.importLines(lines(200, 100))).toHaveLength(100);
+  third.end();
+});
+
 test('items of a session log go behind those that it has, in their order', async () => {
   const here = await open();
   onTestFinished(() => here.close());
@@ -256,7 +292,7 @@ test('items of a session log go behind those that it has, in their order', async
   const lineOf = (position: number, item: string) =>
     portableLines(JSON.stringify({ type: 'session_item', user_id: 'ana', session_id: 'talk', position, item }));
   const kindsOf = async (lines: readonly PortableLine[]) => {
-    const rehearsed = await tenant.rehearseImport().importLines(lines);
+    const rehearsed = await rehearse(tenant, lines);
     expect(await tenant.importLines(lines)).toMatchObject(rehearsed.map(({ kind }) => ({ kind })));
     return rehearsed.map(({ kind }) => kind);
   };

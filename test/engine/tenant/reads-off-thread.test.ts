@@ -53,6 +53,7 @@ test('what counts or sorts as many rows as a tenant has is read by reader thread
   const documents = createDocumentMethods(options, {} as Erasure);
   expect(await documents.getDocument(document.id)).toMatchObject({ id: document.id, state: 'queued' });
   expect(await documents.listDocuments({}, PAGE)).toMatchObject({ items: [{ id: document.id }], total: 1 });
+  for await (const chunks of documents.streamDocumentChunks(document.id, PAGE)) expect(chunks).toEqual([]);
   const jobs = createJobMethods(options, {} as Erasure);
   expect([await jobs.countWaitingJobs(), await jobs.oldestWaitingJobAt()]).toEqual([3, clock.now()]);
   const around = { before: 1, after: 1, sameSession: false, tags: [] };

@@ -36,13 +36,37 @@ test('a memory that may answer many queries is compared with some of them at a t
 test('the standing queries of a tenant have a bound in characters, filters included', async () => {
   const fixture = await openTestEngine();
   const tenant = await fixture.engine.tenant('default');
-  const long = about('harbour '.repeat(1_000));
+  const long = { ...about('harbour '.repeat(1_000)), userId: undefined };
   const withFilter = { ...long, filter: { tags: ['x'.repeat(128)] } };
   const count = Math.floor(STANDING_LIMITS.characters / (long.query.length + JSON.stringify(withFilter.filter).length));
   await Promise.all(Array.from({ length: count }, () => tenant.createStandingQuery(withFilter)));
   await expect(tenant.createStandingQuery(long)).rejects.toMatchObject({ code: 'conflict' });
   await tenant.createStandingQuery(about('ferry'));
   await fixture.close();
+});
+
+test('one user has a tenth of the standing queries, by their number and by their characters', async () => {
+  await using fixture = await openTestEngine();
+  const { tenant, store } = fixture;
+  const fill = (count: number, userId: string, length: number) =>
+    store.write(() =>
+      store
+        .prepare(
+          `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?)
+           INSERT INTO standing_queries (id, user_id, query, filter, given, created_at)
+           SELECT ? || n, ?, printf('%.*c', ?, 'x'), '{}', '{}', 0 FROM numbers`,
+        )
+        .run(count, userId, userId, length),
+    );
+  fill(STANDING_LIMITS.queriesOfUser, 'ana', 5);
+  fill(100, 'ben', STANDING_LIMITS.charactersOfUser / 100 - 2);
+  const ofUser = (userId?: string) => tenant.createStandingQuery({ ...about('ferry'), userId });
+  await expect(ofUser('ana')).rejects.toMatchObject({ code: 'conflict', message: /a user has at most 2000/ });
+  await expect(ofUser('ben')).rejects.toMatchObject({ code: 'conflict', message: /of a user .* 200000 characters/ });
+  await ofUser('cem');
+  await ofUser();
+  await tenant.deleteStandingQuery('ana1');
+  await ofUser('ana');
 });
 
 test('what a webhook or a standing query leaves is deleted and tried again in short commits', async () => {

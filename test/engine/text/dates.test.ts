@@ -14,6 +14,8 @@ test.each<[string, NamedDate[]]>([
   ['Where was Ann on June 21st, 2023?', [day(6, 21, 2023)]],
   ['What did Ann buy in June?', [month(6)]],
   ['What did Ann buy in May 2022?', [month(5, 2022)]],
+  ['In May, what did Ann buy?', [month(5)]],
+  ['Seit März wohne ich in Bonn.', [month(3)]],
   ['Who came on 2023-06-03?', [day(6, 3, 2023)]],
   ['Who came in 2023-06?', [month(6, 2023)]],
   ['Wer kam am 3. Juni 2023?', [day(6, 3, 2023)]],

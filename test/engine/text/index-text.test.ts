@@ -139,6 +139,15 @@ test('a long query gives a bounded number of terms', () => {
   expect(phrases.length + words.length + identifiers.length).toBe(MAX_QUERY_TERMS);
 });
 
+test('phrases have as many words together as a query has terms, and what is quoted beyond is searched by its words', () => {
+  const letters = (n: number) => String.fromCharCode(97 + Math.floor(n / 26), 97 + (n % 26));
+  const quoted = (from: number, count: number) =>
+    `"${Array.from({ length: count }, (_, n) => `word${letters(from + n)}`).join(' ')}"`;
+  const { phrases, words } = queryTerms(`${quoted(0, 50)} ${quoted(50, 50)} "harbour quay"`);
+  expect(phrases.map((phrase) => phrase.length)).toEqual([50, 14]);
+  expect(words).toEqual(expect.arrayContaining(['harbour', 'quay']));
+});
+
 const syntax = [
   '"',
   '""',

@@ -25,6 +25,15 @@ test('line breaks end sentences, except in wrapped lines', () => {
   ]);
 });
 
+test('blank lines end sentences after an abbreviation and before a small letter, too', () => {
+  expect(split('I work at Acme Inc.\n\nThe weather is nice.\n\nhello')).toEqual([
+    'I work at Acme Inc.',
+    'The weather is nice.',
+    'hello',
+  ]);
+  expect(split('Yesterday I met Dr.\nSmith. We spoke.')).toEqual(['Yesterday I met Dr.\nSmith.', 'We spoke.']);
+});
+
 test('sentences hold every character but blanks, in order, at their offsets', () => {
   const piece = fc.constantFrom(
     'Word ',

@@ -46,6 +46,13 @@ test('a text is searched for words as it would be word by word', () => {
   );
 });
 
+test('a Dutch word is found though its stem has one vowel where the word has two', () => {
+  const finder = createStemFinder(['jaren', 'boom'], { language: 'nl' });
+  const found: number[] = [];
+  finder.eachIn('Dit jaar viel een boom', (place) => found.push(place));
+  expect(found).toEqual([0, 1]);
+});
+
 test('words are found in whatever form and case they stand, by one of their stem', () => {
   const finder = createStemFinder(['run', 'connections', 'running', 'i']);
   expect(finder.words).toEqual(['run', 'connections', 'i']);

@@ -1,7 +1,9 @@
+import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { backupDatabase, keyFileOf, restoreDatabase } from '../../../src/engine/admin/backup.ts';
+import { unfinishedName } from '../../../src/engine/admin/unfinished-copy.ts';
 import { importWrappedKey } from '../../../src/engine/control/key-file.ts';
 import { DAY_MS } from '../../../src/engine/dynamics.ts';
 import { databaseForm } from '../../../src/engine/store/database-form.ts';
@@ -170,12 +172,38 @@ describe('scheduled backups', () => {
       },
     });
     expect(await stopping).not.toContain('backup');
-    expect(fixture.list('tenants/default').filter((name) => !name.endsWith('.partial'))).toEqual([]);
+    expect(fixture.list('tenants/default')).toEqual([]);
     fs.mkdirSync(path.join(fixture.folder, 'tenants/default'), { recursive: true });
-    fs.writeFileSync(path.join(fixture.folder, 'tenants/default/20260104T000000000Z.sqlite.0a1b.partial'), 'half');
+    const [left, running] = [
+      'tenants/default/20260104T000000000Z.sqlite.0a1b.partial',
+      'control/x.sqlite.0a1b.partial',
+    ];
+    fs.mkdirSync(path.join(fixture.folder, 'control'), { recursive: true });
+    writeAt(path.join(fixture.folder, left), START - DAY_MS);
+    writeAt(path.join(fixture.folder, running), START - 60 * MINUTE_MS);
     expect(await runDueSchedules(fixture.maintenance)).toContain('backup');
     expect(fixture.list('tenants/default')).toHaveLength(1);
+    // Another process may be making that one.
+    expect(fixture.list('control')).toContain(running);
     expect(await runsOf(fixture)).toEqual({ ok: 1, failed: 0 });
+  });
+
+  test('what a process left that has ended is removed by the next, however new, and what a running one writes stays', async () => {
+    await using fixture = await open();
+    await fixture.add({ content: 'kept' });
+    const folder = path.join(fixture.folder, 'tenants/default');
+    fs.mkdirSync(folder, { recursive: true });
+    const to = path.join(folder, '20260104T000000000Z.sqlite');
+    const module = path.resolve('src/engine/admin/unfinished-copy.ts');
+    const print = '({ unfinishedName }) => console.log(unfinishedName(process.argv[1]))';
+    const script = `import(${JSON.stringify(module)}).then(${print})`;
+    const ofEnded = execFileSync(process.execPath, ['-e', script, to], { encoding: 'utf8' }).trim();
+    const ofRunning = unfinishedName(to);
+    const elsewhere = ofEnded.replace(/[0-9a-f]{12}(?=-\d+\.partial)/, '0'.repeat(12));
+    for (const file of [ofEnded, `${ofEnded}-wal`, ofRunning, elsewhere]) fs.writeFileSync(file, 'x');
+    expect(await runDueSchedules(fixture.maintenance)).toContain('backup');
+    const left = fs.readdirSync(folder).filter((name) => name.includes('.partial'));
+    expect(left.sort()).toEqual([ofRunning, elsewhere].map((file) => path.basename(file)).sort());
   });
 
   test('those of a tenant that is no more are removed when they are older than the kept ones would be', async () => {
@@ -184,6 +212,7 @@ describe('scheduled backups', () => {
     const gone = path.join(fixture.folder, 'tenants/gone');
     fs.mkdirSync(gone, { recursive: true });
     await backupDatabase({ from: fixture.file, to: path.join(gone, '20260105T000000000Z.sqlite') });
+    writeAt(path.join(gone, '20260105T000000000Z.sqlite.0a1b.partial'), START);
     for (const kept of [true, true, true, false]) {
       await runDueSchedules(fixture.maintenance);
       expect(fs.existsSync(gone)).toBe(kept);
@@ -207,3 +236,9 @@ describe('scheduled backups', () => {
     expect(await restored(backup!, settings)).toEqual(contentsOf(fixture));
   });
 });
+
+/** Writes half a copy that was last written to at `time` (Unix ms). */
+function writeAt(file: string, time: number): void {
+  fs.writeFileSync(file, 'half');
+  fs.utimesSync(file, time / 1_000, time / 1_000);
+}

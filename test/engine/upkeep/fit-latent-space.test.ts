@@ -7,7 +7,7 @@ import { DAY_MS } from '../../../src/engine/dynamics.ts';
 import { createRandom } from '../../../src/engine/random.ts';
 import { findLatentFit, readLatentSpace } from '../../../src/engine/store/latent-spaces.ts';
 import { openStore, type SqliteStore, type Store } from '../../../src/engine/store/open-store.ts';
-import { type LatentSpace, placeIn, stemHash } from '../../../src/engine/text/latent-space.ts';
+import { type LatentSpace, latentVectorOf, stemHash } from '../../../src/engine/text/latent-space.ts';
 import { stemOf } from '../../../src/engine/text/stem-finder.ts';
 import { countWords } from '../../../src/engine/text/word-counts.ts';
 import { fitLatentSpace, type LatentContext } from '../../../src/engine/upkeep/fit-latent-space.ts';
@@ -74,7 +74,7 @@ async function fileOf(contents: readonly string[]) {
 }
 
 function similarity(space: LatentSpace, one: string, other: string): number {
-  const [a, b] = [one, other].map((text) => placeIn(space, countWords(text).counts));
+  const [a, b] = [one, other].map((text) => latentVectorOf(space, countWords(text).counts));
   return a!.reduce((sum, value, place) => sum + value * b![place]!, 0);
 }
 
@@ -96,7 +96,7 @@ test('texts of one topic lie near each other, whatever of its words they have', 
     expect(same).toBeGreaterThan(0.5);
     expect(Math.abs(similarity(space, part(harbour, from), part(polar, from)))).toBeLessThan(0.2);
   }
-  expect(placeIn(space, countWords('zebra').counts)).toBeNull();
+  expect(latentVectorOf(space, countWords('zebra').counts)).toBeNull();
 });
 
 test('equal files have equal spaces, which hold none of the words', async () => {

@@ -111,6 +111,20 @@ test('a patched memory is not given the vectors of its old text by a job that wa
   await expectAsFromTheStart(changed, '512');
 });
 
+test('the progress of linking begins at 0 when the new model goes live', async () => {
+  const { file, clock } = await embeddedBy('256');
+  const changed = await open({ file, clock, dimensions: '512' });
+  await changed.tenant.startReembed();
+  let status = await changed.tenant.reembedStatus();
+  for (let step = 0; status.phase === 'embed'; step++) {
+    expect(step).toBeLessThan(1_000);
+    await changed.runBatch(16);
+    changed.clock.advance(200);
+    status = await changed.tenant.reembedStatus();
+  }
+  expect(status).toMatchObject({ phase: 'link', done: 0, total: 90, ratePerSecond: null, remainingMs: null });
+});
+
 test('it pauses, goes on, and is given up', async () => {
   const { file, clock } = await embeddedBy('256');
   const changed = await open({ file, clock, dimensions: '512' });

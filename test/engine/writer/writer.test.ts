@@ -29,7 +29,7 @@ function openWriter() {
     openTenant(name, { role: 'acknowledger', identity: null, now: clock.now() }),
   );
   const metrics = createMetrics();
-  const writer = createGroupingWriter(createInlineTransport({ pool, config, clock }), metrics);
+  const writer = createGroupingWriter(createInlineTransport({ pool, config, clock }), { metrics });
   const add = (content: string): Promise<AddReply> =>
     writer.write(file, 'addMemories', { items: [newMemory({ content })], options: {} });
   const count = () =>

@@ -12,7 +12,8 @@ export interface LanguageSet {
 }
 
 /**
- * One file that holds all languages, each as a user of its own, as a service with users of several countries has it.
+ * Makes one set of all languages, in which each language is a user of its own, as in a service with users of several
+ * countries.
  */
 export function evaluationSetOf(sets: readonly LanguageSet[]): EvaluationSet {
   return {

@@ -7,7 +7,7 @@ import { ingestSchema, ingestUrlSchema } from '../../schemas/documents.ts';
 import { LIMITS } from '../../schemas/value-limits.ts';
 import { parse } from '../../schemas/parse.ts';
 import { text, unboundedText } from '../../schemas/values.ts';
-import { tool, WRITES } from '../tool.ts';
+import { DESTROYS, tool } from '../tool.ts';
 import { awaitWork } from './await-work.ts';
 
 export const ingest = tool({
@@ -16,7 +16,8 @@ export const ingest = tool({
   description: 'Store a long text (Markdown) or a public web page as a document, which recall then searches in parts.',
   needs: 'add',
   limited: 'adds',
-  annotations: { ...WRITES, openWorldHint: true },
+  // A page that has changed since is read again, and its earlier text goes for good.
+  annotations: { ...DESTROYS, openWorldHint: true },
   input: z
     .strictObject({
       text: unboundedText.optional().describe('The text; or give url.'),

@@ -52,12 +52,12 @@ export const listRecent = tool({
   annotations: READS,
   input: z.strictObject({
     since: isoTime.optional().describe('Only what was stored from this ISO 8601 time on.'),
-    limit: integer(1, 100).optional().describe('20 by default.'),
-    cursor: text(MAX_CURSOR_CHARACTERS).optional().describe('Cursor of the page before.'),
+    limit: integer(1, 100).optional().describe('Greatest number of memories; 20 by default.'),
+    cursor: text(MAX_CURSOR_CHARACTERS).optional().describe('Cursor that the page before named.'),
     session_id: givenId.optional(),
   }),
-  async run(call, { since, limit = DEFAULT_LIMIT, cursor, session_id: session }) {
-    const { memories, next } = await recentMemories(call, { since, limit, cursor, session });
+  async run(call, { since, limit = DEFAULT_LIMIT, cursor, session_id: session }, { signal }) {
+    const { memories, next } = await recentMemories(call, { since, limit, cursor, session }, signal);
     return [
       memories.length === 0 ? noMemories({ since, cursor, session }) : quoteMemories(memories).text,
       ...(next === null ? [] : ['', `There are more: ask again with cursor ${next}`]),
@@ -156,9 +156,10 @@ interface RecentPage {
 export async function recentMemories(
   { tenant }: TenantCall,
   { since, limit, cursor, session }: RecentPage,
+  signal: AbortSignal,
 ): Promise<{ readonly memories: readonly Memory[]; readonly next: string | null }> {
   const filter = { createdFrom: since, sessionIds: session === undefined ? undefined : [session] };
-  const { slices, next } = await tenant.pageMemories(filter, { limit, cursor });
+  const { slices, next } = await tenant.pageMemories(filter, { limit, cursor }, signal);
   const listed: ListedMemory[] = [];
   const fitting = () =>
     quoteMemories(

@@ -14,13 +14,13 @@ import { isPublicRead } from '../../routes/public-reads.ts';
 import { LIMITS } from '../../schemas/value-limits.ts';
 import { choice, fraction, givenId, integer, tags, text } from '../../schemas/values.ts';
 import { TOKEN_WAIT_MS, waitForWrites } from '../../wait-for-writes.ts';
-import { isoTime, READS, tool, WRITES } from '../tool.ts';
+import { DESTROYS, isoTime, READS, tool } from '../tool.ts';
 
 /** Greatest number of memories in an answer. */
 const MAX_LIMIT = 50;
 /**
- * Greatest number of tokens of an answer if the call names no budget: enough for two whole chunks of documents and some
- * memories.
+ * Greatest number of tokens of an answer if the call names no `token_budget`: enough for two whole chunks of documents
+ * and some memories.
  */
 const DEFAULT_TOKENS = 6_000;
 /** Greatest length of a title in the results of `search`, in UTF-16 code units. */
@@ -30,16 +30,16 @@ const query = text(LIMITS.queryCharacters).min(1, 'must not be empty');
 
 const recallInput = z.strictObject({
   query: query.describe('Question or keywords.'),
-  limit: integer(1, MAX_LIMIT).optional().describe(`Most memories; ${DEFAULT_K} by default.`),
+  limit: integer(1, MAX_LIMIT).optional().describe(`Greatest number of memories; ${DEFAULT_K} by default.`),
   since: isoTime.optional().describe('Only what happened from this ISO 8601 time on.'),
   until: isoTime.optional().describe('Only what happened before this time.'),
   tags: tags.optional().describe('Only memories with all of these tags.'),
   types: z.array(givenId).max(LIMITS.filterValues).optional().describe('Only these types.'),
   session_id: givenId.optional(),
   as_of: isoTime.optional().describe('Answer with what was valid at this time.'),
-  min_score: fraction.optional().describe('Floor under the scores; lower it to see weaker matches.'),
-  token_budget: integer(50, 50_000).optional().describe('Most tokens of the answer; 6000 by default.'),
-  token: text(LIMITS.tokenCharacters).optional().describe('Token of a write that the answer must include.'),
+  min_score: fraction.optional().describe('Lowest score of a match, 0..1; lower it to see weaker ones.'),
+  token_budget: integer(50, 50_000).optional().describe('Greatest number of tokens of the answer; 6000 by default.'),
+  token: text(LIMITS.tokenCharacters).optional().describe('Token of a write; recall waits up to 2 s for it.'),
 });
 type RecallInput = z.output<typeof recallInput>;
 
@@ -78,8 +78,10 @@ export const rateRecall = tool({
   title: 'Rate a recall',
   description: 'Say which memories of a recall were used, useless or wrong, so that ranking can learn from it.',
   needs: 'read',
+  limited: 'adds',
   extra: 'feedback',
-  annotations: WRITES,
+  // A verdict takes the place of an earlier one.
+  annotations: { ...DESTROYS, idempotentHint: true },
   input: z.strictObject({
     recall_id: givenId.describe('Id at the end of the answer of recall.'),
     verdict: choice(FEEDBACK_VERDICTS),

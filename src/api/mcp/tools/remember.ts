@@ -15,9 +15,10 @@ export const remember = tool({
   title: 'Remember',
   description:
     'Store one fact, preference, decision or event in long-term memory, as a sentence that stands by itself. ' +
-    'Storing the same text again changes nothing.',
+    'Storing the same text again only reinforces the memory.',
   needs: 'add',
   limited: 'adds',
+  // Each further call reinforces the memory.
   annotations: WRITES,
   input: z.strictObject({
     content: content.describe('The text, kept verbatim.'),
@@ -46,7 +47,8 @@ export const updateMemory = tool({
     'Change a memory. Mode correct fixes text or tags; mode supersede is for a fact that has changed: it stores ' +
     'the new text as the successor. The old text stays in the history.',
   needs: 'write',
-  annotations: WRITES,
+  // A correction that changes nothing writes nothing, and a second supersession is refused.
+  annotations: { ...WRITES, idempotentHint: true },
   input: z
     .strictObject({
       id: givenId.describe('Memory id.'),
@@ -62,7 +64,8 @@ export const updateMemory = tool({
     const memory = await call.tenant.patchMemory(id, { content, tags });
     return (
       `Memory ${id} is at version ${memory.version}; get_memory with history shows earlier ones.` +
-      (content === undefined ? '' : aboutValue(memory))
+      (content === undefined ? '' : aboutValue(memory)) +
+      screeningOf(memory)
     );
   },
 });
@@ -72,8 +75,9 @@ export const forget = tool({
   title: 'Forget a memory',
   description: 'Erase one memory for good, with its history. Only when the user asks for it.',
   needs: 'write',
+  limited: 'adds',
   extra: 'forget',
-  annotations: DESTROYS,
+  annotations: { ...DESTROYS, idempotentHint: true },
   input: z.strictObject({ id: givenId.describe('Memory id.') }),
   async run({ tenant }, { id }) {
     const { memories, vectors, edges, revisions, erasure } = await tenant.deleteMemory(id);
@@ -172,7 +176,7 @@ async function progressOf(
 }
 
 /** Returns a sentence that says which sensitive values in a text were redacted or marked; '' if none was found. */
-function screeningOf({ screened }: Stored): string {
+function screeningOf({ screened }: Pick<Stored, 'screened'>): string {
   const { redacted = {}, marked = [] } = screened ?? {};
   const kinds = Object.entries(redacted).map(([kind, count]) => `${count} ${kind}`);
   return (

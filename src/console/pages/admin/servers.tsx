@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import { send } from '../../client.ts';
 import { Field, Time } from '../../parts/basics.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
-import { type AddProps, KeptList, type Kind } from '../../parts/kept-list.tsx';
+import { type AddProps, EntryList, type Kind } from '../../parts/entry-list.tsx';
 import { say } from '../../parts/toast.tsx';
 import { texts } from '../../texts.ts';
 import type { ServerItem } from '../../types.ts';
@@ -31,7 +31,7 @@ const SERVERS: Kind<ServerItem> = {
 
 /** Shows the other servers to which queries of the tenant may be sent. */
 export function Servers() {
-  return <KeptList kind={SERVERS} />;
+  return <EntryList kind={SERVERS} />;
 }
 
 function AddServer({ onClose, onDone }: AddProps) {

@@ -99,9 +99,9 @@ function typeScriptOf(operation: string, query: object): string {
  * Fields of a query that are not listed as missing in MCP: its tool call or its address has them, or the console alone
  * sets them (`reinforce`, `explain`).
  */
-const TOLD = ['query', 'user_id', 'reinforce', 'explain', 'k', 'min_score'];
+const COVERED = ['query', 'user_id', 'reinforce', 'explain', 'k', 'min_score'];
 /** Filters that the tool call also has, under the same or other names. */
-const TOLD_FILTERS = ['tags', 'types', 'event_time'];
+const COVERED_FILTERS = ['tags', 'types', 'event_time'];
 
 /**
  * Makes a call of the tool `recall`, which has fewer fields than the API.
@@ -130,10 +130,10 @@ function mcpCallOf(query: QueryBody): { readonly call: object; readonly unknown:
     },
   };
   const unknown = [
-    ...Object.keys(query).filter((name) => ![...TOLD, 'as_of', 'filters'].includes(name)),
+    ...Object.keys(query).filter((name) => ![...COVERED, 'as_of', 'filters'].includes(name)),
     ...(recorded == null ? [] : ['as_of.recorded']),
     ...Object.keys(filters ?? {})
-      .filter((name) => !TOLD_FILTERS.includes(name) && !(name === 'sessions' && hasOneSession))
+      .filter((name) => !COVERED_FILTERS.includes(name) && !(name === 'sessions' && hasOneSession))
       .map((name) => `filters.${name}`),
   ];
   return { call, unknown };

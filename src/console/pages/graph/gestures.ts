@@ -1,5 +1,5 @@
 /** Moves and zooms a picture by mouse, finger and keyboard. */
-import type { PictureNode, Scene } from './paint.ts';
+import type { PictureNode, Scene } from './scene.ts';
 
 interface Gestures {
   /** The visible part of the graph, which gestures change in place. */

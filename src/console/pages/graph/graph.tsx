@@ -8,7 +8,7 @@ import { Line } from '../../parts/words.tsx';
 import { session } from '../../session.ts';
 import { texts } from '../../texts.ts';
 import type { Graph as GraphData, NameList, Sector } from '../../types.ts';
-import type { PictureLink, PictureNode } from './paint.ts';
+import type { PictureLink, PictureNode } from './scene.ts';
 import { drawGraph, type Picture } from './picture.ts';
 
 const SECTORS: readonly Sector[] = ['episodic', 'semantic', 'procedural', 'emotional', 'reflective'];

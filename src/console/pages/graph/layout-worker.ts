@@ -9,7 +9,10 @@ import {
   type SimulationNodeDatum,
 } from 'd3-force';
 
-/** A graph to lay out: the radii of its nodes, and its links. `source` and `target` are indexes in `radii`. */
+/**
+ * A graph to lay out: the radii of its nodes in units of the graph, and its links. `source` and `target` are indexes in
+ * `radii`; `weight` is 0 to 1.
+ */
 export interface LayoutRequest {
   readonly radii: readonly number[];
   readonly links: readonly { readonly source: number; readonly target: number; readonly weight: number }[];

@@ -1,45 +1,12 @@
 /** Draws a graph on a canvas. Nodes and links outside of the visible part are not drawn. */
+import { groupsByColour, groupsOf, type Group, type PictureNode, type Scene } from './scene.ts';
 
-/** A node of the picture, which is a memory or a name, without its position. */
-export interface PictureNode {
-  readonly href: string;
-  readonly label: string;
-  /** Name of its colour in console.css. */
-  readonly colour: string;
-  readonly radius: number;
-  /**
-   * Time of the memory, or of the first memory that mentions the name, Unix ms. The node is drawn if it is not after
-   * `Scene.until`.
-   */
-  readonly at: number;
-  readonly isName: boolean;
-}
-/** A link of the picture. `source` and `target` are the indexes of its nodes in `Scene.nodes`. */
-export interface PictureLink {
-  readonly source: number;
-  readonly target: number;
-  /** Weight of the link, 0 to 1. */
-  readonly weight: number;
-}
-
-/** The content of a picture, and the part of it that is visible. */
-export interface Scene {
-  readonly nodes: readonly PictureNode[];
-  readonly links: readonly PictureLink[];
-  /** Positions of all nodes, x and y alternating, in units of the graph. */
-  readonly places: Float32Array<ArrayBuffer>;
-  /**
-   * Shift of the graph's origin from the middle of the canvas, in units of the graph, and the number of CSS pixels for
-   * one unit.
-   */
-  readonly view: { x: number; y: number; scale: number };
-  /** Nodes whose time (`PictureNode.at`) is after this are not drawn, Unix ms. */
-  until: number;
-}
-
-/** Greatest number of nodes with which names are labelled at any scale. */
+/**
+ * Greatest number of nodes of a picture that has labels at any scale. A picture with more nodes has labels only from
+ * the scale `LABEL_SCALE` on.
+ */
 const FEW_NODES = 150;
-/** Scale from which on every visible node is labelled. */
+/** Scale (CSS pixels for one unit of the graph) from which on memories are labelled, not only names. */
 const LABEL_SCALE = 2.4;
 /** Greatest number of labels in a frame: text is the slowest part of a picture, and more of it cannot be read. */
 const MAX_LABELS = 150;
@@ -59,12 +26,6 @@ const FEW_LINKS = 800;
  */
 const MAX_RATIO = 2;
 
-interface Group<Kind> {
-  readonly kind: Kind;
-  /** Indexes of the group's members in the list of nodes or links. */
-  readonly members: readonly number[];
-}
-
 /** Draws a scene on its canvas, once for each call of `paint`. */
 export interface Painter {
   paint(): void;
@@ -81,7 +42,7 @@ export interface Painter {
 export function createPainter(canvas: HTMLCanvasElement, scene: Scene): Painter {
   // Without transparency the browser need not mix the picture with the page below.
   const context = canvas.getContext('2d', { alpha: false })!;
-  const colours = groupsOf(scene.nodes, ({ colour }) => colour);
+  const colours = groupsByColour(scene.nodes);
   const widths = groupsOf(scene.links, ({ weight }) => WEIGHTS.find((most) => weight <= most) ?? 1);
   const labelled = orderOfLabels(scene.nodes);
   let colourOf: ReadonlyMap<string, string>;
@@ -195,11 +156,6 @@ function paintLabels(
     context.fillText(label.slice(0, 28), x, y + radius + 12 / scale);
     if (++written === MAX_LABELS) return;
   }
-}
-
-function groupsOf<Item, Kind>(items: readonly Item[], kindOf: (item: Item) => Kind): readonly Group<Kind>[] {
-  const groups = Map.groupBy(items.keys(), (at) => kindOf(items[at]!));
-  return [...groups].map(([kind, members]) => ({ kind, members }));
 }
 
 /**

@@ -2,7 +2,8 @@
 import LayoutWorker from './layout-worker.ts?worker';
 import type { Layout, LayoutRequest } from './layout-worker.ts';
 import { listen } from './gestures.ts';
-import { createPainter, type PictureLink, type PictureNode, type Scene } from './paint.ts';
+import { createPainter } from './paint.ts';
+import { findNode, orderOfPainting, type PictureLink, type PictureNode, type Scene } from './scene.ts';
 
 /** A graph that is drawn on a canvas and laid out by a worker. `close` ends both. */
 export interface Picture {
@@ -35,6 +36,7 @@ export function drawGraph(
     until: Infinity,
   };
   const painter = createPainter(canvas, scene);
+  const order = orderOfPainting(nodes);
   let goal: Layout | undefined;
   let frame = 0;
   let before = 0;
@@ -69,7 +71,7 @@ export function drawGraph(
     view: scene.view,
     onMove: paint,
     onOpen: (node) => onOpen(node.href),
-    nodeAt: (x, y) => findNode(scene, x, y),
+    nodeAt: (x, y) => findNode(scene, order, x, y),
   });
   return {
     showUntil(at) {
@@ -108,15 +110,4 @@ const ROOMY = { width: 760, height: 520 };
 function firstScale(nodes: number, { clientWidth, clientHeight }: HTMLCanvasElement): number {
   const room = Math.min(1, clientWidth / ROOMY.width, clientHeight / ROOMY.height);
   return room * Math.min(1.7, Math.max(0.25, 14 / Math.sqrt(nodes)));
-}
-
-/**
- * Finds the topmost node at a point of the graph; undefined if there is none. All nodes are compared: 2,000 distances
- * take less time than keeping an index of moving nodes.
- */
-function findNode({ nodes, places, until }: Scene, x: number, y: number): PictureNode | undefined {
-  return nodes.findLast(
-    ({ radius, at }, index) =>
-      at <= until && Math.hypot(places[index * 2]! - x, places[index * 2 + 1]! - y) <= radius + 3,
-  );
 }

@@ -91,7 +91,7 @@ export function listOf(text: string): string[] {
 
 /**
  * Returns metadata changes as PATCH takes them: all keys of the edited text, and null for each key that was removed.
- * @throws {Refusal} for a text that is not JSON or not an object
+ * @throws Refusal for a text that is not JSON or not an object
  */
 function changesOf(before: object, text: string): object {
   let after: unknown;

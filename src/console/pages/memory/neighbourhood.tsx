@@ -156,8 +156,9 @@ function MapNode({ node: { href, full, kind, size, hop, x, y, label } }: { node:
 }
 
 /**
- * Places the nodes of each hop on the ellipse of that hop, near the linked node of the hop before. It leaves out nodes
- * without a link to a placed node, and the smallest nodes of an ellipse that has more than its limit.
+ * Places the nodes of each hop on the ellipse of that hop: the nodes of the first hop at equal angles, and later ones
+ * near a linked node of the hop before. It leaves out nodes without a link to a placed node, and the smallest nodes of
+ * an ellipse that has more than its limit.
  */
 function drawn(graph: Graph, memory: MemoryItem, paper: Paper): { nodes: Node[]; joints: Joint[] } {
   const joints = jointsOf(graph);
@@ -193,8 +194,9 @@ function evenly(number: number, hop: number): number[] {
 }
 
 /**
- * Moves ascending angles (radians) apart by at least 0.5, and then shifts all of them so that their mean does not
- * change. If they do not fit into a full circle that way, they are spread evenly over it.
+ * Moves ascending angles (radians) apart by at least `BESIDE`, or by an equal share of the circle if there are more
+ * than twelve, and then shifts all of them so that their mean does not change. If they do not fit into a full circle
+ * that way, they are spread evenly over it.
  */
 function near(wanted: readonly number[]): number[] {
   const least = Math.min(BESIDE, (2 * Math.PI) / wanted.length);

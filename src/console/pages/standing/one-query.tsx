@@ -4,7 +4,7 @@ import { send } from '../../client.ts';
 import { Empty, Failed, MemoryLink, PageHead, Time, Waiting } from '../../parts/basics.tsx';
 import { findMemory } from '../../parts/find-memory.ts';
 import { fixed } from '../../parts/format.ts';
-import { Remove } from '../../parts/kept-list.tsx';
+import { Remove } from '../../parts/entry-list.tsx';
 import { useInterval, useLoad } from '../../parts/use-load.ts';
 import { Line } from '../../parts/words.tsx';
 import { may } from '../../session.ts';

@@ -3,7 +3,7 @@ import { address, changeParams, go, hrefOf } from '../../address.ts';
 import { send } from '../../client.ts';
 import { Choice, Empty, Failed, PageHead, Time, Waiting } from '../../parts/basics.tsx';
 import { count } from '../../parts/format.ts';
-import { Remove } from '../../parts/kept-list.tsx';
+import { Remove } from '../../parts/entry-list.tsx';
 import { Table } from '../../parts/table.tsx';
 import { say, sayRefusal } from '../../parts/toast.tsx';
 import { useInterval, useLoad } from '../../parts/use-load.ts';
@@ -11,7 +11,7 @@ import { Line } from '../../parts/words.tsx';
 import { may } from '../../session.ts';
 import { texts } from '../../texts.ts';
 import type { DeliveryItem, WebhookItem } from '../../types.ts';
-import { toldOf, WEBHOOKS } from './webhooks.tsx';
+import { describeEvents, WEBHOOKS } from './webhooks.tsx';
 
 /** Number of latest deliveries that are listed. */
 const LISTED = 100;
@@ -47,7 +47,7 @@ export function OneWebhook({ id }: { id: string }) {
     }, sayRefusal);
   return (
     <article class="page">
-      <PageHead title={<Line>{hook.url}</Line>} about={toldOf(hook)}>
+      <PageHead title={<Line>{hook.url}</Line>} about={describeEvents(hook)}>
         {may('write') && hook.deliveries.dead > 0 && (
           <button class="button button-first" onClick={retry}>
             {texts.standing.retry}

@@ -4,7 +4,7 @@ import { send } from '../../client.ts';
 import { Field, Time } from '../../parts/basics.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { count } from '../../parts/format.ts';
-import { type AddProps, KeptList, type Kind } from '../../parts/kept-list.tsx';
+import { type AddProps, EntryList, type Kind } from '../../parts/entry-list.tsx';
 import { say } from '../../parts/toast.tsx';
 import { Line } from '../../parts/words.tsx';
 import { session } from '../../session.ts';
@@ -39,7 +39,7 @@ export const QUERIES: Kind<StandingItem> = {
  * remove queries.
  */
 export function Queries() {
-  return <KeptList kind={QUERIES} query={{ l: 1000, user_id: address.value.params.get('user_id') ?? undefined }} />;
+  return <EntryList kind={QUERIES} query={{ l: 1000, user_id: address.value.params.get('user_id') ?? undefined }} />;
 }
 
 function AddQuery({ onClose, onDone, onSecret }: AddProps) {

@@ -4,7 +4,7 @@ import { send } from '../../client.ts';
 import { Check, Field } from '../../parts/basics.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { count } from '../../parts/format.ts';
-import { type AddProps, KeptList, type Kind } from '../../parts/kept-list.tsx';
+import { type AddProps, EntryList, type Kind } from '../../parts/entry-list.tsx';
 import { session } from '../../session.ts';
 import { texts } from '../../texts.ts';
 import type { CreatedWebhookItem, NewWebhookInput, WebhookItem } from '../../types.ts';
@@ -37,7 +37,7 @@ export const WEBHOOKS: Kind<WebhookItem> = {
           <bdi>{item.url}</bdi>
         </a>
       </td>
-      <td>{toldOf(item)}</td>
+      <td>{describeEvents(item)}</td>
       <td class="right">{count(item.deliveries.pending)}</td>
       <td class="right">{count(item.deliveries.delivered)}</td>
       <td class="right">{count(item.deliveries.dead)}</td>
@@ -47,11 +47,11 @@ export const WEBHOOKS: Kind<WebhookItem> = {
 
 /** Shows up to 1,000 webhooks. Callers who may write can add and remove webhooks. */
 export function Webhooks() {
-  return <KeptList kind={WEBHOOKS} query={{ l: 1000 }} />;
+  return <EntryList kind={WEBHOOKS} query={{ l: 1000 }} />;
 }
 
 /** Describes which events are sent to a webhook. */
-export function toldOf({ events, user_id: user, standing_id: standing }: WebhookItem): string {
+export function describeEvents({ events, user_id: user, standing_id: standing }: WebhookItem): string {
   const kinds = standing === null ? events.join(', ') || texts.standing.allKinds : texts.standing.answersOf;
   return user === null ? kinds : `${kinds} ${texts.standing.ofUser(user)}`;
 }

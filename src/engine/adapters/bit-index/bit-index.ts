@@ -20,6 +20,7 @@ const CODES: VectorSource<VectorCode> = {
   },
 };
 
+/** How a bit index counts its memory, scans its codes, and shares them with other threads. */
 export interface BitIndexOptions {
   /** Counts the memory of all indexes of a thread and enforces its limit; no limit by default. */
   readonly indexMemory?: IndexMemory | undefined;

@@ -59,10 +59,9 @@ interface Opened extends RowTable {
   readonly lock: ChangeLock;
 }
 
-/**
- * A matrix at one snapshot. `turned` is the number of its rows whose bits are also stored by dimension (as columns).
- */
+/** A matrix at one snapshot. */
 interface View extends Matrix {
+  /** Number of its rows, from the first on, whose bits are also stored by dimension (as columns). */
   readonly turned: number;
 }
 
@@ -72,7 +71,7 @@ interface View extends Matrix {
  */
 const MIN_TURNED = 8_192;
 /** How many times longer it takes to compare one row of a list than to scan one row in the first pass. */
-const TURNS_A_LISTED_ROW = 32;
+const LISTED_ROW_COST = 32;
 
 /**
  * Opens a matrix in shared memory for one thread.
@@ -202,7 +201,7 @@ function answer<R>(
   lock.requireKept();
   const kind = acceptsLaterRemovals ? 'clears' : 'removals';
   const state = states.read()!;
-  // Since the caller looked, another thread may have gone on.
+  // Another thread may have changed the matrix since the caller compared the positions.
   const isLater = state.removalNo > at.removalNo && !acceptsLaterRemovals;
   if (isLater || state.vectorNo < at.vectorNo) return undefined;
   const view = viewAt(state, at);
@@ -215,7 +214,7 @@ function answer<R>(
     },
   });
   if (!states.hasBegun(kind, state)) return { value };
-  // Whoever removes holds the lock, and goes on to publish it.
+  // The thread that removes rows holds the lock until it has published its removals: this call waits for that.
   lock.alone(() => {});
   return undefined;
 }
@@ -308,7 +307,7 @@ function makeColumns(opened: Opened): void {
 function isListed({ rows }: Matrix, question: Question): boolean {
   const count = countRows(rows, question.userNo);
   const all = countRows(rows, undefined);
-  return count <= candidatesWanted(rows, question) || TURNS_A_LISTED_ROW * count <= all || isCutOff(rows, question);
+  return count <= candidatesWanted(rows, question) || LISTED_ROW_COST * count <= all || isCutOff(rows, question);
 }
 
 /**

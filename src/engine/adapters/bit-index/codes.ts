@@ -8,7 +8,10 @@ export interface Codes {
   readonly layout: Layout;
   readonly kernels: Kernels;
   readonly memory: KernelMemory;
-  /** Returns views of the whole memory, valid until it grows. */
+  /**
+   * Returns views of the whole memory as it is now. Views that were returned before the memory grew show the same
+   * bytes, but lack the part that was added.
+   */
   views(): Views;
   /**
    * Records that a search used the thread's working area up to the address `end`, for the count of used memory: pages
@@ -79,14 +82,17 @@ function numberAt(layout: Layout, field: NumberField, row: number): number {
   return (segmentOf(layout, row) + layout[field]) / 8 + (row % SEGMENT_ROWS);
 }
 
-/** Returns a function that reads a 32-bit field of a row. It is valid until the memory grows. */
+/**
+ * Returns a function that reads a 32-bit field of a row. It reads only rows for which the memory had room when this
+ * function was called, and gives undefined for later ones.
+ */
 export function wordReader(codes: Codes, field: WordField): (row: number) => number {
   const { layout } = codes;
   const { words } = codes.views();
   return (row) => words[wordAt(layout, field, row)]!;
 }
 
-/** Returns a function that reads a 64-bit field of a row. It is valid until the memory grows. */
+/** Returns a function that reads a 64-bit field of a row. It is bound to the same rows as that of `wordReader`. */
 export function numberReader(codes: Codes, field: NumberField): (row: number) => number {
   const { layout } = codes;
   const { doubles } = codes.views();

@@ -10,8 +10,8 @@ import { createWasmKernels, createWasmMemory, hasWasmKernels } from './wasm-kern
 export type KernelChoice = 'auto' | 'wasm' | 'js';
 
 /**
- * Memory for the kernels: `WebAssembly.Memory` for those in WebAssembly, `SharedArrayBuffer` for those in JavaScript.
- * It can be sent to other threads of the process.
+ * Memory for the kernels: `WebAssembly.Memory` for kernels in WebAssembly, `SharedArrayBuffer` for kernels in
+ * JavaScript. It can be sent to other threads of the process.
  */
 export type SharedMemory = WebAssembly.Memory | SharedArrayBuffer;
 

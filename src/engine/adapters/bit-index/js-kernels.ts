@@ -72,8 +72,8 @@ interface Views {
 }
 
 /**
- * Returns a function that returns views of the whole memory. It creates new views of a fixed length when the memory has
- * grown, since these are faster than views that track the length.
+ * Returns a function that returns views of the whole memory as it is at the call. The views have a fixed length, since
+ * views that track the length are slower. They are made anew once the memory has grown.
  */
 function viewsOf(buffer: SharedArrayBuffer): () => Views {
   let views: Views | undefined;

@@ -195,7 +195,10 @@ export function columnOf({ columns }: Layout, dimension: number): number {
   return columns + dimension * COLUMN_BYTES;
 }
 
-/** Returns a view of the list of columns in the choice at the address `choice`. It is valid until the memory grows. */
+/**
+ * Returns a view of the list of columns in the choice at the address `choice`: what is written to it is in the memory,
+ * and it stays right after the memory has grown.
+ */
 export function chosenOf(memory: KernelMemory, choice: number): Uint32Array {
   return new Uint32Array(memory.buffer, choice + START_BYTES, MAX_BATCHES * BATCH_COLUMNS);
 }

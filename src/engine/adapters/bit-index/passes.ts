@@ -27,7 +27,7 @@ const FIRST_ROWS = 1_024;
 /**
  * Runs the first pass over all rows: finds for each question the rows that differ least in the chosen dimensions, and
  * keeps at most `wanted` of them as candidates. When a step leaves at least twice that number, all but the nearest
- * `wanted` are dropped, and from then on rows are skipped that are no nearer than the farthest one kept.
+ * `wanted` are dropped, and from then on rows are skipped that are no nearer than the farthest candidate left.
  * @param matrix columns of all its rows must have been made
  * @param searches all searches that one call of `beginSearches` returned
  */

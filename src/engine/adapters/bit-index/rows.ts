@@ -108,10 +108,11 @@ function rowsOfUser({ codes, users, size }: Rows, userNo: number): { readonly la
   const labelOf = wordReader(codes, 'labels');
   let last = users.lastRow(userNo);
   let removed = users.removedRows(userNo);
-  // Rows behind the snapshot: of later commits, or removed again in front of it.
+  // Rows after the end of the snapshot belong to later commits. `removed` counts them, too.
   for (; last >= size; last = previousOf(last) | 0) if (isRemoved(labelOf(last))) removed -= 1;
   const count = last < 0 ? 0 : wordReader(codes, 'ordinals')(last) - removed;
-  // Another thread may count a removal at this moment. The answer is then given up, but must be arrived at.
+  // If another thread counts a removal at this moment, the difference may be negative. The answer is then discarded,
+  // but computing it must not fail.
   return { last, count: Math.max(0, count) };
 }
 

@@ -196,6 +196,6 @@ export function dropFarthest({ layout, memory, kernels }: Codes, search: Search)
   search.end = kernels.keep(search.start, search.end, limit, wanted - below);
   counts[limit] = wanted - below;
   counts.fill(0, limit + 1);
-  // Later rows are newer: at the same distance as `limit` they cannot replace a candidate.
+  // Rows that are read later are newer: at the distance `limit` they cannot replace a candidate.
   search.bound = limit;
 }

@@ -1,6 +1,6 @@
 /**
- * The vectors of one space in memory that can be sent to other threads of the process, so that all of them search one
- * copy. A thread that shares it with no other uses the same form.
+ * The vectors of one space in memory that can be sent to other threads of the process, so that all threads search one
+ * copy. A thread that shares no vectors uses the same form.
  */
 
 import { assert } from '../../errors.ts';
@@ -147,7 +147,8 @@ export function openStates({ space: { dimensions }, maxReaders, control }: Share
   const { begin, length } = stateAt(dimensions, maxReaders);
   const copies = [0, 1].map((copy) => new Float64Array(control, begin + copy * 8 * length, length));
   let known: { readonly version: number; readonly state: State } | undefined;
-  // Where plain reads or writes must not pass a word, the word is added to: on ARM, a load or store lets them.
+  // `Atomics.add` is used where plain reads or writes must not be reordered across the access: on ARM, an atomic load
+  // or store does not prevent that.
   const rise = (word: number) => void Atomics.add(words, word, 1);
   return {
     read() {

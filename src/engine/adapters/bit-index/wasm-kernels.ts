@@ -32,9 +32,16 @@ const TOUCHED = 16;
 /** Number of rows that one vector instruction processes. */
 const LANE_ROWS = 8 * LANE_BYTES;
 
-/** Tells whether this machine runs the kernels: whether it has WebAssembly with 128-bit SIMD. */
+/** The answer of `hasWasmKernels`; undefined before it was asked. */
+let isAble: boolean | undefined;
+
+/**
+ * Tells whether this machine runs the kernels: whether it has WebAssembly with 128-bit SIMD. The answer is found out
+ * once, since it takes some milliseconds, and every index that is created asks for it.
+ */
 export function hasWasmKernels(): boolean {
-  return typeof WebAssembly !== 'undefined' && WebAssembly.validate(bytesOf(layoutOf(64)));
+  isAble ??= typeof WebAssembly !== 'undefined' && WebAssembly.validate(bytesOf(layoutOf(64)));
+  return isAble;
 }
 
 /** Creates memory with working areas but no segment yet. It may be called only if `hasWasmKernels()` is true. */

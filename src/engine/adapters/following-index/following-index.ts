@@ -1,9 +1,9 @@
 /**
  * A vector index in memory that follows the tenant's file. Before each answer it reads what was committed since the
- * last one: new vectors by their numbers, which only rise, and removed ones from a log. So an answer fits the snapshot
- * on which the search runs, nothing needs to be built or repaired, and a killed process leaves nothing behind. The
- * content of the file does not depend on how vectors are searched. Threads may share the vectors in memory: then one of
- * them reads the changes, and the others use them.
+ * last answer: new vectors by their numbers, which only rise, and removed vectors from a log. So an answer fits the
+ * snapshot on which the search runs, nothing needs to be built or repaired, and a killed process leaves nothing behind.
+ * The content of the file does not depend on how vectors are searched. Threads may share the vectors in memory: then
+ * one of them reads the changes, and the others use them.
  */
 
 import { setImmediate as yieldTurn } from 'node:timers/promises';
@@ -38,8 +38,8 @@ export interface VectorSource<T> {
 /** Greatest number of vectors that a search may request (`k`). */
 const MAX_K = 4_096;
 /**
- * Share of removed vectors, relative to the others, above which `load` reads all vectors again to free memory.
- * `MIN_REMOVED` more removed vectors are allowed.
+ * Number of removed vectors, as a share of the vectors that are left, above which `load` reads all vectors again to
+ * free memory. `MIN_REMOVED` more removed vectors are allowed.
  */
 const REMOVED_SHARE = 1 / 4;
 /**
@@ -98,7 +98,7 @@ export function openFollowingIndex<T>(
   return index;
 
   function onSnapshot<R>(work: (vectors: Answers) => R): R {
-    // A transaction may still be rolled back, and the index would not notice.
+    // A write transaction may still be rolled back, and the index would not notice that.
     assert(!store.isWriting, 'a search of the vector index inside a write');
     return store.read(() => {
       const at = follower.snapshot();
@@ -113,8 +113,8 @@ export function openFollowingIndex<T>(
   }
 
   /**
-   * Called if the vectors in memory lack some that were removed after the snapshot: checks that this thread accepts
-   * that.
+   * Is called if vectors that the snapshot still has were removed from memory. Checks that this thread accepts later
+   * removals and that the vectors up to the snapshot were read.
    * @throws SnapshotIsBehind if it does not
    */
   function requireAccepted({ position }: FollowedVectors<T>, at: Position): void {
@@ -150,15 +150,14 @@ function createFollower<T>(store: Store, space: VectorSpace, { source, hold, ind
     if (hasMore) store.ahead?.readSpeculatively(() => source.read(store, space, range));
     const { changed } = vectorRemovals.readAfter(store, known.removalNo);
     if (changed === 'all') {
-      // If the last removal of this snapshot is not in its own log, to begin anew would fail in the same way again and
-      // again.
+      // If the log lacks the last removal of this snapshot, reading all vectors again would fail in the same way.
       if (known.removalNo === at.removalNo) throw damaged(store.path);
       if (vectors.clear === undefined) drop();
       else vectors.clear(at.removalNo);
       return 'more';
     }
     const { vectors: added, upTo } = hasMore ? source.read(store, space, range) : { vectors: [], upTo: 0 };
-    // Each slice must bring the vectors further, or this would never end.
+    // Each slice must advance the position, or the loop would never end.
     if (hasMore && upTo <= known.vectorNo) throw damaged(store.path);
     const vectorNo = Math.max(known.vectorNo, Math.min(at.vectorNo, upTo));
     vectors.change({ removed: changed, removalNo: at.removalNo, added, vectorNo });
@@ -195,8 +194,9 @@ function createFollower<T>(store: Store, space: VectorSpace, { source, hold, ind
 }
 
 /**
- * How the vectors in memory compare with a snapshot: `more` if changes are left to be applied; `behind` if the snapshot
- * is older, since another thread has already removed vectors that the snapshot still has; else `done`.
+ * How the vectors in memory compare with a snapshot: `more` if changes up to the snapshot are left to be applied;
+ * `behind` if the snapshot is older than the vectors, since another thread has already removed vectors that the
+ * snapshot still has; else `done`.
  */
 type Comparison = 'more' | 'done' | 'behind';
 

@@ -4,8 +4,8 @@
  */
 export interface IndexMemory {
   /**
-   * Records that an index is in use and takes `bytes` in total, and drops other indexes if needed. This index is kept,
-   * even if it exceeds the limit alone.
+   * Records that an index is in use and takes `bytes` in total, and drops other indexes if needed. The index itself is
+   * not dropped, even if it exceeds the limit alone.
    */
   use(holder: MemoryHolder, bytes: number): void;
   /** Records that an index has freed its memory. It does not call `drop`. */

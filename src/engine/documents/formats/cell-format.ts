@@ -54,14 +54,14 @@ function formatOfCode(code: string): CellFormat {
 const EPOCH_1900 = Date.UTC(1899, 11, 30);
 /** The time that day number 0 stands for in workbooks that count days from 1904, Unix ms. */
 const EPOCH_1904 = Date.UTC(1904, 0, 1);
-/** First day number that is no longer a valid date; the day before is 9999-12-31. */
-const MAX_DAYS = 2_958_466;
+/** First day number of each calendar that is no longer a valid date; the day before is 9999-12-31. */
+const MAX_DAYS = { of1900: 2_958_466, of1904: 2_957_004 } as const;
 
 /**
- * Formats the value of a number cell: percentages times 100 with a percent sign; dates as YYYY-MM-DD, HH:MM or both,
- * with :SS unless the seconds are 0; durations as H:MM:SS. Other numbers, and dates outside of Excel's range, get the
- * 15 digits that Excel keeps, except that whole numbers stay as they are. A value that is not a number is returned
- * unchanged.
+ * Formats the value of a number cell: percentages times 100 with a percent sign; dates as YYYY-MM-DD, HH:MM (below one
+ * day) or both, with :SS unless the seconds are 0; durations as H:MM:SS. Other numbers, and dates outside of Excel's
+ * range, get the 15 digits that Excel keeps, except that whole numbers stay as they are. A value that is not a number
+ * is returned unchanged.
  * @param value text of the cell in the file
  * @param is1904 whether the workbook counts days from 1904
  */
@@ -70,7 +70,7 @@ export function formatNumber(value: string, format: CellFormat, is1904: boolean)
   if (value === '' || !Number.isFinite(number)) return value;
   if (format === 'percent') return `${round(number * 100)}%`;
   if (format === 'duration') return formatDuration(Math.round(number * 86_400));
-  if (format === 'date' && number >= 0 && number < MAX_DAYS) return formatDate(number, is1904);
+  if (format === 'date' && number >= 0 && isDate(number, is1904)) return formatDate(number, is1904);
   return /^-?\d+$/.test(value) ? value : round(number);
 }
 
@@ -78,12 +78,20 @@ function round(number: number): string {
   return String(Number(number.toPrecision(15)));
 }
 
+function isDate(days: number, is1904: boolean): boolean {
+  return wholeSeconds(days) < (is1904 ? MAX_DAYS.of1904 : MAX_DAYS.of1900) * DAY_MS;
+}
+
+/** Converts days to ms, rounded to seconds. Files keep times to the second: tenths come from rounding. */
+function wholeSeconds(days: number): number {
+  return Math.round((days * DAY_MS) / 1000) * 1000;
+}
+
 function formatDate(days: number, is1904: boolean): string {
-  // Files keep times to the second: tenths come from rounding.
-  const instant = Math.round((days * DAY_MS) / 1000) * 1000 + (is1904 ? EPOCH_1904 : EPOCH_1900);
+  const instant = wholeSeconds(days) + (is1904 ? EPOCH_1904 : EPOCH_1900);
   const [date = '', time = ''] = new Date(instant).toISOString().slice(0, 19).split('T');
   const clock = time.endsWith(':00') ? time.slice(0, 5) : time;
-  if (days < 1 && !is1904) return clock;
+  if (days < 1) return clock;
   return clock === '00:00' ? date : `${date} ${clock}`;
 }
 

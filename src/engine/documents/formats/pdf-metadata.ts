@@ -1,4 +1,5 @@
 import { PARSE_LIMITS, type DocumentMetadata } from '../parsed-document.ts';
+import { beginningOf } from '../../text/beginning-of.ts';
 
 /** Greatest number of authors of a file; further ones are dropped. */
 const MAX_AUTHORS = 50;
@@ -34,8 +35,7 @@ function textOf(value: unknown): string {
 }
 
 function cleanText(text: string): string {
-  return text
-    .slice(0, 4 * PARSE_LIMITS.titleCharacters)
+  return beginningOf(text, 4 * PARSE_LIMITS.titleCharacters)
     .toWellFormed()
     .replace(/[\p{Cc}\s]+/gu, ' ')
     .trim();
@@ -54,7 +54,7 @@ const PLACEHOLDER =
 function cleanTitle(text: string): string {
   const title = text.replace(PRINTED_FROM, '').replace(FILE_EXTENSION, '').trim();
   if (PLACEHOLDER.test(title)) return '';
-  return title.slice(0, PARSE_LIMITS.titleCharacters).toWellFormed();
+  return beginningOf(title, PARSE_LIMITS.titleCharacters);
 }
 
 function authorsOf(author: unknown, creator: unknown): string[] {
@@ -63,7 +63,7 @@ function authorsOf(author: unknown, creator: unknown): string[] {
     .slice(0, MAX_AUTHORS)
     .filter((name): name is string => typeof name === 'string')
     .flatMap((name) => splitAuthors(cleanText(name)))
-    .map((name) => name.slice(0, MAX_AUTHOR_CHARACTERS).toWellFormed())
+    .map((name) => beginningOf(name, MAX_AUTHOR_CHARACTERS))
     .filter((name) => /\p{L}/u.test(name) && !/^(?:unknown|anonymous|author|user|admin(?:istrator)?)$/i.test(name));
   return [...new Set(authors)].slice(0, MAX_AUTHORS);
 }

@@ -27,8 +27,8 @@ type PdfJs = typeof import('pdfjs-dist/legacy/build/pdf.mjs');
  * Reads a PDF with pdf.js: its text in reading order as Markdown, with form fields and notes after the text of their
  * page. Scripts never run, images are never decoded, and only pdf.js's own tables are read from disk.
  * @throws DocumentError `encrypted_document` if it needs a password, `corrupt_document` if no page can be read,
- *   `document_too_large` for too many pages or too much text, `document_too_complex` if a page has more than 50,000
- *   text items
+ *   `document_too_large` for too many pages or too much text, `document_too_complex` if pdf.js extracts more than
+ *   50,000 text items from a page; text that is read from drawing operators has no such limit
  */
 export const readPdf: FormatParser = async (bytes, { onPage }) => {
   const pdfjs = await loadPdfJs();

@@ -83,7 +83,7 @@ function isPlainList(value: JsonValue): value is readonly Plain[] {
 }
 
 function renderPlain(path: string, values: readonly Plain[]): string[] {
-  const words = values.filter((value) => value !== null && value !== '').map(String);
+  const words = values.filter((value) => value !== null && value !== '').map(withLineFeeds);
   // Notebooks keep the text of a cell as a list of its lines.
   if (words.length > 1 && words.slice(0, -1).every((word) => word.endsWith('\n'))) {
     return [renderLine(path, words.join(''))];
@@ -100,6 +100,11 @@ function renderPlain(path: string, values: readonly Plain[]): string[] {
     length = 0;
   }
   return line.length === 0 ? lines : [...lines, renderLine(path, line.join(', '))];
+}
+
+/** Writes a value as text whose lines end in \n. */
+function withLineFeeds(value: Plain): string {
+  return String(value).replace(/\r\n?/g, '\n');
 }
 
 /**

@@ -9,6 +9,7 @@ import { type FormatParser, PARSE_LIMITS, textKindOf } from '../parsed-document.
 import { sniffFormat, sniffZip, SNIFFED_BYTES } from '../sniff.ts';
 import { openZip } from '../zip.ts';
 import type { ReadDocument } from './parser-frames.ts';
+import { beginningOf } from '../../text/beginning-of.ts';
 
 /** For each format, a function that loads its parser, with the library of that format only. */
 const PARSERS: Record<DocumentFormat, () => Promise<FormatParser>> = {
@@ -91,8 +92,8 @@ async function loadParser(format: DocumentFormat): Promise<FormatParser> {
 }
 
 /**
- * Replaces each control character except tab and line feed with a blank or a line feed, and lone surrogates by U+FFFD.
- * The length of the text does not change, so every offset stays valid.
+ * Replaces each control character of ASCII, except tab and line feed, with a blank or a line feed, and lone surrogates
+ * with U+FFFD. The length of the text does not change, so every offset stays valid.
  */
 function cleanText(text: string): string {
   return text
@@ -178,16 +179,11 @@ function tokensOf(chunks: readonly Chunk[]): number {
 
 /** Converts a text to one trimmed line, cut to 1,024 UTF-16 code units. */
 function line(text: string): string {
-  // This is more than enough before blanks are folded. A cut within a character leaves U+FFFD, which is removed.
-  const folded = cleanText(text.slice(0, 8 * PARSE_LIMITS.titleCharacters))
+  // This is more than enough before blanks are folded.
+  const folded = cleanText(beginningOf(text, 8 * PARSE_LIMITS.titleCharacters))
     .replace(/\s+/g, ' ')
     .trim();
-  if (folded.length <= PARSE_LIMITS.titleCharacters) return folded;
-  return folded
-    .slice(0, PARSE_LIMITS.titleCharacters)
-    .toWellFormed()
-    .replace(/\uFFFD$/, '')
-    .trimEnd();
+  return beginningOf(folded, PARSE_LIMITS.titleCharacters).trimEnd();
 }
 
 function instant(time: number | null): number | null {

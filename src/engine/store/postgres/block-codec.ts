@@ -16,11 +16,11 @@ export const BLOCK_ROWS = 256;
 
 /**
  * Number of consecutive blocks of a term that are joined into one row of the table when they are old
- * (`migrations/0009-larger-word-blocks.sql`). It begins with a block whose number is a multiple of it.
+ * (`migrations/0009-larger-word-blocks.sql`). The number of the first of them is a multiple of `JOINED_BLOCKS`.
  */
 export const JOINED_BLOCKS = 16;
 
-/** Returns the number of the first block of the range that is joined into one row. */
+/** Returns the number of the first of the `JOINED_BLOCKS` blocks that share a row with `block` once they are joined. */
 export function firstJoined(block: number): number {
   return block - (block % JOINED_BLOCKS);
 }
@@ -33,10 +33,16 @@ const POSITION_OFFSET = 2;
 /** Encoded positions of a term in each row that has it, by memory number. */
 export type BlockRows = Map<number, Uint8Array>;
 
+/** Positions of a term in a row. A list, since to make bytes of each one costs as much as to encode them. */
+interface Positions {
+  /** The encoded bytes. */
+  readonly bytes: readonly number[];
+}
+
 /** A row of the word index (one memory) in encoded form. */
 export interface EncodedRow {
-  /** Encoded positions of each of its terms, by the term's key (`keyOfTerm`). */
-  readonly terms: ReadonlyMap<string, Uint8Array>;
+  /** Positions of each of its terms, by the term's key (`keyOfTerm`). */
+  readonly terms: ReadonlyMap<string, Positions>;
   /** Number of terms in each column, as varints. */
   readonly sizes: Uint8Array;
   /** Number of terms in all columns. */
@@ -65,7 +71,7 @@ export function encodeRow(columns: readonly (readonly string[])[]): EncodedRow {
   const sizes: number[] = [];
   for (const terms of columns) putVarint(sizes, terms.length);
   return {
-    terms: new Map([...positions].map(([term, { bytes }]) => [term, Uint8Array.from(bytes)])),
+    terms: positions,
     sizes: Uint8Array.from(sizes),
     length: columns.reduce((sum, terms) => sum + terms.length, 0),
   };
@@ -100,6 +106,7 @@ export function restartsOf(parts: string): number[] {
 /**
  * Decodes a stored row: a block, or several that were joined.
  * @param bytes result of `encodeBlock` or `encodeJoined`
+ * @param parts sizes of the blocks, as `restartsOf` takes them
  */
 export function decodeBlock(bytes: Buffer, parts: string): BlockRows {
   const rows: BlockRows = new Map();
@@ -134,7 +141,7 @@ export function encodeBlock(rows: BlockRows): Buffer {
 }
 
 /** Appends an integer as SQLite and FTS5 encode it, highest bits first. */
-function putVarint(bytes: number[], number: number): void {
+export function putVarint(bytes: number[], number: number): void {
   let factor = 1;
   while (number >= factor * 128) factor *= 128;
   for (; factor > 1; factor /= 128) bytes.push(128 + (Math.floor(number / factor) % 128));

@@ -14,16 +14,22 @@ import { mostAdded, weighingOf } from '../word-index/scores.ts';
 import type { Totals } from '../word-index/structure.ts';
 import { PARTITION_ROWS, termsOf } from '../word-index/terms.ts';
 import type { TableReader, TableSearch, TextRank } from '../word-index/word-search.ts';
-import { BLOCK_ROWS, firstJoined, keyOfTerm, restartsOf } from './block-codec.ts';
+import { BLOCK_ROWS, firstJoined, keyOfTerm } from './block-codec.ts';
+import { joinBlocks, type BlockRow } from './block-lists.ts';
 import type { Parameter, QueryResult } from './connection-messages.ts';
-import type { OwnQuery } from './word-table.ts';
+import { createKeptWords, NOWHERE, type Facts, type KeptWords } from './kept-words.ts';
+import type { LaterAnswer, OwnQuery } from './own-query.ts';
 
-const READ_TOTALS = 'SELECT rows, terms FROM word_totals WHERE tenant = $1';
-/** One scan of each term's blocks; a join that PostgreSQL may turn around would need memory for a sort. */
+/** SQL that reads the totals of the index, and its state: each commit that changes words changes this row. */
+const READ_TOTALS = 'SELECT rows, terms, xmin::text FROM word_totals WHERE tenant = $1';
+/**
+ * SQL that reads the facts of terms: the number of each term's rows and the size of its blocks. It scans the blocks of
+ * each term once; a plain join, whose order PostgreSQL may change, would need memory for a sort.
+ */
 const FACTS = `SELECT w.term, f.* FROM unnest($2::text[]) AS w (term)
   CROSS JOIN LATERAL (SELECT sum(b.rows) AS rows, sum(octet_length(b.data)) AS bytes FROM word_blocks b
     WHERE b.tenant = $1 AND b.term = w.term) AS f WHERE f.rows > 0`;
-/** The facts of terms, and the blocks of the rarest of them, up to `$3` bytes in all. */
+/** SQL that reads the facts of terms, and the blocks of the terms with the smallest ones, up to `$3` bytes in all. */
 const READ_WORDS = `WITH facts AS MATERIALIZED (${FACTS})
   SELECT term, rows, bytes, NULL AS block, NULL AS data, NULL AS parts FROM facts
   UNION ALL
@@ -37,10 +43,9 @@ const READ_LISTS_OF = `SELECT b.term, b.block, b.data, b.parts FROM unnest($2::t
   CROSS JOIN LATERAL (SELECT term, block, data, parts FROM word_blocks
     WHERE tenant = $1 AND term = w.term AND block = ANY ($3::bigint[])) AS b`;
 
-const BLOCKS_OF_PARTITION = PARTITION_ROWS / BLOCK_ROWS;
 /**
- * Size of the blocks that are read together with the facts of the terms, in bytes. Every query reads as much for its
- * rarest words, if they have it.
+ * Greatest total size, in bytes, of the blocks that are read in one round trip with the facts of the terms. The terms
+ * with the smallest blocks come first.
  */
 const READ_AT_ONCE_BYTES = 150_000;
 /**
@@ -53,13 +58,8 @@ const READ_WHOLE_BYTES = 65_536;
  * if nothing is committed for a long time.
  */
 const TERMS_KEPT = 2_000;
-
-interface Facts {
-  readonly rows: number;
-  readonly bytes: number;
-}
-
-const NOWHERE: Facts = { rows: 0, bytes: 0 };
+/** Number of rankings that are cached for a snapshot, each of some thousand rows at most. */
+const RANKINGS_KEPT = 8;
 
 export interface BlockReaderOptions {
   readonly store: Store;
@@ -68,7 +68,7 @@ export interface BlockReaderOptions {
   readonly lengths: SharedLengthsOptions | undefined;
 }
 
-/** Something that was asked for: the terms that it is about, and the function that takes in the answer. */
+/** A queued lookup: the keys of the terms that it looks up, and the function that stores its result in the snapshot. */
 interface Asked {
   readonly keys: readonly string[];
   readonly takeIn: () => void;
@@ -79,53 +79,84 @@ interface Snapshot {
   readonly store: Store;
   readonly query: Pick<OwnQuery, 'ask' | 'askLater'>;
   totals: Totals | undefined;
-  /** What was asked for in the transaction `askedIn` and is not taken in yet. */
+  /** Query for the totals and the state of the index. */
+  readonly asksState: LaterAnswer;
+  /** Words that were read in this and earlier states; asked only for those of the snapshot's state. */
+  readonly kept: KeptWords;
+  /** Queued lookups of the transaction with the number `askedIn` whose results are not stored yet. */
   asked: readonly Asked[];
   askedIn: number | undefined;
   readonly facts: Map<string, Facts>;
   readonly lists: Map<string, readonly Doclist[]>;
   readonly phrases: Map<string, PhraseRows>;
+  /** Rankings of all rows, by words, weights and limit, since a query guesses what it will find before it searches. */
+  readonly rankings: Map<string, readonly TextRank[]>;
   readonly lengths: RowLengths;
 }
 
-/** Makes a reader of the word index. Call its methods on a snapshot. */
+/** Makes a reader of the word index. Call its methods inside a transaction. */
 export function createBlockReader({ store, query, lengths: shared }: BlockReaderOptions): TableReader {
   const lengths = openRowLengths(store, shared);
+  const kept = createKeptWords();
   let current: { readonly version: string; readonly snapshot: Snapshot; readonly search: TableSearch } | undefined;
+  let asked: { readonly transactionNo: number | undefined; readonly answer: LaterAnswer } | undefined;
+  const askForState = () => {
+    const { transactionNo } = store;
+    if (transactionNo === undefined || asked?.transactionNo !== transactionNo)
+      asked = { transactionNo, answer: query.askLater('words-total', READ_TOTALS, []) };
+    return asked.answer;
+  };
   return {
     load: lengths.load,
+    askForState,
     open(version) {
       if (current?.version === version && isUsable(current.snapshot)) return current.search;
       const snapshot: Snapshot = {
-        ...{ store, query, totals: undefined, asked: [], askedIn: undefined },
+        ...{ store, query, totals: undefined, asked: [], askedIn: undefined, kept, asksState: askForState() },
         facts: new Map(),
         lists: new Map(),
         phrases: new Map(),
+        rankings: new Map(),
         lengths,
       };
-      askLater(snapshot, [], { name: 'words-total', text: READ_TOTALS, values: [] }, ({ rows: [row] }) => {
-        const [rows, terms] = row as [number, number];
-        snapshot.totals = { rows, terms };
-      });
+      takeLater(snapshot, [], snapshot.asksState, (answer) => takeState(snapshot, answer));
       current = { version, snapshot, search: searchSnapshot(snapshot) };
       return current.search;
     },
   };
 }
 
-/** Asks in the round trip of the next query. @param take takes in the answer */
+/**
+ * Queues a lookup, which is sent in the round trip of the next query.
+ * @param keys keys of the terms that are looked up
+ * @param take stores the result in the snapshot; `takeIn` calls it
+ */
 function askLater(
   snapshot: Snapshot,
   keys: readonly string[],
   { name, text, values }: { readonly name: string; readonly text: string; readonly values: readonly Parameter[] },
   take: (result: QueryResult) => void,
 ): void {
-  const answer = snapshot.query.askLater(name, text, values);
-  snapshot.asked = [...snapshot.asked, { keys, takeIn: () => take(answer()) }];
+  takeLater(snapshot, keys, snapshot.query.askLater(name, text, values), take);
+}
+
+function takeLater(
+  snapshot: Snapshot,
+  keys: readonly string[],
+  answer: LaterAnswer,
+  take: (result: QueryResult) => void,
+): void {
+  snapshot.asked = [...snapshot.asked, { keys, takeIn: () => take(answer.result()) }];
   snapshot.askedIn = snapshot.store.transactionNo;
 }
 
-/** Takes in the answers to all that was asked for. */
+function takeState(snapshot: Snapshot, { rows: [row] }: QueryResult): void {
+  const [rows, terms, state] = row as [number, number, string];
+  snapshot.totals = { rows, terms };
+  snapshot.kept.enter(state);
+}
+
+/** Stores the results of all queued lookups in the snapshot. The queued lookups are sent if they were not yet. */
 function takeIn(snapshot: Snapshot): void {
   for (const { takeIn: takeOne } of snapshot.asked) takeOne();
   snapshot.asked = [];
@@ -136,7 +167,10 @@ function totalsOf(snapshot: Snapshot): Totals {
   return snapshot.totals!;
 }
 
-/** Whether nothing is open that an earlier transaction has asked for, and not too many lookups are kept. */
+/**
+ * Whether the snapshot has no queued lookup of an earlier transaction, whose result can no longer be read, and fewer
+ * than `TERMS_KEPT` cached terms.
+ */
 function isUsable({ store, asked, askedIn, facts }: Snapshot): boolean {
   return facts.size < TERMS_KEPT && (asked.length === 0 || askedIn === store.transactionNo);
 }
@@ -156,7 +190,14 @@ function searchSnapshot(snapshot: Snapshot): TableSearch {
       return facts.some(({ rows }) => rows === 0) ? 0 : facts.reduce((sum, { bytes }) => sum + bytes, 0);
     },
     frequencyOf: (text) => frequencyOf(snapshot, text),
-    best: (texts, weights, limit) => rank(snapshot, { texts, weights, limit, among: undefined }),
+    best(texts, weights, limit) {
+      const { rankings } = snapshot;
+      const name = JSON.stringify([texts, weights, limit]);
+      const known = rankings.get(name) ?? rank(snapshot, { texts, weights, limit, among: undefined });
+      if (rankings.size >= RANKINGS_KEPT) rankings.clear();
+      rankings.set(name, known);
+      return [...known];
+    },
     bestOf(texts, weights, memoryNos, limit) {
       const ascending = [...new Set(memoryNos)].sort((a, b) => a - b);
       const among = Map.groupBy(ascending, (memoryNo) => Math.floor(memoryNo / PARTITION_ROWS));
@@ -184,11 +225,26 @@ function readFacts(snapshot: Snapshot, keys: readonly string[]): void {
   takeIn(snapshot);
 }
 
-/** Asks for the facts of terms that are not known, and for the blocks of the rarest if they are to be ranked. */
+/**
+ * Queues a lookup of the facts of those terms whose facts are neither cached nor queued; with `use` 'rank' also of the
+ * blocks of the terms with the smallest ones.
+ */
 function askForWords(snapshot: Snapshot, keys: readonly string[], use: 'count' | 'rank'): void {
-  const { facts, lists } = snapshot;
+  const { facts, lists, kept } = snapshot;
   const asked = new Set(snapshot.asked.flatMap((one) => one.keys));
-  const unknown = [...new Set(keys)].filter((key) => !facts.has(key) && !asked.has(key));
+  // The state is known if it was asked for in an earlier round trip.
+  if (snapshot.totals === undefined && !snapshot.asksState.isWaiting) takeState(snapshot, snapshot.asksState.result());
+  const isKnown = (key: string) => {
+    if (facts.has(key) || asked.has(key)) return true;
+    const word = snapshot.totals === undefined ? undefined : kept.find(key);
+    // Where the blocks are wanted, too, those that are not in memory come in the round trip of the other words.
+    if (word === undefined || (use === 'rank' && word.lists === undefined && word.facts.bytes <= READ_AT_ONCE_BYTES))
+      return false;
+    facts.set(key, word.facts);
+    if (word.lists !== undefined) lists.set(key, word.lists);
+    return true;
+  };
+  const unknown = [...new Set(keys)].filter((key) => !isKnown(key));
   if (unknown.length === 0) return;
   const query =
     use === 'rank'
@@ -202,6 +258,8 @@ function askForWords(snapshot: Snapshot, keys: readonly string[], use: 'count' |
       else blocks.push([key, ...block]);
     }
     for (const [key, found] of joinBlocks(blocks)) lists.set(key, found);
+    // The totals were asked for before, so that the state is known by now.
+    for (const key of unknown) kept.keep(key, { facts: facts.get(key)!, lists: lists.get(key) });
   });
 }
 
@@ -225,40 +283,15 @@ function phraseOf(snapshot: Snapshot, text: string, keys: readonly string[]): Ph
 }
 
 /** Reads the blocks of those terms whose blocks are not cached yet, in one statement. */
-function readLists({ query, lists }: Snapshot, keys: readonly string[]): void {
+function readLists({ query, facts, lists, kept }: Snapshot, keys: readonly string[]): void {
   const unknown = [...new Set(keys)].filter((key) => !lists.has(key));
   if (unknown.length === 0) return;
   for (const [key, found] of joinBlocks(
     query.ask('words-lists', READ_LISTS, [unknown]).rows as unknown as BlockRow[],
   )) {
     lists.set(key, found);
+    if (facts.has(key)) kept.keep(key, { facts: facts.get(key)!, lists: found });
   }
-}
-
-type BlockRow = readonly [term: string, block: number, data: Uint8Array, parts: string];
-
-/**
- * Concatenates the blocks of each term into one doclist for each partition. All doclists of a term are slices of one
- * buffer.
- */
-function joinBlocks(rows: readonly BlockRow[]): Map<string, Doclist[]> {
-  const lists = new Map<string, Doclist[]>();
-  for (const [term, unordered] of Map.groupBy(rows, ([name]) => name)) {
-    const blocks = unordered.toSorted(([, a], [, b]) => a - b);
-    const bytes = Buffer.concat(blocks.map(([, , data]) => data));
-    let end = 0;
-    const placed = blocks.map(([, block, data, parts]) => {
-      const from = end;
-      const restarts = restartsOf(parts).map((offset) => from + offset);
-      return { partition: Math.floor(block / BLOCKS_OF_PARTITION), from, end: (end += data.length), restarts };
-    });
-    const ofTerm = [...Map.groupBy(placed, ({ partition }) => partition)].map(([partition, parts]): Doclist => {
-      const restarts = parts.flatMap((part) => part.restarts);
-      return { bytes, from: restarts[0]!, end: parts.at(-1)!.end, restarts, partition, isDeleted: undefined };
-    });
-    lists.set(term, ofTerm);
-  }
-  return lists;
 }
 
 /** The parameters of one search: words, column weights, limit and candidate rows. */

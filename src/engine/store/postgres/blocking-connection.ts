@@ -8,7 +8,8 @@
 import { EngineError } from '../../errors.ts';
 import { openChannel, type ConnectionChannel, type Timeouts } from './connection-channel.ts';
 import { noteSeen, type Parameter, type QueryResult, type SentStatement } from './connection-messages.ts';
-import { mergeStatements, type MergeForm } from './merge-statements.ts';
+import type { MergeForm } from './merge-forms.ts';
+import { mergeStatements } from './merge-statements.ts';
 import { databaseError, PostgresError } from './postgres-error.ts';
 
 export type { Timeouts } from './connection-channel.ts';
@@ -17,8 +18,8 @@ export { postgresError } from './postgres-error.ts';
 export interface BlockingConnection {
   /**
    * Runs a statement and blocks until its result arrives. With `values` it is one statement, prepared under `name` if
-   * that is given; without `values`, `text` may contain several statements. Queued statements are sent before it, in
-   * the same round trip. It connects if there is no session.
+   * that is given; without `values`, `text` may contain several statements. Queued statements are sent before it: with
+   * `values` in the same round trip, else in one of their own. It connects if there is no session.
    * @throws EngineError as `databaseError`, whose `cause` is a `PostgresError`; LateError if a queued statement failed
    */
   query(text: string, values?: readonly Parameter[], name?: string): QueryResult;
@@ -34,7 +35,7 @@ export interface BlockingConnection {
   forget(): void;
   /**
    * Sends a text of statements without waiting for a reply; an error in it ends the session. Drops the queued
-   * statements.
+   * statements. Without a session nothing is sent.
    */
   post(text: string): void;
   /**
@@ -43,8 +44,8 @@ export interface BlockingConnection {
    */
   readonly session: number | null;
   /**
-   * Whether the connection was closed, or given up because a statement took too long. One that was given up connects
-   * again with the next statement, unless it has a watched number.
+   * Whether the connection was closed, or given up because a statement took too long. A connection that was given up
+   * connects again with the next statement, unless it has a watched number.
    */
   readonly isClosed: boolean;
   /** Number of round trips so far. */
@@ -75,7 +76,7 @@ export interface WatchedNumber {
   /**
    * Returns the latest polled value, and the time at which its read began (ns, on the clock of
    * `process.hrtime.bigint`).
-   * @throws EngineError `unavailable` if no read has succeeded for `SILENT_MS`
+   * @throws EngineError `unavailable` if no read has succeeded for 5 s
    */
   latest(): { readonly number: number; readonly readAt: bigint };
 }
@@ -98,7 +99,10 @@ export interface Queued {
 
 /** Greatest number of queued statements; a further one first sends them. It limits the memory of a long write. */
 const MAX_QUEUED = 2_048;
-/** Greatest total size of the values of queued statements, in UTF-16 code units and bytes. */
+/**
+ * Total size of the values of queued statements, in UTF-16 code units and bytes, beyond which a further statement first
+ * sends them.
+ */
 const MAX_QUEUED_SIZE = 1_000_000;
 
 /**
@@ -190,7 +194,10 @@ function withEngineErrors<T>(work: () => T, isLate: (error: PostgresError) => bo
 /** The queue of the statements of a connection. */
 interface StatementQueue {
   add(statement: WaitingStatement): Queued;
-  /** Sends the queued statements, and `last` after them, in one round trip. Returns the result of `last`. */
+  /**
+   * Sends the queued statements, and `last` after them, in one round trip. Returns the result of `last`; undefined
+   * without `last`.
+   */
   send(last?: SentStatement): QueryResult | undefined;
   flush(): void;
   forget(): void;
@@ -240,8 +247,8 @@ function createQueue(channel: () => ConnectionChannel): StatementQueue {
       return {
         result() {
           if (isWaiting()) {
-            // The one whose result is wanted is sent alone, unless it is a query, which keeps its own answer.
-            if (merge?.kind !== 'query') one.merge = null;
+            // The one whose result is wanted is sent alone, unless the merged statement tells the result of each.
+            if (merge?.kind !== 'query' && merge?.kind !== 'change') one.merge = null;
             flush();
           }
           if (one.known === null) throw new EngineError('internal', 'the result of a statement that shared its way');

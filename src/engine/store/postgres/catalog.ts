@@ -7,13 +7,17 @@ export interface TableForm {
   /** Name of the column that PostgreSQL numbers by itself; undefined if the table has none. */
   readonly numbered: string | undefined;
   /**
-   * Whether the table has a column with a tenant's number; false for the tables of counters (control/shared-counts.ts).
+   * Whether the column `tenant` of the table holds the number of the tenant, or of the counters
+   * (control/shared-counts.ts), to which a row belongs. False for a table without this column, and for `tenants` and
+   * `counters`, which give these numbers.
    */
   readonly ofTenants: boolean;
   /** Names of the tables that the table's foreign keys refer to. */
   readonly parents: readonly string[];
   /** Whether a trigger of the schema runs when a row is inserted. */
   readonly hasInsertTrigger: boolean;
+  /** Names of the columns whose change runs a trigger of the schema. */
+  readonly triggering: ReadonlySet<string>;
 }
 
 /** The tables of a schema, by name. */
@@ -27,7 +31,9 @@ export const READ_CATALOG = `
     (SELECT string_agg(DISTINCT p.relname, ' ') FROM pg_constraint k JOIN pg_class p ON p.oid = k.confrelid
       WHERE k.conrelid = c.oid AND k.contype = 'f') AS parents,
     EXISTS (SELECT FROM pg_trigger t
-      WHERE t.tgrelid = c.oid AND NOT t.tgisinternal AND t.tgtype & 4 > 0) AS has_insert_trigger
+      WHERE t.tgrelid = c.oid AND NOT t.tgisinternal AND t.tgtype & 4 > 0) AS has_insert_trigger,
+    EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = c.oid AND NOT t.tgisinternal AND t.tgtype & 16 > 0
+      AND (cardinality(t.tgattr::smallint[]) = 0 OR a.attnum = ANY (t.tgattr::smallint[]))) AS is_triggering
   FROM pg_class c
     JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
     LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
@@ -38,7 +44,7 @@ export const READ_CATALOG = `
 /**
  * A row of `READ_CATALOG`: table, column, type, 1 if PostgreSQL numbers the column by itself, position in the primary
  * key (null if it is not in it), tables that foreign keys of the table name (null for none), 1 if an insert fires a
- * trigger.
+ * trigger, 1 if an update of the column fires a trigger.
  */
 export type CatalogRow = readonly [
   table: string,
@@ -48,6 +54,7 @@ export type CatalogRow = readonly [
   place: number | null,
   parents?: string | null,
   hasInsertTrigger?: 0 | 1,
+  isTriggering?: 0 | 1,
 ];
 
 /** Makes the catalog of the rows that `READ_CATALOG` returned. */
@@ -63,6 +70,7 @@ export function toCatalog(rows: readonly CatalogRow[]): Catalog {
         ofTenants: columns.some(([, column]) => column === 'tenant') && table !== 'tenants' && table !== 'counters',
         parents: (columns[0]![5] ?? '').split(' ').filter((parent) => parent !== ''),
         hasInsertTrigger: columns[0]![6] === 1,
+        triggering: new Set(columns.filter((row) => row[7] === 1).map(([, column]) => column)),
       };
       return [table, form];
     }),

@@ -5,14 +5,18 @@
 
 import assert from 'node:assert';
 import { MessageChannel, receiveMessageOnPort, Worker } from 'node:worker_threads';
-import type { QueryResult, Reply, Request, ThreadData } from './connection-messages.ts';
+import type { QueryResult, Reply, Request, SentResult, ThreadData } from './connection-messages.ts';
 import { PostgresError } from './postgres-error.ts';
+import { readRows, type Field } from './wire-values.ts';
 
 /** Timeouts of a connection. */
 export interface Timeouts {
   /** Longest time that connecting may take, ms. */
   readonly connectMs: number;
-  /** Longest time that the statements of a request may take (ms). After it the connection is given up. */
+  /**
+   * Longest time that the statements of a request may take (ms), in addition to `connectMs` if there is no session yet.
+   * After it the connection is given up.
+   */
   readonly statementMs: number;
 }
 
@@ -23,7 +27,7 @@ export interface ConnectionChannel {
   ask(statements: Request['statements']): readonly QueryResult[];
   /** Sends statements without waiting for a reply; an error in one of them ends the session. @throws PostgresError */
   post(statements: Request['statements']): void;
-  /** Lets the other thread poll a number in the database, as `Request.watch` describes. @throws PostgresError */
+  /** Lets the second thread poll a number in the database, as `Request.watch` describes. @throws PostgresError */
   watch(text: string, watch: NonNullable<Request['watch']>): void;
   /** Sets the timeouts of later requests. */
   setTimeouts(timeouts: Timeouts): void;
@@ -75,6 +79,7 @@ export function openChannel(url: string, sessionsBefore = 0): ConnectionChannel 
   thread.unref();
   port.unref();
   const state = { ...FRESH, sessions: sessionsBefore };
+  const knownFields = new Map<number, readonly Field[]>();
 
   const giveUp = () => {
     Object.assign(state, { isClosed: true, session: null });
@@ -87,13 +92,14 @@ export function openChannel(url: string, sessionsBefore = 0): ConnectionChannel 
     const { requests: no, session } = state;
     port.postMessage({ ...request, no, session, timeoutMs: state.timeouts.connectMs } satisfies Request);
   };
-  const exchange = (request: Pick<Request, 'statements' | 'end' | 'watch'>): readonly QueryResult[] => {
+  const roundTrip = (request: Pick<Request, 'statements' | 'end' | 'watch'>): readonly QueryResult[] => {
     const before = Atomics.load(signal, 0);
+    const hasSession = state.session !== null;
     send(request);
     count(request.statements);
     state.roundTrips += 1;
     const { connectMs, statementMs } = state.timeouts;
-    if (!waitForChange(signal, before, connectMs + statementMs)) {
+    if (!waitForChange(signal, before, hasSession ? statementMs : connectMs + statementMs)) {
       giveUp();
       throw new PostgresError({ code: 'ETIMEDOUT', constraint: null, isLost: true });
     }
@@ -105,12 +111,12 @@ export function openChannel(url: string, sessionsBefore = 0): ConnectionChannel 
     }
     state.session = message.session;
     state.sessions = Math.max(state.sessions, message.session);
-    return message.results;
+    return resultsOf(message, knownFields);
   };
   return {
-    ask: (statements) => exchange({ statements }),
+    ask: (statements) => roundTrip({ statements }),
     post: (statements) => send({ statements, isPosted: true }),
-    watch: (text, watch) => void exchange({ statements: text, watch }),
+    watch: (text, watch) => void roundTrip({ statements: text, watch }),
     setTimeouts: (timeouts) => void (state.timeouts = timeouts),
     get isClosed() {
       return state.isClosed;
@@ -126,10 +132,25 @@ export function openChannel(url: string, sessionsBefore = 0): ConnectionChannel 
     },
     close() {
       if (state.isClosed) return;
-      exchange({ statements: [], end: true });
+      roundTrip({ statements: [], end: true });
       giveUp();
     },
   };
+}
+
+/** Reads the results of a reply, whose rows may still be in the server's messages. */
+function resultsOf(
+  { results, fields = [], bytes }: Extract<Reply, { readonly results: unknown }>,
+  known: Map<number, readonly Field[]>,
+): readonly QueryResult[] {
+  for (const { no, list } of fields) known.set(no, list);
+  if (bytes === undefined) return results as readonly QueryResult[];
+  const messages = Buffer.from(bytes.buffer);
+  return (results as readonly SentResult[]).map(({ fields: no, isFirstRun, start, end, changes, command }) => {
+    const list = known.get(no) ?? [];
+    const rows = start === end ? [] : readRows(messages, { start, end, fields: list, isFirstRun });
+    return { columns: list.map(({ name }) => name), rows, changes, command };
+  });
 }
 
 /**

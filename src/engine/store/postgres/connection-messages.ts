@@ -3,14 +3,12 @@
  */
 
 import type { MessagePort } from 'node:worker_threads';
+import type { Field } from './wire-values.ts';
 
 /** The data with which the thread of a connection is started. */
 export interface ThreadData {
   readonly port: MessagePort;
-  /**
-   * Shared memory with a single number: the number of the last request that was answered; after a request with `end`,
-   * 0.
-   */
+  /** Shared memory with a single number: the number of the last request whose reply was sent. */
   readonly signal: Int32Array;
   readonly url: string;
   /** Greatest number of a session that an earlier thread of the same connection had; 0 if there was none. */
@@ -81,14 +79,35 @@ export interface QueryResult {
   readonly command: string;
 }
 
+/**
+ * Result of a statement whose rows are still in the server's messages, from `start` to `end` in `bytes` of the reply.
+ */
+export interface SentResult {
+  /** Number of the columns. */
+  readonly fields: number;
+  /** Whether all values are text, since the columns were not known when the statement was sent. */
+  readonly isFirstRun: boolean;
+  readonly start: number;
+  readonly end: number;
+  readonly changes: number;
+  readonly command: string;
+}
+
 export type Reply = {
   readonly no: number;
 } & (
   | {
-      /** Number of the session that answered, from 1; a thread never reuses a number. */
+      /**
+       * Number of the session that answered, from 1; a thread never reuses a number. 0 in a reply to a request with
+       * `end`, or with `watch` if there is no session.
+       */
       readonly session: number;
-      /** One result for each statement. */
-      readonly results: readonly QueryResult[];
+      /** One result for each statement; where a text of several statements was sent, that of the last one. */
+      readonly results: readonly (QueryResult | SentResult)[];
+      /** Columns of results that earlier replies did not tell of, by their numbers. */
+      readonly fields?: readonly { readonly no: number; readonly list: readonly Field[] }[];
+      /** The server's messages, in which the rows of the results stand; handed over to the receiver. */
+      readonly bytes?: Uint8Array<ArrayBuffer>;
     }
   | { readonly error: RequestError }
 );

@@ -7,12 +7,15 @@ import { workerData } from 'node:worker_threads';
 import pg from 'pg';
 import { watchNumber } from './watch-number.ts';
 import type { QueryResult, Reply, Request, RequestError, ThreadData } from './connection-messages.ts';
-import { exchange, ExchangeError, parserOf, type PreparedStatements } from './exchange.ts';
+import { PipelineError, runPipeline, type PipelineReply, type PipelineSession } from './pipeline.ts';
+import { createReplyReader } from './reply-reader.ts';
+import { parserOf } from './wire-values.ts';
 
-interface Session {
+/** A reply that is no error. */
+type Answer = Extract<Reply, { readonly results: unknown }>;
+
+interface Session extends PipelineSession {
   readonly no: number;
-  readonly client: pg.Client;
-  readonly prepared: PreparedStatements;
 }
 
 const { port, signal, url, sessionsBefore } = workerData as ThreadData;
@@ -34,7 +37,7 @@ async function serve(request: Request): Promise<void> {
     if ('error' in reply) drop(session?.client);
     return;
   }
-  port.postMessage(reply);
+  port.postMessage(reply, 'bytes' in reply ? [reply.bytes.buffer] : []);
   Atomics.store(signal, 0, request.no);
   Atomics.notify(signal, 0);
   if (request.end) port.close();
@@ -56,18 +59,30 @@ async function answer(request: Request): Promise<Reply> {
     if (session === undefined || (request.session ?? session.no) !== session.no) {
       return { no, error: { code: 'lost', constraint: null, isLost: true } };
     }
-    const { client, prepared } = session;
-    const results =
-      typeof statements === 'string'
-        ? [await runText(client, statements)]
-        : await exchange(client, statements, prepared);
-    return { no, session: session.no, results };
+    const present = session;
+    if (typeof statements === 'string')
+      return { no, session: present.no, results: [await runText(present.client, statements)] };
+    return { no, session: present.no, ...toldOf(await runPipeline(present, statements)) };
   } catch (error) {
-    if (error instanceof ExchangeError) {
+    if (error instanceof PipelineError) {
       return { no, error: { ...describe(error.cause as pg.DatabaseError), place: error.place } };
     }
     return { no, error: describe(error as pg.DatabaseError) };
   }
+}
+
+/** Numbers of the columns that replies have told of. */
+const toldFields = new Set<number>();
+
+/** Replaces the columns of results by their numbers, and adds those that no reply has told of. */
+function toldOf({ bytes, results }: PipelineReply): Pick<Answer, 'bytes' | 'results' | 'fields'> {
+  const fields = results.map((result) => result.fields).filter(({ no }) => !toldFields.has(no));
+  for (const { no } of fields) toldFields.add(no);
+  return {
+    bytes,
+    results: results.map((result) => ({ ...result, fields: result.fields.no })),
+    fields: fields.map(({ no, list }) => ({ no, list })),
+  };
 }
 
 async function runText(client: pg.Client, text: string): Promise<QueryResult> {
@@ -104,7 +119,7 @@ async function connect(timeoutMs: number): Promise<Session> {
   // Without a listener a connection that ends would end the thread. The next statement tells of it.
   client.on('error', () => drop(client));
   await client.connect();
-  return { no: ++sessions, client, prepared: new Map() };
+  return { no: ++sessions, client, reader: createReplyReader(client), prepared: new Map() };
 }
 
 function drop(client: pg.Client | undefined): void {

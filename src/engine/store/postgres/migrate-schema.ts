@@ -22,10 +22,7 @@ const OLDEST_SERVER = 150_000;
 export function migrateSchema(connection: BlockingConnection, folder = TENANT_MIGRATIONS): void {
   const server = Number(connection.query('SHOW server_version_num').rows[0]![0]);
   if (server < OLDEST_SERVER) throw new EngineError('unprocessable', 'the database is older than PostgreSQL 15');
-  const steps = fs
-    .readdirSync(folder)
-    .filter((name) => /^\d{4}-.+\.sql$/.test(name))
-    .sort();
+  const steps = listSteps(folder);
   // Many threads of many processes open connections, and only the first of them finds something to do.
   if (versionOf(connection) === steps.length) return;
   for (;;) {
@@ -47,6 +44,18 @@ export function migrateSchema(connection: BlockingConnection, folder = TENANT_MI
       throw error;
     }
   }
+}
+
+/** Whether the current schema has the newest version, which this function does not change. */
+export function isMigrated(connection: BlockingConnection, folder = TENANT_MIGRATIONS): boolean {
+  return versionOf(connection) === listSteps(folder).length;
+}
+
+function listSteps(folder: string): string[] {
+  return fs
+    .readdirSync(folder)
+    .filter((name) => /^\d{4}-.+\.sql$/.test(name))
+    .sort();
 }
 
 /**

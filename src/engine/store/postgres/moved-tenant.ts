@@ -105,10 +105,16 @@ function tenantRows(connection: BlockingConnection, name: string): RowWriter {
       enter();
       const names = columns.map((column) => `"${column.name}"`).join(', ');
       const lists = columns.map(({ type }, place) => `$${place + 1}::${type}[]`).join(', ');
-      connection.query(
-        `INSERT INTO "${table}" (tenant, ${names}) SELECT ${no}, w.* FROM unnest(${lists}) AS w (${names})`,
-        columns.map((column, place) => rows.map((row) => toSent(column, row[place]!))),
-      );
+      // No foreign key names the tenant. Its row is locked, so that it cannot be deleted before these rows are there.
+      const insert = `WITH written AS (
+          INSERT INTO "${table}" (tenant, ${names})
+          SELECT t.tenant, w.* FROM (SELECT tenant FROM tenants WHERE tenant = ${no} FOR KEY SHARE) AS t,
+            unnest(${lists}) AS w (${names}) RETURNING 1)
+        SELECT count(*) FROM written`;
+      const values = columns.map((column, place) => rows.map((row) => toSent(column, row[place]!)));
+      const [[written] = []] = connection.query(insert, values).rows;
+      if (written !== rows.length)
+        throw new EngineError('conflict', 'another move of the tenant, or its deletion, has removed the copy');
     },
     // Without statistics the first queries would have poor plans. The commit that opens the tenant waits for the
     // disk, and so for all that was written before it.

@@ -7,25 +7,32 @@
 
 import { LRUCache } from 'lru-cache';
 import { EngineError } from '../../errors.ts';
+import { SELECT_FEED } from '../events.ts';
 import type { Foresight, OpenStoreOptions, Store } from '../open-store.ts';
-import { workLeftMs } from '../work-budget.ts';
 import { readWordsBy } from '../word-index/open-word-search.ts';
 import { createBlockReader } from './block-search.ts';
 import type { BlockingConnection } from './blocking-connection.ts';
+import { analyzeGrown } from './analyze-grown.ts';
+import { queueWithinBudget } from './counted-work.ts';
 import { READ_CATALOG, toCatalog, type Catalog, type CatalogRow } from './catalog.ts';
+import { onceForm } from './merge-forms.ts';
 import {
   prefetchPredicted,
   createStatement,
+  forTenant,
   type Bound,
   type PostgresStatement,
   type StatementContext,
 } from './postgres-statement.ts';
-import { createQueryPredictor, type QueryPredictor } from './query-predictor.ts';
+import { createFirstQueries, createQueryPredictor, type FirstQueries, type QueryPredictor } from './query-predictor.ts';
+import { createKeptAnswers, type KeptAnswers } from './kept-answers.ts';
 import { createAnswers, type Answers } from './read-ahead.ts';
 import { createSpeculativeReads, type SpeculativeReads } from './speculative-reads.ts';
 import { createRowNumbers, type RowNumbers } from './row-numbers.ts';
-import { inSnapshot, inWrite, type BegunRead, type BegunWrite } from './unit-of-work.ts';
-import { createWordTable, type OwnQuery } from './word-table.ts';
+import { inSnapshot, inWrite, HAS_EVENTS, NEWEST_IN_WORDS, type BegunRead, type BegunWrite } from './unit-of-work.ts';
+import type { OwnQuery } from './own-query.ts';
+import { ENDS_WITH_CONNECTION, PLANNING, SESSIONS } from './session-settings.ts';
+import { createWordTable } from './word-table.ts';
 import { watchChanges, type ChangeWatch } from './watch-changes.ts';
 
 /** Greatest number of statements that a store keeps prepared. */
@@ -40,7 +47,8 @@ export function readCatalog(connection: BlockingConnection): Catalog {
  * Finds the number of a tenant by its id; undefined if there is no such tenant. Each row of the tenant has this number.
  */
 export function findTenant(connection: BlockingConnection, id: string): number | undefined {
-  return connection.query('SELECT tenant FROM tenants WHERE id = $1', [id]).rows[0]?.[0] as number | undefined;
+  const { rows } = connection.query('SELECT tenant FROM tenants WHERE id = $1', [id], 'find-tenant');
+  return rows[0]?.[0] as number | undefined;
 }
 
 /** Returns the number of the tenant with this id, and makes the tenant if it does not exist. */
@@ -68,30 +76,6 @@ export interface PostgresStoreOptions {
   readonly role?: OpenStoreOptions['role'];
 }
 
-/** SQL of the session settings for each role of a store. */
-const SESSIONS: Readonly<Record<OpenStoreOptions['role'], string>> = {
-  reader: `set_config('default_transaction_read_only', 'on', false)`,
-  acknowledger: `set_config('synchronous_commit', 'on', false)`,
-  // If a crash takes its work back, the work is repeated from the ledger.
-  worker: `set_config('synchronous_commit', 'off', false)`,
-};
-
-/**
- * SQL of the settings that make PostgreSQL plan as SQLite does: by indexes and nested loops, as the statements are
- * written for, and once for all values. Its own choice hangs on statistics, which a new table does not have and which
- * describe all tenants together; a wrong one reads a whole tenant. Planning a statement anew takes longer than most
- * take to run, and compiling it (`jit`) far longer.
- */
-const PLANNING = Object.entries({
-  enable_seqscan: 'off',
-  enable_hashjoin: 'off',
-  enable_mergejoin: 'off',
-  jit: 'off',
-  plan_cache_mode: 'force_generic_plan',
-})
-  .map(([name, value]) => `set_config('${name}', '${value}', false)`)
-  .join(', ');
-
 /** The state of one store on its connection. */
 interface Session {
   readonly connection: BlockingConnection;
@@ -109,13 +93,16 @@ interface Session {
   /** Number of transactions so far; `ownWrites` is the number of writes that were committed. */
   transactions: number;
   ownWrites: number;
-  /** Number of the last transaction in which the server was told when the work of its query ends. */
-  limited: number;
   /** The tenant's counter of writes as it was before the present transaction. */
   writesAtBegin: BegunRead;
+  /** Greatest counter of writes of the tenant that a transaction of this store has seen or made; 0 at first. */
+  position: number;
+  /** Greatest number of a memory in the word index before the present write. */
+  newestInWords: number;
   readonly changes: ChangeWatch;
   readonly numbers: RowNumbers;
   readonly answers: Answers;
+  readonly kept: KeptAnswers<Bound>;
   readonly predictor: QueryPredictor<Bound>;
   readonly speculativeReads: SpeculativeReads;
 }
@@ -128,7 +115,7 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
   const statements = new LRUCache<string, PostgresStatement>({ max: MAX_STATEMENTS });
   const context = createContext(session, catalog);
   const own = createOwnQuery(session, context);
-  const words = createWordTable({ store: () => store, own });
+  const words = createWordTable({ store: () => store, own, newestBefore: () => session.newestInWords });
   const prepare = (sql: string): PostgresStatement => {
     let statement = statements.get(sql);
     if (statement === undefined) statements.set(sql, (statement = createStatement(sql, context)));
@@ -138,14 +125,19 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
     path,
     prepare,
     ahead: createForesight(session, prepare),
-    write(work) {
+    write(work, ask) {
+      const workToEnd = (begun: BegunWrite) => {
+        const isOn = begun.numbers.get(HAS_EVENTS);
+        if (isOn !== undefined) prepare(SELECT_FEED).answerAhead([], [{ is_on: isOn }]);
+        const done = work();
+        // Once more for numbers that the last work gives: before it, the statement is joined with those of the work.
+        session.numbers.store();
+        for (const last of lastWork) last(store);
+        session.numbers.store();
+        return done;
+      };
       try {
-        return writeIn(session, () => {
-          const done = work();
-          for (const last of lastWork) last(store);
-          session.numbers.store();
-          return done;
-        });
+        return writeIn(session, workToEnd, ask);
       } finally {
         lastWork.clear();
         words.forget();
@@ -164,6 +156,9 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
     read: (work) => (session.doing === undefined ? readIn(session, work) : work()),
     suitToFile() {},
     othersVersion: () => othersVersion(session, context),
+    get position() {
+      return session.position;
+    },
     words,
     get isOpen() {
       return session.isOpen;
@@ -178,11 +173,18 @@ function createSession(options: PostgresStoreOptions): Session {
   const { connection, catalog, tenant, role = 'acknowledger' } = options;
   const session: Session = {
     ...{ connection, tenant, isOpen: true, doing: undefined },
-    ...{ transactions: 0, limited: 0, ownWrites: 0, writesAtBegin: { isKnown: () => true, number: () => 0 } },
+    ...{
+      transactions: 0,
+      ownWrites: 0,
+      position: 0,
+      newestInWords: 0,
+      writesAtBegin: { isKnown: () => true, number: () => 0 },
+    },
     changes: watchChanges(connection),
     numbers: createRowNumbers(connection, tenant),
     answers: createAnswers(catalog),
-    predictor: createQueryPredictor(),
+    kept: createKeptAnswers(),
+    predictor: createQueryPredictor(firstQueriesOf(connection), (query) => forTenant(query, tenant)),
     speculativeReads: createSpeculativeReads(),
     begin(what) {
       if (!session.isOpen) throw new EngineError('unavailable', 'the store is closed');
@@ -190,6 +192,15 @@ function createSession(options: PostgresStoreOptions): Session {
     },
   };
   return session;
+}
+
+/** What the first transactions of the stores of each connection asked. */
+const firstQueries = new WeakMap<BlockingConnection, FirstQueries<Bound>>();
+
+function firstQueriesOf(connection: BlockingConnection): FirstQueries<Bound> {
+  let known = firstQueries.get(connection);
+  if (known === undefined) firstQueries.set(connection, (known = createFirstQueries()));
+  return known;
 }
 
 /** Makes the context in which the statements of a store run: connection, queue of statements and cache of answers. */
@@ -210,28 +221,24 @@ function createContext(session: Session, catalog: Catalog): StatementContext {
       return queued;
     },
     ask: connection.queue,
-    limitWork() {
-      const leftMs = workLeftMs();
-      if (session.doing === undefined || session.limited === session.transactions || leftMs === Infinity) return;
-      // Later than the deadline here, so that a statement that the server ends is known to have been ended.
-      connection.queue({ text: LIMIT_WORK, values: [Math.ceil(leftMs) + 1], name: 'limit-work' });
-      session.limited = session.transactions;
-    },
+    askKept: (query) =>
+      session.doing === 'read' ? session.kept.ask(query, connection.queue) : connection.queue(query),
+    askWithinBudget: (query) => queueWithinBudget(connection, query),
     predictor: session.predictor,
     speculativeReads: session.speculativeReads,
     get answers() {
       return session.doing === undefined ? null : session.answers;
     },
     takeNumber: (table) => (session.doing === 'write' ? session.numbers.take(table) : undefined),
-    settleNumbers(what) {
+    prepareNumbersFor(what) {
       if (session.doing !== 'write') return;
-      // What waits was written since the savepoint, whose beginning nothing waits for.
+      // All queued statements were queued since the savepoint: the statement that began it sent the earlier ones.
       if (what === 'ROLLBACK') {
         connection.forget();
-        session.changes.settle();
+        session.changes.assumeChanges();
         session.answers.clear();
       }
-      session.numbers.settle(what);
+      session.numbers.prepareFor(what);
     },
   };
 }
@@ -247,17 +254,23 @@ function createOwnQuery(session: Session, context: StatementContext): OwnQuery {
     askLater(name, text, values) {
       if (session.doing === undefined) {
         const result = context.query(text, [tenant, ...values], name);
-        return () => result;
+        return { result: () => result, isWaiting: false };
       }
       const queued = connection.queue({ text, values: [tenant, ...values], name });
-      return () => {
-        if (speculativeReads.isOn && queued.isWaiting) speculativeReads.leave();
-        return queued.result();
+      return {
+        result() {
+          if (speculativeReads.isOn && queued.isWaiting) speculativeReads.leave();
+          return queued.result();
+        },
+        get isWaiting() {
+          return queued.isWaiting;
+        },
       };
     },
-    write(name, text, values) {
+    write(name, text, values, table) {
       session.answers.clear();
-      context.queue({ text, values: [tenant, ...values], name }, false);
+      const merge = table === undefined ? null : onceForm({ name, text, table });
+      context.queue({ text, values: [tenant, ...values], name, merge }, false);
     },
   };
 }
@@ -272,29 +285,56 @@ function createForesight(session: Session, prepare: (sql: string) => PostgresSta
     readSpeculatively(...readings) {
       if (session.doing !== undefined) session.speculativeReads.run(readings);
     },
+    send: session.connection.flush,
   };
 }
 
-function writeIn<T>(session: Session, work: () => T): T {
+function writeIn<T>(session: Session, work: (begun: BegunWrite) => T, ask?: () => void): T {
   const setsTenant = session.begin('transaction');
   const { connection, tenant, numbers, changes } = session;
-  const begun = ({ writes, numbers: last }: BegunWrite) => {
-    numbers.begin(last);
-    return doing(session, 'write', { isKnown: () => true, number: () => writes - 1 }, work);
+  let present = 0;
+  const begin = (begun: BegunWrite) => {
+    present = begun.writes;
+    numbers.begin(begun.numbers);
+    session.newestInWords = begun.numbers.get(NEWEST_IN_WORDS) ?? Infinity;
+    return work(begun);
   };
   try {
-    const result = inWrite(connection, { tenant, setsTenant, numbered: numbers.tables }, begun);
+    const writes: BegunRead = { isKnown: () => present > 0, number: () => present - 1 };
+    const result = doing(session, 'write', writes, () =>
+      inWrite(connection, { tenant, setsTenant, numbered: numbers.tables, ask }, begin),
+    );
     session.ownWrites += 1;
+    session.position = present;
+    analyzeGrown(connection, present);
     return result;
   } finally {
-    changes.settle();
+    changes.assumeChanges();
   }
 }
 
 function readIn<T>(session: Session, work: () => T): T {
   const setsTenant = session.begin('transaction');
   const { connection, tenant } = session;
-  return inSnapshot(connection, { tenant, setsTenant }, (writes) => doing(session, 'read', writes, work));
+  return inSnapshot(connection, { tenant, setsTenant }, (writes) => {
+    session.kept.begin(writes, connection.session);
+    const result = doing(session, 'read', writes, work);
+    session.kept.end(notePosition(session, writes));
+    return result;
+  });
+}
+
+/** Notes the counter of writes that a read saw, and returns it; undefined if it saw none. */
+function notePosition(session: Session, writes: BegunRead): number | undefined {
+  if (!writes.isKnown()) return undefined;
+  try {
+    const seen = writes.number();
+    session.position = Math.max(session.position, seen);
+    return seen;
+  } catch {
+    // The first statements of the read had failed, which its work has dealt with. Nothing was seen.
+    return undefined;
+  }
 }
 
 function doing<T>(session: Session, what: 'write' | 'read', writesAtBegin: BegunRead, work: () => T): T {
@@ -311,9 +351,6 @@ function doing<T>(session: Session, what: 'write' | 'read', writesAtBegin: Begun
   }
 }
 
-/** Sets the time at which the work of this transaction's query ends, from the milliseconds that are left. */
-const LIMIT_WORK = `SELECT set_config('cairn.work_until',
-  (extract(epoch FROM clock_timestamp()) + $1::bigint / 1000.0)::text, true)`;
 const READ_WRITES = 'SELECT writes FROM tenants WHERE tenant = $1';
 
 /**
@@ -324,7 +361,7 @@ function othersVersion(session: Session, context: StatementContext): number {
   const { connection, tenant, ownWrites, speculativeReads, writesAtBegin } = session;
   if (session.doing !== undefined) {
     if (speculativeReads.isOn && !writesAtBegin.isKnown()) speculativeReads.leave();
-    prefetchPredicted({ text: READ_WRITES, values: [] }, context);
+    prefetchPredicted({ text: READ_WRITES }, context);
     return writesAtBegin.number() - ownWrites;
   }
   session.begin('statement');
@@ -351,7 +388,7 @@ function setTenant(
   }
   connection.query(
     `SELECT set_config('cairn.tenant', '${tenant}', false), set_config('lock_timeout', '5s', false),
-       ${SESSIONS[role]}, ${PLANNING}`,
+       ${ENDS_WITH_CONNECTION}, ${SESSIONS[role]}, ${PLANNING}`,
   );
   settings.set(connection, { session: connection.session, tenant });
   return false;

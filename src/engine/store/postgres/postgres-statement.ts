@@ -1,19 +1,18 @@
 /** Statements that are written in SQLite's dialect and run on PostgreSQL. */
 
-import { LRUCache } from 'lru-cache';
 import { EngineError } from '../../errors.ts';
 import type { RunResult, Statement } from '../statement.ts';
-import { noteWorkTime } from '../work-budget.ts';
 import type { Catalog } from './catalog.ts';
 import type { Queued } from './blocking-connection.ts';
+import { isCounted } from './counted-work.ts';
 import type { Parameter, QueryResult, SqlValue } from './connection-messages.ts';
-import { findParameters, translate, type ListForm, type ParameterForm, type ParameterPlaces } from './dialect.ts';
+import type { ListForm, ParameterForm, ParameterPlaces } from './dialect.ts';
 import { escaped, unescaped } from './escaped-text.ts';
 import { createQueryPredictor, type QueryPredictor } from './query-predictor.ts';
-import { mergeForm, type MergeForm } from './merge-statements.ts';
-import { nameTenant } from './name-tenant.ts';
+import type { MergeForm } from './merge-forms.ts';
 import type { Answers, Asked } from './read-ahead.ts';
 import { createSpeculativeReads, type SpeculativeReads } from './speculative-reads.ts';
+import { translationsOf } from './translations.ts';
 
 export interface StatementContext {
   readonly catalog: Catalog;
@@ -33,20 +32,20 @@ export interface StatementContext {
   takeNumber(table: string): number | undefined;
   /** Queues a query whose answer is read later, if at all. Call inside a transaction. */
   ask(query: Sent): Queued;
-  /**
-   * Tells the server when the work of the present query ends, before a statement that `countsWork`. Outside of a
-   * transaction it does nothing.
-   */
-  limitWork(): void;
+  /** Asks a query of the tenant's rows as `ask` does, unless its answer is kept from an earlier snapshot. */
+  askKept(query: Bound): Queued;
+  /** Queues a query that `isCounted` as `ask` does, within the work budget of its request. */
+  askWithinBudget(query: Sent): Queued;
   readonly predictor: QueryPredictor<Bound>;
   readonly speculativeReads: SpeculativeReads;
   /** Cache of the query answers of the open transaction; null outside of a transaction. */
   readonly answers: Answers | null;
   /**
-   * Must be called before a statement that may let the database number rows, and before a savepoint begins or ends.
+   * Must be called before a statement that may let the database number rows, and before a savepoint begins or ends; see
+   * `RowNumbers.prepareFor`.
    * @param what name of the table, or the keyword of the savepoint statement
    */
-  settleNumbers(what: string): void;
+  prepareNumbersFor(what: string): void;
 }
 
 /** A translated statement with its values, ready to be sent. */
@@ -67,37 +66,17 @@ export function plainContext(own: Pick<StatementContext, 'catalog' | 'tenant' | 
     ask() {
       throw new EngineError('internal', 'nothing is prefetched here');
     },
-    limitWork() {},
+    askKept() {
+      throw new EngineError('internal', 'nothing is kept here');
+    },
+    askWithinBudget() {
+      throw new EngineError('internal', 'no query has a work budget here');
+    },
     predictor: createQueryPredictor(),
     speculativeReads: createSpeculativeReads(),
     answers: null,
-    settleNumbers() {},
+    prepareNumbersFor() {},
   };
-}
-
-/**
- * Translation of a statement for parameters of certain forms, such as a list or null. Other forms need another
- * translation.
- */
-interface Variant {
-  readonly name: string;
-  readonly text: string;
-  /** Puts the tenant's number before the values, if the translated text has it as parameter $1. */
-  readonly values: (bound: readonly SqlValue[]) => readonly SqlValue[];
-  readonly merge: MergeForm | null;
-}
-
-/** Greatest number of statement texts whose names are remembered. A text that was forgotten gets a new name. */
-const MAX_NAMES = 2_000;
-/** Names of prepared statements by their text. All stores of a thread use the same names. */
-const names = new LRUCache<string, string>({ max: MAX_NAMES });
-/** Number of names that were given so far; none is given twice. */
-let named = 0;
-
-function nameOf(text: string): string {
-  let name = names.get(text);
-  if (name === undefined) names.set(text, (name = `s${(named += 1)}`));
-  return name;
 }
 
 /** Greatest number of rows in the answer of a query that is recorded for prediction (`QueryPredictor`). */
@@ -107,10 +86,14 @@ const FEW_ROWS = 64;
 type Mode = 'rows' | 'values' | 'arrays';
 
 const ROWS_IN: Readonly<Record<Mode, (result: QueryResult) => unknown[]>> = {
-  values: ({ rows }) => rows.map((row) => row[0]),
-  arrays: ({ rows }) => [...rows],
+  values: ({ rows }) => rows.map((row) => received(row[0])),
+  arrays: ({ rows }) => rows.map((row) => row.map(received)),
   rows: ({ rows, columns }) =>
-    rows.map((row) => Object.fromEntries(columns.map((column, place) => [column, row[place]]))),
+    rows.map((row) => {
+      const made: Record<string, unknown> = {};
+      for (let place = 0; place < columns.length; place += 1) made[columns[place]!] = received(row[place]);
+      return made;
+    }),
 };
 
 /** A statement whose answer can be prefetched. */
@@ -143,7 +126,7 @@ export function createStatement(sql: string, context: StatementContext): Postgre
     const { text, values, name, asked } = bound;
     const { answers } = context;
     if (!isQuery) {
-      if (inserted !== undefined) context.settleNumbers(inserted.table);
+      if (inserted !== undefined) context.prepareNumbersFor(inserted.table);
       answers?.write(asked);
       return context.query(text, values, name);
     }
@@ -151,8 +134,7 @@ export function createStatement(sql: string, context: StatementContext): Postgre
     prefetchPredicted(bound, context);
     if (context.speculativeReads.isOn) leaveUnanswered(bound, answers, context);
     let result = answers.find(asked);
-    if (result === undefined) answers.keep(asked, (result = askWithin(bound, context)));
-    if (countsWork(sql)) noteWorkTime();
+    if (result === undefined) answers.keep(asked, (result = askNow(bound, context)));
     if (result.rows.length <= FEW_ROWS) context.predictor.note(bound);
     return result;
   };
@@ -160,23 +142,20 @@ export function createStatement(sql: string, context: StatementContext): Postgre
     const number = inserted?.isPlain === true ? context.takeNumber(inserted.table) : undefined;
     if (number === undefined) {
       const control = /^(?:SAVEPOINT|RELEASE|ROLLBACK)/.exec(sql)?.[0];
-      if (control !== undefined || inserted !== undefined) context.settleNumbers(control ?? inserted!.table);
+      if (control !== undefined || inserted !== undefined) context.prepareNumbersFor(control ?? inserted!.table);
       const bound = form(given);
       context.answers?.write(bound.asked);
       const queued = control === undefined ? context.queue(bound, isPlainInsert(sql)) : undefined;
       return queued === undefined ? resultOf(context.query(bound.text, bound.values, bound.name)) : lazyResult(queued);
     }
     numbered ??= createForm(withOwnNumber(sql, inserted!), context);
-    const bound = numbered(withNumberAmong(given, number));
+    const bound = numbered(withNumberBefore(given, number));
     context.answers?.write(bound.asked);
     context.queue(bound, true);
     return { changes: 1, lastInsertRowid: number };
   };
   const inMode = (mode: Mode): PostgresStatement => {
-    const all = (...given: unknown[]): unknown[] => {
-      const result = execute(given);
-      return ROWS_IN[mode]({ ...result, rows: result.rows.map((row) => row.map(received)) });
-    };
+    const all = (...given: unknown[]): unknown[] => ROWS_IN[mode](execute(given));
     return {
       run: (...given) => run(given),
       get: (...given) => all(...given)[0],
@@ -201,60 +180,64 @@ export function createStatement(sql: string, context: StatementContext): Postgre
   return inMode('rows');
 }
 
-/** Leaves the reading that runs speculatively, unless the answer to its query is there. */
+/** Stops the speculative read that is running, unless the answer to `query` is cached and has arrived. */
 function leaveUnanswered(query: Bound, answers: Answers, context: StatementContext): void {
   if (answers.isThere(query.asked)) return;
   prefetch(query, answers, context);
   context.speculativeReads.leave();
 }
 
-/** Prefetches what follows the first query of a transaction as a rule. Call it with each query. */
-export function prefetchPredicted(query: Pick<Bound, 'text' | 'values'>, context: PredictionContext): void {
+/**
+ * Prefetches the queries that are predicted to follow `query` if it is the first query of its transaction. Call it with
+ * each query.
+ */
+export function prefetchPredicted(query: Pick<Bound, 'text'>, context: PredictionContext): void {
   const { answers, predictor } = context;
   if (answers === null) return;
-  for (const next of predictor.follow(query)) prefetch(next, answers, context);
+  for (const next of predictor.follow(query)) {
+    if (next.shared === 0 || isCounted(next.asked.sql)) prefetch(next, answers, context);
+    else if (answers.isWanted(next.asked)) answers.keep(next.asked, context.askKept(next));
+  }
 }
 
-type PredictionContext = Pick<StatementContext, 'answers' | 'predictor' | 'ask' | 'limitWork'>;
+type PredictionContext = Pick<StatementContext, 'answers' | 'predictor' | 'ask' | 'askKept' | 'askWithinBudget'>;
 
-function prefetch(query: Bound, answers: Answers, context: Pick<StatementContext, 'ask' | 'limitWork'>): void {
+function prefetch(query: Bound, answers: Answers, context: Pick<StatementContext, 'ask' | 'askWithinBudget'>): void {
   if (!answers.isWanted(query.asked)) return;
-  if (countsWork(query.asked.sql)) context.limitWork();
-  answers.keep(query.asked, context.ask(query));
+  answers.keep(query.asked, isCounted(query.asked.sql) ? context.askWithinBudget(query) : context.ask(query));
 }
 
-/** Sends a query, with the time at which the work of its request ends if it may take longer. */
-function askWithin({ asked, text, values, name }: Bound, context: StatementContext): QueryResult {
-  if (countsWork(asked.sql)) context.limitWork();
-  return context.query(text, values, name);
-}
-
-/** Tells whether a statement parses the JSON of each row, and so may run longer than its query may work. */
-function countsWork(sql: string): boolean {
-  return /\b(?:tags_pass|metadata_passes|value_passes)\(/.test(sql);
+/** Sends a query inside a transaction, within the work budget of its request if it may take long. */
+function askNow(bound: Bound, context: StatementContext): QueryResult {
+  if (isCounted(bound.asked.sql)) return context.askWithinBudget(bound).result();
+  return context.query(bound.text, bound.values, bound.name);
 }
 
 /** A statement with the values that are bound to it. */
 export interface Bound extends Sent {
   readonly asked: Asked;
   readonly values: readonly SqlValue[];
+  /** 1 if the tenant's number is the first of `values`; else 0. */
+  readonly shared: 0 | 1;
 }
+
+/** Returns the same query for another tenant. */
+export function forTenant(query: Bound, tenant: number): Bound {
+  return query.shared === 1 ? { ...query, values: [tenant, ...query.values.slice(1)] } : query;
+}
+
 type Form = (given: readonly unknown[]) => Bound;
 
 /** Makes a function that binds values to a statement and chooses the translation (`Variant`) for their forms. */
-function createForm(sql: string, context: StatementContext): Form {
-  const places = findParameters(sql, context.catalog);
-  const variants = new Map<string, Variant>();
+function createForm(sql: string, { catalog, tenant }: StatementContext): Form {
+  const { places, variantFor } = translationsOf(sql, catalog, tenant !== null);
   return (given) => {
     const values = bind(places, given);
     const forms = places.names.map((name, place) => formOf(values[place]!, places, name));
-    const key = forms.join();
-    let variant = variants.get(key);
-    if (variant === undefined) variants.set(key, (variant = prepareVariant(sql, context, places, forms)));
     const bound = values.filter((value) => value !== null).map(escaped);
     const asked = { sql, names: places.names, values };
-    const { text, name, merge } = variant;
-    return { asked, text, values: variant.values(bound), name, merge };
+    const { text, name, shared, merge } = variantFor(forms);
+    return { asked, text, values: shared === 1 ? [tenant, ...bound] : bound, shared, name, merge };
   };
 }
 
@@ -298,43 +281,18 @@ function isPlainInsert(sql: string): boolean {
   return /^INSERT INTO \w+ \([^)]*\)\s+VALUES \(/.test(sql) && !/\b(?:CONFLICT|RETURNING|SELECT)\b/.test(sql);
 }
 
-/** Name of the added parameter that holds the number of the inserted row. */
+/** Adds a parameter for the number of the inserted row, before all others. */
+function withOwnNumber(sql: string, { column }: InsertedTable): string {
+  const values = sql.search(/VALUES \(/);
+  const own = sql.indexOf('?', values) === -1 && sql.includes(':', values) ? `:${OWN_NUMBER}` : '?';
+  return sql.replace('(', `(${column}, `).replace(/VALUES \(/, `VALUES (${own}, `);
+}
+
+/** Name of the added parameter, if the others have names. */
 const OWN_NUMBER = 'own_number';
 
-function withOwnNumber(sql: string, { column }: InsertedTable): string {
-  return sql.replace('(', `(${column}, `).replace(/VALUES \(/, `VALUES (:${OWN_NUMBER}, `);
-}
-
-function withNumberAmong(given: readonly unknown[], number: number): unknown[] {
-  return [{ ...byName(given), [OWN_NUMBER]: number }];
-}
-
-function prepareVariant(
-  sql: string,
-  { catalog, tenant }: StatementContext,
-  places: ParameterPlaces,
-  forms: readonly ParameterForm[],
-): Variant {
-  const numbered = withNumber(sql, catalog);
-  const textFrom = (firstNumber: number) => translate(numbered, { catalog, places, forms, firstNumber });
-  const variantOf = (text: string, shared: 0 | 1, values: Variant['values']): Variant => {
-    const merge = mergeForm({ sql, text, shared, catalog, nameOf });
-    return { name: nameOf(text), text, values, merge };
-  };
-  if (tenant !== null) {
-    const { sql: text, tables } = nameTenant(textFrom(2), catalog);
-    if (tables > 0) return variantOf(text, 1, (bound) => [tenant, ...bound]);
-  }
-  return variantOf(textFrom(1), 0, (bound) => bound);
-}
-
-/**
- * Adds RETURNING to an INSERT into a table whose rows the database numbers, so that the statement returns the number.
- */
-function withNumber(sql: string, catalog: Catalog): string {
-  const table = /^INSERT (?:OR \w+ )?INTO (\w+)/.exec(sql)?.[1];
-  const numbered = table === undefined ? undefined : catalog.get(table)?.numbered;
-  return numbered === undefined || /\bRETURNING\b|^INSERT OR/.test(sql) ? sql : `${sql} RETURNING ${numbered}`;
+function withNumberBefore(given: readonly unknown[], number: number): unknown[] {
+  return isByName(given) ? [{ ...(given[0] as object), [OWN_NUMBER]: number }] : [number, ...given];
 }
 
 /** Lists the given values in the order of the parameters' names. Throws TypeError for a parameter without a value. */
@@ -349,9 +307,13 @@ function bind({ names }: ParameterPlaces, given: readonly unknown[]): SqlValue[]
 
 /** Returns the given values by the names of their parameters. A parameter `?` is named by its index. */
 function byName(given: readonly unknown[]): Readonly<Record<string, SqlValue | undefined>> {
+  return (isByName(given) ? given[0] : given) as Readonly<Record<string, SqlValue | undefined>>;
+}
+
+/** Tells whether values are given by the names of their parameters, as one object. */
+function isByName(given: readonly unknown[]): boolean {
   const [first] = given;
-  const isNamed = given.length === 1 && typeof first === 'object' && first !== null && !(first instanceof Uint8Array);
-  return (isNamed ? first : given) as Readonly<Record<string, SqlValue | undefined>>;
+  return given.length === 1 && typeof first === 'object' && first !== null && !(first instanceof Uint8Array);
 }
 
 function formOf(value: SqlValue, places: ParameterPlaces, name: string): ParameterForm {
@@ -381,6 +343,7 @@ const toSent = (value: unknown): unknown => escaped(value);
  * pass between threads.
  */
 function received(value: unknown): unknown {
-  if (value instanceof Uint8Array) return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
-  return unescaped(value);
+  if (typeof value === 'string') return unescaped(value);
+  if (!(value instanceof Uint8Array) || Buffer.isBuffer(value)) return value;
+  return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
 }

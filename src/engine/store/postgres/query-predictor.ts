@@ -13,16 +13,16 @@ const MAX_KINDS = 64;
 /** Greatest number of queries of one transaction that are remembered. */
 const MAX_QUERIES = 64;
 
-/** A query with the values of its parameters. */
+/** A query with the values of its parameters, the number of the tenant left out. */
 export interface SentQuery {
   readonly text: string;
-  readonly values: readonly SqlValue[];
+  readonly asked: { readonly values: readonly SqlValue[] };
 }
 
 export interface QueryPredictor<Query extends SentQuery> {
   begin(): void;
   /** Returns the predicted queries if `query` is the first query of a transaction; an empty list for a later one. */
-  follow(query: SentQuery): readonly Query[];
+  follow(query: Pick<SentQuery, 'text'>): readonly Query[];
   /**
    * Records a query that the transaction made. Do not record queries with long answers, since a wrong prediction would
    * read them needlessly.
@@ -33,39 +33,74 @@ export interface QueryPredictor<Query extends SentQuery> {
 
 interface Kind<Query> {
   /** Queries of the last transaction of this group, by text and values. */
-  last: ReadonlyMap<string, Query>;
+  readonly last: ReadonlyMap<string, Query>;
   /** The queries in `last` that the transaction before it had made, too: the predicted ones. */
-  repeated: readonly Query[];
+  readonly repeated: readonly Query[];
 }
 
-export function createQueryPredictor<Query extends SentQuery>(): QueryPredictor<Query> {
+/**
+ * What the first transactions of the stores of a connection ask. A store that is opened has made no transaction yet, so
+ * its first one of a group is predicted from those of the last two stores that were opened before it.
+ */
+export interface FirstQueries<Query extends SentQuery> {
+  /** Returns what the first transaction of a group is known to ask; undefined if no store has made one. */
+  find(firstQuery: string): Kind<Query> | undefined;
+  /** Records the queries that a store's first transaction of a group made. */
+  note(firstQuery: string, asked: ReadonlyMap<string, Query>): void;
+}
+
+export function createFirstQueries<Query extends SentQuery>(): FirstQueries<Query> {
+  const kinds = new LRUCache<string, Kind<Query>>({ max: MAX_KINDS });
+  return {
+    find: (firstQuery) => kinds.get(firstQuery),
+    note(firstQuery, asked) {
+      const last = kinds.get(firstQuery)?.last ?? new Map<string, Query>();
+      kinds.set(firstQuery, { last: asked, repeated: inBoth(asked, last) });
+    },
+  };
+}
+
+/**
+ * Makes the predictor of one store.
+ * @param first what the first transactions of other stores asked; nothing by default
+ * @param own turns a query of another store into the same query of this store
+ */
+export function createQueryPredictor<Query extends SentQuery>(
+  first: FirstQueries<Query> = createFirstQueries(),
+  own: (query: Query) => Query = (query) => query,
+): QueryPredictor<Query> {
   const kinds = new LRUCache<string, Kind<Query>>({ max: MAX_KINDS });
   let asked = new Map<string, Query>();
-  let kind: Kind<Query> | undefined;
+  /** First query of the present transaction. */
+  let firstQuery: string | undefined;
   return {
     begin() {
       asked = new Map();
-      kind = undefined;
+      firstQuery = undefined;
     },
     note(query) {
       if (asked.size < MAX_QUERIES) asked.set(nameOf(query), query);
     },
     follow(query) {
-      if (kind !== undefined) return [];
-      kind = kinds.get(query.text);
-      if (kind === undefined) kinds.set(query.text, (kind = { last: new Map(), repeated: [] }));
-      return kind.repeated;
+      if (firstQuery !== undefined) return [];
+      firstQuery = query.text;
+      return kinds.get(firstQuery)?.repeated ?? first.find(firstQuery)?.repeated.map(own) ?? [];
     },
     end() {
-      if (kind === undefined) return;
-      const { last } = kind;
-      kind.repeated = [...asked].flatMap(([name, query]) => (last.has(name) ? [query] : []));
-      kind.last = asked;
-      kind = undefined;
+      if (firstQuery === undefined) return;
+      const kind = kinds.get(firstQuery);
+      const last = kind?.last ?? first.find(firstQuery)?.last ?? new Map<string, Query>();
+      kinds.set(firstQuery, { last: asked, repeated: inBoth(asked, last) });
+      if (kind === undefined) first.note(firstQuery, asked);
+      firstQuery = undefined;
     },
   };
 }
 
-function nameOf({ text, values }: SentQuery): string {
-  return `${text}\n${JSON.stringify(values)}`;
+function inBoth<Query>(asked: ReadonlyMap<string, Query>, last: ReadonlyMap<string, Query>): readonly Query[] {
+  return [...asked].flatMap(([name, query]) => (last.has(name) ? [query] : []));
+}
+
+function nameOf({ text, asked }: SentQuery): string {
+  return `${text}\n${JSON.stringify(asked.values)}`;
 }

@@ -34,7 +34,7 @@ export interface Answers {
    * sent.
    */
   find(asked: Asked): QueryResult | undefined;
-  /** Whether the answer of this query is here, so that `find` takes no round trip. */
+  /** Whether the answer of this query is cached and has arrived, so that `find` takes no round trip. */
   isThere(asked: Asked): boolean;
   /** Whether the answer of this query is not cached yet and could be cached. */
   isWanted(asked: Asked): boolean;
@@ -62,9 +62,7 @@ interface Family {
 type Effect = 'all' | readonly { readonly own: string; readonly theirs: string }[];
 
 export function createAnswers(catalog: Catalog): Answers {
-  const queries = new Map<string, QueryForm | null>();
-  const writes = new Map<string, WriteForm | null>();
-  const effects = new WeakMap<WriteForm, Map<QueryForm, readonly Effect[]>>();
+  const { queries, writes, effects } = knownForms(catalog);
   const families = new Map<string, Family>();
   let count = 0;
   let canWrite = false;
@@ -125,7 +123,24 @@ export function createAnswers(catalog: Catalog): Answers {
   };
 }
 
-/** Returns the form of a statement, which is read once; null for one that is not understood. */
+/** What is known about statements and their effects on each other. */
+interface KnownForms {
+  readonly queries: Map<string, QueryForm | null>;
+  readonly writes: Map<string, WriteForm | null>;
+  readonly effects: WeakMap<WriteForm, Map<QueryForm, readonly Effect[]>>;
+}
+
+/** What a thread knows for each catalog. It does not depend on the tenant. */
+const knownByCatalog = new WeakMap<Catalog, KnownForms>();
+
+function knownForms(catalog: Catalog): KnownForms {
+  let known = knownByCatalog.get(catalog);
+  if (known === undefined)
+    knownByCatalog.set(catalog, (known = { queries: new Map(), writes: new Map(), effects: new WeakMap() }));
+  return known;
+}
+
+/** Returns the form of a statement, which is analysed once; null for a statement that is not understood. */
 function formOf<Form>(known: Map<string, Form | null>, sql: string, read: () => Form | undefined): Form | null {
   let form = known.get(sql);
   if (form === undefined) {

@@ -5,6 +5,7 @@
  */
 
 import type { BlockingConnection } from './blocking-connection.ts';
+import { onceForm } from './merge-forms.ts';
 
 /** Tables whose row numbers are given here: tables that get many rows, and into which no trigger inserts. */
 const TABLES: readonly string[] = ['memories', 'jobs', 'vectors'];
@@ -12,6 +13,8 @@ const TABLES: readonly string[] = ['memories', 'jobs', 'vectors'];
 const STORE_NUMBERS = `INSERT INTO numbers (tenant, name, last)
   SELECT $1, given.* FROM unnest($2::text[], $3::bigint[]) AS given
   ON CONFLICT (tenant, name) DO UPDATE SET last = excluded.last`;
+
+const STORED = onceForm({ name: 'store-numbers', text: STORE_NUMBERS, table: 'numbers' });
 
 export interface RowNumbers {
   readonly tables: readonly string[];
@@ -22,11 +25,13 @@ export interface RowNumbers {
    */
   take(table: string): number | undefined;
   /**
-   * Call it before a statement that may let the database number rows, or that begins or undoes a savepoint.
-   * @param what name of the table into which the statement inserts; or `SAVEPOINT`, which stores the last numbers; or
-   *   `ROLLBACK`, after which the database gives all numbers, since numbers that were given here may be free again
+   * Prepares for a statement that may let the database number rows, or that begins or undoes a savepoint. Call it
+   * before the statement.
+   * @param what name of the table into which the statement inserts, whose rows the database numbers from then on; or
+   *   `SAVEPOINT`, which stores the last numbers; or `ROLLBACK`, after which the database gives all numbers, since
+   *   numbers that were given here may be free again
    */
-  settle(what: string): void;
+  prepareFor(what: string): void;
   /** Queues the statement that stores the last numbers. */
   store(): void;
 }
@@ -38,7 +43,8 @@ export function createRowNumbers(connection: BlockingConnection, tenant: number)
     const stored = tables.filter((table) => given.delete(table));
     if (stored.length === 0) return;
     const last = stored.map((table) => numbers.get(table)!);
-    connection.queue({ text: STORE_NUMBERS, values: [tenant, stored, last], name: 'store-numbers' });
+    const { text, name } = STORED;
+    connection.queue({ text, values: [tenant, stored, last], name, merge: STORED });
   };
   const store = () => storeOf([...given]);
   return {
@@ -54,7 +60,7 @@ export function createRowNumbers(connection: BlockingConnection, tenant: number)
       given.add(table);
       return last + 1;
     },
-    settle(what) {
+    prepareFor(what) {
       if (what === 'SAVEPOINT') store();
       else if (what === 'ROLLBACK') {
         given.clear();

@@ -44,7 +44,7 @@ const WITH_TRIGGERS: ReadonlySet<string> = new Set(['memories', 'documents', 'do
  * Tables whose rows can be deleted without any effect on other tables: no foreign key refers to them, and no trigger
  * runs.
  */
-const LEAVES: ReadonlySet<string> = new Set(['edges']);
+export const LEAVES: ReadonlySet<string> = new Set(['edges']);
 /** Keywords that end a WHERE clause. */
 const ENDS_WHERE: ReadonlySet<string> = new Set(['GROUP', 'ORDER', 'LIMIT', 'HAVING', 'RETURNING', 'UNION', 'WINDOW']);
 
@@ -58,7 +58,7 @@ export function queryForm(sql: string, catalog: Catalog): QueryForm | undefined 
       token.kind === 'word' && catalog.has(token.text) && ['FROM', 'JOIN'].includes(textBefore(tokens, place));
     return isTable ? [{ token, place, alias: aliasOf(tokens, place) }] : [];
   });
-  // A list of tables with commas is not looked for, and hides no table here.
+  // Tables after a comma in FROM are not recognised, so a statement that has some is not understood.
   const mentioned = tokens.filter(({ kind, text }) => kind === 'word' && catalog.get(text)?.ofTenants === true);
   if (mentioned.some(({ text }) => !tables.some(({ token }) => token.text === text))) return undefined;
   if (tables.some(({ token }) => OF_TRIGGERS.has(token.text))) return undefined;
@@ -95,14 +95,17 @@ export function writeForm(sql: string, catalog: Catalog): WriteForm | undefined 
   const isColumn = (name: string, column: string) => columns.has(column) && (name === '' || name === (alias ?? table));
   const equal = where === -1 ? new Map<string, string>() : equalities(tokens, where, parameters, isColumn);
   if (ofDelete !== undefined) return { table, isInsert: false, equal, sets: new Set(columns.keys()) };
-  const sets = new Set(
-    tokens.flatMap(({ text, depth }, place) => {
-      const isTarget = /^(?:SET|,)$/.test(textBefore(tokens, place)) && nextText(tokens, place) === '=';
-      return depth === 0 && isTarget ? [text] : [];
-    }),
-  );
+  const sets = new Set(columnsSet(tokens));
   for (const column of sets) equal.delete(column);
   return { table, isInsert: false, equal, sets };
+}
+
+/** Lists the columns that an UPDATE sets. */
+export function columnsSet(tokens: readonly Token[]): string[] {
+  return tokens.flatMap(({ text, depth }, place) => {
+    const isTarget = /^(?:SET|,)$/.test(textBefore(tokens, place)) && nextText(tokens, place) === '=';
+    return depth === 0 && isTarget ? [text] : [];
+  });
 }
 
 function insertForm(tokens: readonly Token[], parameters: ReadonlyMap<number, string>): WriteForm {

@@ -5,19 +5,25 @@
 
 import { EngineError } from '../../errors.ts';
 import type { OpenStoreOptions, Store } from '../open-store.ts';
-import { openBlockingConnection, type BlockingConnection } from './blocking-connection.ts';
+import { openBlockingConnection, type BlockingConnection, type Timeouts } from './blocking-connection.ts';
 import type { Catalog } from './catalog.ts';
-import { migrateSchema } from './migrate-schema.ts';
-import { ensureTenant, findTenant, openPostgresStore, readCatalog } from './open-postgres-store.ts';
+import { StandbyIsBehind } from '../standby-is-behind.ts';
+import { isMigrated, migrateSchema } from './migrate-schema.ts';
+import { ensureTenant, openPostgresStore, readCatalog } from './open-postgres-store.ts';
+import { findPlaced, notePlacement } from './placed-tenant.ts';
+import { requireNoPause, withPauses } from './unreachable-database.ts';
 
-/** A connection that the stores of one role share, with the number of its open stores. */
+/** Use of a connection: the role of its stores, or reading from a standby, on which nothing can be made. */
+type ConnectionUse = OpenStoreOptions['role'] | 'standby';
+
+/** A connection that the stores of one use share, with the number of its open stores. */
 interface Shared {
   readonly connection: BlockingConnection;
   readonly catalog: Catalog;
   stores: number;
 }
 
-/** The connections of this thread by role and database address. */
+/** The connections of this thread by use and database address. */
 const connections = new Map<string, Shared>();
 
 /** Where the data of a tenant is in PostgreSQL: the database and the tenant's id there. */
@@ -26,10 +32,21 @@ export interface TenantPlace {
   readonly database: string;
   /** Id of the tenant. */
   readonly tenant: string;
+  /** Name of a further database in OM_DATABASES; null, the default, for the one of OM_DATABASE_URL. */
+  readonly name?: string | null | undefined;
+  /**
+   * Number of the tenant's placement, which its row must have too; 0 for a tenant that was never placed. A tenant that
+   * was placed has a row from the beginning, and opening it must not make one: a wrong address would then show an empty
+   * tenant. If it is left out, the row of the tenant may have any number.
+   */
+  readonly placement?: number;
 }
 
 export interface TenantStoreOptions extends TenantPlace {
-  /** Path that the tenant's SQLite file would have. */
+  /**
+   * Path that the tenant's SQLite file would have; no file is there. It becomes `Store.path`: a process knows the
+   * tenant by it, and uploads that arrive lie beside it.
+   */
   readonly path: string;
   readonly role: OpenStoreOptions['role'];
 }
@@ -37,10 +54,23 @@ export interface TenantStoreOptions extends TenantPlace {
 /**
  * Opens the store of a tenant in a database, and makes the tenant and the schema if they are missing. A reader cannot
  * make the tenant.
- * @throws EngineError `unavailable` if the database does not answer; the errors of `migrateSchema`
+ * @throws EngineError `unavailable` if the database does not answer, does not have a tenant that was placed there, or
+ *   has it with another number of its placement; the errors of `migrateSchema`
  */
 export function openTenantStore(options: TenantStoreOptions): Store {
-  return openOn(options, ensureTenant)!;
+  const { placement = 0, role } = options;
+  return openOn(options, (connection, id) => {
+    let tenant = findPlaced(connection, options);
+    if (tenant === undefined && placement === 0) {
+      ensureTenant(connection, id);
+      tenant = findPlaced(connection, options);
+    }
+    if (tenant === undefined)
+      throw new EngineError('unavailable', `the database in which tenant ${id} is placed does not have it`);
+    const { number, lacksPlacement } = tenant;
+    if (lacksPlacement && role !== 'reader') notePlacement(connection, number, placement);
+    return number;
+  })!;
 }
 
 /**
@@ -48,7 +78,7 @@ export function openTenantStore(options: TenantStoreOptions): Store {
  * `openTenantStore`.
  */
 export function lookIntoTenant(options: Omit<TenantStoreOptions, 'role'>): Store | undefined {
-  return openOn({ ...options, role: 'reader' }, findTenant);
+  return openOn({ ...options, role: 'reader' }, (connection) => findPlaced(connection, options)?.number);
 }
 
 /** Reads version stamps of all tenants in one statement, by which a caller notices which tenants have changed. */
@@ -59,11 +89,11 @@ export interface TenantStamps {
 }
 
 /** Makes a reader of version stamps for a database. It uses the connection of this thread's `reader` stores. */
-export function openTenantStamps(database: string): TenantStamps {
+export function openTenantStamps({ database, name }: Pick<TenantPlace, 'database' | 'name'>): TenantStamps {
   let held: { readonly shared: Shared; readonly release: () => void } | undefined;
   return {
     read() {
-      held ??= hold('reader', database);
+      held ??= hold('reader', { database, name });
       const { rows } = held.shared.connection.query('SELECT id, tenant, writes FROM tenants', [], 'tenant_stamps');
       return new Map(rows.map(([id, tenant, writes]) => [id as string, `${String(tenant)},${String(writes)}`]));
     },
@@ -71,19 +101,38 @@ export function openTenantStamps(database: string): TenantStamps {
   };
 }
 
-/** Returns the shared connection of a role, and opens it if needed. It is closed when its last user calls `release`. */
-function hold(role: OpenStoreOptions['role'], database: string): { shared: Shared; release: () => void } {
-  const name = `${role} ${database}`;
-  const shared = connections.get(name) ?? connect(database);
-  connections.set(name, shared);
+/** Returns the shared connection of a use, and opens it if needed. It is closed when its last user calls `release`. */
+export function hold(
+  use: ConnectionUse,
+  { database, name = null }: Pick<TenantPlace, 'database' | 'name'>,
+): { shared: Shared; release: () => void } {
+  const key = `${use} ${database}`;
+  const shared = connections.get(key) ?? (use === 'standby' ? connectStandby(database) : connect(database, name));
+  connections.set(key, shared);
   shared.stores += 1;
   const release = () => {
     shared.stores -= 1;
     if (shared.stores > 0) return;
-    connections.delete(name);
+    if (connections.get(key) === shared) connections.delete(key);
     shared.connection.close();
   };
   return { shared, release };
+}
+
+/**
+ * Opens a tenant's store on a standby, for reading only.
+ * @throws StandbyIsBehind if the standby has not received the tenant, as it was placed last, or the newest schema;
+ *   EngineError `unavailable` if it does not answer
+ */
+export function openStandbyStore(options: Omit<TenantStoreOptions, 'role'>): Store {
+  const find = (connection: BlockingConnection) => {
+    const found = findPlaced(connection, options);
+    // A row without the number of a placement may be of any earlier one.
+    return found?.lacksPlacement === true ? undefined : found?.number;
+  };
+  const store = openOn({ ...options, role: 'reader' }, find, 'standby');
+  if (store === undefined) throw new StandbyIsBehind('the tenant');
+  return store;
 }
 
 /**
@@ -91,10 +140,11 @@ function hold(role: OpenStoreOptions['role'], database: string): { shared: Share
  * @param numberOf returns the number of the tenant; undefined if there is none, and then no store is opened
  */
 function openOn(
-  { database, tenant: id, path, role }: TenantStoreOptions,
+  { tenant: id, path, role, ...place }: TenantStoreOptions,
   numberOf: (connection: BlockingConnection, id: string) => number | undefined,
+  use: ConnectionUse = role,
 ): Store | undefined {
-  const { shared, release } = hold(role, database);
+  const { shared, release } = hold(use, place);
   let store: Store | undefined;
   try {
     const { connection, catalog } = shared;
@@ -115,8 +165,10 @@ function openOn(
   );
 }
 
-function connect(database: string): Shared {
-  const connection = openBlockingConnection(database);
+function connect(database: string, name: string | null): Shared {
+  if (name !== null) requireNoPause(name);
+  const opened = openBlockingConnection(database);
+  const connection = name === null ? opened : withPauses(opened, name);
   try {
     migrateSchema(connection);
     return { connection, catalog: readCatalog(connection), stores: 0 };
@@ -126,33 +178,20 @@ function connect(database: string): Shared {
   }
 }
 
-/** Runs `work` on a new connection, which is closed afterwards. */
-function withConnection<T>(database: string, work: (connection: BlockingConnection) => T): T {
-  const connection = openBlockingConnection(database);
-  try {
-    migrateSchema(connection);
-    return work(connection);
-  } finally {
-    connection.close();
-  }
-}
-
 /**
- * Throws EngineError `conflict` if the database still has rows of a deleted tenant with this id, so that no new tenant
- * gets that data.
+ * Timeouts of a connection to a standby. They are shorter than those of other connections, as the primary can answer
+ * instead.
  */
-export function refuseLeftTenant(database: string, tenant: string): void {
-  const isThere = withConnection(database, (connection) => findTenant(connection, tenant) !== undefined);
-  if (isThere) throw new EngineError('conflict', `the database still has rows of an earlier tenant ${tenant}`);
-}
+export const STANDBY_TIMEOUTS: Timeouts = { connectMs: 2_000, statementMs: 10_000 };
 
-/** Deletes all rows of a tenant; does nothing if there are none. */
-export function eraseTenantRows(database: string, tenant: string): void {
-  withConnection(database, (connection) => {
-    const no = findTenant(connection, tenant);
-    if (no === undefined) return;
-    // Without a feed, no trigger notes an event of the memories that go.
-    connection.query(`BEGIN; SELECT set_config('cairn.tenant', '${no}', true);
-      DELETE FROM event_feed WHERE tenant = ${no}; DELETE FROM tenants WHERE tenant = ${no}; COMMIT`);
-  });
+function connectStandby(database: string): Shared {
+  const connection = openBlockingConnection(database);
+  connection.setTimeouts(STANDBY_TIMEOUTS);
+  try {
+    if (!isMigrated(connection)) throw new StandbyIsBehind('the schema of this version');
+    return { connection, catalog: readCatalog(connection), stores: 0 };
+  } catch (error) {
+    connection.close();
+    throw error;
+  }
 }

@@ -9,25 +9,39 @@ import { EngineError } from '../../errors.ts';
 import { LateError } from '../late-error.ts';
 import { postgresError, type BlockingConnection } from './blocking-connection.ts';
 
-const LOCK_TENANT = `UPDATE tenants SET writes = writes + 1 WHERE tenant = $1
+/**
+ * Takes the tenant's write lock. It finds no row while a move of the tenant holds the advisory lock
+ * (`freeze-tenant.ts`) and after the move, so that such a write is refused at once. `tableoid` tells apart schemas of
+ * one database.
+ */
+const LOCK_TENANT = `UPDATE tenants SET writes = writes + 1
+  WHERE tenant = $1 AND moved_by IS NULL AND pg_try_advisory_xact_lock_shared(tableoid::int, tenant)
   RETURNING pg_current_xact_id()::text, writes`;
+const READ_MARK = 'SELECT moved_by FROM tenants WHERE tenant = $1';
 /** Sets the tenant for one transaction, for column defaults and row-level security. */
 const SET_TENANT = `SELECT set_config('cairn.tenant', $1, true)`;
 const READ_WRITES = 'SELECT writes FROM tenants WHERE tenant = $1';
+/** Name in `BegunWrite.numbers` of the greatest number of a memory that was ever put into the tenant's word index. */
+export const NEWEST_IN_WORDS = 'newest in words';
+/** Name in `BegunWrite.numbers` of 1 if the tenant's change feed is on, else 0. */
+export const HAS_EVENTS = 'has events';
 /**
  * SQL that reads the last row numbers. It is a separate statement after the lock, so that it sees what the previous
  * writer of the tenant committed while this one waited for the lock.
  */
-const READ_NUMBERS = `SELECT name, last FROM numbers WHERE tenant = $1 AND name = ANY ($2::text[])`;
+const READ_NUMBERS = `SELECT name, last FROM numbers WHERE tenant = $1 AND name = ANY ($2::text[])
+  UNION ALL SELECT '${NEWEST_IN_WORDS}', newest FROM word_totals WHERE tenant = $1
+  UNION ALL SELECT '${HAS_EVENTS}', is_on FROM event_feed WHERE tenant = $1`;
 
 /**
- * Commits a message to the log that nobody reads. Needs no table and no privilege, and any `wal_level`.
+ * SQL that commits a message to the write-ahead log that nobody reads. It needs no table and no privilege, and works
+ * with any `wal_level`.
  * @see https://www.postgresql.org/docs/current/functions-admin.html#FUNCTIONS-REPLICATION
  */
 const COMMIT_NOTHING = `SELECT pg_logical_emit_message(true, 'cairn', '')`;
 
-/** Greatest number of checks, 10 ms apart, of whether a transaction that may still be running has committed. */
-const STATUS_LOOKS = 200;
+/** Longest time for which it is asked whether a transaction that may still be running has committed (ms). */
+const STATUS_MS = 2_000;
 
 /**
  * SQLSTATE that `pg_xact_status` reports for an unknown transaction number. After a crash of the server it means that
@@ -46,6 +60,7 @@ interface OfTenant {
 export interface BegunRead {
   /** Whether `number` takes no round trip. */
   isKnown(): boolean;
+  /** Returns the counter of writes; 0 if the tenant does not exist. */
   number(): number;
 }
 
@@ -53,7 +68,10 @@ export interface BegunRead {
 export interface BegunWrite {
   /** The tenant's counter of writes, with this write counted. */
   readonly writes: number;
-  /** The last row number of each requested table; a table that has had no rows is left out. */
+  /**
+   * The last row number of each requested table; a table that has had no rows is left out. Also `NEWEST_IN_WORDS` and
+   * `HAS_EVENTS`.
+   */
   readonly numbers: ReadonlyMap<string, number>;
 }
 
@@ -61,13 +79,20 @@ export interface BegunWrite {
  * Runs `work` in one transaction that holds the tenant's write lock; it is rolled back if `work` throws. Statements
  * that are still queued when `work` returns are sent together with the commit.
  * @param numbered tables whose last row numbers `work` gets
- * @throws EngineError `not_found` if the tenant does not exist; `unavailable` if the lock was not free for 5 s, the
- *   session was lost before the commit, or it cannot be found out whether the transaction committed; `internal` if
- *   `work` returned although one of its statements had failed; whatever `work` throws
+ * @param ask may queue queries, which share the first round trip
+ * @throws EngineError `not_found` if the tenant does not exist; `unavailable` if the tenant moves to another database
+ *   or has moved, the lock was not free for 5 s, the session was lost before the commit, or the outcome of the commit
+ *   cannot be found out; `internal` if `work` returned although one of its statements had failed; whatever `work`
+ *   throws
  */
 export function inWrite<T>(
   connection: BlockingConnection,
-  { tenant, setsTenant, numbered }: OfTenant & { readonly numbered: readonly string[] },
+  {
+    tenant,
+    setsTenant,
+    numbered,
+    ask,
+  }: OfTenant & { readonly numbered: readonly string[]; readonly ask?: (() => void) | undefined },
   work: (begun: BegunWrite) => T,
 ): T {
   begin(connection, { text: 'BEGIN', name: 'begin' }, { tenant, setsTenant });
@@ -75,9 +100,11 @@ export function inWrite<T>(
   let transaction: string | undefined;
   let result: T;
   try {
-    const { rows } = connection.query(READ_NUMBERS, [tenant, numbered], 'read-numbers');
+    const read = connection.queue({ text: READ_NUMBERS, values: [tenant, numbered], name: 'read-numbers' });
+    ask?.();
+    const { rows } = read.result();
     const [first, writes] = (locked.result().rows[0] ?? []) as [string?, number?];
-    if (first === undefined) throw new EngineError('not_found', 'no such tenant');
+    if (first === undefined) throw refusal(connection, tenant);
     transaction = first;
     result = work({ writes: writes!, numbers: new Map(rows as [string, number][]) });
   } catch (error) {
@@ -89,6 +116,17 @@ export function inWrite<T>(
   }
   commit(connection, transaction);
   return result;
+}
+
+/** Returns the error that says why a tenant's row could not be locked. */
+function refusal(connection: BlockingConnection, tenant: number): EngineError {
+  const [row] = connection.query(READ_MARK, [tenant], 'read-mark').rows;
+  if (row === undefined) return new EngineError('not_found', 'no such tenant');
+  return row[0] === null
+    ? new EngineError('unavailable', 'the tenant moves to another database: its writes wait for the end of the move', {
+        retryAfterMs: 5_000,
+      })
+    : new EngineError('unavailable', 'the tenant has just moved to another database', { retryAfterMs: 1_000 });
 }
 
 /**
@@ -124,7 +162,7 @@ export function inSnapshot<T>(connection: BlockingConnection, of: OfTenant, work
   }
 }
 
-/** Lets the beginning of a transaction wait for its first query. */
+/** Queues the statements that begin a transaction, so that they are sent in the round trip of its first query. */
 function begin(
   connection: BlockingConnection,
   statement: { readonly text: string; readonly name: string },
@@ -172,7 +210,8 @@ function awaitStandby(connection: BlockingConnection): void {
 }
 
 function hasCommitted(connection: BlockingConnection, transaction: string): boolean {
-  for (let look = 0; look < STATUS_LOOKS; look += 1) {
+  const end = performance.now() + STATUS_MS;
+  do {
     try {
       const [[status] = []] = connection.query(`SELECT pg_xact_status('${transaction}'::xid8)`).rows;
       if (status !== 'in progress') return status === 'committed';
@@ -182,7 +221,7 @@ function hasCommitted(connection: BlockingConnection, transaction: string): bool
       if (cause?.isLost !== true) throw error;
     }
     Atomics.wait(sleeper, 0, 0, 10);
-  }
+  } while (performance.now() < end);
   return false;
 }
 

@@ -17,10 +17,10 @@ export interface ChangeWatch {
    */
   read(): number;
   /**
-   * Call it at the end of a transaction or savepoint, when queued statements may have been dropped. Statements of
-   * unknown result then count as changes.
+   * Counts the statements whose result is still unknown as changes. Call it at the end of a transaction and after a
+   * savepoint was undone, since queued statements may have been dropped then.
    */
-  settle(): void;
+  assumeChanges(): void;
 }
 
 /** Greatest number of statements with an unknown result that are kept; a further one first sends them. */
@@ -73,8 +73,8 @@ export function watchChanges(connection: BlockingConnection): ChangeWatch {
       isChanged = false;
       return number;
     },
-    settle() {
-      // Whether the last of them changed rows is of no use to anybody any more, and a read is cheap.
+    assumeChanges() {
+      // Nobody asks any more whether these statements changed rows, and a needless read is cheap.
       if (unknown.length > 0) change();
     },
   };

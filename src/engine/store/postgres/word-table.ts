@@ -1,12 +1,13 @@
 /**
  * Writes the word index of a tenant in PostgreSQL. Changes of rows are collected in memory and stored shortly before
- * the commit by a few statements, however many rows change: one reads the rows that are replaced, one reads the blocks
- * that change, and one writes each table.
+ * the commit by a few statements, however many rows change. New memories take one statement (`append-words.ts`). For
+ * others, one statement reads the rows that are replaced, one reads the blocks that change, and one writes each table.
  */
 
 import type { Store } from '../open-store.ts';
 import { allVarints } from '../word-index/structure.ts';
 import type { WordTable } from '../word-table.ts';
+import { appendRows, type NumberedRow } from './append-words.ts';
 import {
   BLOCK_ROWS,
   decodeBlock,
@@ -18,22 +19,7 @@ import {
   type BlockRows,
   type EncodedRow,
 } from './block-codec.ts';
-import type { Parameter, QueryResult } from './connection-messages.ts';
-
-/**
- * Runs SQL that is written for PostgreSQL and not translated. `$1` is the tenant's number; the given values begin at
- * `$2`.
- */
-export interface OwnQuery {
-  readonly ask: (name: string, text: string, values: readonly Parameter[]) => QueryResult;
-  /**
-   * Asks in the round trip of the next query; outside of a transaction, at once.
-   * @returns a function that returns the answer, to be called in the same transaction
-   */
-  readonly askLater: (name: string, text: string, values: readonly Parameter[]) => () => QueryResult;
-  /** Lets a statement wait that is sent with a later one. Call inside a write. */
-  readonly write: (name: string, text: string, values: readonly Parameter[]) => void;
-}
+import type { OwnQuery } from './own-query.ts';
 
 /** The changes in one block (256 memory numbers) of one term's postings. */
 interface BlockChange {
@@ -51,6 +37,7 @@ type StoredRow = readonly [id: number, terms: string, length: number];
 
 const READ_ROWS = `SELECT r.id, r.terms, d.sz FROM word_rows r
   JOIN memory_text_docsize d ON d.tenant = $1 AND d.id = r.id WHERE r.tenant = $1 AND r.id = ANY ($2::bigint[])`;
+const READ_NEWEST = `SELECT newest FROM word_totals WHERE tenant = $1`;
 const READ_JOINED = `SELECT joined FROM word_totals WHERE tenant = $1`;
 const READ_BLOCKS = `SELECT w.place, b.data
   FROM unnest($2::text[], $3::bigint[]) WITH ORDINALITY AS w (term, block, place)
@@ -61,10 +48,10 @@ const READ_OLD_BLOCKS = `SELECT b.term, b.block, b.data, b.parts
   FROM unnest($2::text[], $3::bigint[]) AS w (term, first)
   CROSS JOIN LATERAL (SELECT term, block, data, parts FROM word_blocks
     WHERE tenant = $1 AND term = w.term AND block >= w.first AND block < w.first + ${JOINED_BLOCKS}) AS b`;
-const WRITE_BLOCKS = `INSERT INTO word_blocks (tenant, term, block, rows, data, parts)
-  SELECT $1, w.* FROM unnest($2::text[], $3::bigint[], $4::bigint[], $5::bytea[], $6::text[]) AS w
+const WRITE_BLOCKS = `INSERT INTO word_blocks (tenant, term, block, rows, last, data, parts)
+  SELECT $1, w.* FROM unnest($2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bytea[], $7::text[]) AS w
   ON CONFLICT (tenant, term, block)
-    DO UPDATE SET rows = excluded.rows, data = excluded.data, parts = excluded.parts`;
+    DO UPDATE SET rows = excluded.rows, last = excluded.last, data = excluded.data, parts = excluded.parts`;
 const DELETE_BLOCKS = `DELETE FROM word_blocks b USING unnest($2::text[], $3::bigint[]) AS w (term, block)
   WHERE b.tenant = $1 AND b.term = w.term AND b.block = w.block`;
 const WRITE_ROWS = `WITH sizes AS (
@@ -77,11 +64,13 @@ const DELETE_ROWS = `WITH sizes AS (DELETE FROM memory_text_docsize WHERE tenant
 const ADD_TOTALS = `UPDATE word_totals SET rows = rows + $2::bigint, terms = terms + $3::bigint WHERE tenant = $1`;
 const CLEAR = `WITH blocks AS (DELETE FROM word_blocks WHERE tenant = $1),
     sizes AS (DELETE FROM memory_text_docsize WHERE tenant = $1), stored AS (DELETE FROM word_rows WHERE tenant = $1)
-  UPDATE word_totals SET rows = 0, terms = 0, joined = 0 WHERE tenant = $1`;
-const JOIN_BLOCKS = 'SELECT join_word_blocks($1, $2::bigint)';
+  UPDATE word_totals SET rows = 0, terms = 0, joined = 0, newest = 0 WHERE tenant = $1`;
+/** Joins the blocks of the oldest range that are not joined, if `$2`, the newest memory, is far enough above it. */
+const JOIN_BLOCKS = `SELECT join_word_blocks($1, joined) FROM word_totals
+  WHERE tenant = $1 AND $2::bigint >= ${JOINED_BLOCKS * BLOCK_ROWS} * (joined + 1) + $3::bigint`;
 
-/** Number of memories whose blocks are joined at once. */
-const JOINED_ROWS = JOINED_BLOCKS * BLOCK_ROWS;
+/** Number of new memories after which a commit looks for blocks to join. */
+const JOIN_EVERY = 1_024;
 /** Number of the newest memories whose blocks are never joined, since they still change at times. */
 const NEW_ROWS = 2_048;
 
@@ -89,17 +78,38 @@ export interface WordTableOptions {
   /** Returns the tenant's store. It is a function, since the store is created later. */
   readonly store: () => Store;
   readonly own: OwnQuery;
+  /** Returns the greatest number of a memory that the index had, or has had, when the present write began. */
+  readonly newestBefore: () => number;
 }
 
 /** Makes the word index of a tenant; `own` runs statements for that tenant. */
-export function createWordTable({ store, own }: WordTableOptions): WordTable {
+export function createWordTable({ store, own, newestBefore }: WordTableOptions): WordTable {
   /** Changes since the last flush, by memory number: the new row, or null for a deleted row. */
   const pending = new Map<number, EncodedRow | null>();
+  /**
+   * The last write that flushed new memories or cleared the index, and what the greatest number of a memory has been
+   * since then; null for the number if a part of the write was undone.
+   */
+  let flushed: { readonly transactionNo?: number | undefined; readonly newest: number | null } = { newest: 0 };
+  const newestNow = () => {
+    if (flushed.transactionNo !== store().transactionNo) return newestBefore();
+    return flushed.newest ?? (own.ask('words-newest', READ_NEWEST, []).rows[0]![0] as number);
+  };
   const flush = () => {
     if (pending.size === 0) return;
-    const rows = new Map(pending);
+    const rows = [...pending];
     pending.clear();
-    writeRows(own, rows);
+    const newest = newestNow();
+    const changed = rows.filter(([memoryNo]) => memoryNo <= newest);
+    if (changed.length > 0) writeRows(own, new Map(changed));
+    const added = rows.filter((entry): entry is [number, EncodedRow] => entry[0] > newest && entry[1] !== null);
+    if (added.length === 0) return;
+    const ascending: NumberedRow[] = added.sort(([a], [b]) => a - b);
+    appendRows(own, ascending);
+    const [last] = ascending.at(-1)!;
+    flushed = { transactionNo: store().transactionNo, newest: last };
+    if (Math.floor(last / JOIN_EVERY) > Math.floor(newest / JOIN_EVERY))
+      own.write('words-join', JOIN_BLOCKS, [last, NEW_ROWS]);
   };
   const note = (memoryNo: number, row: EncodedRow | null) => {
     pending.set(memoryNo, row);
@@ -111,16 +121,20 @@ export function createWordTable({ store, own }: WordTableOptions): WordTable {
     clear() {
       pending.clear();
       own.write('words-clear', CLEAR, []);
+      flushed = { transactionNo: store().transactionNo, newest: 0 };
     },
     flush,
-    forget: () => pending.clear(),
+    forget() {
+      pending.clear();
+      flushed = { ...flushed, newest: null };
+    },
   };
 }
 
 function writeRows(own: OwnQuery, rows: ReadonlyMap<number, EncodedRow | null>): void {
   const joined = own.askLater('words-joined', READ_JOINED, []);
   const before = new Map(readStored(own, [...rows.keys()]).map((row) => [row[0], row]));
-  const joinedRanges = joined().rows[0]![0] as number;
+  const joinedRanges = joined.result().rows[0]![0] as number;
   const changes = new Map<string, BlockChange>();
   const change = (term: string, memoryNo: number, positions: Uint8Array | null) => {
     const block = Math.floor(memoryNo / BLOCK_ROWS);
@@ -133,7 +147,7 @@ function writeRows(own: OwnQuery, rows: ReadonlyMap<number, EncodedRow | null>):
   for (const [memoryNo, row] of rows) {
     const [, terms = '', length = 0] = before.get(memoryNo) ?? [];
     for (const term of terms === '' ? [] : terms.split(' ')) if (!row?.terms.has(term)) change(term, memoryNo, null);
-    for (const [term, positions] of row?.terms ?? []) change(term, memoryNo, positions);
+    for (const [term, { bytes }] of row?.terms ?? []) change(term, memoryNo, Uint8Array.from(bytes));
     addedRows += Number(row !== null) - Number(before.has(memoryNo));
     addedTerms += (row?.length ?? 0) - length;
   }
@@ -148,9 +162,8 @@ function writeRows(own: OwnQuery, rows: ReadonlyMap<number, EncodedRow | null>):
   }
   const gone = [...rows.keys()].filter((memoryNo) => rows.get(memoryNo) === null && before.has(memoryNo));
   if (gone.length > 0) own.write('words-rows-gone', DELETE_ROWS, [gone]);
-  if (addedRows !== 0 || addedTerms !== 0) own.write('words-totals', ADD_TOTALS, [addedRows, addedTerms]);
-  const last = put.reduce((highest, [memoryNo]) => Math.max(highest, memoryNo), 0);
-  if (last >= JOINED_ROWS * (joinedRanges + 1) + NEW_ROWS) own.write('words-join', JOIN_BLOCKS, [joinedRanges]);
+  // Even where the totals stay as they were: each change of the words changes their row, by which readers notice it.
+  own.write('words-totals', ADD_TOTALS, [addedRows, addedTerms]);
 }
 
 function readStored(own: OwnQuery, memoryNos: readonly number[]): StoredRow[] {
@@ -168,7 +181,11 @@ interface StoredBlock {
   readonly rows: BlockRows;
 }
 
-/** @param joined number of ranges whose blocks were joined */
+/**
+ * Applies the changes to the stored blocks: reads the rows of the table that hold them, and queues the statements that
+ * write them again, or delete them if they have become empty.
+ * @param joined number of ranges of blocks that were joined, from the first
+ */
 function writeBlocks(own: OwnQuery, changes: readonly BlockChange[], joined: number): void {
   if (changes.length === 0) return;
   const isOld = ({ block }: BlockChange) => block < JOINED_BLOCKS * joined;
@@ -190,6 +207,7 @@ function writeBlocks(own: OwnQuery, changes: readonly BlockChange[], joined: num
       written.map(({ term }) => term),
       written.map(({ block }) => block),
       written.map(({ rows }) => rows.size),
+      written.map(({ rows }) => Math.max(...rows.keys())),
       encoded.map(({ data }) => data),
       encoded.map(({ parts }) => parts),
     ]);
@@ -200,7 +218,7 @@ function writeBlocks(own: OwnQuery, changes: readonly BlockChange[], joined: num
   }
 }
 
-/** Reads the blocks that change, or makes empty ones. */
+/** Reads the blocks that change, outside of the joined ranges; a block that is not stored is empty. */
 function readYoung(own: OwnQuery, changes: readonly BlockChange[]): [BlockChange, StoredBlock][] {
   if (changes.length === 0) return [];
   const places = [changes.map(({ term }) => term), changes.map(({ block }) => block)] as const;
@@ -212,7 +230,10 @@ function readYoung(own: OwnQuery, changes: readonly BlockChange[]): [BlockChange
   });
 }
 
-/** Reads the rows that change in ranges whose blocks were joined, or makes empty ones, of one block. */
+/**
+ * Reads the rows of the table that hold the changing blocks in ranges whose blocks were joined. A block that is not
+ * stored becomes an empty row of one block.
+ */
 function readOld(own: OwnQuery, changes: readonly BlockChange[]): [BlockChange, StoredBlock][] {
   if (changes.length === 0) return [];
   const nameOf = (term: string, block: number) => `${block} ${term}`;

@@ -7,11 +7,12 @@
 
 import { copyOf } from '../../text/stem-finder.ts';
 import type { Store } from '../open-store.ts';
+import { spendWork, workLeft } from '../work-budget.ts';
 import { createBestRows, rowsInOrder } from './best-rows.ts';
 import { openCursor } from './cursors.ts';
 import { countLive, type Doclist, type PartOfSegment, readDoclists } from './doclists.ts';
 import { locate, type Location } from './locate.ts';
-import { readPhrase } from './phrases.ts';
+import { type PhraseRows, readPhrase } from './phrases.ts';
 import { inOrderOfSums, rankRows, rankRowsOf, type ScoredText } from './rank-rows.ts';
 import { textRewrites } from './rewrite-log.ts';
 import { openRowLengths, type RowLengths, type SharedLengthsOptions } from './row-lengths.ts';
@@ -59,6 +60,8 @@ interface Snapshot {
   /** Cached lookups in each segment, by the key of the segment. */
   readonly terms: ReadonlyMap<string, SegmentTerms>;
   readonly texts: Map<string, LocatedText>;
+  /** Cached rows of phrases. */
+  readonly phrases: Map<LocatedText, PhraseRows>;
   /** Returns the number of terms of each row, by row number. */
   lengths(): Uint32Array;
   readonly requireUnchanged: RowLengths['requireUnchanged'];
@@ -74,6 +77,12 @@ const TERMS_KEPT = 5_000;
  * committed for a long time.
  */
 const TEXTS_KEPT = 2_000;
+/** Number of phrases whose rows a snapshot caches, and the greatest size of the rows of one of them, in bytes. */
+const PHRASES_KEPT = 16;
+const PHRASE_BYTES_KEPT = 1_048_576;
+/** Greatest share of what is left of a query's work budget that reading one phrase may take. */
+const PHRASE_SHARE = 0.25;
+
 /**
  * Makes a reader of the index format that `structure.ts` describes. Call its methods on a snapshot.
  * @param shared table of row lengths that several threads share; the reader has its own if left out
@@ -99,7 +108,15 @@ export function createDirectReader(store: Store, shared?: SharedLengthsOptions):
       let taken: Uint32Array | undefined;
       const lengthsNow = () => (taken ??= lengths.now());
       const snapshot: Snapshot = {
-        ...{ store, totals, segments, terms, texts: new Map<string, LocatedText>(), lengths: lengthsNow },
+        ...{
+          store,
+          totals,
+          segments,
+          terms,
+          texts: new Map<string, LocatedText>(),
+          phrases: new Map(),
+          lengths: lengthsNow,
+        },
         requireUnchanged: lengths.requireUnchanged,
       };
       current = { version, snapshot, search: searchSnapshot(snapshot) };
@@ -181,8 +198,7 @@ function sourceOf(snapshot: Snapshot, text: string): Source {
   const located = locateText(snapshot, text);
   const [first = [], ...more] = located.terms.map((occurrences) => partsOf(occurrences));
   if (more.length === 0) return { text, parts: Map.groupBy(first, ({ part }) => part.partition), phrase: new Map() };
-  const { lists, count } = readPhrase(snapshot.store, [first, ...more]);
-  located.frequency = count;
+  const lists = rowsOfPhrase(snapshot, located)?.lists ?? [];
   return { text, parts: new Map(), phrase: Map.groupBy(lists, ({ partition }) => partition) };
 }
 
@@ -251,12 +267,32 @@ function locateTerm({ store, segments, terms }: Snapshot, term: string): Occurre
 
 function frequencyOf(snapshot: Snapshot, text: string): number {
   const located = locateText(snapshot, text);
+  if (located.terms.length > 1) {
+    const rows = located.frequency ?? rowsOfPhrase(snapshot, located)?.count;
+    if (rows !== undefined) return rows;
+    // A phrase that is not read is in no more rows than each of its words.
+    const words = text.split(' ');
+    return words.length === 1 ? 0 : Math.min(...words.map((word) => frequencyOf(snapshot, word)));
+  }
   return (located.frequency ??= countText(snapshot, located));
 }
 
-function countText({ store }: Snapshot, { terms }: LocatedText): number {
-  const [first = [], ...more] = terms;
-  if (more.length > 0) return readPhrase(store, terms.map(partsOf)).count;
+/**
+ * Reads the rows of a phrase. Returns undefined for a phrase that would take more than a quarter of what is left of the
+ * work budget, so that the other words and the vectors still find what they find.
+ */
+function rowsOfPhrase({ store, phrases }: Snapshot, located: LocatedText): PhraseRows | undefined {
+  const known = phrases.get(located);
+  if (known !== undefined) return known;
+  if (located.maxBytes > PHRASE_SHARE * workLeft().bytes || !spendWork(located.maxBytes)) return undefined;
+  const rows = readPhrase(store, located.terms.map(partsOf));
+  located.frequency = rows.count;
+  if (phrases.size >= PHRASES_KEPT) phrases.clear();
+  if (rows.lists.reduce((sum, { end }) => sum + end, 0) <= PHRASE_BYTES_KEPT) phrases.set(located, rows);
+  return rows;
+}
+
+function countText({ store }: Snapshot, { terms: [first = []] }: LocatedText): number {
   let count = 0;
   for (const occurrence of first) count += occurrence.cached.rows ??= countOccurrence(store, occurrence);
   return count;

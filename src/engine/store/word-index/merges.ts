@@ -51,8 +51,10 @@ export function mergeWithCommit(store: Store): void {
 }
 
 /**
- * Returns a name that identifies a segment. FTS5 reuses the number of a segment after a merge, but seldom together with
- * the number of the last page, which merges and deletes do not change.
+ * Returns a name, such as `12.340`, by which a segment of the first level is recognised later: its number and that of
+ * its last page. The number alone does not do, since FTS5 gives it to a new segment once a merge has used up the old
+ * one; the new segment seldom has as many pages. Neither number changes while the segment exists: a merge removes pages
+ * only from its beginning, and deleted rows are noted in pages of their own.
  */
 function nameOf({ id, lastPage }: Segment): string {
   return `${id}.${lastPage}`;

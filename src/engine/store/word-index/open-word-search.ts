@@ -57,6 +57,14 @@ export function askToLoadWords(store: Store): void {
   store.ahead?.readSpeculatively(() => loadSlice(store));
 }
 
+/**
+ * Asks for the state of the word index in the round trip of the next SQL statement, so that `openWordSearch` after it
+ * reads only words that are not in memory; does nothing for a SQLite file. Call inside `store.read`.
+ */
+export function askForWordState(store: Store): void {
+  if (store.words !== null) tableReader(store, readingOf(store)).askForState();
+}
+
 function loadSlice(store: Store): 'more' | 'done' {
   const reading = readingOf(store);
   if (store.words !== null) return tableReader(store, reading).load();

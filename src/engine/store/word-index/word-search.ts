@@ -27,8 +27,9 @@ export interface WordSearch {
    */
   expect(texts: readonly string[], use: 'count' | 'rank'): void;
   /**
-   * Returns the cost of scoring a word or phrase: the approximate number of bytes of the index to read, some six for
-   * each row that has it; 0 if no row has it.
+   * Returns the cost of scoring a word or phrase: about how many bytes of the index must be read, some six for each
+   * row that has the word. For a phrase they may be the bytes of all its words, even if no row has the phrase. The cost
+   * is 0 if one of the words occurs nowhere.
    */
   bytesOf(text: string): number;
   /** Returns the number of rows that contain a word or phrase. */
@@ -48,6 +49,11 @@ export interface WordSearch {
 
 /** Reader of the word index of a tenant in PostgreSQL (`WordTable`). */
 export interface TableReader extends WordReader {
+  /**
+   * Asks for the state of the index in the round trip of the next query. An index that is opened after that query knows
+   * which of the words that were read before are still valid.
+   */
+  askForState(): void;
   open(version: string): TableSearch;
 }
 

@@ -62,6 +62,14 @@ describe('a style sheet of the page', () => {
   const HIDDEN = { isKept: false, isReported: true };
   const SHOWN = { isKept: true, isReported: false };
 
+  test('of two rules of one weight the later one counts, whatever the order of the classes', async () => {
+    for (const classes of ['x y', 'y x']) {
+      const body = `<p class="${classes}">SECRET</p>`;
+      expect(await readWith('.x{display:none} .y{display:block}', body)).toEqual(SHOWN);
+      expect(await readWith('.y{display:block} .x{display:none}', body)).toEqual(HIDDEN);
+    }
+  });
+
   test.each([
     '.x{display:none}',
     'p{color:#222} .x { display : none ; }',

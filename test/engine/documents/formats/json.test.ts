@@ -27,6 +27,10 @@ test('values stand behind their paths, records in blocks of their own', async ()
   expect(document.title).toBe('Trips');
 });
 
+test('line ends of values are those of the text', async () => {
+  expect((await read({ a: 'q\r\nz', b: 'one\rtwo', c: ['x\r\n', 'y'] })).text).toBe('a:\nq\nz\nb:\none\ntwo\nc:\nx\ny');
+});
+
 test('long numbers keep their digits', async () => {
   expect((await read('{"id": 12345678901234567890, "n": 1.5}')).text).toBe('id: 12345678901234567890\nn: 1.5');
 });

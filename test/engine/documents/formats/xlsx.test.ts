@@ -73,6 +73,18 @@ test('workbooks of old Macs count days from 1904', async () => {
   expect(await text('')).toContain('2020-05-05');
 });
 
+test('a time of day has no date, and a date after 9999 is a number, by either calendar', async () => {
+  const styles = '<cellXfs><xf numFmtId="20"/><xf numFmtId="14"/></cellXfs>';
+  const cells = ['<c s="0"><v>0.75</v></c>', '<c s="1"><v>2957003</v></c>', '<c s="1"><v>2958465.9999999</v></c>'];
+  const rows = cells.map((cell) => `<row>${cell}</row>`).join('');
+  const linesOf = async (properties: string) => {
+    const { text } = await readXlsx(await packXlsx([{ name: 'S', rows }], { styles, properties }), OPTIONS);
+    return text.trim().split('\n').slice(2);
+  };
+  expect(await linesOf('date1904="1"')).toEqual(['18:00', '9999-12-31', '2958465.9999999']);
+  expect(await linesOf('')).toEqual(['18:00', '9995-12-30', '2958465.9999999']);
+});
+
 test('cells stay in their columns, and columns and rows without content are left out', async () => {
   const rows =
     '<row r="2"><c r="C2" t="str"><v>Name</v></c><c r="F2" t="str"><v>Age</v></c></row>' +

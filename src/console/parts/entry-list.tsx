@@ -19,7 +19,7 @@ export interface AddProps {
   readonly onSecret: (secret: string | undefined) => void;
 }
 
-/** Describes a kind of entry for `KeptList`. */
+/** Describes a kind of entry for `EntryList`. */
 export interface Kind<Item> {
   /** Path of the list in the API. An entry is removed by DELETE on this path followed by its key. */
   readonly path: string;
@@ -47,14 +47,14 @@ export interface Kind<Item> {
 /** Time between two reloads while the list has entries (ms). */
 const LOOK_MS = 3_000;
 
-interface KeptListProps<Item> {
+interface EntryListProps<Item> {
   readonly kind: Kind<Item>;
   /** Query parameters of the list. */
   readonly query?: Readonly<Record<string, string | number | undefined>>;
 }
 
 /** Shows a list, with buttons to add and to remove entries for callers who have the access. */
-export function KeptList<Item>({ kind, query = {} }: KeptListProps<Item>) {
+export function EntryList<Item>({ kind, query = {} }: EntryListProps<Item>) {
   const { path, words, Add } = kind;
   const { data, error, reload } = useLoad(JSON.stringify([path, query]), (signal) =>
     send<{ items: readonly Item[] }>('GET', path, { query, signal }),

@@ -11,58 +11,62 @@ import { answersProbe, hasFailedModel, mayOtherModelAnswer } from './watch-provi
  */
 const MAX_DEFERRED_MS = 60_000;
 
-/** A claim and the error that its step ended in. `memoryNo` is null for a job that is about no memory. */
+/**
+ * The claim of a job, and the error with which the job's step ended. `memoryNo` is null for a job that is about no
+ * memory.
+ */
 export type Failed = readonly [claim: HeldJob & { readonly memoryNo: number | null }, error: unknown];
 
 /**
- * Decides about the failures of an encode. An outage of the provider and a text that spoils the reply for all texts
- * look alike at first: in both cases the jobs wait, and no attempt is counted. After 3 failed batches in a row the
- * failed jobs are divided into smaller groups of suspects, one batch at a time, so that a long outage does not end in
- * many small calls. A group that fails while nothing else runs is at fault if the provider answers other texts. It is
- * then divided further; a job that is a group of its own is charged an attempt.
+ * Records the failures of the step `encode`. An outage of the provider and a text that makes the call for all texts
+ * fail cannot be told apart at first: in both cases the jobs wait, and no attempt is counted. After 3 failed batches in
+ * a row the failed jobs are divided into smaller groups of suspects, one batch at a time, so that a long outage does
+ * not end in many small calls. A group that fails while nothing else runs is at fault if the provider answers other
+ * texts. A group at fault is divided further; a job that is a group of its own is charged an attempt.
  * @returns how long to pause (ms); null if no pause is needed
  */
-export async function settleEncodeFailures(
+export async function recordEncodeFailures(
   batch: Batch,
   failures: readonly Failed[],
   { alone, signal }: { alone: boolean; signal: AbortSignal | undefined },
 ): Promise<number | null> {
   const onProvider = failures.filter(([, error]) => isEngineError(error, 'unavailable'));
-  if (onProvider.length === 0 || signal?.aborted) return settleFailures(batch, failures);
+  if (onProvider.length === 0 || signal?.aborted) return recordFailures(batch, failures);
   const { store } = batch.open();
   if (alone) {
     const jobs = onProvider.map(([{ jobNo }]) => `${store.path}:${jobNo}`);
-    // A text that takes the provider down leaves the probe unanswered too, but the provider answers others in between.
+    // If the text itself makes the provider fail, the probe may stay unanswered, too, but other texts are answered in
+    // between.
     const atFault = jobs.every(batch.provider.failsAmongAnswers) || (await answersProbe(batch, signal));
     for (const job of jobs) batch.provider.noteFailureAlone(job);
-    if (!atFault || jobs.length === 1) return settleFailures(batch, failures, atFault ? 'charge' : 'defer');
+    if (!atFault || jobs.length === 1) return recordFailures(batch, failures, atFault ? 'charge' : 'defer');
     isolate(batch, onProvider);
-    return settleFailures(
+    return recordFailures(
       batch,
       failures.filter((failed) => !onProvider.includes(failed)),
     );
   }
   const failedInARow = batch.provider.noteFailedBatch(store.path);
-  if (failedInARow < MAX_FAILED_BATCHES || hasSuspect(store, 'encode')) return settleFailures(batch, failures);
+  if (failedInARow < MAX_FAILED_BATCHES || hasSuspect(store, 'encode')) return recordFailures(batch, failures);
   isolate(batch, onProvider);
-  return settleFailures(batch, failures);
+  return recordFailures(batch, failures);
 }
 
 /**
- * Decides about the failure of a whole batch. Such a failure does not show which job caused it. So the jobs become
- * suspects, which run in smaller batches, and only a job that fails alone is charged an attempt. Errors that ask to
- * wait make all jobs wait instead.
+ * Records the failure of a whole batch, which does not show which job caused it. So the jobs become suspects, which run
+ * in smaller batches, and only a job that fails alone is charged an attempt. After an error that asks to wait, all jobs
+ * wait instead.
  * @returns how long to pause (ms); null if no pause is needed
  */
-export function settleBatchFailure(batch: Batch, claims: readonly Claim[], error: unknown): number | null {
+export function recordBatchFailure(batch: Batch, claims: readonly Claim[], error: unknown): number | null {
   const { kind } = retryOf(error, { attempts: 0, attemptsMax: batch.config.OM_JOB_ATTEMPTS });
   const failures = claims.map((claim) => [claim, error] as const);
-  if (claims.length === 1 || kind === 'wait') return settleFailures(batch, failures);
+  if (claims.length === 1 || kind === 'wait') return recordFailures(batch, failures);
   isolate(batch, failures);
   return null;
 }
 
-/** Hands jobs back as suspects, so that they run again in smaller groups with nothing beside them. */
+/** Gives jobs back to the ledger as suspects, so that they run again in smaller groups while nothing else runs. */
 function isolate({ open, clock, logger }: Batch, failures: readonly Failed[]): void {
   const { store } = open();
   const claims = failures.map(([claim]) => claim);
@@ -71,15 +75,16 @@ function isolate({ open, clock, logger }: Batch, failures: readonly Failed[]): v
 }
 
 /**
- * Records each failure in the ledger. If a provider is down or busy, or the disk is full, no attempt is counted, and
- * every job that needs it pauses. Any other failure counts as an attempt. A job that was already made a suspect, to run
- * in a smaller group, is left unchanged. If one of several models fails, its jobs wait and the jobs of the other models
- * go on.
+ * Records each failure in the ledger. If a provider is down or limits its rate, or the disk is full, no attempt is
+ * counted, and all jobs that need the provider or the disk pause. Any other failure counts as an attempt, and `invalid`
+ * or `not_found` ends the job at once. A job that was already made a suspect, to run in a smaller group, is left
+ * unchanged. If one of several models fails, its jobs wait and the jobs of the other models go on.
  * @param verdict about failures of the provider: `charge` counts them as attempts; `defer` makes the jobs due only
- *   after the pause, so that others go first; left out, they are due at once, to be claimed after the pause
+ *   after the pause, so that other jobs run first; if it is left out, the jobs are due at once and are claimed after
+ *   the pause
  * @returns how long to pause (ms); null if no pause is needed
  */
-export function settleFailures(batch: Batch, failures: readonly Failed[], verdict?: 'charge' | 'defer'): number | null {
+export function recordFailures(batch: Batch, failures: readonly Failed[], verdict?: 'charge' | 'defer'): number | null {
   if (failures.length === 0) return null;
   const { store } = batch.open();
   const now = batch.clock.now();

@@ -11,6 +11,7 @@ import { exportWrappedKey } from '../control/key-file.ts';
 import { EngineError, isEngineError } from '../errors.ts';
 import type { BackupFile, Page } from '../types.ts';
 import { backupControl, backupDatabase, keyFileOf } from './backup.ts';
+import { isOfEndedProcess, isUnfinished } from './unfinished-copy.ts';
 
 /** The settings that a scheduled backup needs. */
 export type BackupSettings = Pick<
@@ -19,7 +20,7 @@ export type BackupSettings = Pick<
 >;
 
 /** Result of one run of a scheduled backup. */
-export interface KeptBackup {
+export interface ScheduledBackup {
   /** Path of the new backup, relative to the folder of backups. */
   readonly file: string;
   readonly memories: number;
@@ -35,8 +36,11 @@ export interface KeptBackup {
 
 /** Form of the name of a backup. Names sort by time. */
 const NAME = /^\d{8}T\d{9}Z\.sqlite$/;
-/** Form of the name of an unfinished copy, which a process that died may have left. */
-const PARTIAL = /\.partial(-wal|-shm|-journal)?$/;
+/**
+ * Time without a write after which an unfinished copy counts as left behind if it is not known whether its process
+ * still runs (ms). A complete copy is read once more before it gets its name, which takes minutes at most.
+ */
+const ABANDONED_MS = 6 * 3_600_000;
 
 /**
  * Backs up the tenant's file at `from`, and the control database if its last backup is older than half a period. Each
@@ -46,14 +50,18 @@ const PARTIAL = /\.partial(-wal|-shm|-journal)?$/;
  * @throws EngineError `invalid` if `from` is no tenant's file; what `backupDatabase` throws; errors of the file system
  *   for a folder that cannot be written to
  */
-export async function makeKeptBackup(settings: BackupSettings, from: string, now: number): Promise<KeptBackup> {
+export async function makeScheduledBackup(
+  settings: BackupSettings,
+  from: string,
+  now: number,
+): Promise<ScheduledBackup> {
   const { paths, OM_BACKUP_FOLDER = '', OM_BACKUP_KEEP: keep } = settings;
   const folder = path.resolve(OM_BACKUP_FOLDER);
   const tenant = tenantOf(paths, from);
   if (tenant === undefined) throw new EngineError('invalid', `${path.basename(from)} is not a tenant's file`);
   try {
-    let removed = await keepControl(settings, folder, now);
-    const own = makeFolder(path.join(folder, 'tenants', tenant));
+    let removed = await backUpControlIfDue(settings, folder, now);
+    const own = makeFolder(path.join(folder, 'tenants', tenant), now);
     const to = path.join(own, nameOf(now));
     const wrappedKey = exportWrappedKey(settings, tenant);
     const { memories, bytes, unread } = await backupDatabase({ from, to, wrappedKey });
@@ -72,7 +80,7 @@ export async function makeKeptBackup(settings: BackupSettings, from: string, now
  * `total` counts those of the tenant. A folder that does not exist yet has none.
  * @throws errors of the file system for a folder that cannot be read
  */
-export function listKeptBackups(
+export function listScheduledBackups(
   { OM_BACKUP_FOLDER = '' }: Pick<Config, 'OM_BACKUP_FOLDER'>,
   tenant: string,
   { limit, offset }: Page,
@@ -97,26 +105,51 @@ function describeBackup(folder: string, file: string): BackupFile[] {
  * tenant's run.
  * @returns the number of removed backups
  */
-async function keepControl(settings: BackupSettings, folder: string, now: number): Promise<number> {
+async function backUpControlIfDue(settings: BackupSettings, folder: string, now: number): Promise<number> {
   const { paths, OM_BACKUP_EVERY: everyMs = 0, OM_BACKUP_KEEP: keep } = settings;
-  const own = makeFolder(path.join(folder, 'control'));
+  const own = makeFolder(path.join(folder, 'control'), now);
   const isRecent = (name: string) => name <= nameOf(now) && name > nameOf(now - everyMs / 2);
   if (!fs.existsSync(paths.control) || listBackups(own).some(isRecent)) return 0;
   const name = nameOf(now);
   const tenants = await backupControl(paths.control, path.join(own, name));
-  return removeOld(own, name, keep) + removeForgotten(path.join(folder, 'tenants'), tenants, now - keep * everyMs);
+  return (
+    removeOld(own, name, keep) +
+    removeForgotten(path.join(folder, 'tenants'), tenants, { now, before: now - keep * everyMs })
+  );
 }
 
 /**
  * Makes a folder that only its owner can read, if it is missing, and removes unfinished copies of processes that died.
  * @returns its path
  */
-function makeFolder(folder: string): string {
+function makeFolder(folder: string, now: number): string {
   fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
-  for (const name of fs.readdirSync(folder)) {
-    if (PARTIAL.test(name)) fs.rmSync(path.join(folder, name), { force: true });
-  }
+  removeUnfinished(folder, now);
   return folder;
+}
+
+/**
+ * Removes what a killed process left of the scheduled backup of the tenant's file at `from`, and of the control
+ * database. Copies of running processes stay.
+ * @param now Unix ms
+ */
+export function removeLeftovers({ paths, OM_BACKUP_FOLDER = '' }: BackupSettings, from: string, now: number): void {
+  const folder = path.resolve(OM_BACKUP_FOLDER);
+  for (const own of ['control', path.join('tenants', tenantOf(paths, from) ?? '')])
+    if (fs.existsSync(path.join(folder, own))) removeUnfinished(path.join(folder, own), now);
+}
+
+/**
+ * Removes unfinished copies of processes that have ended, and those that have not been written to for 6 hours. Others
+ * may be those of a running process.
+ */
+function removeUnfinished(folder: string, now: number): void {
+  for (const name of fs.readdirSync(folder)) {
+    const file = path.join(folder, name);
+    if (!isUnfinished(name)) continue;
+    const written = fs.statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? now;
+    if (isOfEndedProcess(name) || written < now - ABANDONED_MS) fs.rmSync(file, { force: true });
+  }
 }
 
 /**
@@ -135,12 +168,17 @@ function removeOld(folder: string, latest: string, keep: number): number {
  * that have become empty.
  * @returns the number of removed backups
  */
-function removeForgotten(folder: string, tenants: readonly string[], before: number): number {
+function removeForgotten(
+  folder: string,
+  tenants: readonly string[],
+  { now, before }: { readonly now: number; readonly before: number },
+): number {
   const known = new Set(tenants);
   let removed = 0;
-  for (const entry of fs.readdirSync(makeFolder(folder), { withFileTypes: true })) {
+  for (const entry of fs.readdirSync(makeFolder(folder, now), { withFileTypes: true })) {
     if (!entry.isDirectory() || known.has(entry.name)) continue;
     const own = path.join(folder, entry.name);
+    removeUnfinished(own, now);
     removed += remove(
       own,
       listBackups(own).filter((name) => name < nameOf(before)),

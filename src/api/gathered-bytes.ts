@@ -1,0 +1,47 @@
+/**
+ * Bytes that arrive in pieces and are wanted as one buffer. A list of the pieces would take some 200 bytes for each of
+ * them, so that a client which sends single bytes could fill the memory with a short text.
+ */
+export class GatheredBytes {
+  /** The first piece itself or a copy of it, or a buffer of at most twice the bytes that were gathered. */
+  #bytes: Buffer = Buffer.alloc(0);
+  #size = 0;
+
+  /** Number of bytes that were added since the last `take`. */
+  get size(): number {
+    return this.#size;
+  }
+
+  /**
+   * Adds a piece at the end. The first piece is kept without a copy if it is most of the memory that it is part of, so
+   * its bytes must not change until `take`; a small part would keep the whole from being freed.
+   */
+  add(piece: Buffer): void {
+    const size = this.#size + piece.length;
+    if (this.#size === 0) this.#bytes = 2 * piece.length < piece.buffer.byteLength ? copyOf(piece) : piece;
+    else {
+      if (size > this.#bytes.length) {
+        const larger = Buffer.allocUnsafe(2 * size);
+        this.#bytes.copy(larger, 0, 0, this.#size);
+        this.#bytes = larger;
+      }
+      piece.copy(this.#bytes, this.#size);
+    }
+    this.#size = size;
+  }
+
+  /** Returns all bytes, and begins anew without any. */
+  take(): Buffer {
+    const whole = this.#bytes.subarray(0, this.#size);
+    this.#bytes = Buffer.alloc(0);
+    this.#size = 0;
+    return whole;
+  }
+}
+
+/** Copies bytes into memory of their own, and not into Node's pool, which a copy keeps from being freed. */
+function copyOf(piece: Buffer): Buffer {
+  const own = Buffer.allocUnsafeSlow(piece.length);
+  piece.copy(own);
+  return own;
+}

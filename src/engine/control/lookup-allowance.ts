@@ -1,0 +1,23 @@
+/**
+ * Number of look-ups of unknown keys, and of unknown sessions, that a process makes in PostgreSQL in a second. Each is
+ * a round trip, for which all requests of the process wait, and anyone can cause it with a key that does not exist.
+ */
+const PER_SECOND = 20;
+
+/**
+ * Makes an allowance for look-ups.
+ * @param now returns a time in ms that never goes back
+ * @returns a function that tells whether one more look-up is allowed now, and takes it off the allowance if so
+ */
+export function createLookupAllowance(now: () => number = () => performance.now()): () => boolean {
+  let left = PER_SECOND;
+  let lookedAt = now();
+  return () => {
+    const time = now();
+    left = Math.min(PER_SECOND, left + ((time - lookedAt) / 1000) * PER_SECOND);
+    lookedAt = time;
+    if (left < 1) return false;
+    left -= 1;
+    return true;
+  };
+}

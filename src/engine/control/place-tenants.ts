@@ -1,0 +1,126 @@
+/** Where tenants are made and erased, and moves that were broken off: for the databases of OM_DATABASES. */
+
+import { HOME_DATABASE, type Config } from '../config.ts';
+import { EngineError } from '../errors.ts';
+import { clearMark } from '../store/postgres/leave-database.ts';
+import { claimDatabase, eraseTenantRows, makePlacedTenant, placeIdOf } from '../store/postgres/placed-tenant.ts';
+import type { ControlFile } from './control-file.ts';
+import { addressOf, type PlaceSettings } from './place-of.ts';
+import { abandonMove, endAbandoned, placeNewTenant, readPlacement, tryLockMoves } from './placements.ts';
+
+/** Shortest time between two attempts of this thread to end a move that was broken off (ms). */
+const SETTLE_EVERY_MS = 2_000;
+
+/** Makes and erases the rows of tenants in the databases in which they are placed. */
+export interface PlacedTenants {
+  /**
+   * Makes room for a new tenant. Call it inside the write that creates the tenant.
+   * @param name name of the database; undefined for the one of OM_DATABASE_URL
+   * @throws EngineError `invalid` for an unknown name; `conflict` if rows of an earlier tenant are there
+   */
+  prepare(tenant: string, name: string | undefined): void;
+  /** Reads where a tenant's rows are, for `erase`. Call it before the tenant is deleted from the control database. */
+  findRows(tenant: string): readonly (string | null)[];
+  /**
+   * Erases the rows of a tenant.
+   * @param databases names of the databases from which they must be erased; in others they are erased if these answer
+   */
+  erase(tenant: string, databases: readonly (string | null)[]): void;
+  /**
+   * Ends the move of a tenant if its process is gone, so that the tenant can be written to again. It looks at most once
+   * in two seconds, and does nothing if that fails.
+   */
+  settle(tenant: string): void;
+}
+
+/**
+ * Makes the functions for the databases of the settings. Without OM_DATABASE_URL they do nothing, and `prepare` refuses
+ * the name of a database.
+ */
+export function createPlacedTenants(file: ControlFile, config: PlaceSettings): PlacedTenants {
+  const home = config.OM_DATABASE_URL;
+  const settledAt = new Map<string, number>();
+  if (home === undefined) return inFiles;
+  return {
+    prepare(tenant, name = HOME_DATABASE) {
+      const place = name === HOME_DATABASE ? null : name;
+      const database = addressOf(config, place);
+      if (database === undefined) throw unknownDatabase(config, name);
+      if (place !== null) claimDatabase({ database, name }, placeIdOf(home));
+      makePlacedTenant(database, tenant, placeNewTenant(file, tenant, place));
+    },
+    findRows(tenant) {
+      if (!tryLockMoves(file, tenant))
+        throw new EngineError('conflict', `tenant ${tenant} moves to another database: wait for the end of the move`);
+      const { database, move, remains } = readPlacement(file, tenant);
+      return [database, ...(move === null ? [] : [move.to]), ...(remains === null ? [] : [remains.database])];
+    },
+    erase(tenant, databases) {
+      // All addresses are found before any row is erased: what is erased does not come back.
+      const addresses = [...new Set(databases)].map((name) => {
+        const database = addressOf(config, name);
+        if (database !== undefined) return database;
+        throw new EngineError(
+          'unavailable',
+          `tenant ${tenant} has rows in the database ${name}, which OM_DATABASES does not name: nothing is erased`,
+        );
+      });
+      for (const database of addresses) eraseTenantRows(database, tenant);
+      // Elsewhere a move may have left the mark of a tenant that went away.
+      for (const name of [null, ...Object.keys(config.databases)]) {
+        if (databases.includes(name)) continue;
+        try {
+          eraseTenantRows(addressOf(config, name)!, tenant);
+        } catch {
+          // The mark says nothing but the id, and a new tenant of this id takes its place.
+        }
+      }
+    },
+    settle(tenant) {
+      const now = performance.now();
+      if (now < (settledAt.get(tenant) ?? -Infinity) + SETTLE_EVERY_MS) return;
+      settledAt.set(tenant, now);
+      try {
+        giveUpMove(file, config, tenant, { holdsLock: false });
+      } catch {
+        // Not now: the control database or the source does not answer, so the tenant could not be written to either.
+      }
+    },
+  };
+}
+
+const inFiles: PlacedTenants = {
+  prepare(_, name) {
+    if (name !== undefined)
+      throw new EngineError('invalid', 'a database is chosen only with OM_DATABASE_URL: tenants are files here');
+  },
+  findRows: () => [],
+  erase() {},
+  settle() {},
+};
+
+/**
+ * Gives up a move that did not come about, and opens the tenant at its source for writes again.
+ * @param options.holdsLock whether the caller holds the lock of moves; otherwise nothing is done while a process moves
+ *   the tenant
+ * @throws EngineError `unavailable` if the source does not answer; the same call later goes on
+ */
+export function giveUpMove(
+  file: ControlFile,
+  config: PlaceSettings,
+  tenant: string,
+  options: { readonly holdsLock: boolean },
+): void {
+  const placement = abandonMove(file, tenant, options);
+  const source = placement && addressOf(config, placement.database);
+  if (source === undefined) return;
+  const { token } = placement!.move!;
+  clearMark(source, tenant, token);
+  endAbandoned(file, tenant, token);
+}
+
+/** Returns the error for a name that the settings do not have. */
+export function unknownDatabase({ databases }: Pick<Config, 'databases'>, name: string): EngineError {
+  const known = [HOME_DATABASE, ...Object.keys(databases)].join(', ');
+  return new EngineError('invalid', `no database ${JSON.stringify(name.slice(0, 64))}: OM_DATABASES has ${known}`);
+}

@@ -1,0 +1,41 @@
+import type { Store } from '../store/open-store.ts';
+import { createPastReader } from '../store/past-memories.ts';
+import { withinBytes } from '../store/text-sizes.ts';
+import type { Memory, MemoryQuery } from '../types.ts';
+
+/** Reads memories by `memoryNo` in one state, as many as may be read by their size in it. */
+export interface MemoryReader {
+  /** Reads memories; those that have been erased are left out. */
+  read(memoryNos: readonly number[]): ReadonlyMap<number, Memory>;
+  /** Returns as many of the first numbers as may be read within `bytes`, as `withinBytes` does; at least the first. */
+  within(memoryNos: readonly number[], bytes: number): readonly number[];
+}
+
+/** Store of the memories, and the function that reads them from it in their present state. */
+interface PresentReader {
+  readonly store: Store;
+  readonly readMemories: (store: Store, memoryNos: readonly number[], now: number) => ReadonlyMap<number, Memory>;
+}
+
+/**
+ * Makes a reader of memories in their recorded state at the time `asOf.recorded`, or in their present state if that is
+ * not set. Use it only on the snapshot on which it was made.
+ * @param now time for which salience and strength are computed, Unix ms
+ */
+export function createMemoryReader(
+  { store, readMemories }: PresentReader,
+  { asOf }: Pick<MemoryQuery, 'asOf'>,
+  now: number,
+): MemoryReader {
+  const at = asOf?.recorded;
+  if (at === undefined)
+    return {
+      read: (memoryNos) => readMemories(store, memoryNos, now),
+      within: (memoryNos, bytes) => withinBytes(store, memoryNos, bytes),
+    };
+  const past = createPastReader(store, at);
+  return {
+    read: (memoryNos) => past.read(memoryNos, now),
+    within: past.within,
+  };
+}

@@ -1,0 +1,89 @@
+/**
+ * Joins writes of different tables that follow each other into one statement, so that the server binds and runs only
+ * one:
+ *
+ *   INSERT INTO memories … $2 …    WITH written_1 AS (INSERT INTO memories … $2 …)
+ *   INSERT INTO jobs … $2 …        INSERT INTO jobs … $3 …
+ *
+ * All parts of such a statement see the rows as they were before it, and foreign keys are checked at its end. So a part
+ * may neither read nor change rows that another part writes: each has a table of its own, and reads no other.
+ */
+
+import { LRUCache } from 'lru-cache';
+import type { Parameter, QueryResult, SentStatement } from './connection-messages.ts';
+import type { MergeForm } from './merge-forms.ts';
+import { MAX_NAMES, nameOf } from './statement-names.ts';
+import { tokensOf } from './tokens.ts';
+
+/** A statement that stands for one write or several ones of the same text. */
+export interface Write {
+  readonly form: MergeForm;
+  readonly statement: SentStatement;
+}
+
+const JOINED: readonly MergeForm['kind'][] = ['insert', 'insert unless there', 'insert or update', 'count', 'once'];
+
+/** Greatest number of values of a statement, of which the protocol takes 65,535. */
+const MAX_VALUES = 1_000;
+
+/** Tells whether statements of this form can be parts of a joined one. */
+export function mayBeJoined(form: MergeForm | null): form is MergeForm {
+  if (form === null || form.isFixed || form.shared !== 1 || form.reads.length > 0) return false;
+  return JOINED.includes(form.kind);
+}
+
+/** Tells whether a write can be joined with those before it. */
+export function fits(write: Write, before: readonly Write[]): boolean {
+  const values = before.reduce((sum, { statement }) => sum + statement.values.length, write.statement.values.length);
+  return (
+    values <= MAX_VALUES &&
+    !before.some(({ statement }) => hasParts(statement.text)) &&
+    before.every(
+      ({ form, statement }) => form.table !== write.form.table && statement.values[0] === write.statement.values[0],
+    )
+  );
+}
+
+/** Joins writes that fit; there are at least two. */
+export function joinWrites(writes: readonly Write[]): SentStatement {
+  const [first] = writes as readonly [Write];
+  const values: Parameter[] = [first.statement.values[0]!];
+  for (const { statement } of writes) values.push(...statement.values.slice(1));
+  return { ...textOf(writes), values };
+}
+
+const joinedTexts = new LRUCache<string, Pick<SentStatement, 'name' | 'text'>>({ max: MAX_NAMES });
+
+function textOf(writes: readonly Write[]): Pick<SentStatement, 'name' | 'text'> {
+  const key = writes.map(({ statement }) => statement.name).join();
+  const known = joinedTexts.get(key);
+  if (known !== undefined) return known;
+  let before = 0;
+  const parts = writes.map(({ statement }) => {
+    const own = withNumbersFrom(statement.text, before);
+    before += statement.values.length - 1;
+    return own;
+  });
+  const withs = parts.slice(0, -1).map((part, place) => `written_${place + 1} AS (${part})`);
+  const last = parts.at(-1)!;
+  const text = `WITH ${withs.join(', ')}${hasParts(last) ? `, ${last.slice(WITH.length)}` : `\n${last}`}`;
+  const made = { name: nameOf(text), text };
+  joinedTexts.set(key, made);
+  return made;
+}
+
+const WITH = 'WITH ';
+/** Tells whether a statement consists of parts itself. Such a one can only be the last part of a joined one. */
+const hasParts = (text: string) => text.startsWith(WITH);
+
+/** Raises the numbers of the parameters in a text; `$1`, the tenant's number, stays. */
+function withNumbersFrom(text: string, raise: number): string {
+  return tokensOf(text)
+    .map(({ kind, text: own }) => (kind === 'parameter' && own !== '$1' ? `$${Number(own.slice(1)) + raise}` : own))
+    .join('');
+}
+
+/** Result of one statement of a write that was part of a joined one; null if it is not known. */
+export function resultInJoined({ kind, isNumbered }: MergeForm): QueryResult | null {
+  return kind === 'insert' && !isNumbered ? { columns: [], rows: [], changes: 1, command: 'INSERT' } : null;
+}

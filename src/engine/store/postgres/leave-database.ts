@@ -1,0 +1,136 @@
+/**
+ * The steps of a move of one tenant between two databases that its row in `tenants` guards. A process that still has
+ * the tenant open at the source cannot write there once `mark` has returned true, whatever it believes about the
+ * placement.
+ */
+
+import { EngineError } from '../../errors.ts';
+import { openBlockingConnection, postgresError, type BlockingConnection } from './blocking-connection.ts';
+import { migrateSchema } from './migrate-schema.ts';
+import { movingName } from './moved-tenant.ts';
+import { ensureTenant } from './open-postgres-store.ts';
+import { dropStatements, dropTenants, KEEPALIVE, withConnection } from './placed-tenant.ts';
+
+/**
+ * Longest wait for writes that had begun before the tenant was frozen (ms). It is longer than a commit waits for a lost
+ * standby.
+ */
+const FREEZE_MS = 90_000;
+/** Time that the server gets beyond that to say that its wait is over (ms). */
+const SAYING_MS = 10_000;
+/** SQLSTATE of a statement that has waited for a lock for as long as it may. */
+const LOCK_IS_TAKEN = '55P03';
+
+/** A tenant whose writes are refused until this object is closed or the process ends. Reads go on. */
+export interface FrozenTenant {
+  /**
+   * Marks the tenant as moved, so that its writes are refused for good.
+   * @param token token of the move
+   * @returns false, and marks nothing, if the tenant was written to since it was frozen, because the session was lost
+   */
+  mark(token: string): boolean;
+  close(): void;
+}
+
+/**
+ * Freezes a tenant in a database. It waits until the writes that have begun are committed. A mark that an earlier move
+ * left, which did not come about, is removed; a tenant that was never used gets its row. While it waits, new writes are
+ * refused; afterwards they are accepted again if it throws.
+ * @param waitMs longest wait for these writes (ms), 90 s by default
+ * @throws EngineError `unavailable` if the database does not answer, or a write goes on for too long
+ */
+export function freezeTenant(database: string, id: string, waitMs: number = FREEZE_MS): FrozenTenant {
+  const connection = openBlockingConnection(database);
+  try {
+    migrateSchema(connection);
+    const tenant = ensureTenant(connection, id);
+    // The server itself ends the wait: one that nobody waits for any more would go on and have writes refused as long.
+    connection.setTimeouts({ connectMs: 5_000, statementMs: waitMs + SAYING_MS });
+    connection.query(`${KEEPALIVE}; SET lock_timeout = ${waitMs}`);
+    takeMoveLock(connection, { tenant, id, waitMs });
+    connection.query('UPDATE tenants SET moved_by = NULL WHERE tenant = $1 AND moved_by IS NOT NULL', [tenant]);
+    const writes = connection.query('SELECT writes FROM tenants WHERE tenant = $1', [tenant]).rows[0]![0] as number;
+    return {
+      mark: (token) =>
+        connection.query(
+          'UPDATE tenants SET moved_by = $1 WHERE tenant = $2 AND writes = $3 AND moved_by IS NULL RETURNING 1',
+          [token, tenant, writes],
+        ).rows.length === 1,
+      close: connection.close,
+    };
+  } catch (error) {
+    connection.close();
+    throw error;
+  }
+}
+
+/** Takes the advisory lock with which the tenant's writes are refused, after those that have begun. */
+function takeMoveLock(
+  connection: BlockingConnection,
+  { tenant, id, waitMs }: { readonly tenant: number; readonly id: string; readonly waitMs: number },
+): void {
+  try {
+    connection.query('SELECT pg_advisory_lock(tableoid::int, tenant) FROM tenants WHERE tenant = $1', [tenant]);
+  } catch (error) {
+    if (postgresError(error)?.code !== LOCK_IS_TAKEN) throw error;
+    throw new EngineError(
+      'unavailable',
+      `a write to tenant ${id} has not ended within ${waitMs / 1_000} s: the tenant stays where it is and takes ` +
+        'writes again, so run the command once more when that write has ended',
+      { cause: error },
+    );
+  }
+}
+
+/** Removes the mark of a move that did not come about, so that the tenant can be written to again. */
+export function clearMark(database: string, id: string, token: string): void {
+  withConnection(database, (connection) =>
+    connection.query('UPDATE tenants SET moved_by = NULL WHERE id = $1 AND moved_by = $2', [id, token]),
+  );
+}
+
+/** A move of a tenant: its token, and the number of the placement that it leads to. */
+interface Arrival {
+  readonly token: string;
+  readonly placement: number;
+}
+
+/**
+ * Gives the copy of a tenant the tenant's id, in place of the mark that an earlier move away has left. The commit waits
+ * for the disk, and so for all rows of the copy.
+ * @throws EngineError `conflict` if the database has another tenant of this id
+ */
+export function nameArrived(database: string, id: string, { token, placement }: Arrival): void {
+  withConnection(database, (connection) => {
+    dropTenants(connection, 'id = $1 AND moved_by IS NOT NULL', [id]);
+    if (connection.query('SELECT 1 FROM tenants WHERE id = $1', [id]).rows.length > 0)
+      throw new EngineError('conflict', `the database already has a tenant ${id}, of an earlier move`);
+    const rename = 'UPDATE tenants SET id = $1, arrived_by = $2, placement = $3 WHERE id = $4 RETURNING 1';
+    if (connection.query(rename, [id, token, placement, movingName(token, id)]).rows.length === 0)
+      throw new EngineError('conflict', 'another move of the tenant has removed the copy');
+  });
+}
+
+/**
+ * Deletes what a move has left: the rows at its source if it came about, or the copy at its target if it did not. In
+ * place of a tenant a row stays that refuses writes. Rows of other moves are not touched.
+ */
+export function deleteRemains(database: string, id: string, token: string): void {
+  withConnection(database, (connection) => {
+    dropTenants(connection, 'id = $1', [movingName(token, id)]);
+    const find = `SELECT tenant FROM tenants
+      WHERE id = $1 AND (moved_by = $2 OR (arrived_by = $2 AND moved_by IS NULL))`;
+    const [row] = connection.query(find, [id, token]).rows;
+    if (row !== undefined) replaceByMark(connection, row[0] as number, { id, token });
+  });
+}
+
+function replaceByMark(
+  connection: BlockingConnection,
+  no: number,
+  { id, token }: { readonly id: string; readonly token: string },
+): void {
+  connection.query(`BEGIN; ${dropStatements(no)}`);
+  connection.query('INSERT INTO tenants (id, moved_by) VALUES ($1, $2)', [id, token]);
+  connection.query('COMMIT');
+}

@@ -1,0 +1,38 @@
+/** Settings of a session in PostgreSQL, as SQL. */
+
+import type { OpenStoreOptions } from '../open-store.ts';
+
+/** SQL of the session settings for each role of a store. */
+export const SESSIONS: Readonly<Record<OpenStoreOptions['role'], string>> = {
+  reader: `set_config('default_transaction_read_only', 'on', false)`,
+  acknowledger: `set_config('synchronous_commit', 'on', false)`,
+  // If a crash takes its work back, the work is repeated from the ledger.
+  worker: `set_config('synchronous_commit', 'off', false)`,
+};
+
+/**
+ * SQL of the settings that make PostgreSQL plan as SQLite does: by indexes and nested loops, as the statements are
+ * written for, and once for all values. Without them PostgreSQL plans by statistics, which a new table does not have
+ * and which describe all tenants together; a wrong plan reads a whole tenant. Planning a statement anew takes longer
+ * than most statements take to run, and compiling it (`jit`) far longer.
+ */
+export const PLANNING = Object.entries({
+  enable_seqscan: 'off',
+  enable_hashjoin: 'off',
+  enable_mergejoin: 'off',
+  jit: 'off',
+  plan_cache_mode: 'force_generic_plan',
+})
+  .map(([name, value]) => `set_config('${name}', '${value}', false)`)
+  .join(', ');
+
+/**
+ * SQL of the setting that ends a statement and its transaction soon after the connection has closed. When a statement
+ * has taken too long, Cairn closes the connection (`connection-channel.ts`); so it does when it is killed. Without this
+ * setting the server would notice only when it sends the result, and until then the statement would keep the lock on
+ * its tenant's row, for which all writes of that tenant wait. A timeout of the server (`statement_timeout`) would not
+ * do: it breaks off a commit that waits for its standby, and then the commit is answered as if the standby had it.
+ * Servers on other systems cannot look, and refuse the setting.
+ */
+export const ENDS_WITH_CONNECTION = `set_config('client_connection_check_interval',
+  CASE WHEN version() ~* 'linux|darwin|apple|bsd' THEN '2s' ELSE '0' END, false)`;

@@ -1,0 +1,106 @@
+/** One thread's connection to a standby, with the check that it leads to a standby of the primary or to the primary. */
+
+import type { BlockingConnection } from './blocking-connection.ts';
+import { createReplayBound } from './replay-bound.ts';
+import { readIdentity, requireCopy, requireRelated, type ServerIdentity } from './server-identity.ts';
+import { hold, STANDBY_TIMEOUTS } from './tenant-database.ts';
+
+/** Time after which a checked connection is checked again (ms), since a standby may be promoted at any time. */
+const CHECK_EVERY_MS = 1_000;
+/** Longest time that such a check may take on an open connection, ms. */
+const LOOK_MS = 3_000;
+
+export interface StandbyLink {
+  /**
+   * Connects if there is no session, and checks where the session leads to, unless the same session was checked within
+   * the last second.
+   * @throws EngineError `unavailable` if the standby does not answer; StandbyIsRefused if it is not to be read;
+   *   StandbyIsBehind if it lacks the newest schema, or is farther behind than `maxLagMs`
+   */
+  check(): void;
+  /** Number of the session that `check` has approved; null if it is known to be lost. */
+  readonly session: number | null;
+  /** Closes the connection, unless stores are open on it. */
+  close(): void;
+}
+
+export interface StandbyLinkOptions {
+  /** Address of the standby. */
+  readonly standby: string;
+  /** Address of the server that is written to. */
+  readonly primary: string;
+  /** Identity of the server that is written to. */
+  readonly identity: ServerIdentity;
+  /** Called when the session of the link was replaced: stores must be opened anew, as another server may answer. */
+  readonly onNewSession: () => void;
+  /** How old the state of the standby may be (ms, OM_DATABASE_READ_LAG_MS); undefined for any age. */
+  readonly maxLagMs: number | undefined;
+}
+
+/** Makes a link to a standby. It connects at the first check. */
+export function openStandbyLink(options: StandbyLinkOptions): StandbyLink {
+  const { standby, primary, identity, onNewSession, maxLagMs: maxMs } = options;
+  const bound = maxMs === undefined ? null : createReplayBound({ primary, maxMs });
+  let held: ReturnType<typeof hold> | undefined;
+  let checked: { readonly session: number; readonly at: number; readonly isStandby: boolean } | undefined;
+
+  /** Ends the connection, so that the next one reads version and catalog of its server anew. */
+  function drop(): void {
+    checked = undefined;
+    bound?.forget();
+    onNewSession();
+    held?.release();
+    held = undefined;
+  }
+
+  function connection(): BlockingConnection {
+    held ??= hold('standby', { database: standby });
+    return held.shared.connection;
+  }
+
+  function checkServer(): void {
+    if (checked !== undefined && connection().session !== checked.session) drop();
+    if (checked !== undefined && performance.now() - checked.at < CHECK_EVERY_MS) return;
+    const found = look(connection());
+    // A server that takes writes may be the primary, which after a failover is another one than at the start.
+    if (found.isStandby) requireCopy(found, identity);
+    else requireRelated(found, identityOf(primary));
+    const { session } = connection();
+    if (session !== checked?.session) bound?.forget();
+    if (session !== null) checked = { session, at: performance.now(), isStandby: found.isStandby };
+  }
+
+  return {
+    check() {
+      checkServer();
+      if (checked?.isStandby === true) bound?.require(connection());
+    },
+    get session() {
+      return held?.shared.connection.session ?? null;
+    },
+    close() {
+      drop();
+      bound?.close();
+    },
+  };
+}
+
+/** Reads where a connection leads to. A standby that hangs is found here as a rule, so the time is short. */
+function look(connection: BlockingConnection): ServerIdentity {
+  connection.setTimeouts({ ...STANDBY_TIMEOUTS, statementMs: LOOK_MS });
+  try {
+    return readIdentity(connection);
+  } finally {
+    connection.setTimeouts(STANDBY_TIMEOUTS);
+  }
+}
+
+/** Reads where the address of the primary leads to now. */
+function identityOf(primary: string): ServerIdentity {
+  const { shared, release } = hold('reader', { database: primary });
+  try {
+    return readIdentity(shared.connection);
+  } finally {
+    release();
+  }
+}

@@ -1,0 +1,32 @@
+import type { WriteCommandName } from './commands.ts';
+
+/**
+ * Writes that Cairn makes on its own account, and after which no caller expects to read something new. A read need not
+ * wait for them: each query makes such a write, and a standby would be behind whenever a tenant is asked often.
+ */
+const UPKEEP_WRITES: ReadonlySet<WriteCommandName> = new Set<WriteCommandName>([
+  'applyRecalls',
+  'logRecalls',
+  'renewItems',
+  'recordAction',
+  'appendEmbedLog',
+  'appendEvalRun',
+  'takeDispatchBatch',
+  'returnDispatchBatch',
+  'forgetDispatchMarks',
+  'recoverLeases',
+  'claimRun',
+  'releaseRun',
+  'claimDue',
+  'noteAnswers',
+  'handEvents',
+  'claimDeliveries',
+  'storeDeliveryOutcomes',
+  'putStandingVectors',
+  'open',
+]);
+
+/** Whether later reads have to see a write. */
+export function mustBeSeen(name: WriteCommandName): boolean {
+  return !UPKEEP_WRITES.has(name);
+}

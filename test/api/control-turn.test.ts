@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest';
+import { controlTurn } from '../../src/api/control-turn.ts';
+import { nextTurn, runInShare } from '../../src/engine/index.ts';
+import { startApi } from '../support/start-api.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+
+test('a key with many changes of the control database takes one place, until it is revoked', async () => {
+  await using api = await startApi({ folder: tempFolder(), settings: { OM_EMBEDDINGS: 'none' }, threads: false });
+  const { engine } = api;
+  const callOf = () => {
+    const { secret, record } = engine.control.createKey({ tenantId: 'default', role: 'admin' });
+    const principal = { ...engine.control.authenticate(secret)!, tenantId: 'default' };
+    const call = { api: { engine }, principal } as unknown as Parameters<typeof controlTurn>[0];
+    return { id: record.id, wait: () => runInShare(principal, () => controlTurn(call)) };
+  };
+  const [busy, quiet] = [callOf(), callOf()];
+  const order: string[] = [];
+  const many = Array.from({ length: 50 }, async () => {
+    await busy.wait();
+    order.push('busy');
+    if (order.filter((name) => name === 'busy').length === 20) engine.control.revokeKey(busy.id);
+  });
+  const other = quiet.wait().then(() => order.push('other'));
+  const work = nextTurn().then(() => order.push('work'));
+  const ended = await Promise.allSettled([...many, other, work]);
+  expect(Math.max(order.indexOf('other'), order.indexOf('work'))).toBeLessThan(6);
+  expect(order.filter((name) => name === 'busy')).toHaveLength(20);
+  const refusals = ended.flatMap((one): unknown[] => (one.status === 'rejected' ? [one.reason] : []));
+  expect(refusals).toEqual(Array(30).fill(expect.objectContaining({ code: 'unauthenticated' })));
+});

@@ -1,0 +1,86 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { ERASE_PENDING } from '../../src/engine/commands/erase.ts';
+import { openTenant, type OpenTenant } from '../../src/engine/tenant-file/open-tenant.ts';
+import { findInfo, putInfo } from '../../src/engine/store/store-info.ts';
+import { startSweeps } from '../../src/workers/sweeps.ts';
+import { openTestEngine, type TestEngine } from '../support/engine-fixture.ts';
+import { seedMemories } from '../support/seed-store.ts';
+
+test('leases are renewed while a large word index is cleaned after a delete', async () => {
+  await using fixture = await openTestEngine({ settings: { OM_EMBEDDINGS: 'none' } });
+  const { files, open, isPending, erase } = await openBoth(fixture);
+  const [erased, other] = files;
+  erase(erased);
+  const renewed = Promise.withResolvers<boolean>();
+  sweep(fixture, {
+    ...{ files, get: (file) => open.get(file)! },
+    ownersOf(file) {
+      if (file === other) renewed.resolve(isPending(erased));
+      return [];
+    },
+  });
+  expect(await renewed.promise).toBe(true);
+  await expect.poll(() => isPending(erased)).toBe(false);
+});
+
+test('another tenant is cleaned while a large word index is', async () => {
+  await using fixture = await openTestEngine({ settings: { OM_EMBEDDINGS: 'none' } });
+  const { files, open, isPending, erase } = await openBoth(fixture);
+  const [erased, other] = files;
+  for (const file of files) erase(file);
+  let wasFirst = false;
+  sweep(fixture, {
+    files,
+    get(file) {
+      wasFirst ||= isPending(erased) && !isPending(other);
+      return open.get(file)!;
+    },
+    ownersOf: () => [],
+  });
+  await expect.poll(() => files.some(isPending)).toBe(false);
+  expect(wasFirst).toBe(true);
+});
+
+/** Opens two tenants, of which the first has a large word index. `erase` notes that deleted text is to be erased. */
+async function openBoth(fixture: TestEngine) {
+  const now = fixture.clock.now();
+  fixture.engine.control.createTenant('second');
+  const pathOf = (tenant: string) => fixture.engine.control.findTenantPath(tenant)!;
+  const files = [pathOf('default'), pathOf('second')] as const;
+  const open = new Map<string, OpenTenant>();
+  for (const file of files) open.set(file, openTenant(file, { role: 'worker', identity: null, now }));
+  const storeOf = (file: string) => open.get(file)!.store;
+  for (let part = 0; part < 12; part++) {
+    const texts = Array.from({ length: 250 }, (_, n) => ({ content: manyWords(part * 250 + n), createdAt: now }));
+    await seedMemories(storeOf(files[0]), texts, now);
+  }
+  const erase = (file: string) => storeOf(file).write(() => putInfo(storeOf(file), ERASE_PENDING, String(now)));
+  const isPending = (file: string) => findInfo(storeOf(file), ERASE_PENDING) !== undefined;
+  onTestFinished(() => open.forEach(({ close }) => close()));
+  return { files, open, isPending, erase };
+}
+
+interface Swept {
+  readonly files: readonly string[];
+  readonly get: (file: string) => OpenTenant;
+  readonly ownersOf: (file: string) => readonly string[];
+}
+
+/** Looks after the files until the test has finished. */
+function sweep(fixture: TestEngine, { files, get, ownersOf }: Swept): void {
+  const stop = new AbortController();
+  const sweeps = startSweeps({
+    ...fixture.maintenance,
+    pool: { get, evict() {}, openPaths: () => [...files], close() {} },
+    ...{ listPaths: () => files, ownersOf, signal: stop.signal },
+  });
+  onTestFinished(async () => {
+    stop.abort();
+    await sweeps.ended();
+  });
+}
+
+/** A text whose words are in no other. */
+function manyWords(number: number): string {
+  return Array.from({ length: 100 }, (_, place) => `word${(number * 100 + place).toString(36)}`).join(' ');
+}
