@@ -6,11 +6,13 @@
 /**
  * Normalises a text: NFKC, lower case, and accents removed in the scripts whose users omit them when they type (Latin,
  * Greek, Cyrillic, Arabic, Hebrew). Marks of other scripts are vowels and are kept, and so are `й` and `ї`, which are
- * letters of their own. A final sigma becomes `σ`. Of a run of combining marks, only the first 30 are read.
+ * letters of their own. A final sigma becomes `σ`. Of a run of combining marks, only the first 30 are read, and of the
+ * characters that stand for whole words, as many as `limitWordSigns` leaves. So the result has at most five times as
+ * many bytes of UTF-8 as the text, and some 2,000 more.
  */
 export function normalise(text: string): string {
   if (isAscii(text)) return text.toLowerCase();
-  return limitMarks(text)
+  return limitWordSigns(limitMarks(text))
     .normalize('NFKC')
     .toLowerCase()
     .normalize('NFD')
@@ -97,6 +99,17 @@ export function hasLongMarkRun(text: string): boolean {
   return LONG_MARK_RUN.test(text);
 }
 
+/**
+ * Replaces the characters that stand for a whole word, such as `㌖` (キロメートル) and `ﷺ` (four Arabic words), with spaces
+ * after as many as a sixteenth of the text's length and 64. NFKC writes each of them out as up to 18 characters, so a
+ * text of nothing else would take several times the work of any other text of its length.
+ */
+function limitWordSigns(text: string): string {
+  if (!WORD_SIGN.test(text)) return text;
+  let left = 64 + text.length / 16;
+  return text.replace(WORD_SIGNS, (sign) => (left-- > 0 ? sign : ' '));
+}
+
 function keptMark(base: string, marks: string): string {
   if (base === 'и' && marks.includes('\u0306')) return '\u0306';
   if (base === 'і' && marks.includes('\u0308')) return '\u0308';
@@ -125,3 +138,5 @@ const ACCENTED = /([\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}\p{Script
 // NFKC turns the two halfwidth voiced sound marks, which are letters, into combining marks.
 const LONG_MARK_RUN = /[\p{M}\uFF9E\uFF9F]{31}/u;
 const MARK_RUN_TAIL = /([\p{M}\uFF9E\uFF9F]{30})[\p{M}\uFF9E\uFF9F]+/gu;
+const WORD_SIGN = /[\u3300-\u33ff\ufdf2-\ufdfc]/;
+const WORD_SIGNS = /[\u3300-\u33ff\ufdf2-\ufdfc]/g;

@@ -18,6 +18,21 @@ test('a run of marks is cut, also of letters that become marks, since sorting lo
   }
 });
 
+test('signs that stand for words are written out, but a text of many of them does not grow without bound', () => {
+  expect(words('㌖ ﷲ')).toEqual([...words('キロメートル'), 'الله']);
+  const bytes = Buffer.byteLength;
+  for (let code = 0x80; code <= 0x10ffff; code += 1) {
+    if (code >= 0xd800 && code <= 0xdfff) continue;
+    const character = String.fromCodePoint(code);
+    if (bytes(normalise(character)) <= 4 * bytes(character)) continue;
+    const text = character.repeat(1_000);
+    expect(bytes(normalise(text)), `U+${code.toString(16)}`).toBeLessThan(4 * bytes(text) + 2_500);
+  }
+  const mixed = `${'㌖'.repeat(2_000)} the end`;
+  expect(words(mixed).slice(-2)).toEqual(['the', 'end']);
+  expect(words(mixed).length).toBeLessThan(3_000);
+});
+
 test('marks that carry meaning stay: Cyrillic й and ї, vowels of Indic scripts and Thai, dakuten', () => {
   expect(normalise('мой їжак')).toBe('мой їжак');
   expect(normalise('हिन्दी ภาษาไทย がぎ')).toBe('हिन्दी ภาษาไทย がぎ');
