@@ -1583,6 +1583,8 @@ Webhook = TypedDict("Webhook", {
     "created_at": "Timestamp",
     "written_by": "Union[str, None]",
     "deliveries": "Dict[str, Any]",
+    "dropped": "int",
+    "last_dropped_at": "Union[Timestamp, None]",
 })
 
 

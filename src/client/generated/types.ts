@@ -3603,6 +3603,10 @@ export type Webhook = {
     readonly delivered: number;
     readonly dead: number;
   };
+  /** Number of events that were not handed to it, since too many deliveries waited or one memory answered too many standing queries; `GET /events` has them. */
+  readonly dropped: number;
+  /** Time at which the last of them was dropped; null for none. */
+  readonly last_dropped_at: Timestamp | null;
 };
 export type AddMemoryInput = {
   /** The reply comes when the work is finished, or after this many milliseconds; 0 does not wait. Has priority over `Prefer: wait`. Without both, `OM_ADD_WAIT_MS` applies (0 by default). */
@@ -5552,6 +5556,10 @@ export type CreateStandingQueryReply = {
       readonly delivered: number;
       readonly dead: number;
     };
+    /** Number of events that were not handed to it, since too many deliveries waited or one memory answered too many standing queries; `GET /events` has them. */
+    readonly dropped: number;
+    /** Time at which the last of them was dropped; null for none. */
+    readonly last_dropped_at: Timestamp | null;
     /** The secret by which each delivery is signed. It is shown here and never again. */
     readonly secret: string;
   } | null;
@@ -5613,6 +5621,10 @@ export type CreateWebhookReply = {
     readonly delivered: number;
     readonly dead: number;
   };
+  /** Number of events that were not handed to it, since too many deliveries waited or one memory answered too many standing queries; `GET /events` has them. */
+  readonly dropped: number;
+  /** Time at which the last of them was dropped; null for none. */
+  readonly last_dropped_at: Timestamp | null;
   /** The secret by which each delivery is signed. It is shown here and never again. */
   readonly secret: string;
 };

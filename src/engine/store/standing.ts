@@ -235,6 +235,7 @@ export function hasDueMemories(store: Store, now: number): boolean {
   return store.prepare(`SELECT 1 ${DUE} LIMIT 1`).get(now) !== undefined;
 }
 
+/** The triggers keep notes of `queued` memories away, so that nobody passes over many of them to find another. */
 const DUE = `FROM standing_due w JOIN memory_dynamics d ON d.seq = w.memory
   WHERE w.lease_until <= ? AND d.state <> 'queued'`;
 

@@ -16,6 +16,7 @@ import {
   type StandingPage,
   type Webhook,
 } from '../types.ts';
+import { countRoomAnew } from './delivery-room.ts';
 import { feedId, newestNo } from './events.ts';
 import type { Store } from './open-store.ts';
 import { parseStored } from './stored-json.ts';
@@ -30,11 +31,13 @@ interface HookRow {
   readonly standingId: string | null;
   readonly createdAt: number;
   readonly writtenBy: string | null;
+  readonly dropped: number;
+  readonly lastDroppedAt: number | null;
 }
 
 const HOOKS = `SELECT h.hook_no AS hookNo, h.id, h.url, h.kinds, h.user_id AS userId, q.id AS standingId,
-  h.created_at AS createdAt, ${writerOf('h.writer_no')} AS writtenBy
-  FROM webhooks h LEFT JOIN standing_queries q ON q.query_no = h.query_no`;
+  h.created_at AS createdAt, ${writerOf('h.writer_no')} AS writtenBy, h.dropped,
+  h.dropped_at AS lastDroppedAt FROM webhooks h LEFT JOIN standing_queries q ON q.query_no = h.query_no`;
 /** Number of random bytes of a secret, as Standard Webhooks recommends. */
 const SECRET_BYTES = 24;
 
@@ -272,13 +275,15 @@ export function retryDeliveries(
   { id, endedBy, limit }: { readonly id: string; readonly endedBy: number; readonly limit: number },
   now: number,
 ): number {
+  const { hookNo } = getRow(store, id);
+  countRoomAnew(store, hookNo);
   return store
     .prepare(
       `UPDATE deliveries SET state = 'pending', attempts = 0, next_at = ?, ended_at = NULL
        WHERE delivery_no IN (
          SELECT delivery_no FROM deliveries WHERE hook_no = ? AND state = 'dead' AND ended_at <= ? LIMIT ?)`,
     )
-    .run(now, getRow(store, id).hookNo, endedBy, limit).changes;
+    .run(now, hookNo, endedBy, limit).changes;
 }
 
 /**

@@ -11,7 +11,9 @@ import type { Metadata } from './memory.ts';
  * the JSON of their filters included. All queries are in memory while memories are compared with them. `queriesOfUser`
  * and `charactersOfUser`: the share of one user in them, so that a key that is bound to a user cannot take those of the
  * others. `ofEvents`: greatest number of webhooks that are no standing query's; `ofSameEvents`: of those for one user,
- * and for all users.
+ * and for all users. `pending…`: greatest numbers of deliveries that wait, for one webhook, for all webhooks of one
+ * user, and in all; an event that finds no room is not handed to the webhook. `answersOfMemory`: greatest number of
+ * deliveries that the answers of one memory make for webhooks that are no standing query's.
  */
 export const STANDING_LIMITS = {
   queries: 20_000,
@@ -21,6 +23,10 @@ export const STANDING_LIMITS = {
   webhooks: 20_000,
   ofEvents: 1_000,
   ofSameEvents: 100,
+  pendingOfWebhook: 20_000,
+  pendingOfUser: 20_000,
+  pendingOfTenant: 100_000,
+  answersOfMemory: 2_000,
 } as const;
 
 /** Longest time in which a webhook's receiver must answer, in ms, as Standard Webhooks recommends. */
@@ -129,6 +135,16 @@ export interface Webhook {
   readonly writtenBy: string | null;
   /** Number of stored deliveries in each state. */
   readonly deliveries: Readonly<Record<DeliveryState, number>>;
+  /** Number of events that it was not told of, over the bounds of `STANDING_LIMITS`; the change feed has them. */
+  readonly dropped: number;
+  /** Time of the last event that it was not told of, Unix ms: when the event was to be handed over; null for none. */
+  readonly lastDroppedAt: number | null;
+}
+
+/** What became of events of the change feed: numbers of deliveries that were added, and of those that were dropped. */
+export interface HandedEvents {
+  readonly made: number;
+  readonly dropped: number;
 }
 
 /**
