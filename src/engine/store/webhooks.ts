@@ -187,9 +187,11 @@ export function claimDeliveries(
     .prepare(
       `SELECT d.delivery_no AS deliveryNo, d.hook_no AS hookNo, d.id, d.at, d.user_id AS userId, d.event,
          d.attempts + 1 AS attempts, h.url, h.secret
-       FROM json_each(?) AS hooks CROSS JOIN deliveries d ON d.delivery_no IN (
-           SELECT delivery_no FROM deliveries
-           WHERE hook_no = hooks.value AND state = 'pending' AND next_at <= ? ORDER BY next_at LIMIT ${EACH})
+       FROM json_each(?) AS hooks CROSS JOIN json_each((
+           SELECT json_group_array(delivery_no) FROM (
+             SELECT delivery_no FROM deliveries
+             WHERE hook_no = hooks.value AND state = 'pending' AND next_at <= ? ORDER BY next_at LIMIT ${EACH}) AS due
+         )) AS due CROSS JOIN deliveries d ON d.delivery_no = CAST(due.value AS INTEGER)
          CROSS JOIN webhooks h ON h.hook_no = d.hook_no
        ORDER BY d.next_at, d.delivery_no LIMIT ?`,
     )
