@@ -146,8 +146,8 @@ export const retrieval: Dashboard = {
           title: 'Deliveries of webhooks',
           description:
             'Attempts a second by outcome. Failed ones are tried again; dead ones gave up: `cairn webhooks list` ' +
-            'names the webhook, `cairn webhooks retry` tries again. Dropped are events that found no room or came of a ' +
-            'memory with too many answers.',
+            'names the webhook, `cairn webhooks retry` tries again. Dropped are events that found no room or came ' +
+            'of a memory with too many answers.',
           unit: 'ops',
           queries: [
             {

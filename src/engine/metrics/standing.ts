@@ -16,8 +16,8 @@ export function createStandingMetrics(registers: Registry[]) {
     webhookDrops: new Counter({
       name: 'cairn_webhook_dropped_total',
       help:
-        'Events that were not handed to a webhook, since too many of its deliveries wait, or since one memory answers ' +
-        'too many standing queries. The change feed has them.',
+        'Events that were not handed to a webhook, since too many of its deliveries wait, or since one memory ' +
+        'answers too many standing queries. The change feed has them.',
       registers,
     }),
     standingAnswers: new Counter({
