@@ -4,7 +4,6 @@ import { migrateSchema } from '../../src/engine/store/postgres/migrate-schema.ts
 import {
   BOUNDS_SETTINGS,
   boundsAnswers,
-  boundsTenant,
   boundsUser,
   boundsWebhook,
   countsRetries,
@@ -27,7 +26,6 @@ describe.skipIf(server === undefined)('in PostgreSQL', () => {
   test.each([
     ['for a webhook', boundsWebhook],
     ['for the webhooks of a user', boundsUser],
-    ['for a tenant', boundsTenant],
     ['with those that are tried again', countsRetries],
     ['that the answers of one memory make', boundsAnswers],
   ])('deliveries that wait are bounded: %s', async (_, check) => {
