@@ -253,7 +253,7 @@ const documentLine = z
     pages: orNull(integer(0, MOST)),
     characters: counted,
     tokens: counted,
-    chunks: integer(0, 1_000_000),
+    chunks: integer(0, LIMITS.chunks),
     warnings: or(z.array(warning).max(LIMITS.warnings), []),
     receipt: orNull(receipt),
     created_at: time,

@@ -4,6 +4,7 @@ import {
   MAX_METADATA_CONDITIONS,
   MAX_NAMESPACE_CHARACTERS,
   MAX_VALUE_BYTES,
+  PARSE_LIMITS,
   QUERY_LIMITS,
 } from '../../engine/index.ts';
 
@@ -42,8 +43,9 @@ export const LIMITS = {
   urlCharacters: 2_048,
   /**
    * Values of an imported document: a parser makes at most 6 headings of 200 characters above a chunk, and 100 authors
-   * and 100 warnings of 1,024, as it does titles; a redaction may have made them longer.
+   * and 100 warnings of 1,024, as it does titles; a redaction may have made them longer. It never makes more chunks.
    */
+  chunks: PARSE_LIMITS.chunks,
   headings: 16,
   headingCharacters: 512,
   authors: 100,

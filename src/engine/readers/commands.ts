@@ -57,7 +57,7 @@ import { compareStanding } from './standing.ts';
 import { STANDING_LISTS } from './standing-lists.ts';
 import { previewDecayAt, readBackups } from './upkeep.ts';
 import { readEntity, readJobs, readStats } from './counts.ts';
-import { readChunks } from './document-chunks.ts';
+import { readChunks, readContent } from './document-chunks.ts';
 import { readExportSlice, startExport } from './export-slice.ts';
 import { judgeImport } from './judge-import.ts';
 import { neighbourhood, userGraph } from './graph.ts';
@@ -237,6 +237,7 @@ export const READ_COMMANDS = {
     return store.read(() => getDocument(store, id, clock.now()));
   },
   readChunks,
+  readContent,
   readDocuments: ({ open }: ReadContext, { documentNos }: { readonly documentNos: readonly number[] }) => {
     const { store } = open();
     return store.read(() => readDocuments(store, documentNos));
