@@ -9,7 +9,7 @@ import { type DiffRequest, readDiff } from '../store/diff.ts';
 import { getDocument, listDocumentNos, readDocuments } from '../store/document-views.ts';
 import { listLinks } from '../store/edges.ts';
 import { listEntities } from '../store/entities.ts';
-import { readEvents } from '../store/events.ts';
+import { newestCursor, readEvents } from '../store/events.ts';
 import { compileFilter } from '../store/filter.ts';
 import { listErasures } from '../store/erasures.ts';
 import { listItemPlaces, listNamespaces } from '../store/item-lists.ts';
@@ -187,6 +187,10 @@ export const READ_COMMANDS = {
   ) => {
     const { store } = open();
     return store.read(() => readRevisionSlice(store, getMemoryRow(store, id, clock.now()).memoryNo, page));
+  },
+  newestEvent: ({ open }: ReadContext) => {
+    const { store } = open();
+    return store.read(() => newestCursor(store));
   },
   listEvents: ({ open }: ReadContext, query: EventQuery) => {
     const { store } = open();
