@@ -70,6 +70,7 @@ describe.skipIf(server === undefined)('reads of a tenant in PostgreSQL', () => {
     write('first');
     const [question, another] = [reader.ahead!.readInOneTurn(), reader.ahead!.readInOneTurn()];
     expect(question(value)).toBe('first');
+    expect(reader.position).toBe(writer.position);
     expect(tripsOf(() => question(value))).toBe(0);
     await null;
     expect(tripsOf(() => question(value))).toBe(0);

@@ -339,6 +339,7 @@ function readIn<T>(session: Session, work: () => T, question?: object): T {
   let isDone = false;
   try {
     const result = work();
+    notePosition(session, session.writesAtBegin);
     isDone = true;
     return result;
   } finally {
