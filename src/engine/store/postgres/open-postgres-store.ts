@@ -29,7 +29,15 @@ import { createKeptAnswers, type KeptAnswers } from './kept-answers.ts';
 import { createAnswers, type Answers } from './read-ahead.ts';
 import { createSpeculativeReads, type SpeculativeReads } from './speculative-reads.ts';
 import { createRowNumbers, type RowNumbers } from './row-numbers.ts';
-import { inSnapshot, inWrite, HAS_EVENTS, NEWEST_IN_WORDS, type BegunRead, type BegunWrite } from './unit-of-work.ts';
+import { endHeld, holdRead, noteWrite, takeHeld, type OpenRead } from './held-reads.ts';
+import {
+  beginSnapshot,
+  inWrite,
+  HAS_EVENTS,
+  NEWEST_IN_WORDS,
+  type BegunRead,
+  type BegunWrite,
+} from './unit-of-work.ts';
 import type { OwnQuery } from './own-query.ts';
 import { ENDS_WITH_CONNECTION, PLANNING, SESSIONS } from './session-settings.ts';
 import { createWordTable } from './word-table.ts';
@@ -286,6 +294,10 @@ function createForesight(session: Session, prepare: (sql: string) => PostgresSta
       if (session.doing !== undefined) session.speculativeReads.run(readings);
     },
     send: session.connection.flush,
+    readInOneTurn() {
+      const question = {};
+      return (work) => (session.doing === undefined ? readIn(session, work, question) : work());
+    },
   };
 }
 
@@ -301,27 +313,55 @@ function writeIn<T>(session: Session, work: (begun: BegunWrite) => T, ask?: () =
   };
   try {
     const writes: BegunRead = { isKnown: () => present > 0, number: () => present - 1 };
-    const result = doing(session, 'write', writes, () =>
-      inWrite(connection, { tenant, setsTenant, numbered: numbers.tables, ask }, begin),
-    );
+    beginTransaction(session, 'write', writes);
+    const result = inWrite(connection, { tenant, setsTenant, numbered: numbers.tables, ask }, begin);
     session.ownWrites += 1;
     session.position = present;
     analyzeGrown(connection, present);
     return result;
   } finally {
+    noteWrite();
+    endTransaction(session);
     changes.assumeChanges();
   }
 }
 
-function readIn<T>(session: Session, work: () => T): T {
-  const setsTenant = session.begin('transaction');
-  const { connection, tenant } = session;
-  return inSnapshot(connection, { tenant, setsTenant }, (writes) => {
-    session.kept.begin(writes, connection.session);
-    const result = doing(session, 'read', writes, work);
-    session.kept.end(notePosition(session, writes));
+/**
+ * Runs `work` in a read, or in the one that is held for it (`held-reads.ts`).
+ * @param question if stated, the read is held afterwards for the next one with the same question
+ */
+function readIn<T>(session: Session, work: () => T, question?: object): T {
+  const { connection } = session;
+  const held = session.isOpen ? takeHeld(connection, session, question) : undefined;
+  const read = held?.read ?? beginRead(session);
+  const owner = question ?? held?.question;
+  session.doing = 'read';
+  let isDone = false;
+  try {
+    const result = work();
+    notePosition(session, session.writesAtBegin);
+    isDone = true;
     return result;
-  });
+  } finally {
+    session.doing = undefined;
+    if (isDone && owner !== undefined) holdRead(connection, { read, of: session, question: owner });
+    else read.end(isDone);
+  }
+}
+
+function beginRead(session: Session): OpenRead {
+  const setsTenant = session.begin('transaction');
+  const { connection, tenant, kept } = session;
+  const snapshot = beginSnapshot(connection, { tenant, setsTenant });
+  kept.begin(snapshot.writes, connection.session);
+  beginTransaction(session, 'read', snapshot.writes);
+  return {
+    end(keepsAnswers) {
+      if (keepsAnswers) kept.end(notePosition(session, snapshot.writes));
+      endTransaction(session);
+      snapshot.end();
+    },
+  };
 }
 
 /** Notes the counter of writes that a read saw, and returns it; undefined if it saw none. */
@@ -337,18 +377,17 @@ function notePosition(session: Session, writes: BegunRead): number | undefined {
   }
 }
 
-function doing<T>(session: Session, what: 'write' | 'read', writesAtBegin: BegunRead, work: () => T): T {
+function beginTransaction(session: Session, what: 'write' | 'read', writesAtBegin: BegunRead): void {
   session.transactions += 1;
   session.answers.begin(what === 'write');
   session.predictor.begin();
   Object.assign(session, { doing: what, writesAtBegin });
-  try {
-    return work();
-  } finally {
-    session.doing = undefined;
-    session.answers.clear();
-    session.predictor.end();
-  }
+}
+
+function endTransaction(session: Session): void {
+  session.doing = undefined;
+  session.answers.clear();
+  session.predictor.end();
 }
 
 const READ_WRITES = 'SELECT writes FROM tenants WHERE tenant = $1';
@@ -381,6 +420,7 @@ function setTenant(
   tenant: number,
   { role, what }: { readonly role: OpenStoreOptions['role']; readonly what: 'transaction' | 'statement' },
 ): boolean {
+  endHeld(connection);
   const set = settings.get(connection);
   if (connection.session !== null && set?.session === connection.session) {
     if (set.tenant === tenant) return false;
