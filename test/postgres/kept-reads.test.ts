@@ -72,13 +72,13 @@ describe.skipIf(server === undefined)('reads of a tenant in PostgreSQL', () => {
     expect(question(value)).toBe('first');
     expect(reader.position).toBe(writer.position);
     expect(tripsOf(() => question(value))).toBe(0);
-    await null;
+    await Promise.resolve();
     expect(tripsOf(() => question(value))).toBe(0);
     // Another one goes on in it at once, and not after anything else has run.
     expect(tripsOf(() => another(value))).toBe(0);
-    await null;
+    await Promise.resolve();
     expect(tripsOf(() => question(value))).toBe(1);
-    await null;
+    await Promise.resolve();
     expect(tripsOf(() => reader.read(value))).toBe(1);
 
     expect(question(value)).toBe('first');

@@ -1,12 +1,12 @@
 /**
  * Reads whose transaction stays open, so that the next read of the same question goes on in its snapshot, with its
- * answers and without a round trip to begin. A question reads twice: what it has to know before it asks for vectors, and
- * then everything else. If it does not have to wait in between, both follow within one turn of the event loop. So does
- * what the opening of a tenant reads before its first question.
+ * answers and without a round trip to begin. A question reads twice: what it has to know before it asks for vectors,
+ * and then everything else. If it does not have to wait in between, both follow within one turn of the event loop. So
+ * does what the opening of a tenant reads before its first question.
  *
- * A read is held no longer than that turn, and no longer than until anything else uses its connection or this thread has
- * written. Another question goes on in it only before anything else has run on the thread. So no read lacks a write that
- * its caller may know of.
+ * A read is held no longer than that turn, and no longer than until anything else uses its connection or this thread
+ * has written. Another question goes on in it only before anything else has run on the thread. So no read lacks a write
+ * that its caller may know of.
  */
 
 import type { BlockingConnection } from './blocking-connection.ts';
