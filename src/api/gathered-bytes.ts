@@ -1,10 +1,13 @@
+/** Shared by everything that has gathered nothing, since even an empty buffer takes some time to make. */
+const NOTHING = Buffer.alloc(0);
+
 /**
  * Bytes that arrive in pieces and are wanted as one buffer. A list of the pieces would take some 200 bytes for each of
  * them, so that a client which sends single bytes could fill the memory with a short text.
  */
 export class GatheredBytes {
   /** The first piece itself or a copy of it, or a buffer of at most twice the bytes that were gathered. */
-  #bytes: Buffer = Buffer.alloc(0);
+  #bytes: Buffer = NOTHING;
   #size = 0;
 
   /** Number of bytes that were added since the last `take`. */
@@ -32,8 +35,8 @@ export class GatheredBytes {
 
   /** Returns all bytes, and begins anew without any. */
   take(): Buffer {
-    const whole = this.#bytes.subarray(0, this.#size);
-    this.#bytes = Buffer.alloc(0);
+    const whole = this.#size === this.#bytes.length ? this.#bytes : this.#bytes.subarray(0, this.#size);
+    this.#bytes = NOTHING;
     this.#size = 0;
     return whole;
   }
