@@ -81,6 +81,14 @@ describe('a field of an add', () => {
     }
   });
 
+  test('is repeated with two others at most, and its first 32 characters', async () => {
+    const names = ['a', 'b', 'c', 'd', 'e'].map((first) => first + 'ж'.repeat(60));
+    const body = { content: 'x', ...Object.fromEntries(names.map((name) => [name, 1])) };
+    const { detail } = (await api.request('POST', '/memory/add', { body })).body;
+    const shown = names.slice(0, 3).map((name) => `"${name.slice(0, 32)}"`);
+    expect(detail).toMatch(new RegExp(`^unknown field ${shown.join(', ')} and 2 more; allowed: content, user_id`));
+  });
+
   test('inside a nested object is named with its path', async () => {
     const body = {
       query: 'x',
