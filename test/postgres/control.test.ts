@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
+import { holderOfToken } from '../../src/api/token-holder.ts';
 import { readConfig } from '../../src/engine/config.ts';
 import type { ControlDatabase } from '../../src/engine/control/control-database.ts';
 import { openControlConnection } from '../../src/engine/control/control-connection.ts';
@@ -122,6 +123,36 @@ describe.skipIf(server === undefined)('the control database in PostgreSQL', () =
     expect(node.sessions.find(node.sessions.open(node.authenticate(secret)!).secret)).toBeDefined();
     const { secret: fresh } = other.createKey({ tenantId: 'default', role: 'read' });
     await expect.poll(() => node.authenticate(fresh)).toBeDefined();
+    connection.close();
+  });
+
+  test('the names of a token that name no tenant cost one round trip, however often it comes', async () => {
+    const database = await server.createSchema();
+    const [node, other] = [openNode(database), openNode(database)];
+    const config = readConfig({
+      ...{ OM_DATABASE_URL: database, OM_OIDC_ISSUER: 'https://login.example.org' },
+      ...{ OM_OIDC_AUDIENCE: 'https://memory.example.org', OM_OIDC_TENANT_CLAIM: 'groups' },
+    });
+    const connection = openControlConnection(database);
+    const read = (groups: readonly string[]) => {
+      const before = connection.roundTrips;
+      const token = { subject: 'ana', expiresAt: Infinity, claims: { groups } };
+      const { tenantIds } = holderOfToken(token, { config, control: node });
+      return { tenantIds, trips: connection.roundTrips - before };
+    };
+    const groups = ['default', ...Array.from({ length: 99 }, (_, no) => `group-${no}`)];
+    expect(read(groups)).toEqual({ tenantIds: ['default'], trips: 1 });
+    expect(read(groups)).toEqual({ tenantIds: ['default'], trips: 0 });
+    expect(read(['default', 'Not A Tenant', 'group-7'])).toEqual({ tenantIds: ['default'], trips: 0 });
+    other.createTenant('group-7');
+    await expect.poll(() => read(groups).tenantIds).toEqual(['default', 'group-7']);
+    // A name that nobody asked for before is found at once.
+    other.createTenant('acme');
+    expect(read(['acme', 'default']).tenantIds).toEqual(['acme', 'default']);
+    const before = connection.roundTrips;
+    for (let no = 0; no < 2_000; no += 1) expect(node.findTenantPath(`unknown-${no}`)).toBeUndefined();
+    // Twenty at first, and as many for each second that this took.
+    expect(connection.roundTrips - before).toBeLessThan(1_000);
     connection.close();
   });
 

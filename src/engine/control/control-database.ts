@@ -148,6 +148,11 @@ export interface ControlDatabase {
    * it. A tenant that was moved to another database has another path from then on.
    */
   findTenantPath(tenantId: string): string | undefined;
+  /**
+   * Returns those of the ids that are tenants', in their order. However many are unknown, it looks into the control
+   * database at most once.
+   */
+  existingTenants(tenantIds: readonly string[]): string[];
   /** Whether a path is the present one of a tenant that does not move to another database just now. */
   isSettledPath(path: string): boolean;
   /** Returns the sentence that says where `cairn move` took a tenant; undefined for a tenant that was not moved. */
