@@ -130,8 +130,8 @@ export interface Sessions {
    * Returns the caller of a session by the session's secret; undefined if the session has ended or never existed, or if
    * its key or token is no longer valid. With PostgreSQL, a session that another process ended may be found for another
    * second.
-   * @throws EngineError `unavailable` with PostgreSQL, for a session that this process never found, after 20 such ones
-   *   within a second
+   * @throws EngineError `unavailable` with PostgreSQL, for a session that was opened by another process and that this
+   *   one never found, after 20 such ones within a second
    */
   find(secret: string): Holder | undefined;
   /** Ends a session; does nothing for an unknown secret. */
