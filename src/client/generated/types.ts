@@ -2051,7 +2051,7 @@ export type LgmContext = {
   }[];
   /** One line for each memory: the LangGraph node that stored it, in brackets, and its gist (a short summary). */
   readonly summary: string;
-  /** Memories were left out because the texts of a node have over 0.6 Mi characters together; absent otherwise. */
+  /** Memories were left out because the texts of a node have over 0.6 Mi characters together, or over 1.4 MiB as JSON; absent otherwise. */
   readonly truncated?: true;
   /** Fields of the request that mean nothing here, and why; absent if there are none. */
   readonly warnings?: readonly string[];
@@ -2108,7 +2108,7 @@ export type LgmRetrieved = {
   /** Number of `items`. */
   readonly count: number;
   readonly items: readonly LgmItem[];
-  /** Memories were left out because all texts together are too large: over 3 Mi characters, or with a `query` over 6 MiB; absent otherwise. */
+  /** Memories were left out because all texts together are too large: over 3 Mi characters, with a `query` over 6 MiB, or over 7 MiB as JSON; absent otherwise. */
   readonly truncated?: true;
 };
 export type Link = {
