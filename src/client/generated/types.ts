@@ -3528,7 +3528,7 @@ export type TextReceipt = {
   readonly omissions: readonly Omission[];
   readonly warnings: readonly DocumentWarning[];
 };
-/** Unix milliseconds, or ISO 8601: a date (midnight UTC), or a date and time with offset. Years 1 to 9999. */
+/** Unix milliseconds, or ISO 8601: a date (midnight UTC), or a date and time with offset. Years 1 to 9999. A positive number of at most ten digits is refused, since it looks like a year, a day or seconds. */
 export type Time = number | string;
 /** Unix milliseconds. */
 export type Timestamp = number;
