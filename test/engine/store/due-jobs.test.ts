@@ -1,14 +1,8 @@
 /** Due jobs are found by ranges of an index, however many jobs wait for a later time. */
 import { expect, expectTypeOf, test } from 'vitest';
 import { peekDispatchBatch, readLedgerStatus } from '../../../src/engine/store/dispatch.ts';
-import type {
-  claimSuspects} from '../../../src/engine/store/job-claims.ts';
-import {
-  claimDocument,
-  claimJobs,
-  hasDueJob,
-  hasDueJobAt,
-} from '../../../src/engine/store/job-claims.ts';
+import type { claimSuspects } from '../../../src/engine/store/job-claims.ts';
+import { claimDocument, claimJobs, hasDueJob, hasDueJobAt } from '../../../src/engine/store/job-claims.ts';
 import { insertJob } from '../../../src/engine/store/jobs.ts';
 import type { Store } from '../../../src/engine/store/open-store.ts';
 import { postponeDocuments } from '../../../src/engine/store/waiting-documents.ts';
