@@ -1568,7 +1568,7 @@ export type HeldSpan = {
   readonly end_offset: number;
   /** Whether the memory is one of the reading before, with the same title and text. */
   readonly kept: boolean;
-  /** Whether the memory has a text of this length that fits the chunk in front; `complete` compares texts. */
+  /** Whether the memory has a text of this length and of the hash that was stored with it, which fits the chunk in front; `complete` compares whole texts. */
   readonly intact: boolean;
 };
 /** Why a query returned a match. Ranks count from 1; a stage that did not find the memory is null. */
