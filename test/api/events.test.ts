@@ -77,7 +77,7 @@ test('an erasure is told, takes the earlier events of the memory along, and leav
   const from = await latest();
   const zoe = keyOf({ userId: 'zoe' });
   const { id } = await api.add({ content: 'Gone soon.', user_id: 'zoe' });
-  const { id: expired } = await api.add({ content: 'Over already.', user_id: 'zoe', expires_at: 1 });
+  const { id: expired } = await api.add({ content: 'Over already.', user_id: 'zoe', expires_at: '1970-01-01' });
   await api.request('DELETE', '/users/zoe/memories');
   const events = await eventsOf({ cursor: from });
   expect(kindsOf(events, id)).toEqual(['memory.deleted']);

@@ -58,3 +58,8 @@ export const LIMITS = {
 export const MIN_TIME = -62_135_596_800_000;
 /** Latest time that a request may name, 9999-12-31 in Unix ms. */
 export const MAX_TIME = 253_402_300_799_999;
+/**
+ * Greatest positive number that a request may not give as Unix ms. It ends in April 1970, so what it means is a year, a
+ * day such as 20260131, or seconds.
+ */
+export const MAX_NO_MS = 9_999_999_999;

@@ -1568,7 +1568,7 @@ export type HeldSpan = {
   readonly end_offset: number;
   /** Whether the memory is one of the reading before, with the same title and text. */
   readonly kept: boolean;
-  /** Whether the memory has a text of this length that fits the chunk in front; `complete` compares texts. */
+  /** Whether the memory has a text of this length and of the hash that was stored with it, which fits the chunk in front; `complete` compares whole texts. */
   readonly intact: boolean;
 };
 /** Why a query returned a match. Ranks count from 1; a stage that did not find the memory is null. */
@@ -3528,7 +3528,7 @@ export type TextReceipt = {
   readonly omissions: readonly Omission[];
   readonly warnings: readonly DocumentWarning[];
 };
-/** Unix milliseconds, or ISO 8601: a date (midnight UTC), or a date and time with offset. Years 1 to 9999. */
+/** Unix milliseconds, or ISO 8601: a date (midnight UTC), or a date and time with offset. Years 1 to 9999. A positive number of at most ten digits is refused, since it looks like a year, a day or seconds. */
 export type Time = number | string;
 /** Unix milliseconds. */
 export type Timestamp = number;

@@ -14,6 +14,7 @@ import {
   type StandingAnswer,
   type StandingMatch,
   type StandingPage,
+  type StandingPart,
   type StandingQuery,
 } from '../types.ts';
 import { appendAnswered } from './events.ts';
@@ -129,7 +130,7 @@ const queryOf = ({ queryNo: _, given, ...row }: QueryRow): StandingQuery => ({
  * Lists a page of the memories that answered a standing query (stored query), newest first. @throws EngineError
  * `not_found`
  */
-export function listStandingAnswers(store: Store, id: string, { limit, offset }: StandingPage): Listed<StandingAnswer> {
+export function listStandingAnswers(store: Store, id: string, { limit, offset }: StandingPart): Listed<StandingAnswer> {
   const { queryNo, answers } = getRow(store, id);
   const rows = store
     .prepare(`${ANSWERS} WHERE a.query_no = ? ORDER BY a.at DESC, a.memory DESC LIMIT ? OFFSET ?`)

@@ -14,6 +14,7 @@ import {
   type NewWebhook,
   STANDING_LIMITS,
   type StandingPage,
+  type StandingPart,
   type Webhook,
 } from '../types.ts';
 import { countRoomAnew } from './delivery-room.ts';
@@ -247,7 +248,7 @@ export function storeDeliveryOutcome(
 export function listDeliveries(
   store: Store,
   hookId: string,
-  { limit, offset, state }: StandingPage & { readonly state?: DeliveryState | undefined },
+  { limit, offset, state }: StandingPart & { readonly state?: DeliveryState | undefined },
 ): Listed<Delivery> {
   const { hookNo } = getRow(store, hookId);
   const [where, of] = state === undefined ? ['hook_no = ?', [hookNo]] : ['hook_no = ? AND state = ?', [hookNo, state]];

@@ -223,16 +223,17 @@ export interface DeliveryOutcome {
   readonly nextAt: number | null;
 }
 
-/** Selects a page of a list of standing queries, answers, webhooks or deliveries. */
-export interface StandingPage {
+/** Selects a page of a list of answers or deliveries. */
+export interface StandingPart {
   /** Greatest number of entries on the page. */
   readonly limit: number;
   /** Number of entries skipped at the start of the list; 0 for the first page. */
   readonly offset: number;
-  /**
-   * Lists only standing queries or webhooks that were stored for this user, without those for all users; all if left
-   * out. A list of answers or of deliveries ignores it.
-   */
+}
+
+/** Selects a page of a list of standing queries or webhooks. */
+export interface StandingPage extends StandingPart {
+  /** Lists only those that were stored for this user, without those for all users; all if left out. */
   readonly userId?: string | undefined;
 }
 
@@ -271,7 +272,7 @@ export interface Standing {
   /** Returns the standing query with this id. @throws EngineError `not_found` */
   getStandingQuery(id: string): Promise<StandingQuery>;
   /** Lists the answers of a standing query, newest first. @throws EngineError `not_found` */
-  listStandingAnswers(id: string, page: StandingPage): Promise<Listed<StandingAnswer>>;
+  listStandingAnswers(id: string, page: StandingPart): Promise<Listed<StandingAnswer>>;
   /** Deletes a standing query with its answers and its webhook. @throws EngineError `not_found` */
   deleteStandingQuery(id: string): Promise<void>;
   /**
@@ -289,7 +290,7 @@ export interface Standing {
   /** Lists the deliveries of a webhook, newest first. @throws EngineError `not_found` */
   listDeliveries(
     id: string,
-    page: StandingPage & { readonly state?: DeliveryState | undefined },
+    page: StandingPart & { readonly state?: DeliveryState | undefined },
   ): Promise<Listed<Delivery>>;
   /**
    * Makes the dead deliveries of a webhook pending again, with all their attempts.
