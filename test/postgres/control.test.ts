@@ -106,6 +106,7 @@ describe.skipIf(server === undefined)('the control database in PostgreSQL', () =
     expect(node.sessions.find(session.secret)).toBeDefined();
     const connection = openControlConnection(database);
     const before = connection.roundTrips;
+    const startedAt = performance.now();
     const guess = (length: number) => randomBytes(length).toString('base64url').slice(0, 43);
     const outcomes = Array.from({ length: 2_000 }, () => {
       expect(node.authenticate(`cairn_${randomBytes(8).toString('hex')}_${guess(64)}`)).toBeUndefined();
@@ -117,7 +118,8 @@ describe.skipIf(server === undefined)('the control database in PostgreSQL', () =
     });
     expect(new Set(outcomes)).toEqual(new Set([undefined, 'unavailable']));
     // Two for each of twenty keys, one for each of twenty sessions, and as many for each second that this took.
-    expect(connection.roundTrips - before).toBeLessThan(1_000);
+    const seconds = (performance.now() - startedAt) / 1_000;
+    expect(connection.roundTrips - before).toBeLessThan(200 * (1 + seconds));
     expect(node.sessions.find(session.secret)).toBeDefined();
     expect(node.sessions.find(node.sessions.open(node.authenticate(secret)!).secret)).toBeDefined();
     const { secret: fresh } = other.createKey({ tenantId: 'default', role: 'read' });
@@ -150,7 +152,6 @@ describe.skipIf(server === undefined)('the control database in PostgreSQL', () =
     const database = await server.createSchema();
     const node = openNode(database);
     const { secret } = node.createKey({ tenantId: 'default', role: 'read' });
-    server.pause();
     const stateOf = () => {
       try {
         return node.authenticate(secret)?.role;
@@ -159,6 +160,7 @@ describe.skipIf(server === undefined)('the control database in PostgreSQL', () =
       }
     };
     expect(stateOf()).toBe('read');
+    server.pause();
     await expect.poll(stateOf).toBe('unavailable');
     server.resume();
     await expect.poll(stateOf).toBe('read');

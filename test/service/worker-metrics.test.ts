@@ -105,7 +105,7 @@ test('what API and workers say of Redis: up while it is there, down and still re
   };
   const metricsOf = async () => [
     (await api.request('GET', '/metrics')).text,
-    (await get(port, '/metrics', { host: 'localhost' }))[1],
+    await served(port, { host: 'localhost' }),
   ];
   await api.request('POST', '/memory/add', { body: { content: 'a lamp that is lit at dusk' } });
   await api.idle();
