@@ -16,7 +16,7 @@ beforeAll(async () => {
   api = await startApi({ folder: tempFolder(), workers: true });
   const foreign = { user_id: 'ben', session_id: 'canary-session', tags: ['canary-tag'] };
   const added = await api.add({ ...foreign, content: 'The canary Canaryville is in the cellar of Ben.' });
-  const document = await api.request('POST', '/memory/ingest?wait=20000', {
+  const document = await api.request('POST', '/memory/ingest?wait=60000', {
     body: {
       ...foreign,
       content_type: 'md',
@@ -222,7 +222,7 @@ describe('what was said outside of the tags of a key', () => {
   });
 
   test('is not deleted with a part of a document that has them', async () => {
-    const ingested = await api.request('POST', '/memory/ingest?wait=20000', {
+    const ingested = await api.request('POST', '/memory/ingest?wait=60000', {
       body: { content_type: 'md', text: '# Menu\n\nSoup on Monday.\n\nFish on Friday.', tags: ['kitchen'] },
     });
     const document = ingested.body['document_id'] as string;

@@ -58,7 +58,7 @@ describe('POST /memory/add', () => {
   );
 
   test.each([
-    ['?wait', '/memory/add?wait=30000', {}],
+    ['?wait', '/memory/add?wait=60000', {}],
     ['Prefer', '/memory/add', { prefer: 'respond-async, wait=30' }],
   ])('%s answers with the finished memory', async (name, path, headers) => {
     const reply = await api.request('POST', path, { body: { content: `I felt happy on Monday, ${name}.` }, headers });
@@ -127,7 +127,7 @@ describe('POST /memory/add', () => {
 
   test('says the same thing twice: the second answer names the first memory', async () => {
     const item = { content: 'Rice needs eighteen minutes.', user_id: 'twice' };
-    const first = await api.request('POST', '/memory/add?wait=30000', { body: item });
+    const first = await api.request('POST', '/memory/add?wait=60000', { body: item });
     const second = await api.request('POST', '/memory/add', { body: item });
     expect(second.status).toBe(200);
     expect(second.body).toEqual({
@@ -148,7 +148,7 @@ describe('POST /memory/add', () => {
 
   test('metadata.sector forces the sector', async () => {
     const body = { content: 'Nothing in here says so.', metadata: { sector: 'reflective' } };
-    const reply = await api.request('POST', '/memory/add?wait=30000', { body });
+    const reply = await api.request('POST', '/memory/add?wait=60000', { body });
     expect(reply.body.primary_sector).toBe('reflective');
   });
 
@@ -156,7 +156,7 @@ describe('POST /memory/add', () => {
     await using waiting = await startApi({
       folder: tempFolder(),
       workers: true,
-      settings: { OM_ADD_WAIT_MS: '30000' },
+      settings: { OM_ADD_WAIT_MS: '60000' },
     });
     const finished = await waiting.request('POST', '/memory/add', { body: { content: 'waited for' } });
     expect([finished.status, finished.body.state]).toEqual([200, 'ready']);

@@ -16,7 +16,7 @@ describe.skipIf(server === undefined)('cairn move that is killed', () => {
 
   test(
     'broken off by kill -9 at any moment, it ends when it is run again, and never are both places open',
-    { timeout: 300_000 },
+    { timeout: 900_000 },
     async () => {
       const { file } = await fullFolder();
       const database = await server.createSchema();
