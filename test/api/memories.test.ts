@@ -59,7 +59,7 @@ describe('POST /memory/add', () => {
 
   test.each([
     ['?wait', '/memory/add?wait=60000', {}],
-    ['Prefer', '/memory/add', { prefer: 'respond-async, wait=30' }],
+    ['Prefer', '/memory/add', { prefer: 'respond-async, wait=60' }],
   ])('%s answers with the finished memory', async (name, path, headers) => {
     const reply = await api.request('POST', path, { body: { content: `I felt happy on Monday, ${name}.` }, headers });
     expect(reply.status).toBe(200);
@@ -228,6 +228,8 @@ describe('POST /memory/query', () => {
       tags: ['sea'],
       metadata: { a: 1 },
     });
+    // A query waits for its token no longer than two seconds.
+    await (await api.engine.tenant('default')).waitFor(added.token, 120_000);
     const body = { query: 'lighthouse', user_id: 'q', token: added.token, explain: true };
     const reply = await api.request('POST', '/memory/query', { body });
     expect(reply.status).toBe(200);
@@ -279,10 +281,11 @@ describe('POST /memory/query', () => {
       { content: 'saffron crocus', user_id: 'f2', metadata: { sector: 'reflective' } },
     ];
     const { body } = await own.request('POST', '/memory/add/batch', { body: { items } });
+    await (await own.engine.tenant('default')).waitFor(body.token, 120_000);
     const ids = body.results.map(({ id }) => id);
     const found = async (fields: object) => {
       const reply = await own.request('POST', '/memory/query', {
-        body: { query: 'saffron', k: 50, token: body.token, reinforce: false, ...fields },
+        body: { query: 'saffron', k: 50, reinforce: false, ...fields },
       });
       expect(reply.status, reply.text).toBe(200);
       return reply.body.matches.map(({ id }) => ids.indexOf(id)).sort();
@@ -433,7 +436,7 @@ describe('one memory', () => {
       }),
     );
     const { body } = await api.request('POST', '/memory/add/batch', { body: { items } });
-    await api.request('POST', '/memory/query', { body: { query: 'espresso', token: body.token, reinforce: false } });
+    await (await api.engine.tenant('default')).waitFor(body.token, 120_000);
     const [first, second] = body.results;
     const reply = await api.request('GET', `/memory/${second!.id}/links`);
     expect(reply.status).toBe(200);
@@ -485,7 +488,7 @@ describe('many memories', () => {
       metadata: { sector: 'procedural' },
     }));
     const { body } = await api.request('POST', '/memory/add/batch', { body: { items } });
-    await api.request('POST', '/memory/query', { body: { query: 'listed', token: body.token, reinforce: false } });
+    await (await api.engine.tenant('default')).waitFor(body.token, 120_000);
     const contents = async (path: string) => {
       const reply = await api.request('GET', path);
       expect(reply.status, reply.text).toBe(200);
