@@ -8,6 +8,7 @@ import {
 } from '../support/code-flow-provider.ts';
 import { silentLogger } from '../../src/engine/ports.ts';
 import { browserTest, openConsole, useBrowser, violationsOf } from '../support/console-browser.ts';
+import { createManualClock } from '../support/engine-fixture.ts';
 import { AUDIENCE } from '../support/identity-provider.ts';
 import { startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -169,7 +170,8 @@ test('invented answers are slowed down as wrong keys, and nothing of them is log
   const warn = (fields: object) => void reasons.push((fields as { reason?: unknown }).reason);
   await using slow = await startApi({
     folder: tempFolder(),
-    threads: false,
+    // A clock that stands, as the first pause lasts no longer than a second.
+    clock: createManualClock(Date.now()),
     logger: { ...silentLogger, warn },
     settings: {
       OM_OIDC_ISSUER: provider.issuer,
