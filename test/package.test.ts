@@ -38,7 +38,7 @@ test('the package says where its modules and their types are, and both are there
   const modern = ['node16-esm', 'bundler'];
   const ofInterest = (types.types !== false && types.problems) || [{ kind: 'no types at all' }];
   expect(ofInterest.filter((one) => !('resolutionKind' in one) || modern.includes(one.resolutionKind))).toEqual([]);
-}, 240_000);
+}, 900_000);
 
 /** What `npm pack` would take of a fresh build, as a tarball names it. */
 function builtFiles(): { readonly name: string; readonly data: ArrayBuffer }[] {

@@ -16,7 +16,7 @@ beforeAll(async () => {
   api = await startApi({ folder: tempFolder(), workers: true });
   const foreign = { user_id: 'ben', session_id: 'canary-session', tags: ['canary-tag'] };
   const added = await api.add({ ...foreign, content: 'The canary Canaryville is in the cellar of Ben.' });
-  const document = await api.request('POST', '/memory/ingest?wait=20000', {
+  const document = await api.request('POST', '/memory/ingest?wait=60000', {
     body: {
       ...foreign,
       content_type: 'md',
@@ -222,7 +222,7 @@ describe('what was said outside of the tags of a key', () => {
   });
 
   test('is not deleted with a part of a document that has them', async () => {
-    const ingested = await api.request('POST', '/memory/ingest?wait=20000', {
+    const ingested = await api.request('POST', '/memory/ingest?wait=60000', {
       body: { content_type: 'md', text: '# Menu\n\nSoup on Monday.\n\nFish on Friday.', tags: ['kitchen'] },
     });
     const document = ingested.body['document_id'] as string;
@@ -380,8 +380,15 @@ describe('keys', () => {
   });
 });
 
+/** A clock that stands, as the first pause lasts no longer than a second. */
+const standing = () => createManualClock(Date.now());
+
 test('guessing is slowed down, and never for keys that Cairn made or that were at work before', async () => {
-  await using guarded = await startApi({ folder: tempFolder(), settings: { OM_MAX_WRONG_KEYS: '5' }, threads: false });
+  await using guarded = await startApi({
+    folder: tempFolder(),
+    settings: { OM_MAX_WRONG_KEYS: '5' },
+    clock: standing(),
+  });
   const { secret } = guarded.engine.control.createKey({ tenantId: 'default', role: 'read' });
   expect((await guarded.request('GET', '/settings/retrieval')).status).toBe(200);
   expect(await guessKeys(guarded, 20)).toEqual({ 401: 6, 429: 14 });
@@ -392,14 +399,18 @@ test('guessing is slowed down, and never for keys that Cairn made or that were a
 });
 
 test('a right guess of OM_API_KEY during a pause is answered like a wrong one', async () => {
-  await using guarded = await startApi({ folder: tempFolder(), settings: { OM_MAX_WRONG_KEYS: '5' }, threads: false });
+  await using guarded = await startApi({
+    folder: tempFolder(),
+    settings: { OM_MAX_WRONG_KEYS: '5' },
+    clock: standing(),
+  });
   await guessKeys(guarded, 6);
   expect((await guarded.request('GET', '/settings/retrieval')).status).toBe(429);
 });
 
 test('a right guess during a pause is told from a wrong one at no route for metrics either', async () => {
   const settings = { OM_MAX_WRONG_KEYS: '5', OM_METRICS_KEY: 'a-key-of-prometheus' };
-  await using guarded = await startApi({ folder: tempFolder(), settings, threads: false });
+  await using guarded = await startApi({ folder: tempFolder(), settings, clock: standing() });
   await guessKeys(guarded, 6);
   expect((await guarded.request('GET', '/metrics')).status).toBe(429);
   expect((await guarded.request('GET', '/metrics', { key: settings.OM_METRICS_KEY })).status).toBe(429);
@@ -408,7 +419,7 @@ test('a right guess during a pause is told from a wrong one at no route for metr
 
 test('the key for metrics works on during a pause where it was sent before, and opens no way to guess another', async () => {
   const settings = { OM_MAX_WRONG_KEYS: '5', OM_METRICS_KEY: 'a-key-of-prometheus' };
-  await using guarded = await startApi({ folder: tempFolder(), settings, threads: false });
+  await using guarded = await startApi({ folder: tempFolder(), settings, clock: standing() });
   expect((await guarded.request('GET', '/metrics', { key: settings.OM_METRICS_KEY })).status).toBe(200);
   await guessKeys(guarded, 6);
   expect((await guarded.request('GET', '/metrics', { key: settings.OM_METRICS_KEY })).status).toBe(200);

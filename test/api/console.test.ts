@@ -177,7 +177,7 @@ describe('a session', () => {
   test('takes its open event streams with it', async () => {
     const { cookie } = await signIn(makeKey('read').secret);
     const headers = { cookie, accept: 'text/event-stream' };
-    const stream = await fetch(`${api.url}/events?cursor=latest`, { headers, signal: AbortSignal.timeout(10_000) });
+    const stream = await fetch(`${api.url}/events?cursor=latest`, { headers, signal: AbortSignal.timeout(120_000) });
     expect(stream.status).toBe(200);
     await api.request('DELETE', '/console/session', { key: null, headers: { cookie, ...CONSOLE } });
     expect(await stream.text()).toContain('event: gone\ndata: {"reason":"unauthenticated"}');

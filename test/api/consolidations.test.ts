@@ -24,7 +24,7 @@ async function start({ workers = true } = {}): Promise<{
   onTestFinished(() => api.stop());
   const ids: string[] = [];
   for (const content of POOL) {
-    const added = await api.request('POST', `/memory/add${workers ? '?wait=30000' : ''}`, {
+    const added = await api.request('POST', `/memory/add${workers ? '?wait=60000' : ''}`, {
       body: { content, user_id: 'ana' },
     });
     ids.push(added.body['id']);
@@ -47,7 +47,7 @@ test('memories are gathered, listed and undone over HTTP, and the audit log says
   ]);
   expect(await listOf(api)).toEqual([]);
 
-  const run = await api.request('POST', '/consolidations?wait=30000');
+  const run = await api.request('POST', '/consolidations?wait=60000');
   expect([run.status, run.body]).toMatchObject([200, { state: 'done' }]);
   expect(run.headers.get('location')).toBe(`/jobs/${run.body.job_id}`);
   const [made] = await listOf(api, `?job_id=${run.body.job_id}`);
@@ -92,7 +92,7 @@ test('a key that is bound to a user gathers, sees and undoes only what is its us
     expect((await api.request(method, path, { key: tagged })).status).toBe(403);
   expect((await api.request('POST', '/consolidations', { key: eve, body: { user_id: 'ana' } })).status).toBe(403);
   expect((await api.request('POST', '/consolidations', { key: eve })).status).toBe(404);
-  const run = await api.request('POST', '/consolidations?wait=30000', { key: ana });
+  const run = await api.request('POST', '/consolidations?wait=60000', { key: ana });
   expect([run.status, run.body]).toMatchObject([200, { state: 'done' }]);
   const [made] = await listOf(api, '', ana);
   expect(await listOf(api, '', eve)).toEqual([]);

@@ -25,7 +25,7 @@ beforeAll(async () => {
   await call('POST', '/memory/link', { src: ids[6], dst: ids[8], type: 'supports' });
   await call('PUT', '/items', { user_id: 'user-1', namespace: 'a.b', key: 'k', value: { size: 14 } });
   whole = Buffer.from((await source.request('GET', '/export')).text);
-}, 60_000);
+});
 afterAll(() => source.stop());
 
 interface Summary {

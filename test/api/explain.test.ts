@@ -16,7 +16,7 @@ afterAll(() => api.stop());
 
 /** Adds and waits until it is encoded and linked. */
 async function remember(item: object): Promise<string> {
-  const reply = await api.request('POST', '/memory/add?wait=30000', { body: item });
+  const reply = await api.request('POST', '/memory/add?wait=60000', { body: item });
   expect(reply.status).toBe(200);
   return reply.body.id;
 }

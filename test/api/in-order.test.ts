@@ -39,7 +39,7 @@ test('a request is not handled before the answer to an earlier one of its connec
   const stream = get('/events', key.secret, STREAM);
   // Handled at once, the second stream would be one more than the tenant may have open, a 503.
   const { socket, statuses } = await send(stream + stream.replace('host', 'connection: close\r\nhost'));
-  await vi.waitUntil(() => statuses().length === 1, 10_000);
+  await vi.waitUntil(() => statuses().length === 1, 120_000);
   api.engine.control.revokeKey(key.record.id);
   await once(socket, 'close');
   expect(statuses()).toEqual([200, 401]);
@@ -52,15 +52,15 @@ test('a client that leaves has none of its waiting requests handled', async () =
     `POST /memory/add HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${secret}\r\n` +
     `content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
   const { socket, statuses } = await send(get('/events', secret, STREAM) + add);
-  await vi.waitUntil(() => statuses().length === 1, 10_000);
+  await vi.waitUntil(() => statuses().length === 1, 120_000);
   socket.destroy();
   // Its stream has ended once another one may be open.
   await vi.waitUntil(async () => {
     const next = await send(get('/events', secret, STREAM));
-    await vi.waitUntil(() => next.statuses().length === 1, 10_000);
+    await vi.waitUntil(() => next.statuses().length === 1, 120_000);
     next.socket.destroy();
     return next.statuses()[0] === 200;
-  }, 10_000);
+  }, 120_000);
   expect((await api.request('GET', '/memory/all')).body.items).toEqual([]);
 });
 
@@ -70,9 +70,9 @@ test('a connection on which more than 16 requests wait is closed, and one with 1
   await once(many.socket, 'close');
   const key = api.engine.control.createKey({ tenantId: 'default', role: 'read' });
   const few = await send(get('/events', key.secret, STREAM) + get('/health', key.secret).repeat(16));
-  await vi.waitUntil(() => few.statuses().length === 1, 10_000);
+  await vi.waitUntil(() => few.statuses().length === 1, 120_000);
   api.engine.control.revokeKey(key.record.id);
-  await vi.waitUntil(() => few.statuses().length === 17, 10_000);
+  await vi.waitUntil(() => few.statuses().length === 17, 120_000);
   few.socket.destroy();
 });
 

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import { hasLongText, jsonPieces } from '../../src/api/json-pieces.ts';
 import { JsonText } from '../../src/engine/index.ts';
 import { nextTurn } from '../../src/engine/turns.ts';
+import { fieldName, jsonValue } from '../support/json-values.ts';
 
 /** Texts of some 16,000 to 60,000 characters: an edge, a unit again and again, an edge. */
 const longText = fc
@@ -15,10 +16,10 @@ const value = fc.oneof(
     id: fc.string(),
     content: longText,
     gone: fc.constant(undefined),
-    metadata: fc.dictionary(fc.string(), fc.jsonValue()),
+    metadata: fc.dictionary(fieldName, jsonValue()),
     title: fc.oneof(longText, fc.string()),
   }),
-  fc.jsonValue(),
+  jsonValue(),
 );
 
 test('the pieces of a value are its JSON, and none is long', () => {

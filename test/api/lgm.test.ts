@@ -86,7 +86,7 @@ test("a node's memories have its sector whatever their words, and are found by n
   expect((await retrieve({ node: 'act', user_id: 'ben', graph_id: 'thread-1' })).count).toBe(0);
   expect((await retrieve({ node: 'custom', user_id: 'ana' })).items[0]).not.toHaveProperty('metadata');
 
-  const finished = await api.request('POST', '/memory/add?wait=20000', { body: { content: 'Last of them.' } });
+  const finished = await api.request('POST', '/memory/add?wait=60000', { body: { content: 'Last of them.' } });
   expect(finished.status).toBe(200);
   const kept = await api.request('GET', `/memory/${stored[3]!.id}`);
   expect(kept.body).toMatchObject({ primary_sector: 'procedural', session_id: 'thread-1', user_id: 'ana' });

@@ -254,7 +254,7 @@ describe('GET /memory/contradictions', () => {
     const listed = async (query: string) => (await working.request('GET', `/memory/contradictions${query}`)).body.items;
     const say = async (content: string) => {
       const body = { content, user_id: 'cleo' };
-      return (await working.request('POST', '/memory/add?wait=20000', { body })).body.id;
+      return (await working.request('POST', '/memory/add?wait=60000', { body })).body.id;
     };
     const first = await say('The request timeout is 30 seconds.');
     const second = await say('The request timeout is 60 seconds.');

@@ -58,8 +58,8 @@ describe('POST /memory/add', () => {
   );
 
   test.each([
-    ['?wait', '/memory/add?wait=30000', {}],
-    ['Prefer', '/memory/add', { prefer: 'respond-async, wait=30' }],
+    ['?wait', '/memory/add?wait=60000', {}],
+    ['Prefer', '/memory/add', { prefer: 'respond-async, wait=60' }],
   ])('%s answers with the finished memory', async (name, path, headers) => {
     const reply = await api.request('POST', path, { body: { content: `I felt happy on Monday, ${name}.` }, headers });
     expect(reply.status).toBe(200);
@@ -127,7 +127,7 @@ describe('POST /memory/add', () => {
 
   test('says the same thing twice: the second answer names the first memory', async () => {
     const item = { content: 'Rice needs eighteen minutes.', user_id: 'twice' };
-    const first = await api.request('POST', '/memory/add?wait=30000', { body: item });
+    const first = await api.request('POST', '/memory/add?wait=60000', { body: item });
     const second = await api.request('POST', '/memory/add', { body: item });
     expect(second.status).toBe(200);
     expect(second.body).toEqual({
@@ -148,7 +148,7 @@ describe('POST /memory/add', () => {
 
   test('metadata.sector forces the sector', async () => {
     const body = { content: 'Nothing in here says so.', metadata: { sector: 'reflective' } };
-    const reply = await api.request('POST', '/memory/add?wait=30000', { body });
+    const reply = await api.request('POST', '/memory/add?wait=60000', { body });
     expect(reply.body.primary_sector).toBe('reflective');
   });
 
@@ -156,7 +156,7 @@ describe('POST /memory/add', () => {
     await using waiting = await startApi({
       folder: tempFolder(),
       workers: true,
-      settings: { OM_ADD_WAIT_MS: '30000' },
+      settings: { OM_ADD_WAIT_MS: '60000' },
     });
     const finished = await waiting.request('POST', '/memory/add', { body: { content: 'waited for' } });
     expect([finished.status, finished.body.state]).toEqual([200, 'ready']);
@@ -228,6 +228,8 @@ describe('POST /memory/query', () => {
       tags: ['sea'],
       metadata: { a: 1 },
     });
+    // A query waits for its token no longer than two seconds.
+    await (await api.engine.tenant('default')).waitFor(added.token, 120_000);
     const body = { query: 'lighthouse', user_id: 'q', token: added.token, explain: true };
     const reply = await api.request('POST', '/memory/query', { body });
     expect(reply.status).toBe(200);
@@ -279,10 +281,11 @@ describe('POST /memory/query', () => {
       { content: 'saffron crocus', user_id: 'f2', metadata: { sector: 'reflective' } },
     ];
     const { body } = await own.request('POST', '/memory/add/batch', { body: { items } });
+    await (await own.engine.tenant('default')).waitFor(body.token, 120_000);
     const ids = body.results.map(({ id }) => id);
     const found = async (fields: object) => {
       const reply = await own.request('POST', '/memory/query', {
-        body: { query: 'saffron', k: 50, token: body.token, reinforce: false, ...fields },
+        body: { query: 'saffron', k: 50, reinforce: false, ...fields },
       });
       expect(reply.status, reply.text).toBe(200);
       return reply.body.matches.map(({ id }) => ids.indexOf(id)).sort();
@@ -435,7 +438,7 @@ describe('one memory', () => {
       }),
     );
     const { body } = await api.request('POST', '/memory/add/batch', { body: { items } });
-    await api.request('POST', '/memory/query', { body: { query: 'espresso', token: body.token, reinforce: false } });
+    await (await api.engine.tenant('default')).waitFor(body.token, 120_000);
     const [first, second] = body.results;
     const reply = await api.request('GET', `/memory/${second!.id}/links`);
     expect(reply.status).toBe(200);
@@ -487,7 +490,7 @@ describe('many memories', () => {
       metadata: { sector: 'procedural' },
     }));
     const { body } = await api.request('POST', '/memory/add/batch', { body: { items } });
-    await api.request('POST', '/memory/query', { body: { query: 'listed', token: body.token, reinforce: false } });
+    await (await api.engine.tenant('default')).waitFor(body.token, 120_000);
     const contents = async (path: string) => {
       const reply = await api.request('GET', path);
       expect(reply.status, reply.text).toBe(200);

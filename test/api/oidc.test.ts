@@ -1,6 +1,8 @@
 import { createPublicKey } from 'node:crypto';
 import { type JWK, SignJWT } from 'jose';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { type Clock, systemClock } from '../../src/engine/ports.ts';
+import { createManualClock } from '../support/engine-fixture.ts';
 import {
   AUDIENCE,
   type Claims,
@@ -26,11 +28,15 @@ const logger = { debug: log, info: log, warn: log, error: log };
 const lastProblem = () => logged.findLast((line) => line.includes('identity_provider_unavailable'));
 
 /** Starts an API that accepts the provider's tokens, without threads: tokens are checked on this thread in any case. */
-const startWith = (settings: Readonly<Record<string, string>> = {}, issuer = provider.issuer) =>
+const startWith = (
+  settings: Readonly<Record<string, string>> = {},
+  issuer = provider.issuer,
+  clock: Clock = systemClock,
+) =>
   startApi({
     folder: tempFolder(),
     logger,
-    threads: false,
+    clock,
     settings: { OM_OIDC_ISSUER: issuer, OM_OIDC_AUDIENCE: AUDIENCE, ...settings },
   });
 const READ = '/memory/all';
@@ -136,7 +142,9 @@ describe('what the issuer did not sign', () => {
   });
 
   test('counts as a wrong key, but not what the issuer signed or an unknown key', async () => {
-    await using guarded = await startWith({ OM_MAX_WRONG_KEYS: '3' });
+    // By a clock that stands, as the first pause lasts no longer than a second.
+    const standing = createManualClock(Date.now());
+    await using guarded = await startWith({ OM_MAX_WRONG_KEYS: '3' }, provider.issuer, standing);
     const expired = await sign({ exp: inSeconds(-90) });
     const unknown = await provider.sign(await makeKey('ES256', 'unknown'));
     for (let time = 0; time < 6; time++) {

@@ -13,7 +13,7 @@ test("an add as OpenMemory's Python client sends it is stored, with a warning fo
   const added = await post('/memory/add', sent);
   expect(added.status).toBe(202);
   expect(added.body['warnings']).toEqual([expect.stringMatching(/^salience: .*importance/)]);
-  const twice = await post('/memories?wait=20000', { ...sent, decay_lambda: 0.02 });
+  const twice = await post('/memories?wait=60000', { ...sent, decay_lambda: 0.02 });
   expect(twice.body).toMatchObject({ id: added.body.id, deduplicated: true });
   expect(twice.body['warnings']).toHaveLength(2);
   expect((await post('/memory/add', { ...sent, content: 'x', colour: 1 })).body.detail).toContain('"colour"');
@@ -25,7 +25,7 @@ test("filters that openmemory-js's types have hold, and so does its longest page
     ['The kite is red.', 0.9],
     ['The kite is torn.', 0.1],
   ] as const)
-    await post('/memory/add?wait=20000', { content, importance, user_id: 'filters', tags: ['toy'] });
+    await post('/memory/add?wait=60000', { content, importance, user_id: 'filters', tags: ['toy'] });
   const ask = async (filters: object) =>
     (await post('/memory/query', { query: 'kite', filters: { user_id: 'filters', min_score: 0, ...filters } })).body
       .matches;
@@ -46,7 +46,7 @@ test('an idempotency key counts on both names of an add', async () => {
 });
 
 test('/query answers with the matches and a text of them', async () => {
-  await post('/memories?wait=20000', { content: 'The spare key lies under the blue pot.', user_id: 'kim' });
+  await post('/memories?wait=60000', { content: 'The spare key lies under the blue pot.', user_id: 'kim' });
   const { body } = await post('/query', { query: 'Where is the spare key?', user_id: 'kim', k: 3 });
   expect(body).toMatchObject({ query: 'Where is the spare key?', user_id: 'kim', k: 3 });
   expect(body['result']).toMatch(/^- \(\d\.\d\d\) The spare key lies under the blue pot\.$/);
@@ -55,13 +55,13 @@ test('/query answers with the matches and a text of them', async () => {
 
 test('a summary of a user is made of their memories alone, and counts them', async () => {
   const user_id = 'sam';
-  await post('/memory/add?wait=20000', { content: 'Sam likes tea.', user_id, importance: 0.9 });
-  await post('/memory/add?wait=20000', {
+  await post('/memory/add?wait=60000', { content: 'Sam likes tea.', user_id, importance: 0.9 });
+  await post('/memory/add?wait=60000', {
     content: 'Sam should ask earlier.',
     user_id,
     metadata: { sector: 'reflective' },
   });
-  await post('/memory/add?wait=20000', { content: 'Tom likes coffee.', user_id: 'tom' });
+  await post('/memory/add?wait=60000', { content: 'Tom likes coffee.', user_id: 'tom' });
   const { body } = await api.request('GET', '/users/sam/summary');
   expect(body).toMatchObject({ user_id, reflection_count: 1, updated_at: expect.any(Number) as unknown });
   const text = body['summary'] as string;

@@ -381,7 +381,7 @@ test('links of parts that a new reading of a document took away are kept away, t
   const read = async (keeper: string) => {
     const data = `# Zoo\n\n${`The ${keeper} writes down what the bison eats each day. `.repeat(20)}\n`;
     const body = { content_type: 'text/markdown', data, user_id: 'ana', external_id: 'zoo' };
-    const { text } = await api.request('POST', '/memory/ingest?wait=20000', { body });
+    const { text } = await api.request('POST', '/memory/ingest?wait=60000', { body });
     return text;
   };
   await read('keeper');

@@ -244,6 +244,9 @@ describe('a document', () => {
 });
 
 describe('the analyzer of OM_PII_URL', () => {
+  // The default of two seconds may be too short on a machine that does much else.
+  const ANALYZED = { OM_EMBEDDINGS: 'none', OM_PII: 'personal=redact', OM_PII_TIMEOUT_MS: '60000' };
+
   test('adds what patterns do not know; while it is down, adds are refused or go on as the settings say', async () => {
     const asked: unknown[] = [];
     const server = http.createServer((request, response) => {
@@ -261,7 +264,7 @@ describe('the analyzer of OM_PII_URL', () => {
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const common = { OM_EMBEDDINGS: 'none', OM_PII: 'personal=redact', OM_PII_URL: url };
+    const common = { ...ANALYZED, OM_PII_URL: url };
     const refusing = await startApi({ folder: tempFolder(), settings: common });
     onTestFinished(() => refusing.stop());
     const storing = await startApi({ folder: tempFolder(), settings: { ...common, OM_PII_FAIL: 'store' } });
@@ -296,7 +299,7 @@ describe('the analyzer of OM_PII_URL', () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     onTestFinished(() => void server.close());
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const settings = { OM_EMBEDDINGS: 'none', OM_PII: 'personal=redact', OM_PII_URL: url };
+    const settings = { ...ANALYZED, OM_PII_URL: url };
     const api = await startApi({ folder: tempFolder(), settings });
     onTestFinished(() => api.stop());
     const idOf = (no: number) => `01a1fe30-e25b-7576-a0c2-${String(no).padStart(12, '0')}`;

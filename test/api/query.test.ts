@@ -50,8 +50,9 @@ test('an exact answer holds what answers by itself, says how much it left out, a
   const facts = ['Alma was born in Porto', 'Alma drives a tram', 'Bruno was born in Braga'];
   const items = facts.map((content) => ({ content, user_id: 'exact' }));
   const { body } = await api.request('POST', '/memory/add/batch', { body: { items } });
+  await (await api.engine.tenant('default')).waitFor(body.token, 120_000);
   const exactly = async (query: string, fields: object = {}) => {
-    const reply = await ask({ query, user_id: 'exact', cut: 'exact', token: body.token, ...fields });
+    const reply = await ask({ query, user_id: 'exact', cut: 'exact', ...fields });
     return { found: reply.matches.map(({ content }) => content), cut: reply.cut };
   };
   expect(await exactly('Where was Alma born?', { min_score: 0 })).toEqual({
@@ -76,7 +77,7 @@ describe('a conversation', () => {
     }));
     const { body } = await api.request('POST', '/memory/add/batch', { body: { items } });
     ids = body.results.map(({ id }) => id);
-    await ask({ query: 'x', token: body.token });
+    await (await api.engine.tenant('default')).waitFor(body.token, 120_000);
   });
 
   test('comes with its neighbours and its session, in snake_case', async () => {

@@ -2,13 +2,17 @@ import fs from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { ROUTES } from '../../src/api/routes.ts';
 import { sendRaw } from '../support/attacks/raw-request.ts';
+import { createManualClock } from '../support/engine-fixture.ts';
 import { ADMIN_KEY, startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 const SETTINGS = { OM_EMBEDDINGS: 'none' };
-/** Without threads: what a key has left is counted on this thread in any case. */
+/**
+ * Without threads: what a key has left is counted on this thread in any case. By a clock that stands, as what was spent
+ * comes back with time.
+ */
 const start = (settings: Record<string, string> = {}, folder = tempFolder()) =>
-  startApi({ folder, settings: { ...SETTINGS, ...settings }, threads: false });
+  startApi({ folder, settings: { ...SETTINGS, ...settings }, clock: createManualClock(Date.now()) });
 const query = (api: TestApi, key?: string) =>
   api.request('POST', '/memory/query', { body: { query: 'x' }, ...(key === undefined ? {} : { key }) });
 const batch = (api: TestApi, count: number) =>

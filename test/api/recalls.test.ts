@@ -139,7 +139,7 @@ test('a replay of then holds after the sector of a memory was corrected', async 
         const { body } = await served.request('GET', `/memory/${id}`);
         expect(body).toMatchObject({ state: 'ready', primary_sector: sector });
       },
-      { timeout: 60_000 },
+      { timeout: 120_000 },
     );
   await ready('episodic');
   const asked = await served.request('POST', '/memory/query', { body: { query: 'harbour ferry' } });

@@ -21,7 +21,7 @@ async function start({ workers = true } = {}): Promise<{ api: TestApi; chat: Fak
 
 test('a reflection is asked for and waited for, and leads to its sources', async () => {
   const { api, ids } = await start();
-  const { status, body, headers } = await api.request('POST', '/memory/reflect?wait=30000', {
+  const { status, body, headers } = await api.request('POST', '/memory/reflect?wait=60000', {
     body: { user_id: 'ana' },
   });
   expect([status, body]).toMatchObject([
@@ -50,7 +50,7 @@ test('a reflection is asked for and waited for, and leads to its sources', async
 test('one that fails says why', async () => {
   const { api, chat } = await start();
   chat.say('Ana likes trains.');
-  const { status, body } = await api.request('POST', '/memory/reflect?wait=30000', { body: { user_id: 'ana' } });
+  const { status, body } = await api.request('POST', '/memory/reflect?wait=60000', { body: { user_id: 'ana' } });
   expect([status, body]).toMatchObject([200, { state: 'dead', reflections: [], error: { code: 'invalid' } }]);
 });
 

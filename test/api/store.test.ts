@@ -84,7 +84,7 @@ test('a query ranks within prefix and filter, fills up with what it does not ran
     index: ['body[*].text'],
   });
   await put({ namespace: ['elsewhere'], key: 'far', value: { text: 'The cat sleeps on the warm boiler.' } });
-  expect((await api.request('POST', '/memory/add?wait=20000', { body: { content: 'Last.' } })).status).toBe(200);
+  expect((await api.request('POST', '/memory/add?wait=60000', { body: { content: 'Last.' } })).status).toBe(200);
 
   const found = await search({ namespace_prefix: ['q'], query: 'where does the cat sleep?' });
   expect(

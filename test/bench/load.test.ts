@@ -43,7 +43,7 @@ describe('npm run load', () => {
   test('sends all kinds to a service of its own, says how it went, and ends with 0', async () => {
     const mix = 'add:1,batch:1,query:1,document:1,read:1';
     const { code, stdout, stderr } = await endOf(
-      startLoad(['--minutes', '0.05', '--rate', '40', '--mix', mix, '--tenants', '2']),
+      startLoad(['--minutes', '0.1', '--rate', '40', '--mix', mix, '--tenants', '2']),
     );
     console.log(stdout);
     expect([code, stderr.includes('Load 100%')], stdout + stderr).toEqual([0, true]);
@@ -56,7 +56,7 @@ describe('npm run load', () => {
     const service = await startServiceProcess({ folder: tempFolder(), settings: { OM_API_KEY: KEY } });
     onTestFinished(async () => void (await service.end('SIGTERM')));
     const url = await service.ready;
-    const words = ['--url', url, '--key', KEY, '--minutes', '0.05', '--users', '3', '--rate', '50'];
+    const words = ['--url', url, '--key', KEY, '--minutes', '0.1', '--users', '3', '--rate', '50'];
     const { code, stdout } = await endOf(startLoad([...words, '--mix', 'add:4,batch:2,query:4,document:2,read:2']));
     expect(code, stdout).toBe(0);
     const headers = { 'x-api-key': KEY };
@@ -83,7 +83,7 @@ describe('npm run load', () => {
     const child = startLoad(['--minutes', '10', '--rate', '20']);
     const [first] = (await once(child.stdout!, 'data')) as [Buffer];
     const [url] = /http:\/\/[\d.:]+\d/.exec(first.toString())!;
-    await pause(2_000); // Forty requests fall into this time.
+    await pause(5_000); // A hundred requests fall into this time.
     child.kill('SIGINT');
     const { code, stdout } = await endOf(child);
     expect(code, stdout).toBe(0);

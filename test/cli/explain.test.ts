@@ -12,7 +12,7 @@ beforeAll(async () => {
   api = await startApi({ folder: tempFolder(), workers: true });
   const added: string[] = [];
   for (const content of ['The attic key is under the mat.', 'Nobody has found a key that opens the old piano yet.']) {
-    const reply = await api.request('POST', '/memory/add?wait=30000', { body: { content, user_id: 'kim' } });
+    const reply = await api.request('POST', '/memory/add?wait=60000', { body: { content, user_id: 'kim' } });
     added.push(reply.body.id);
   }
   ids = added;

@@ -22,22 +22,18 @@ async function startMcp(args: readonly string[], settings: Record<string, string
   return started;
 }
 
-test.each(ERAS)(
-  'starts a server where none answers, and ends it with standard input: %s client',
-  async (era) => {
-    const folder = tempFolder();
-    const { client, stderr } = await startMcp([], { OM_DB_PATH: path.join(folder, 'cairn.sqlite') }, era);
-    expect(await callTool(client, 'remember', { content: 'The bridge is open.' })).toContain('Stored as memory');
-    expect(await callTool(client, 'recall', { query: 'is the bridge open?' })).toContain('The bridge is open.');
-    expect((await client.listResources()).resources).toHaveLength(1);
-    const address = fs.readFileSync(path.join(folder, 'cairn.address'), 'utf8');
-    expect(stderr.join('')).toContain(`"url":"${address}"`);
-    expect((await fetch(`${address}/health`)).status).toBe(200);
-    await client.close();
-    await vi.waitFor(() => expect(fetch(`${address}/health`)).rejects.toThrow(), { timeout: 120_000 });
-  },
-  90_000,
-);
+test.each(ERAS)('starts a server where none answers, and ends it with standard input: %s client', async (era) => {
+  const folder = tempFolder();
+  const { client, stderr } = await startMcp([], { OM_DB_PATH: path.join(folder, 'cairn.sqlite') }, era);
+  expect(await callTool(client, 'remember', { content: 'The bridge is open.' })).toContain('Stored as memory');
+  expect(await callTool(client, 'recall', { query: 'is the bridge open?' })).toContain('The bridge is open.');
+  expect((await client.listResources()).resources).toHaveLength(1);
+  const address = fs.readFileSync(path.join(folder, 'cairn.address'), 'utf8');
+  expect(stderr.join('')).toContain(`"url":"${address}"`);
+  expect((await fetch(`${address}/health`)).status).toBe(200);
+  await client.close();
+  await vi.waitFor(() => expect(fetch(`${address}/health`)).rejects.toThrow(), { timeout: 120_000 });
+});
 
 test('two clients share the server of the first, and the second outlives it', async () => {
   const settings = { OM_DB_PATH: path.join(tempFolder(), 'cairn.sqlite') };
@@ -47,7 +43,7 @@ test('two clients share the server of the first, and the second outlives it', as
   expect(await callTool(second.client, 'list_recent')).toContain('Said by the first client.');
   await first.client.close();
   expect(await callTool(second.client, 'list_recent')).toContain('Said by the first client.');
-}, 90_000);
+});
 
 test('talks to a running server with the key, the user and the tools of its options', async () => {
   await using api = await startApi({ folder: tempFolder(), settings: { OM_EMBEDDINGS: 'none' } });

@@ -207,9 +207,12 @@ describe('import', () => {
 
   test('a connection that breaks off says how far it came and what to do', async () => {
     const server = http.createServer((request, response) => {
-      request.once('data', () =>
-        response.write('{"line":1,"id":"x","state":"queued"}\n', () => setImmediate(() => response.destroy())),
-      );
+      // Once all was sent: closed with bytes that nobody has read, a connection is reset, and takes the line along.
+      request
+        .resume()
+        .once('end', () =>
+          response.write('{"line":1,"id":"x","state":"queued"}\n', () => setImmediate(() => response.destroy())),
+        );
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     onTestFinished(() => void server.close());

@@ -64,7 +64,7 @@ test('an export that is compressed and encrypted is imported with its passphrase
     metadata: expect.objectContaining({ 'odd key': 1, 'a\\b': '"' }) as object,
   }) as object;
   expect(items).toContainEqual(found);
-}, 240_000);
+});
 
 test('a ZIP of ChatGPT: the branch that was seen, twice the same', async () => {
   const message = (id: string, role: string, said: string, more = {}) => ({
@@ -107,7 +107,7 @@ test('a ZIP of ChatGPT: the branch that was seen, twice the same', async () => {
   const all = await contents();
   expect(all).toContain('The heron is at the weir.');
   expect(all.some((one) => /older prompt|hidden words/.test(one))).toBe(false);
-}, 240_000);
+});
 
 test('files of other programs, cut ones included', async () => {
   const chat = {
@@ -157,7 +157,7 @@ test('files of other programs, cut ones included', async () => {
   write('vault/.obsidian/app.json', '{}');
   const notes = await cairn(['import', path.join(folder, 'vault')]);
   expect(notes.stdout).toMatch(/memory +3 +0 +0\nlink +3[^]*1 {2}a link to a note that is not there/);
-}, 120_000);
+});
 
 test('a sealed file opens only whole', async () => {
   const pieces = async function* (all: readonly Uint8Array[]) {

@@ -2,6 +2,7 @@ import fs from 'node:fs';
 import { once } from 'node:events';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { freePort } from '../support/free-port.ts';
 import { ADMIN_KEY, startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { listChunks } from '../support/list-chunks.ts';
@@ -266,8 +267,9 @@ describe('a server', () => {
     const data = tempFolder();
     const start = (port: string) =>
       startApi({ folder: data, workers: true, settings: { OM_PORT: port, OM_VEC_DIM: '256' } });
-    const first = await start('0');
-    const { url, port } = first;
+    const port = await freePort();
+    const first = await start(String(port));
+    const { url } = first;
     const folder = folderWith({ 'a.md': 'One.', 'b.md': 'Two.' });
     const watched = startWatch(folder, 'mia', url);
     await watched.line(/in step/);

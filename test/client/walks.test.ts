@@ -65,10 +65,8 @@ test('a list that names no next page is walked the same way', async () => {
   expect(seen).toEqual(ids.toReversed());
 });
 
-test.skipIf(!hasPython)(
-  'so does the Python client',
-  async () => {
-    const program = `
+test.skipIf(!hasPython)('so does the Python client', async () => {
+  const program = `
 import json, sys
 from cairn_memory import Client
 client = Client(sys.argv[1], sys.argv[2])
@@ -88,10 +86,8 @@ for hook in client.each(client.list_webhooks, l=4):
     client.delete_webhook(id=hook["id"])
 walks.append(seen == hooks[::-1])
 print(json.dumps(walks))`;
-    expect(await runPython(program, api.url, ADMIN_KEY)).toEqual([true, true, true, true]);
-  },
-  120_000,
-);
+  expect(await runPython(program, api.url, ADMIN_KEY)).toEqual([true, true, true, true]);
+});
 
 /** A batch of which the second item is merged into the memory of the first. */
 const REPEATED = ['Plums are ripe.', 'Plums are ripe.', 'Pears are not.'].map((content) => ({ content }));
@@ -107,20 +103,16 @@ test('a receipt is walked with the items that share a memory', async () => {
   ]);
 });
 
-test.skipIf(!hasPython)(
-  'by the Python client, too, with the items that share a memory',
-  async () => {
-    const program = `
+test.skipIf(!hasPython)('by the Python client, too, with the items that share a memory', async () => {
+  const program = `
 import json, sys
 from cairn_memory import Client
 client = Client(sys.argv[1], sys.argv[2])
 items = [{"content": text, "user_id": "python"} for text in ["Plums are ripe.", "Plums are ripe.", "Pears are not."]]
 receipt = client.add_memories(items=items, receipt=True)["receipt_id"]
 print(json.dumps([entry["item"] for entry in client.each(client.get_batch_receipt, id=receipt, l=2)]))`;
-    expect(await runPython(program, api.url, ADMIN_KEY)).toEqual([1, 2, 3]);
-  },
-  60_000,
-);
+  expect(await runPython(program, api.url, ADMIN_KEY)).toEqual([1, 2, 3]);
+});
 
 /** Ten memories that no request holds together, among them one that no request holds at all. */
 const LARGE = Array.from({ length: 10 }, (_, n) => ({ content: `${n} ${'é'.repeat(n === 4 ? 700_000 : 100_000)}` }));
@@ -131,16 +123,12 @@ test('memories of any size are added, and one that is too large is refused alone
   expect(outcomes).toEqual([0, 1, 2, 3, 'too_large', 5, 6, 7, 8, 9]);
 });
 
-test.skipIf(!hasPython)(
-  'by the Python client, too',
-  async () => {
-    const program = `
+test.skipIf(!hasPython)('by the Python client, too', async () => {
+  const program = `
 import json, sys
 from cairn_memory import Client
 client = Client(sys.argv[1], sys.argv[2])
 large = [{"content": f"{n} " + "é" * (700_000 if n == 4 else 100_000)} for n in range(10)]
 print(json.dumps([one["error"]["code"] if "error" in one else one["index"] for one in client.add_all(large)]))`;
-    expect(await runPython(program, api.url, ADMIN_KEY)).toEqual([0, 1, 2, 3, 'too_large', 5, 6, 7, 8, 9]);
-  },
-  60_000,
-);
+  expect(await runPython(program, api.url, ADMIN_KEY)).toEqual([0, 1, 2, 3, 'too_large', 5, 6, 7, 8, 9]);
+});

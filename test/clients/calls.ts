@@ -25,13 +25,13 @@ export const CALLS: readonly Call[] = [
   // Memories
   {
     call: 'addMemory',
-    with: { content: 'The rollback job runs every night.', user_id: 'ana', tags: ['ops'], wait: 20_000 },
+    with: { content: 'The rollback job runs every night.', user_id: 'ana', tags: ['ops'], wait: 60_000 },
     keep: { one: 'id' },
     gives: { state: 'ready' },
   },
   {
     call: 'addMemoryAgain',
-    with: { content: 'The rollback job runs every morning.', user_id: 'ana', session_id: 's1', wait: 20_000 },
+    with: { content: 'The rollback job runs every morning.', user_id: 'ana', session_id: 's1', wait: 60_000 },
     keep: { two: 'id' },
   },
   {
@@ -113,7 +113,7 @@ export const CALLS: readonly Call[] = [
       tags: ['ops'],
       metadata: { team: 'infra' },
       external_id: 'x',
-      wait: 20_000,
+      wait: 60_000,
     },
     keep: { document: 'document_id' },
     gives: { file_name: 'runbook é.md', tags: ['ops'], metadata: { team: 'infra' }, state: 'ready' },
@@ -137,7 +137,7 @@ export const CALLS: readonly Call[] = [
   { call: 'listChunks', with: { id: '$document', l: 1 }, gives: { id: '$document', total: 1 } },
   {
     call: 'replaceDocument',
-    with: { id: '$document', text: 'Other words.', content_type: 'md', external_id: 'y', wait: 20_000 },
+    with: { id: '$document', text: 'Other words.', content_type: 'md', external_id: 'y', wait: 60_000 },
     gives: { outcome: 'replaced', external_id: 'y' },
   },
   { call: 'cancelDocument', with: { id: '$document' }, fails: 'conflict' },

@@ -2,6 +2,7 @@ import { InMemoryStore, type Operation, type SearchItem } from '@langchain/langg
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { CairnStore } from '../../src/clients/langgraph/index.ts';
+import { jsonValue } from '../support/json-values.ts';
 import { ADMIN_KEY, startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -17,7 +18,7 @@ const label = fc.constantFrom('a', 'ab', 'b', 'c');
 const namespace = fc.array(label, { minLength: 1, maxLength: 3 });
 const key = fc.constantFrom('k', 'l', 'm/n', 'ключ');
 const scalar = fc.oneof(fc.constantFrom(0, 1, 2, -1.5, 'x', '', 'ü', true, false, null));
-const value = fc.record({ n: fc.integer({ min: -3, max: 3 }), t: scalar, deep: fc.jsonValue() }, { requiredKeys: [] });
+const value = fc.record({ n: fc.integer({ min: -3, max: 3 }), t: scalar, deep: jsonValue() }, { requiredKeys: [] });
 const number = fc.integer({ min: -3, max: 3 });
 const condition = fc.oneof(
   fc.record({ t: scalar }),

@@ -226,7 +226,7 @@ async function stand(fixture: TestEngine, ids: readonly string[]): Promise<void>
   const newer = await fixture.add({ content: 'Anna sails every Sunday with her harbour friends.', userId: 'ana' });
   await fixture.drain();
   await tenant.supersedeMemory({ oldId: ids[0]!, newId: newer.id });
-  await tenant.tendStanding(AbortSignal.timeout(60_000));
+  await tenant.tendStanding(AbortSignal.timeout(600_000));
   await tenant.listEvents({ limit: 20, cursor });
   await tenant.listStandingQueries(PAGE);
   await tenant.listStandingAnswers(created.id, PAGE);

@@ -35,7 +35,7 @@ export async function undoStanding(fixture: TestEngine): Promise<void> {
 
   await own.addMemories([newMemory({ content: 'Anna sails to the lighthouse.', userId: 'ana' })]);
   await fixture.drain();
-  while ((await tenant.tendStanding(AbortSignal.timeout(60_000))) === 'busy');
+  while ((await tenant.tendStanding(AbortSignal.timeout(600_000))) === 'busy');
   expect(await writersOf(tenant)).toEqual([['leaked', 'other', 'other', 'own'], 8]);
   const before = countRows(fixture);
   expect(Math.min(...Object.values(before))).toBeGreaterThan(0);

@@ -39,7 +39,7 @@ browserTest('what could be gathered is looked at, gathered, listed with its sour
   expect(await violationsOf(page)).toEqual([]);
 
   await one.getByRole('button', { name: 'Show its run alone' }).click();
-  expect(page.url()).toContain('run=');
+  await page.waitForURL(/run=/);
   await one.getByRole('button', { name: 'Undo its whole run' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Undo' }).click();
   await page.getByText('Undone: 1 gathered memory erased.').waitFor();

@@ -1,3 +1,4 @@
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import {
   CLIENT_ID,
@@ -7,6 +8,7 @@ import {
 } from '../support/code-flow-provider.ts';
 import { silentLogger } from '../../src/engine/ports.ts';
 import { browserTest, openConsole, useBrowser, violationsOf } from '../support/console-browser.ts';
+import { createManualClock } from '../support/engine-fixture.ts';
 import { AUDIENCE } from '../support/identity-provider.ts';
 import { startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -42,6 +44,13 @@ afterAll(async () => {
 const open = (view: string) => openConsole(api.url, view, { also: [new URL(provider.issuer).origin] });
 const BUTTON = /Sign in at 127\.0\.0\.1/;
 
+/** Signs out, and waits until the browser is back from the provider, which it leaves the page for. */
+async function signOut(page: Page): Promise<void> {
+  const isBack = page.waitForEvent('load');
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await isBack;
+}
+
 describe('in a browser', () => {
   browserTest('one comes back to the view that one wanted, as who one is, and is signed out at both', async () => {
     const id = (await api.add({ content: 'Nina grows lemons.', user_id: 'nina@example.org' })).id;
@@ -60,7 +69,7 @@ describe('in a browser', () => {
     await page.getByRole('link', { name: 'Memories' }).first().click();
     await page.getByRole('list', { name: 'List of memories' }).waitFor();
     expect(await page.getByText('Otto grows plums.').count()).toBe(0);
-    await page.getByRole('button', { name: 'Sign out' }).click();
+    await signOut(page);
     await page.getByRole('link', { name: BUTTON }).waitFor();
     expect(provider.ended).toHaveLength(1);
     expect(new URLSearchParams(provider.ended[0]).get('client_id')).toBe(CLIENT_ID);
@@ -77,7 +86,7 @@ describe('in a browser', () => {
     expect(await page.getByRole('button', { name: 'Add a memory' }).count()).toBe(0);
     provider.accessClaims = undefined;
     provider.claims = { email: 'pia@example.org' };
-    await page.getByRole('button', { name: 'Sign out' }).click();
+    await signOut(page);
     await page.getByRole('link', { name: BUTTON }).click();
     await page.getByText('your account has no role here').waitFor();
     provider.isDenying = true;
@@ -161,7 +170,8 @@ test('invented answers are slowed down as wrong keys, and nothing of them is log
   const warn = (fields: object) => void reasons.push((fields as { reason?: unknown }).reason);
   await using slow = await startApi({
     folder: tempFolder(),
-    threads: false,
+    // A clock that stands, as the first pause lasts no longer than a second.
+    clock: createManualClock(Date.now()),
     logger: { ...silentLogger, warn },
     settings: {
       OM_OIDC_ISSUER: provider.issuer,

@@ -97,6 +97,8 @@ browserTest('the tenant is in the address, and goes with it to whoever opens it'
   await page.getByRole('heading', { name: 'Memory', exact: true }).waitFor();
   const shared = page.url();
   await page.getByRole('button', { name: 'Sign out' }).click();
+  // A page that is left takes its requests along, also the one that ends the session.
+  await page.getByRole('heading', { name: 'Sign in' }).waitFor();
   await page.goto('about:blank');
   await page.goto(shared);
   await signIn(page, keyOf('read'));

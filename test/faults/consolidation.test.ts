@@ -23,7 +23,7 @@ test(`${inForm(20)} kills while memories are gathered: nothing twice, nothing lo
   const seed = chooseSeed();
   const random = createRandom(seed);
   const folder = tempFolder();
-  const settings = { OM_LEASE_MS: '500', OM_VEC_DIM: '256' };
+  const settings = { OM_LEASE_MS: '2000', OM_VEC_DIM: '256' };
   const added: string[][] = [];
   const gatheredBefore: number[] = [];
   for (let life = 0; life < inForm(20); life++) {
@@ -65,7 +65,7 @@ test(`${inForm(20)} kills while gathered memories are undone: all of them go, an
   const seed = chooseSeed();
   const random = createRandom(seed);
   const folder = tempFolder();
-  const settings = { OM_LEASE_MS: '500', OM_VEC_DIM: '256' };
+  const settings = { OM_LEASE_MS: '2000', OM_VEC_DIM: '256' };
   const added: string[][] = [];
   const runs: string[] = [];
   const left: number[] = [];
@@ -92,7 +92,7 @@ test(`${inForm(20)} kills while gathered memories are undone: all of them go, an
     }
     added.push(await addTopics(service, `user-${life}`));
     await service.idle();
-    const asked = await service.request('POST', '/consolidations?wait=30000', { body: { user_id: `user-${life}` } });
+    const asked = await service.request('POST', '/consolidations?wait=60000', { body: { user_id: `user-${life}` } });
     expect(asked.body, asked.text).toMatchObject({ state: 'done' });
     runs.push(asked.body.job_id);
     const undoing = service.request('POST', `/consolidations/${asked.body.job_id}/undo`).catch(() => undefined);

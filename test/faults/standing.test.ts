@@ -17,7 +17,7 @@ test(`${inForm(20)} kills while answers are told: none is lost, and each has one
   const random = createRandom(seed);
   const folder = tempFolder();
   await using receiver = await startReceiver();
-  const settings = { OM_WEBHOOK_ALLOW: '127.0.0.1', OM_LEASE_MS: '500', OM_WEBHOOK_ATTEMPTS: '20' };
+  const settings = { OM_WEBHOOK_ALLOW: '127.0.0.1', OM_LEASE_MS: '2000', OM_WEBHOOK_ATTEMPTS: '20' };
   const expected = new Set<string>();
   let standing = '';
   for (let life = 0; life <= inForm(20); life++) {
@@ -37,7 +37,7 @@ test(`${inForm(20)} kills while answers are told: none is lost, and each has one
       if (random() < 0.2) receiver.answers.push(500);
     }
     if (life === inForm(20)) {
-      await expect.poll(() => idsOf().size, { timeout: 90_000, interval: 200 }).toBe(expected.size);
+      await expect.poll(() => idsOf().size, { timeout: 240_000, interval: 200 }).toBe(expected.size);
       const { body } = await service.request('GET', `/standing/${standing}`);
       expect(body['answers']).toBe(expected.size);
       await service.end('SIGTERM');

@@ -30,6 +30,8 @@ describe.skipIf(programs === undefined)('PostgreSQL of docker-compose.yml', () =
     await standby.stop();
     fs.writeFileSync(path.join(standby.data, 'mark'), '');
     standby.start();
+    // The write waits for it, but not for as long as a start may take.
+    await expect.poll(() => standby.followers()).toEqual([{ application_name: 'standby', sync_state: 'sync' }]);
     expect((await add(service, 'The harbour has nine berths.')).status).toBe(202);
     expect(fs.existsSync(path.join(standby.data, 'mark'))).toBe(true);
     await service.end('SIGKILL');

@@ -110,6 +110,7 @@ describe.skipIf(server === undefined)('the control database in PostgreSQL', () =
       for (let times = 0; times < 2_000; times += 1) work();
       return connection.roundTrips - before;
     };
+    const startedAt = performance.now();
     const invented = () => randomBytes(64).toString('base64url').slice(0, sessions[0]!.length);
     const findNone = () => expect(node.sessions.find(invented())).toBeUndefined();
     // What other nodes changed is read again first.
@@ -119,7 +120,8 @@ describe.skipIf(server === undefined)('the control database in PostgreSQL', () =
     const guessKey = () =>
       `cairn_${randomBytes(8).toString('hex')}_${randomBytes(64).toString('base64url').slice(0, 43)}`;
     // Two for each of twenty keys, and as many for each second that this took.
-    expect(tripsOf(() => expect(node.authenticate(guessKey())).toBeUndefined())).toBeLessThan(1_000);
+    const trips = tripsOf(() => expect(node.authenticate(guessKey())).toBeUndefined());
+    expect(trips).toBeLessThan(200 * (1 + (performance.now() - startedAt) / 1_000));
     const { secret: fresh } = other.createKey({ tenantId: 'default', role: 'read' });
     await expect.poll(() => node.authenticate(fresh)).toBeDefined();
     connection.close();
@@ -129,7 +131,7 @@ describe.skipIf(server === undefined)('the control database in PostgreSQL', () =
     const database = await server.createSchema();
     const [node, other] = [openNode(database), openNode(database)];
     const { secret } = node.createKey({ tenantId: 'default', role: 'read' });
-    const secrets = Array.from({ length: 30 }, () => node.sessions.open(node.authenticate(secret)!).secret);
+    const secrets = Array.from({ length: 60 }, () => node.sessions.open(node.authenticate(secret)!).secret);
     const kept = secrets.pop()!;
     for (const ended of secrets) node.sessions.close(ended);
     const find = (session: string) => {
@@ -174,10 +176,11 @@ describe.skipIf(server === undefined)('the control database in PostgreSQL', () =
     // A name that nobody asked for before is found at once.
     other.createTenant('acme');
     expect(read(['acme', 'default']).tenantIds).toEqual(['acme', 'default']);
-    const before = connection.roundTrips;
+    const [before, startedAt] = [connection.roundTrips, performance.now()];
     for (let no = 0; no < 2_000; no += 1) expect(node.findTenantPath(`unknown-${no}`)).toBeUndefined();
     // Twenty at first, and as many for each second that this took.
-    expect(connection.roundTrips - before).toBeLessThan(1_000);
+    const seconds = (performance.now() - startedAt) / 1_000;
+    expect(connection.roundTrips - before).toBeLessThan(100 * (1 + seconds));
     connection.close();
   });
 
@@ -206,7 +209,6 @@ describe.skipIf(server === undefined)('the control database in PostgreSQL', () =
     const database = await server.createSchema();
     const node = openNode(database);
     const { secret } = node.createKey({ tenantId: 'default', role: 'read' });
-    server.pause();
     const stateOf = () => {
       try {
         return node.authenticate(secret)?.role;
@@ -215,6 +217,7 @@ describe.skipIf(server === undefined)('the control database in PostgreSQL', () =
       }
     };
     expect(stateOf()).toBe('read');
+    server.pause();
     await expect.poll(stateOf).toBe('unavailable');
     server.resume();
     await expect.poll(stateOf).toBe('read');

@@ -173,7 +173,7 @@ describe.skipIf(server === undefined)('tenants in several databases', () => {
     write();
     // Before the rows are deleted, and after.
     const moved = moveHere(settings, { to: 'eu', graceMs: 2_000 });
-    await expect.poll(() => readPlacementOf(settings), { timeout: 20_000 }).toBe('eu');
+    await expect.poll(() => readPlacementOf(settings)).toBe('eu');
     expect(write).toThrow(/has just moved to another database/);
     await moved;
     expect(write).toThrow(/no such tenant/);

@@ -20,13 +20,13 @@ describe.skipIf(server === undefined)('over PostgreSQL and no Redis', () => {
     expect(await node.idle()).toMatchObject({ done: 100, dead: 0 });
     const { body } = await node.request('GET', '/ready');
     expect(body['queues']).toEqual({ mode: 'postgres', queues: 'up' });
+    // Whose thread does not answer in two seconds is counted as it was before.
+    await expect.poll(() => metricsOf(port)).toMatch(/^cairn_jobs_finished_total\{state="done"\} 100$/m);
     const ofNode = (await node.request('GET', '/metrics')).text;
-    const ofWorker = await metricsOf(port);
-    for (const text of [ofNode, ofWorker]) expect(text).toMatch(/^cairn_queues_up 1$/m);
+    for (const text of [ofNode, await metricsOf(port)]) expect(text).toMatch(/^cairn_queues_up 1$/m);
     expect(ofNode).not.toMatch(/^cairn_redis_up /m);
-    expect(ofNode).toMatch(/^cairn_dispatched_rows_total\{step="encode"\} 100$/m);
+    await expect.poll(() => rowsDispatchedBy(node)).toBe(100);
     expect(ofNode).toMatch(/^cairn_queue_jobs\{queue="encode",state="waiting"\} 0$/m);
-    expect(ofWorker).toMatch(/^cairn_jobs_finished_total\{state="done"\} 100$/m);
     const said = await server!.read(
       database,
       `SELECT 1 FROM ${schemaOf(database)}.event WHERE data::text ~ 'xylophone|Zygmunt'
@@ -40,18 +40,18 @@ describe.skipIf(server === undefined)('over PostgreSQL and no Redis', () => {
     const [taking, working] = [await start('api'), await start('serve')];
     await addAll(taking, 50, 'a lamp that is lit at dusk');
     expect(await working.idle()).toMatchObject({ done: 50, dead: 0 });
-    const { text } = await taking.request('GET', '/metrics');
-    expect(text).toMatch(/^cairn_dispatched_rows_total\{step="encode"\} 50$/m);
+    // One of them hands out the work of both: mostly the first, and the second where the first was slow to renew that.
+    await expect.poll(async () => (await rowsDispatchedBy(taking)) + (await rowsDispatchedBy(working))).toBe(50);
   });
 
   test.each(['before-encode-commit:kill:1', 'before-ack:kill:2'])(
     'the jobs of a worker that died (%s) are done once, by another',
     async (failpoint) => {
-      const { database, start, spawn } = await startHere({ OM_LEASE_MS: '1000' });
+      const { database, start, spawn } = await startHere({ OM_LEASE_MS: '4000' });
       const node = await start('api');
       const doomed = spawn('worker', failAt(failpoint));
       await addAll(node, 300, 'a bridge under repair');
-      expect(await doomed.exited).toMatchObject({ signal: 'SIGKILL' });
+      expect(await doomed.exited, doomed.obituary).toMatchObject({ signal: 'SIGKILL' });
       await start('worker');
       expect(await node.idle()).toMatchObject({ done: 300, dead: 0 });
       await expectOnce(database, 300);
@@ -66,7 +66,7 @@ describe.skipIf(server === undefined)('over PostgreSQL and no Redis', () => {
     const workers = await Promise.all(starting);
     await addAll(node, 100, 'a letter nobody opened');
     // A process that cannot reach the database while it starts ends. The thread of a worker that answers has started.
-    const hasStarted = async (port: string) => (await metricsOf(port)).includes('cairn_jobs_finished_total');
+    const hasStarted = async (port: string) => (await fetch(`http://localhost:${port}/metrics`)).status === 200;
     for (const port of ports) await expect.poll(() => hasStarted(port)).toBe(true);
     server!.restart();
     await addAll(node, 100, 'a ferry that did not come back');
@@ -118,6 +118,12 @@ async function startHere(settings: Readonly<Record<string, string>> = {}) {
 }
 
 const metricsOf = async (port: string) => (await fetch(`http://localhost:${port}/metrics`)).text();
+
+/** Counts the rows that a node handed out, of which it hears a moment after the queue has them. */
+async function rowsDispatchedBy(node: ServiceProcess): Promise<number> {
+  const { text } = await node.request('GET', '/metrics');
+  return Number(/^cairn_dispatched_rows_total\{step="encode"\} (\d+)$/m.exec(text)?.[1] ?? 0);
+}
 
 /** Adds memories in batches, and repeats a batch until it is acknowledged, which stores it once. */
 async function addAll(node: ServiceProcess, count: number, about: string): Promise<void> {

@@ -127,6 +127,7 @@ describe.skipIf(server === undefined)('reads from a standby', () => {
     for (let at = 0; at < 5; at += 1) expect(await contentsOf(reading)).toEqual([FERRY]);
     expect(await found(reading, { query: FERRY })).toEqual([FERRY]);
     expect(await standbyOf(reading)).toBe('down');
+    await reading.logged('standby_lost');
     expect(reading.log.filter(({ msg }) => msg === 'standby_lost')).toHaveLength(1);
     expect(await metric(reading, 'cairn_standby_up')).toBe(0);
     // A node that starts meanwhile answers, too.
@@ -136,9 +137,8 @@ describe.skipIf(server === undefined)('reads from a standby', () => {
 
     await standby.start();
     for (const node of [reading, late]) {
-      await expect
-        .poll(async () => [await contentsOf(node), await standbyOf(node)], { timeout: 60_000 })
-        .toEqual([[FERRY], 'up']);
+      await expect.poll(async () => [await contentsOf(node), await standbyOf(node)]).toEqual([[FERRY], 'up']);
+      await node.logged('standby_back');
       expect(node.log.filter(({ msg }) => msg === 'standby_back')).toHaveLength(1);
     }
   });

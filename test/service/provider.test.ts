@@ -27,7 +27,10 @@ test('a provider that is down delays meaning, never storage or words, and is cau
   // 64 texts a call: 200 need four. Each batch that failed before the pause may be cut into eight.
   const failed = provider.calls.slice(0, callsWhileDown).filter(({ texts }) => texts.length > 1);
   expect(calls.length).toBeLessThanOrEqual(4 + 8 * failed.length);
-  expect(calls.filter(({ texts }) => texts.length === 64).length).toBeGreaterThanOrEqual(2);
+  // What was in none of them comes in full batches: of one that failed, two are left at least.
+  const untouched = MEMORIES.length - new Set(failed.flatMap(({ texts }) => texts)).size;
+  const full = calls.filter(({ texts }) => texts.length === 64).length;
+  expect(full).toBeGreaterThanOrEqual(Math.min(2, Math.floor(untouched / 64)));
   const again = await service.request('POST', '/memory/query', { body: { query: 'ferry island 78' } });
   expect(again.body).toMatchObject({ degraded: false });
   expect(countBadVectors(folder)).toEqual({ vectors: MEMORIES.length, bad: 0 });

@@ -66,7 +66,7 @@ describe.skipIf(!canStartRedis())('with a Redis that is no more reliable than it
   });
 
   test('the jobs of a worker that died between its commit and its word to the queue are done once, by another', async () => {
-    const { api, spawnWorker, worker } = await startFleet({ settings: { OM_LEASE_MS: '1000' } });
+    const { api, spawnWorker, worker } = await startFleet({ settings: { OM_LEASE_MS: '4000' } });
     const doomed = spawnWorker(failAt('before-ack:kill:2'));
     await addAll(api, 300, 'a bridge under repair');
     expect(await doomed.exited).toMatchObject({ signal: 'SIGKILL' });

@@ -35,7 +35,7 @@ async function prepare() {
     OM_REFLECTION_INTERVAL_MINUTES: '1',
     OM_LLM_MODEL: 'a-model',
     OM_LLM_BASE_URL: url,
-    OM_LEASE_MS: '1000',
+    OM_LEASE_MS: '4000',
   };
   return { chat, settings, folder: tempFolder() };
 }

@@ -15,7 +15,6 @@ import {
 import { databaseFile, startServiceProcess, type ServiceProcess } from '../support/running-service.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
-const SHUTDOWN_MS = 10_000;
 const LAST_WORDS = 'said while the service was about to stop';
 
 /** A service under load by a client that goes on with whatever service there is next. */
@@ -76,7 +75,6 @@ test('SIGTERM under load: what is in flight is answered, work is handed back, th
   const load = await startUnderLoad();
   const { restart, next } = await load.endAs(async (service) => {
     const inFlight = await beginAdd(service);
-    const startedAt = performance.now();
     service.signal('SIGTERM');
     await service.logged('stopping');
     const ready = await service.request('GET', '/ready').then(
@@ -85,8 +83,8 @@ test('SIGTERM under load: what is in flight is answered, work is handed back, th
     );
     expect([503, 'refused']).toContain(ready);
     expect(await inFlight.finish({ content: LAST_WORDS })).toBe(202);
+    // One that is not done after OM_SHUTDOWN_MS ends with another code.
     expect(await service.exited).toEqual({ code: 0, signal: null });
-    expect(performance.now() - startedAt).toBeLessThan(SHUTDOWN_MS);
   });
   expect(fs.statSync(`${databaseFile(load.folder)}-wal`, { throwIfNoEntry: false })?.size ?? 0).toBe(0);
   withStore(load.folder, ({ db }) => {

@@ -1,9 +1,11 @@
 import http from 'node:http';
+import Database from 'better-sqlite3';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { readConfig } from '../../src/engine/config.ts';
 import { failAt } from '../support/fleet.ts';
 import { freePort } from '../support/free-port.ts';
 import { startRedisServer } from '../support/redis.ts';
-import { spawnService, startServiceProcess, type ServiceProcess } from '../support/running-service.ts';
+import { databaseFile, spawnService, startServiceProcess, type ServiceProcess } from '../support/running-service.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 const KEY = 'a-key-of-the-operators';
@@ -54,10 +56,15 @@ describe('the metrics of a worker process', () => {
   test('are served to no guess of a key during a pause, be it right or wrong', async () => {
     const port = String(await freePort());
     const settings = { OM_WORKER_METRICS_PORT: port, OM_API_KEY: KEY, OM_MAX_WRONG_KEYS: '2' };
-    await startWorker(tempFolder(), settings);
+    const folder = tempFolder();
+    await startWorker(folder, settings);
     const statusWith = async (key: string) => (await get(port, '/metrics', { host: 'localhost', 'x-api-key': key }))[0];
     const guessed = [await statusWith('guess-1'), await statusWith('guess-2'), await statusWith('guess-3')];
     expect(guessed).toEqual([401, 401, 401]);
+    // As after many more guesses: the first pause lasts a second, which the next two may miss.
+    const counts = new Database(readConfig({ OM_DB_PATH: databaseFile(folder) }).paths.guesses);
+    expect(counts.prepare('UPDATE guessers SET paused_until = ?').run(Date.now() + 60_000).changes).toBe(1);
+    counts.close();
     expect([await statusWith('guess-4'), await statusWith(KEY)]).toEqual([429, 429]);
   });
 
@@ -105,7 +112,7 @@ test('what API and workers say of Redis: up while it is there, down and still re
   };
   const metricsOf = async () => [
     (await api.request('GET', '/metrics')).text,
-    (await get(port, '/metrics', { host: 'localhost' }))[1],
+    await served(port, { host: 'localhost' }),
   ];
   await api.request('POST', '/memory/add', { body: { content: 'a lamp that is lit at dusk' } });
   await api.idle();

@@ -33,6 +33,8 @@ export async function requestByClient(request: WrittenRequest): Promise<Received
     url: request.url,
     ...(request.key === null ? {} : { key: request.key }),
     retries: 0,
+    // The test's own bound is what ends a request that hangs.
+    timeoutMs: 600_000,
     fetch: async (url, init) => {
       requireSame(request, url, init);
       const response = await fetch(url, init);

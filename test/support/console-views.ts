@@ -20,7 +20,7 @@ export const ALL_VIEWS_MS = 900_000;
 export function useFilledConsole(): FilledConsole {
   const filled = {} as FilledConsole;
   useBrowser();
-  beforeAll(async () => void Object.assign(filled, await startFilledConsole()), 120_000);
+  beforeAll(async () => void Object.assign(filled, await startFilledConsole()));
   afterAll(() => filled.api.stop());
   return filled;
 }

@@ -37,7 +37,7 @@ export interface DamageOutcome {
 /** For each tenant, a word that only its own texts contain. */
 const OWN_WORDS = { default: 'alphacanary', other: 'betacanary' } as const;
 /** Longest time without output, after which the process counts as hanging (ms). */
-const HANG_MS = 60_000;
+const HANG_MS = 180_000;
 
 /**
  * Makes a data folder with two tenants that have memories, links, documents and waiting jobs.

@@ -24,6 +24,9 @@ import { sqliteOf } from './sqlite-of.ts';
 
 export { newMemory, type TestMemory };
 
+/** On a machine that does much else a query would go on without its vector, and give another answer. */
+const DEFAULTS = { OM_VEC_DIM: '256', OM_QUERY_EMBED_TIMEOUT_MS: '60000' };
+
 /** Monday, 2026-01-05, 00:00 UTC. */
 export const START = Date.UTC(2026, 0, 5);
 
@@ -98,7 +101,7 @@ export interface TestEngineOptions {
 export async function openTestEngine(options: TestEngineOptions = {}): Promise<TestEngine> {
   const clock = options.clock ?? createManualClock();
   const file = options.file ?? path.join(tempFolder(), 'cairn.sqlite');
-  const config = readConfig({ OM_VEC_DIM: '256', ...options.settings, OM_DB_PATH: file });
+  const config = readConfig({ ...DEFAULTS, ...options.settings, OM_DB_PATH: file });
   // A tenant in PostgreSQL must have no file.
   if (config.OM_DATABASE_URL === undefined) copyBlankFiles(config);
   // The test works off the ledger itself.

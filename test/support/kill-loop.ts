@@ -95,7 +95,7 @@ const REDIS_DOWN_MS = 500;
  */
 export async function addUnderFleetKills({ seed, kills, adds, concurrency, settings = {} }: KillPlan): Promise<void> {
   const random = createRandom(seed);
-  const fleet = await startFleet({ settings: { OM_LEASE_MS: '2000', ...settings }, workers: 2 });
+  const fleet = await startFleet({ settings: { OM_LEASE_MS: '4000', ...settings }, workers: 2 });
   const history = path.join(tempFolder(), 'history.jsonl');
   let up = Promise.withResolvers<ServiceProcess>();
   up.resolve(fleet.api);

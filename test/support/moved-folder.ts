@@ -152,7 +152,7 @@ async function fill(fixture: TestEngine): Promise<string[]> {
   });
   await tenant.changeLog({ userId: 'ana', sessionId: 'talk' }, { items: [{ say: 1 }], operationId: 'op 1' });
   await fixture.drain();
-  await tenant.tendStanding(AbortSignal.timeout(60_000));
+  await tenant.tendStanding(AbortSignal.timeout(600_000));
   await tenant.putEval({
     name: 'home',
     guard: true,

@@ -44,7 +44,6 @@ interface Trace {
 
 const KINDS = ['internal', 'internal', 'server', 'client', 'producer', 'consumer'] as const;
 const FAILED = 2;
-const WAIT_MS = 30_000;
 
 interface Body {
   readonly resourceSpans: readonly {
@@ -107,9 +106,7 @@ export async function startOtlpReceiver(): Promise<OtlpReceiver> {
     },
     async traceWith(traceId, names) {
       const find = () => spans.filter((span) => span.traceId === traceId);
-      await expect
-        .poll(() => find().map(({ name }) => name), { timeout: WAIT_MS })
-        .toEqual(expect.arrayContaining([...names]));
+      await expect.poll(() => find().map(({ name }) => name)).toEqual(expect.arrayContaining([...names]));
       return createTrace(find());
     },
   };

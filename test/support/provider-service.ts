@@ -29,7 +29,8 @@ export async function startWithProvider(settings: Readonly<Record<string, string
       OM_EMBEDDINGS: 'openai',
       OM_OPENAI_BASE_URL: provider.url,
       OM_VEC_DIM: String(DIMENSIONS),
-      OM_EMBED_TIMEOUT_MS: '300',
+      // On a machine that does much else a query would go on without its vector.
+      OM_QUERY_EMBED_TIMEOUT_MS: '60000',
       OM_VECTOR_PRECISION: 'float32',
       ...settings,
     },

@@ -47,6 +47,8 @@ export async function reembedUnderKills({ seed, kills, memories, onceLive, adds 
     OM_OPENAI_BASE_URL: provider.url,
     OM_VEC_DIM: '256',
     OM_EMBED_LINGER_MS: '0',
+    // On a busy machine no model would answer in time, and queries would go on without their vectors.
+    OM_QUERY_EMBED_TIMEOUT_MS: '60000',
   };
   await fill(databaseFile(folder), settings, memories, random);
   provider.setMode('slow', { delayMs: onceLive ? 0 : 40 });

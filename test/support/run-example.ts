@@ -21,7 +21,7 @@ export function isAbsent(example: string): boolean {
 export async function runExample(example: string, settings: Readonly<Record<string, string>> = {}): Promise<string[]> {
   await using api = await startApi({
     folder: tempFolder(),
-    settings: { OM_ADD_WAIT_MS: '20000', ...settings },
+    settings: { OM_ADD_WAIT_MS: '60000', ...settings },
     workers: true,
   });
   // The example imports the package by its name; the hook leads that to the sources, which are not built here.

@@ -116,7 +116,7 @@ async function finishJobs(port: number): Promise<void> {
         const reply = await fetch(`http://127.0.0.1:${port}/jobs?l=1`);
         return ((await reply.json()) as { backlog: unknown[] }).backlog;
       },
-      { timeout: 60_000, interval: 100 },
+      { interval: 100 },
     )
     .toEqual([]);
 }

@@ -152,8 +152,8 @@ async function shutDown(provider: NodeTracerProvider): Promise<void> {
   clearTimeout(timer);
 }
 
-/** Difference between the wall clock and `performance.now()` in this thread (ms). */
-let offsetMs = 0;
+/** Difference between the wall clock and `performance.now()` in this thread (ms); undefined before the first span. */
+let offsetMs: number | undefined;
 /**
  * Greatest error of `offsetMs` (ms) that is tolerated. The wall clock has whole milliseconds; a greater error means
  * that it was set or has drifted.
@@ -167,8 +167,11 @@ const OFFSET_ERROR_MS = 2;
  * @returns Unix ms with fractions
  */
 function toUnixMs(at: number): number {
-  const measuredMs = Date.now() - performance.now();
-  if (Math.abs(measuredMs - offsetMs) > OFFSET_ERROR_MS) offsetMs = measuredMs;
+  const before = performance.now();
+  const measuredMs = Date.now() - before;
+  // Between the two clocks a thread may lose its core; then they were read too far apart to be compared.
+  const isExact = performance.now() - before < OFFSET_ERROR_MS;
+  if (offsetMs === undefined || (isExact && Math.abs(measuredMs - offsetMs) > OFFSET_ERROR_MS)) offsetMs = measuredMs;
   return at + offsetMs;
 }
 

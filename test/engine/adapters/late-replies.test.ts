@@ -5,7 +5,7 @@ import { readConfig } from '../../../src/engine/config.ts';
 import { startFakeServer } from '../../support/fake-server.ts';
 
 const DIMENSIONS = 256;
-const TIMEOUT_MS = 150;
+const TIMEOUT_MS = 1_000;
 const VECTOR = Array.from({ length: DIMENSIONS }, (_, place) => (place === 0 ? 1 : 0));
 
 /** Keeps this thread from doing anything else. */

@@ -39,10 +39,11 @@ test('a limit is over some time even where there never is a processor', async ()
 
 test('a limit that was ended says how much of it was used, and never calls', async () => {
   const expire = vi.fn();
+  const before = performance.now();
   const end = limitTime({ timeoutMs: TIMEOUT_MS, unscheduledMs: () => 0, expire });
   const usedMs = end();
   expect(usedMs).toBeGreaterThanOrEqual(0);
-  expect(usedMs).toBeLessThanOrEqual(TIMEOUT_MS);
+  expect(usedMs).toBeLessThanOrEqual(performance.now() - before);
   await pause(3 * TIMEOUT_MS);
   expect(expire).not.toHaveBeenCalled();
 });

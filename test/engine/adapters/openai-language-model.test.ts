@@ -157,7 +157,7 @@ describe('a bad reply', () => {
   ])('that would never end (%s) is cut off', async (mode, message) => {
     provider.chat.setMode(mode);
     const arrived = provider.chat.nextCall();
-    const OM_LLM_TIMEOUT_MS = mode === 'huge' ? '60000' : '150';
+    const OM_LLM_TIMEOUT_MS = mode === 'huge' ? '60000' : '500';
     const error = await refusedCall(open({ OM_LLM_TIMEOUT_MS }).complete(REQUEST));
     expect(error).toMatchObject({ code: 'unavailable', message: expect.stringMatching(message) as string });
     await (

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { InMemorySpanExporter, type ReadableSpan } from '@opentelemetry/sdk-trace-node';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { openOtelTracing } from '../../../src/engine/adapters/otel-tracing.ts';
 import { EngineError } from '../../../src/engine/errors.ts';
 import { silentLogger } from '../../../src/engine/ports.ts';
@@ -84,6 +84,23 @@ test('what a request started and did not wait for is not inside it any more once
   });
   span.end();
   expect(await later).toBeUndefined();
+});
+
+test('a thread that loses its core while it reads the clocks tells no other time for it', async () => {
+  const { tracing, end } = open();
+  request(tracing).end();
+  const { now } = Date;
+  vi.spyOn(Date, 'now').mockImplementationOnce(() => {
+    const read = now();
+    const since = performance.now();
+    while (performance.now() - since < 50);
+    return read;
+  });
+  onTestFinished(() => void vi.restoreAllMocks());
+  const before = now();
+  request(tracing).end();
+  const [seconds, nanoseconds] = (await end())[1]!.startTime;
+  expect(seconds * 1_000 + nanoseconds / 1_000_000).toBeGreaterThan(before - 10);
 });
 
 test('an error marks its span by its code alone, and is thrown on', async () => {

@@ -210,7 +210,7 @@ describe.skipIf(findPrograms() === undefined)('queues in PostgreSQL', () => {
       server.resume();
     }
     await expect.poll(() => link.bounded(() => link.hasMark('a')).catch(() => undefined)).toBe(false);
-    expect(link.isUp()).toBe(true);
+    await expect.poll(() => link.isUp()).toBe(true);
     expect(log.of('queues_lost').length).toBe(1);
     expect(log.of('queues_back').length).toBe(1);
     expect(JSON.stringify(log.lines)).not.toContain('secret');

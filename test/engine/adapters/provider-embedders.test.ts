@@ -135,7 +135,7 @@ describe.each<Provider>(['gemini', 'ollama', 'bedrock'])('%s', (provider) => {
   ])('cuts off a reply that would never end (%s)', async (mode, message) => {
     fake.setMode(mode);
     const arrived = fake.nextCall();
-    const error = await refusedCall(embed({ OM_EMBED_TIMEOUT_MS: mode === 'huge' ? '60000' : '150' }, one));
+    const error = await refusedCall(embed({ OM_EMBED_TIMEOUT_MS: mode === 'huge' ? '60000' : '500' }, one));
     expect(error).toMatchObject({ code: 'unavailable', message: expect.stringMatching(message) as string });
     await (
       await arrived

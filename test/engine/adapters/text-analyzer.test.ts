@@ -29,7 +29,7 @@ async function startAnalyzer(statusOf: (text: string) => number, mayAnswer = asy
 }
 
 async function openWith(url: string): Promise<TestEngine> {
-  const settings = { OM_EMBEDDINGS: 'none', OM_PII: 'personal=redact', OM_PII_URL: url };
+  const settings = { OM_EMBEDDINGS: 'none', OM_PII: 'personal=redact', OM_PII_URL: url, OM_PII_TIMEOUT_MS: '60000' };
   const fixture = await openTestEngine({ settings });
   onTestFinished(() => fixture.close());
   fixture.engine.control.createTenant('acme');

@@ -303,7 +303,7 @@ test('whatever the sectors and their models, no memory has a vector of another m
     ),
     { numRuns: 8 },
   );
-}, 60_000);
+});
 
 test('one by one, the next model of a memory is asked when the one before has answered', async () => {
   const provider = await startModels();

@@ -255,7 +255,7 @@ test('a thread that hangs is ended, and its question is answered by another', as
   await tenant.addMemories(TEXTS.map((content) => newMemory({ content, userId: 'ana' })));
   vi.stubEnv('CAIRN_FAILPOINT', 'before-read:spin:2');
   let ended = 0;
-  const { readers, file } = startOneThread(folder, { hungAfterMs: 2_000, onThreadEnd: () => (ended += 1) });
+  const { readers, file } = startOneThread(folder, { hungAfterMs: 5_000, onThreadEnd: () => (ended += 1) });
   for (let at = 0; at < 3; at += 1) {
     const { result } = await readers.read(file, 'query', { query: ask(QUESTIONS[at]!), defaults: {} });
     expect(result.hits).not.toEqual([]);
@@ -334,6 +334,7 @@ describe('providers', () => {
     const { tenant } = await openFilled({
       OM_LLM_MODEL: 'small',
       OM_LLM_BASE_URL: provider.url,
+      OM_LLM_RERANK_TIMEOUT_MS: '60000',
     });
     const { hits } = await tenant.query(ask('inspected harbour', { rerank: 'llm' }));
     expect(provider.chat.calls).toHaveLength(1);

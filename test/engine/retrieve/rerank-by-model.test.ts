@@ -22,6 +22,8 @@ afterEach(() => provider.close());
 
 const settings = (more: Record<string, string> = {}) => ({
   OM_LLM_MODEL: 'a-model',
+  // On a machine that does much else the model might be waited for no longer.
+  OM_LLM_RERANK_TIMEOUT_MS: '60000',
   // All texts get one sector, so that their order follows from their words alone.
   OM_SECTOR_CLASSIFIER: 'patterns',
   OM_LLM_BASE_URL: provider.url,

@@ -3,10 +3,11 @@ import { describe, expect, test } from 'vitest';
 import { deferJson, JsonText, jsonOf, putJson } from '../../../src/engine/store/json-text.ts';
 import { packInput, packResult, unpackInput, unpackResult } from '../../../src/engine/store/packed-json.ts';
 import type { Hit, Json, Memory, Metadata } from '../../../src/engine/types.ts';
+import { fieldName, jsonValue } from '../../support/json-values.ts';
 
 const DENSE = Array.from({ length: 49_000 }, () => []);
-const many = fc.array(fc.oneof(fc.jsonValue({ maxDepth: 1 }), fc.double()), { minLength: 240, maxLength: 280 });
-const json = fc.oneof(fc.jsonValue(), many) as fc.Arbitrary<Json>;
+const many = fc.array(fc.oneof(jsonValue({ maxDepth: 1 }), fc.double()), { minLength: 240, maxLength: 280 });
+const json = fc.oneof(jsonValue(), many) as fc.Arbitrary<Json>;
 
 describe('a result', () => {
   const hitOf = (memory: { readonly value: Json; readonly metadata: Metadata }) =>
@@ -20,11 +21,8 @@ describe('a result', () => {
   }
 
   test('that is passed is what was stored, few parts or many', () => {
-    const metadata = fc.dictionary(fc.string(), json, { maxKeys: 2 });
-    // Once it has parsed an object with the name "\\", V8 13.6 takes any escaped name of one character for it.
-    const records = fc
-      .array(fc.record({ value: json, metadata }), { maxLength: 2 })
-      .filter((stored) => !JSON.stringify(stored).includes('\\\\'));
+    const metadata = fc.dictionary(fieldName, json, { maxKeys: 2 });
+    const records = fc.array(fc.record({ value: json, metadata }), { maxLength: 2 });
     fc.assert(
       fc.property(records, (stored) => {
         const { memories } = pass(stored.map(hitOf));

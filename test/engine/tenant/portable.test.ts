@@ -138,7 +138,7 @@ test('an imported export is the same store: rows, links, histories and answers',
   const vectors = `SELECT m.id, v.window_no, hex(v.embedding) FROM vectors v JOIN memories m ON m.seq = v.memory
     ORDER BY 1, 2`;
   expect(copy.all(vectors)).toEqual(fixture.all(vectors));
-}, 60_000);
+});
 
 test('an import that is repeated stores nothing twice, and conflicts are told', async () => {
   const { fixture } = await filled();
@@ -170,7 +170,7 @@ test('an import that is repeated stores nothing twice, and conflicts are told', 
     'not_found',
   ]);
   expect(bodyOf(await exportText(copy.tenant)).length).toBe(bodyOf(text).length);
-}, 60_000);
+});
 
 test('a dry run tells what an import would do, and stores nothing', async () => {
   const { fixture } = await filled();
@@ -180,7 +180,7 @@ test('a dry run tells what an import would do, and stores nothing', async () => 
   expect(outcomes.filter(({ kind }) => kind === 'refused')).toEqual([]);
   expect(copy.get('SELECT count(*) FROM memories')).toBe(0);
   expect((await rehearse(fixture.tenant, lines)).some(({ kind }) => kind === 'stored')).toBe(false);
-}, 60_000);
+});
 
 test('half a document is not found, and becomes visible with its last part', async () => {
   const { fixture } = await filled();
@@ -195,7 +195,7 @@ test('half a document is not found, and becomes visible with its last part', asy
   expect(await isOfZoo()).toBe(true);
   const { items } = await copy.tenant.listDocuments({}, { limit: 5, offset: 0 });
   expect(items.map(({ state, externalId }) => [state, externalId])).toEqual([['ready', 'handbook']]);
-}, 60_000);
+});
 
 test('a part of a document whose number its document does not have is refused', async () => {
   const { fixture } = await filled();
@@ -212,7 +212,7 @@ test('a part of a document whose number its document does not have is refused', 
   // Without that part the document is not whole, so it is not shown.
   const { items } = await copy.tenant.listDocuments({}, { limit: 5, offset: 0 });
   expect(items.map(({ state }) => state)).toEqual(['processing']);
-}, 60_000);
+});
 
 test('vectors that come with an import are not made again', async () => {
   const { fixture } = await filled();
@@ -227,7 +227,7 @@ test('vectors that come with an import are not made again', async () => {
   await copy.drain();
   expect(copy.all(vectors)).toEqual(brought);
   expect(copy.get('SELECT max(vector_no) FROM vectors')).toBe(before);
-}, 60_000);
+});
 
 test('a line with two vectors of one window is refused by itself', async () => {
   const { fixture } = await filled();
@@ -265,7 +265,7 @@ test('filters select whole documents and links with both ends, and what changes 
   const texts = jsonLines(text).map(({ content }) => content);
   expect(texts).toContain(first!.content);
   expect(texts.filter((content) => String(content).includes('while the export runs'))).toEqual([]);
-}, 60_000);
+});
 
 /** Makes a dry run of an import of all lines. */
 async function rehearse(tenant: Tenant, lines: readonly PortableLine[]): Promise<ImportOutcome[]> {

@@ -255,12 +255,19 @@ describe('the writer thread', () => {
       const long = (no: number) =>
         Array.from({ length: 30_000 }, (_, word) => `w${(word * 7919 + no) % 99_991}`).join(' ');
       let done = 0;
+      // Until the small one has come, too, the writer waits with the first of the long ones.
+      const other = new Database(engine.config.paths.defaultTenant);
+      other.exec('BEGIN IMMEDIATE');
       const many = Array.from({ length: 30 }, async (_, no) => {
         await tenant.addMemories([newMemory({ content: long(no) })]);
         done += 1;
       });
       await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
-      await acme.addMemories([newMemory({ content: 'small' })]);
+      const small = acme.addMemories([newMemory({ content: 'small' })]);
+      await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+      other.exec('COMMIT');
+      other.close();
+      await small;
       expect(done).toBeLessThan(15);
       await Promise.all(many);
       expect(done).toBe(30);

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { readJson, readNdjson } from '../../../../src/engine/documents/formats/json.ts';
+import { jsonValue } from '../../../support/json-values.ts';
 
 const OPTIONS = { charset: null, extension: 'json' };
 
@@ -59,7 +60,7 @@ test('nesting beyond what is read is refused; brackets in strings do not count',
 
 test('every value is found in the text', async () => {
   await fc.assert(
-    fc.asyncProperty(fc.jsonValue({ maxDepth: 5 }), async (value) => {
+    fc.asyncProperty(jsonValue({ maxDepth: 5 }), async (value) => {
       const { text } = await read(JSON.stringify(value));
       const leaves: string[] = [];
       JSON.stringify(value, (_, leaf: unknown) => {
