@@ -29,7 +29,7 @@ import type {
   DocumentFilter,
   EmbedLogEntry,
   EntityDetails,
-  EntitySummary,
+  EntityList,
   ErasureFilter,
   ErasureReceipt,
   Erasures,
@@ -309,11 +309,12 @@ export interface Tenant
   listEntities(
     filter: { readonly prefix: string; readonly userId: string | undefined } & Pick<MemoryFilter, 'tags'>,
     page: Page,
-  ): Promise<EntitySummary[]>;
+  ): Promise<EntityList>;
   /**
    * Returns what memories say about an entity, whose name may be in any case, with or without accents, or an alias.
    * @param userId reads only memories of this user, with all `tags`; undefined reads those of all users
-   * @throws EngineError `not_found` if no memory that a query could find mentions the name
+   * @throws EngineError `not_found` if no memory that a query could find mentions the name, or none is found within the
+   *   work budget of one request
    */
   getEntity(name: string, userId: string | undefined, tags?: readonly string[]): Promise<EntityDetails>;
   /** Counts memories, vectors, waypoints and jobs of all states, and measures the file. */

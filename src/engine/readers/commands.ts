@@ -8,7 +8,7 @@ import { listConsolidations } from '../store/consolidations.ts';
 import { type DiffRequest, readDiff } from '../store/diff.ts';
 import { getDocument, listDocumentNos, readDocuments } from '../store/document-views.ts';
 import { listLinks } from '../store/edges.ts';
-import { listEntities } from '../store/entities.ts';
+import { listEntities } from '../store/entity-lists.ts';
 import { readEvents } from '../store/events.ts';
 import { compileFilter } from '../store/filter.ts';
 import { listErasures } from '../store/erasures.ts';
@@ -242,7 +242,7 @@ export const READ_COMMANDS = {
     return store.read(() => readDocuments(store, documentNos));
   },
   listEntities: (
-    { open, clock }: ReadContext,
+    { open, clock, config }: ReadContext,
     {
       prefix,
       userId,
@@ -255,8 +255,10 @@ export const READ_COMMANDS = {
       readonly page: Page;
     },
   ) => {
-    const filter = compileFilter({ tags }, clock.now());
-    return listEntities(open().store, { prefix: foldName(prefix), userId, filter }, page);
+    const { store } = open();
+    const listing = { prefix: foldName(prefix), userId, filter: compileFilter({ tags }, clock.now()) };
+    const limits = workLimits(config);
+    return runWithin(createWorkBudget(limits), () => store.read(() => listEntities(store, listing, page)));
   },
   startExport,
   readExportSlice,

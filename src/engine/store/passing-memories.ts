@@ -58,6 +58,34 @@ export function listPassingOf(store: Store, filter: CompiledFilter, memoryNos: r
 }
 
 /**
+ * Judges memories by a filter, each once, however often it is given. Returns the numbers of all that were ever found to
+ * pass. Memories that are given after the end of the work budget do not pass.
+ */
+export type Judge = (memoryNos: readonly number[]) => ReadonlySet<number>;
+
+/** Number of memories that a statement judges if its filter parses nothing. */
+const JUDGED_AT_ONCE = 2_000;
+
+/**
+ * Makes a `Judge` for one request.
+ * @param known numbers of memories that are known to pass
+ */
+export function createJudge(store: Store, filter: CompiledFilter, known: readonly number[] = []): Judge {
+  const passing = new Set(known);
+  const judged = new Set(known);
+  const atOnce = filter.countsWork ? parsedAtOnce(store) : JUDGED_AT_ONCE;
+  return (memoryNos) => {
+    const unknown = [...new Set(memoryNos)].filter((memoryNo) => !judged.has(memoryNo));
+    for (let at = 0; at < unknown.length && !hasWorkEnded(); at += atOnce) {
+      const piece = unknown.slice(at, at + atOnce);
+      for (const memoryNo of piece) judged.add(memoryNo);
+      for (const memoryNo of listPassingOf(store, filter, piece)) passing.add(memoryNo);
+    }
+    return passing;
+  };
+}
+
+/**
  * Lists those of the ids whose memories pass a filter, have not expired at `now` (Unix ms), and are not parts of
  * documents that queries do not find.
  */
