@@ -16,8 +16,8 @@ import { listItemPlaces, listNamespaces } from '../store/item-lists.ts';
 import { numbersOf } from '../store/live-model.ts';
 import { getMemoryRow, listMatchingMemoryNos } from '../store/memories.ts';
 import { sectorStats } from '../store/memory-counts.ts';
-import { listMemoryPlaces, type PageOrder } from '../store/memory-pages.ts';
-import { listMemoryNos, readMemorySlice } from '../store/memory-slices.ts';
+import { listMemoryNos, listMemoryPlaces, type PageOrder, type PagePart } from '../store/memory-pages.ts';
+import { readMemorySlice } from '../store/memory-slices.ts';
 import { listNames } from '../store/name-lists.ts';
 import { listPassingIds } from '../store/passing-memories.ts';
 import type { SliceWanted } from '../store/placed.ts';
@@ -128,11 +128,14 @@ export const READ_COMMANDS = {
   listAudit: ({ open }: ReadContext, filter: AuditFilter) => listAudit(open().store, filter),
   listMemories: (
     { open, clock }: ReadContext,
-    { filter, page }: { readonly filter: MemoryFilter; readonly page: Page },
+    { filter, page }: { readonly filter: MemoryFilter; readonly page: PagePart },
   ) => {
     const { store } = open();
     const now = clock.now();
-    return store.read(() => readMemorySlice(store, listMemoryNos(store, filter, page, now), now));
+    return store.read(() => {
+      const { memoryNos, more } = listMemoryNos(store, filter, page, now);
+      return { ...readMemorySlice(store, memoryNos, now), more };
+    });
   },
   readMemories: (
     { open, clock }: ReadContext,
