@@ -146,13 +146,15 @@ export const retrieval: Dashboard = {
           title: 'Deliveries of webhooks',
           description:
             'Attempts a second by outcome. Failed ones are tried again; dead ones gave up: `cairn webhooks list` ' +
-            'names the webhook, `cairn webhooks retry` tries again.',
+            'names the webhook, `cairn webhooks retry` tries again. Dropped are events that found no room or came ' +
+            'of a memory with too many answers.',
           unit: 'ops',
           queries: [
             {
               expr: 'sum by (outcome) (rate(cairn_webhook_deliveries_total[$__rate_interval]))',
               legend: '{{outcome}}',
             },
+            { expr: 'sum(rate(cairn_webhook_dropped_total[$__rate_interval]))', legend: 'dropped' },
           ],
         },
       ],

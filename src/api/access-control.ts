@@ -81,6 +81,8 @@ export interface AccessControl {
    * or the session by which it came has ended.
    */
   isStillAdmitted(holder: Holder): boolean;
+  /** Returns a value that all holders have in common which came by the same session. */
+  callerOf(holder: Holder): unknown;
 }
 
 export function createAccessControl(engine: Engine): AccessControl {
@@ -147,15 +149,14 @@ export function createAccessControl(engine: Engine): AccessControl {
       if (access === 'metrics') return admitToMetrics(secret, request);
       return withRole(inTenant(await identify(secret, addressOf(request)), request), access);
     },
-    isStillAdmitted(holder) {
-      const session = sessionOf.get(holder);
-      return session === undefined ? isStillValid(holder, engine) : control.sessions.find(session) !== undefined;
-    },
+    callerOf: (holder) => sessionOf.get(holder) ?? holder,
+    isStillAdmitted: (holder) => isStillValid(holder, engine, sessionOf.get(holder)),
   };
 }
 
-/** Tells whether a holder that came by no session would still be admitted. */
-function isStillValid(holder: Holder, { control, config }: Engine): boolean {
+/** Tells whether a holder would still be admitted, which came by the session with this secret, or by none. */
+function isStillValid(holder: Holder, { control, config }: Engine, session: string | undefined): boolean {
+  if (session !== undefined) return control.sessions.find(session) !== undefined;
   if (holder.keyId === 'metrics') return true;
   if (holder.keyId !== 'anonymous') return control.isHolderValid(holder);
   // While no key is configured, and for public reads, a caller without a key stays admitted until that changes.

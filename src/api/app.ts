@@ -65,7 +65,7 @@ function serve(route: Route, api: ApiContext, accessControl: AccessControl): Req
     if (isBound(principal) && route.forBoundKeys !== true)
       throw new EngineError('forbidden', 'this key is bound to a user or tags, and this route is about more than them');
     const tenant = await tenantOf(api.engine, principal);
-    watchAdmission(response, () => accessControl.isStillAdmitted(principal));
+    watchAdmission(response, () => accessControl.isStillAdmitted(principal), accessControl.callerOf(principal));
     const call = { api, request, response, admit, principal, tenant };
     takeForRequest(call, route);
     if (api.engine.config.OM_AUDIT === 'all' && readsTexts(route))

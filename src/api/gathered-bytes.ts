@@ -1,10 +1,18 @@
+/** Shared by everything that has gathered nothing, since even an empty buffer takes some time to make. */
+const NOTHING = Buffer.alloc(0);
+/** Smallest memory that is taken for pieces that are put together (bytes), so that single bytes grow it seldom. */
+const MIN_BYTES = 256;
+
 /**
  * Bytes that arrive in pieces and are wanted as one buffer. A list of the pieces would take some 200 bytes for each of
  * them, so that a client which sends single bytes could fill the memory with a short text.
  */
 export class GatheredBytes {
-  /** The first piece itself or a copy of it, or a buffer of at most twice the bytes that were gathered. */
-  #bytes: Buffer = Buffer.alloc(0);
+  /**
+   * The first piece itself or a copy of it, or a buffer of at most twice the bytes that were gathered, or of 256. It is
+   * never a part of Node's pool, of which a few bytes keep 64 KiB from being freed.
+   */
+  #bytes: Buffer = NOTHING;
   #size = 0;
 
   /** Number of bytes that were added since the last `take`. */
@@ -21,7 +29,7 @@ export class GatheredBytes {
     if (this.#size === 0) this.#bytes = 2 * piece.length < piece.buffer.byteLength ? copyOf(piece) : piece;
     else {
       if (size > this.#bytes.length) {
-        const larger = Buffer.allocUnsafe(2 * size);
+        const larger = Buffer.allocUnsafeSlow(Math.max(MIN_BYTES, 2 * size));
         this.#bytes.copy(larger, 0, 0, this.#size);
         this.#bytes = larger;
       }
@@ -32,14 +40,14 @@ export class GatheredBytes {
 
   /** Returns all bytes, and begins anew without any. */
   take(): Buffer {
-    const whole = this.#bytes.subarray(0, this.#size);
-    this.#bytes = Buffer.alloc(0);
+    const whole = this.#size === this.#bytes.length ? this.#bytes : this.#bytes.subarray(0, this.#size);
+    this.#bytes = NOTHING;
     this.#size = 0;
     return whole;
   }
 }
 
-/** Copies bytes into memory of their own, and not into Node's pool, which a copy keeps from being freed. */
+/** Copies bytes into memory of their own. */
 function copyOf(piece: Buffer): Buffer {
   const own = Buffer.allocUnsafeSlow(piece.length);
   piece.copy(own);

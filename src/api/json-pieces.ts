@@ -1,4 +1,4 @@
-import { JsonText } from '../engine/index.ts';
+import { JsonText, takeTurn } from '../engine/index.ts';
 
 /** Length from which the JSON of a text is made in pieces, in UTF-16 code units; a piece has `PIECE_CHARACTERS`. */
 const LONG_CHARACTERS = 16 * 1024;
@@ -45,6 +45,16 @@ export function* jsonPieces(value: unknown): Generator<string> {
     }
     yield '}';
   }
+}
+
+/** Returns how many bytes the JSON of a value has, and lets other work be done between two pieces of it. */
+export async function jsonBytes(value: unknown): Promise<number> {
+  let bytes = 0;
+  for (const piece of jsonPieces(value)) {
+    bytes += Buffer.byteLength(piece);
+    await takeTurn();
+  }
+  return bytes;
 }
 
 function isLong(value: unknown): value is string | JsonText {

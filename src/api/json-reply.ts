@@ -46,14 +46,15 @@ export interface ListOptions<Item> {
  * reads slowly, and holds about 64 Ki characters of the JSON text at a time. A shorter reply is sent in one piece at
  * its end.
  * @param make makes the reply; if it throws after the first piece was sent, the connection is closed
- * @param heldBytes memory of the reply's values in bytes, if all of them are in memory already
+ * @param heldBytes memory of the reply's values in bytes, if all of them are in memory already; null if it was reserved
+ *   by `takeReplyPlace`
  */
 export async function sendInPieces(
   call: TenantCall,
   make: (reply: JsonReply) => Promise<void>,
-  heldBytes = STREAM_BYTES,
+  heldBytes: number | null = STREAM_BYTES,
 ): Promise<void> {
-  const reply = new JsonReply(call, Math.max(heldBytes, STREAM_BYTES));
+  const reply = new JsonReply(call, heldBytes === null ? null : Math.max(heldBytes, STREAM_BYTES));
   try {
     await make(reply);
   } finally {
@@ -68,7 +69,7 @@ export async function sendInPieces(
  */
 export class JsonReply {
   readonly #call: TenantCall;
-  readonly #heldBytes: number;
+  readonly #heldBytes: number | null;
   #pending = '';
   #bytes = 0;
   /**
@@ -77,7 +78,7 @@ export class JsonReply {
    */
   leave = (): void => {};
 
-  constructor(call: TenantCall, heldBytes: number) {
+  constructor(call: TenantCall, heldBytes: number | null) {
     this.#call = call;
     this.#heldBytes = heldBytes;
   }
@@ -184,7 +185,8 @@ export class JsonReply {
     if (!response.headersSent) {
       // Nobody reads it any more, so it need not wait among those that are read.
       requireClient(response);
-      this.leave = await replyPlaces.enter(`${principal.tenantId} ${principal.keyId}`, this.#heldBytes);
+      if (this.#heldBytes !== null)
+        this.leave = await replyPlaces.enter(`${principal.tenantId} ${principal.keyId}`, this.#heldBytes);
       this.#sendType();
     }
     const bytes = Buffer.from(this.#pending);
@@ -208,9 +210,9 @@ interface Pieces {
 /**
  * Answers 200 with an object whose lists may be long. A list with which the reply would exceed 8 MiB ends early, and
  * the reply then says `truncated`.
- * @param heldBytes memory that the object takes, estimated
+ * @param heldBytes memory that the object takes, estimated; null if `takeReplyPlace` reserved it
  */
-export async function sendObject(call: TenantCall, object: object, heldBytes: number): Promise<void> {
+export async function sendObject(call: TenantCall, object: object, heldBytes: number | null): Promise<void> {
   const make = async (reply: JsonReply) => {
     let isCut = false;
     let separator = '{';

@@ -10,6 +10,13 @@ const WAITING_BYTES = 64 * 1024;
 /** Longest time that a longer line may take to arrive, for each MiB that a line may have (ms). */
 const MS_PER_MIB = 25_000;
 const MIB = 1024 * 1024;
+/**
+ * Greatest number of lines that are looked for in one go, blank ones included, and that are yielded together. It is a
+ * multiple of the sizes of all groups (`groupsOf`), so that it cuts none of them in two.
+ */
+const LINES_PER_STEP = 256;
+/** Greatest number of blank lines in a row in an upload. Each costs time, and nothing else counts them. */
+const MAX_BLANK_LINES = 100_000;
 
 /** One line of an upload, without its line feed; a carriage return stays. */
 export interface Line {
@@ -20,16 +27,16 @@ export interface Line {
 }
 
 /**
- * Splits a stream of bytes into lines, and yields the lines that end in one chunk together. Blank lines are skipped;
- * the last line needs no line feed. It holds at most one line and one chunk, and lets other requests run in between, as
- * much of a body may arrive at once. It throws what the stream throws, so the unfinished last line of an aborted upload
- * is never yielded.
+ * Splits a stream of bytes into lines, and yields lines that end in one chunk together, at most 256 of them. Blank
+ * lines are skipped; the last line needs no line feed. It holds at most one line and one chunk, and lets other requests
+ * run in between, as much of a body may arrive at once. It throws what the stream throws, so the unfinished last line
+ * of an aborted upload is never yielded.
  * @param options `maxBytes` is the greatest length of a line without its line feed; a longer line is yielded with
  *   `bytes` null. `hold` is told after each chunk how many bytes of an unfinished line are kept in memory; what it
  *   throws ends the lines. `now` is a clock that never goes back (ms)
  * @throws EngineError `invalid`, with `hold` alone, if over 64 KiB of a line have come, and the stream was waited for
  *   longer than 25 s for each MiB of `maxBytes` since the line began: a client that sends a byte a minute would keep
- *   the memory otherwise
+ *   the memory otherwise. Also `invalid`, with `hold` alone, after 100,000 blank lines in a row
  */
 export async function* linesOf(
   stream: Readable,
@@ -39,46 +46,112 @@ export async function* linesOf(
     now = () => performance.now(),
   }: { readonly maxBytes: number; readonly hold?: (bytes: number) => void; readonly now?: () => number },
 ): AsyncGenerator<readonly Line[]> {
-  let number = 0;
-  const line = new GatheredBytes();
-  let isTooLong = false;
+  const reader = new LineReader(maxBytes, hold === undefined ? Infinity : MAX_BLANK_LINES);
   /** Time for which the stream was waited for since the current line began (ms). */
   let waitedMs = 0;
   const longestMs = (maxBytes / MIB) * MS_PER_MIB;
-  const keep = (part: Buffer) => {
-    isTooLong ||= line.size + part.length > maxBytes;
-    if (isTooLong) line.take();
-    else line.add(part);
-  };
-  const finishInto = (lines: Line[]) => {
-    number++;
-    waitedMs = 0;
-    const whole = line.take();
-    if (isTooLong || !isBlank(whole)) lines.push({ number, bytes: isTooLong ? null : whole });
-    isTooLong = false;
-  };
   let doneAt = now();
   // If the caller leaves the loop early, the response is still to be written, so the connection must stay open.
   for await (const chunk of stream.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-    if (line.size > 0) waitedMs += now() - doneAt;
-    const lines: Line[] = [];
-    let start = 0;
-    for (let end = chunk.indexOf(LINE_FEED); end !== -1; end = chunk.indexOf(LINE_FEED, start)) {
-      keep(chunk.subarray(start, end));
-      finishInto(lines);
-      start = end + 1;
+    if (reader.size > 0) waitedMs += now() - doneAt;
+    const before = reader.number;
+    for (const lines of reader.linesIn(chunk)) {
+      // A line that ended in this chunk counts until the caller is done with it.
+      if (lines.length > 0) yield lines;
+      await takeTurn();
     }
-    if (start < chunk.length) keep(chunk.subarray(start));
-    // A line that ended in this chunk counts until the caller is done with it.
-    if (lines.length > 0) yield lines;
-    hold?.(line.size);
-    if (hold !== undefined && waitedMs > longestMs && line.size > WAITING_BYTES) throw tooSlow(number + 1, longestMs);
-    await takeTurn();
+    if (reader.number > before) waitedMs = 0;
+    hold?.(reader.size);
+    if (hold !== undefined && waitedMs > longestMs && reader.size > WAITING_BYTES)
+      throw tooSlow(reader.number + 1, longestMs);
     doneAt = now();
   }
-  const last: Line[] = [];
-  if (isTooLong || line.size > 0) finishInto(last);
+  const last = reader.end();
   if (last.length > 0) yield last;
+}
+
+/** Finds the lines in the chunks of a stream. It keeps the beginning of a line whose end has not come yet. */
+class LineReader {
+  /** Number of lines that have ended, blank ones included. */
+  number = 0;
+  readonly #maxBytes: number;
+  readonly #maxBlank: number;
+  readonly #begun = new GatheredBytes();
+  #isTooLong = false;
+  /** Number of blank lines since the last line that is not blank. */
+  #blank = 0;
+
+  constructor(maxBytes: number, maxBlank: number) {
+    this.#maxBytes = maxBytes;
+    this.#maxBlank = maxBlank;
+  }
+
+  /** Number of bytes of an unfinished line that are kept. */
+  get size(): number {
+    return this.#begun.size;
+  }
+
+  /**
+   * Yields the lines that end in a chunk in steps of at most 256 lines, blank ones included, so that a step may yield
+   * no line. A line that also began in the chunk is a part of it, and not a copy.
+   * @throws EngineError `invalid` for too many blank lines in a row
+   */
+  *linesIn(chunk: Buffer): Generator<Line[]> {
+    let lines: Line[] = [];
+    let inStep = 0;
+    let start = 0;
+    for (let end = endOfLine(chunk, start); end !== -1; end = endOfLine(chunk, start)) {
+      const isBegun = this.#isTooLong || this.#begun.size > 0;
+      if (isBegun) this.#keep(chunk.subarray(start, end));
+      if (isBegun) this.#finishInto(lines);
+      else if (isBlank(chunk, start, end)) this.#skip();
+      else this.#push(lines, end - start > this.#maxBytes ? null : chunk.subarray(start, end));
+      start = end + 1;
+      if (++inStep < LINES_PER_STEP) continue;
+      yield lines;
+      lines = [];
+      inStep = 0;
+    }
+    if (start < chunk.length) this.#keep(start === 0 ? chunk : chunk.subarray(start));
+    yield lines;
+  }
+
+  /** Returns the last line if it has no line feed. */
+  end(): Line[] {
+    const last: Line[] = [];
+    if (this.#isTooLong || this.#begun.size > 0) this.#finishInto(last);
+    return last;
+  }
+
+  #keep(part: Buffer): void {
+    this.#isTooLong ||= this.#begun.size + part.length > this.#maxBytes;
+    if (this.#isTooLong) this.#begun.take();
+    else this.#begun.add(part);
+  }
+
+  #finishInto(lines: Line[]): void {
+    const whole = this.#begun.take();
+    if (this.#isTooLong) this.#push(lines, null);
+    else if (isBlank(whole, 0, whole.length)) this.#skip();
+    else this.#push(lines, whole);
+    this.#isTooLong = false;
+  }
+
+  #push(lines: Line[], bytes: Buffer | null): void {
+    this.number += 1;
+    this.#blank = 0;
+    lines.push({ number: this.number, bytes });
+  }
+
+  #skip(): void {
+    this.number += 1;
+    this.#blank += 1;
+    if (this.#blank <= this.#maxBlank) return;
+    throw new EngineError(
+      'invalid',
+      `line ${this.number} is one of over ${this.#maxBlank} blank lines in a row: leave them out`,
+    );
+  }
 }
 
 /**
@@ -109,6 +182,13 @@ const LINE_FEED = 10;
 const CARRIAGE_RETURN = 13;
 const SPACE = 32;
 
-function isBlank(bytes: Buffer): boolean {
-  return bytes.every((byte) => byte === SPACE || byte === CARRIAGE_RETURN);
+/** Returns the offset of the first line feed from `start` on; -1 if there is none. */
+function endOfLine(chunk: Buffer, start: number): number {
+  // A search costs more than a short line, so the first byte is looked at without one.
+  return chunk[start] === LINE_FEED ? start : chunk.indexOf(LINE_FEED, start);
+}
+
+function isBlank(bytes: Buffer, start: number, end: number): boolean {
+  for (let at = start; at < end; at++) if (bytes[at] !== SPACE && bytes[at] !== CARRIAGE_RETURN) return false;
+  return true;
 }

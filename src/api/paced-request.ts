@@ -1,5 +1,5 @@
 import { IncomingMessage } from 'node:http';
-import { inQuietTurn } from '../engine/index.ts';
+import { readInTurn } from '../engine/index.ts';
 
 /** Length below which a piece of a body is short, in bytes. */
 const SHORT_BYTES = 1024;
@@ -8,20 +8,6 @@ const SHORT_BYTES = 1024;
  * again. With fewer, a read costs about as much as one of a body without pieces.
  */
 const MANY_PIECES = 256;
-
-/** Functions that read on from connections whose bodies come in many short pieces, the longest waiting first. */
-const waiting: (() => void)[] = [];
-
-/** Calls `readOn` in a later turn of the event loop. Each turn calls one of these functions. */
-function inTurn(readOn: () => void): void {
-  waiting.push(readOn);
-  if (waiting.length === 1) inQuietTurn(readNext);
-}
-
-function readNext(): void {
-  waiting.shift()!();
-  if (waiting.length > 0) inQuietTurn(readNext);
-}
 
 /**
  * A request whose body may arrive in short pieces. A client that sends each byte as a chunk of its own (chunked
@@ -67,7 +53,7 @@ export class PacedRequest extends IncomingMessage {
   override _read(size: number): void {
     if (!this.#hasMany) return super._read(size);
     this.#hasMany = false;
-    inTurn(() => {
+    readInTurn(() => {
       if (!this.destroyed) super._read(size);
     });
   }
@@ -88,7 +74,7 @@ export class PacedRequest extends IncomingMessage {
     const { socket } = this;
     this.#hasMany = false;
     queueMicrotask(() => socket.pause());
-    inTurn(() => {
+    readInTurn(() => {
       if (!socket.destroyed) socket.resume();
     });
   }

@@ -44,7 +44,7 @@ function tenantsOf(
   const name = config.OM_OIDC_TENANT_CLAIM;
   if (name === undefined) return [DEFAULT_TENANT];
   const named = new Set(wordsOf(claimOf(claims, name)).slice(0, KEY_LIMITS.tenants));
-  const [first, ...others] = [...named].filter((id) => control.findTenantPath(id) !== undefined);
+  const [first, ...others] = control.existingTenants([...named]);
   if (first === undefined) throw refusal('OM_OIDC_TENANT_CLAIM', 'a tenant of this server');
   return [first, ...others];
 }

@@ -9,25 +9,39 @@ import type { TenantCall } from './route.ts';
  */
 const CHECK_MS = 400;
 
+/**
+ * Number of callers that are asked about, and of replies that are ended, in one turn of the event loop. To ask about a
+ * session reads the control database.
+ */
+const PER_TURN = 32;
+
 interface Watched {
   readonly response: Response;
   readonly isStillAdmitted: () => boolean;
+  /** The same for all requests about which `isStillAdmitted` returns the same. */
+  readonly caller: unknown;
 }
 
 const underWay = new Set<Watched>();
 let timer: NodeJS.Timeout | undefined;
+let isChecking = false;
 
 /**
  * Ends a reply in progress once its caller would no longer be admitted, because its key was revoked or has expired. It
  * calls `localsOf(response).onAdmissionLost`, or closes the connection if that is undefined. Callers are checked every
- * 400 ms, so a request that is answered sooner costs only an entry in a set.
+ * 400 ms, each once for all of its requests, so a request that is answered sooner costs only an entry in a set.
+ * @param caller a value that requests have in common about which `isStillAdmitted` returns the same
  */
-export function watchAdmission(response: Response, isStillAdmitted: () => boolean): void {
+export function watchAdmission(
+  response: Response,
+  isStillAdmitted: () => boolean,
+  caller: unknown = isStillAdmitted,
+): void {
   if (response.destroyed) return;
-  const watched = { response, isStillAdmitted };
+  const watched = { response, isStillAdmitted, caller };
   underWay.add(watched);
   response.once('close', () => underWay.delete(watched));
-  timer ??= setInterval(checkAll, CHECK_MS).unref();
+  timer ??= setInterval(() => void checkAll(), CHECK_MS).unref();
 }
 
 /**
@@ -44,18 +58,33 @@ export function admissionCheck({ api, principal, response }: TenantCall): () => 
   };
 }
 
-function checkAll(): void {
+/** Checks all callers, in as many turns of the event loop as are needed, unless the last check still goes on. */
+async function checkAll(): Promise<void> {
+  if (isChecking) return;
   if (underWay.size === 0) {
     clearInterval(timer);
     timer = undefined;
   }
-  for (const watched of underWay) {
-    const { response, isStillAdmitted } = watched;
-    if (mayGoOn(isStillAdmitted)) continue;
-    underWay.delete(watched);
-    const { onAdmissionLost = () => response.destroy() } = localsOf(response);
-    onAdmissionLost();
+  isChecking = true;
+  const answers = new Map<unknown, boolean>();
+  let done = 0;
+  for (const watched of [...underWay]) {
+    if (!underWay.has(watched)) continue;
+    const { caller, isStillAdmitted } = watched;
+    const isAsked = !answers.has(caller);
+    if (isAsked) answers.set(caller, mayGoOn(isStillAdmitted));
+    const hasEnded = answers.get(caller) === false;
+    if (hasEnded) end(watched);
+    if ((isAsked || hasEnded) && (done += 1) % PER_TURN === 0) await new Promise(setImmediate);
   }
+  isChecking = false;
+}
+
+function end(watched: Watched): void {
+  const { response } = watched;
+  underWay.delete(watched);
+  const { onAdmissionLost = () => response.destroy() } = localsOf(response);
+  onAdmissionLost();
 }
 
 /**

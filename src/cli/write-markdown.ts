@@ -49,8 +49,11 @@ export async function writeMarkdown(
   return { notes };
 }
 
-/** Fields of a line that become fields of the front matter under the same names, unless they are empty. */
-const PICKED = ['user_id', 'session_id', 'event_time', 'status', 'external_id', 'url', 'file_name', 'value'];
+/**
+ * Fields of a line that become fields of the front matter under the same names, unless they are empty. `item` has the
+ * namespace and the key of an item, by which an import of the notes makes it one again.
+ */
+const PICKED = ['user_id', 'session_id', 'event_time', 'status', 'external_id', 'url', 'file_name', 'item', 'value'];
 /** Names in the front matter that metadata must not take. */
 const RESERVED = new Set(['title', 'type', 'tags', 'permalink', 'created', 'modified', 'metadata', ...PICKED]);
 
@@ -83,6 +86,8 @@ function noteOf(line: Line, content: string): string {
 }
 
 function pick(line: Line, names: readonly string[]): Line {
-  const found = names.filter((name) => ![undefined, null, ''].includes(line[name] as string));
+  // An empty text is nothing, except as the value of an item.
+  const isEmpty = (name: string) => [undefined, null, ...(name === 'value' ? [] : [''])].includes(line[name] as string);
+  const found = names.filter((name) => !isEmpty(name));
   return Object.fromEntries(found.map((name) => [name, line[name]]));
 }

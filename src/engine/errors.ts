@@ -31,6 +31,8 @@ export interface EngineErrorOptions {
   readonly retryAfterMs?: number;
   /** Problems of a request or of the settings: one line each, which names the field. Absent if `message` says all. */
   readonly details?: readonly string[];
+  /** True if a write may be stored although it rejects with this error: the answer to its commit was lost. */
+  readonly mayBeWritten?: boolean;
 }
 
 /**
@@ -42,12 +44,14 @@ export class EngineError extends Error {
   readonly code: ErrorCode;
   readonly retryAfterMs: number | undefined;
   readonly details: readonly string[] | undefined;
+  readonly mayBeWritten: boolean;
 
   constructor(code: ErrorCode, message: string, options: EngineErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
     this.retryAfterMs = options.retryAfterMs;
     this.details = options.details;
+    this.mayBeWritten = options.mayBeWritten ?? false;
   }
 }
 
@@ -71,6 +75,7 @@ export interface SerialisedError {
   readonly message: string;
   readonly retryAfterMs?: number | undefined;
   readonly details?: readonly string[] | undefined;
+  readonly mayBeWritten?: true;
 }
 
 /**
@@ -79,7 +84,8 @@ export interface SerialisedError {
  */
 export function serialiseError(error: unknown): SerialisedError {
   if (error instanceof EngineError) {
-    return { code: error.code, message: error.message, retryAfterMs: error.retryAfterMs, details: error.details };
+    const { code, message, retryAfterMs, details, mayBeWritten } = error;
+    return { code, message, retryAfterMs, details, ...(mayBeWritten ? { mayBeWritten } : {}) };
   }
   return { code: 'internal', message: error instanceof Error ? error.message : String(error) };
 }
@@ -91,6 +97,7 @@ export function reviveError(error: SerialisedError): EngineError {
   return new EngineError(error.code, error.message, {
     ...(error.retryAfterMs === undefined ? {} : { retryAfterMs: error.retryAfterMs }),
     ...(error.details === undefined ? {} : { details: error.details }),
+    ...(error.mayBeWritten === true ? { mayBeWritten: true } : {}),
   });
 }
 

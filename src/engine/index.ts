@@ -22,7 +22,7 @@ export type { Lead } from './lead.ts';
 export type { OpenEngineOptions } from './open-engine.ts';
 export { HOME_DATABASE, isLoopback, listSettings, queueServerOf, readConfig, type Config } from './config.ts';
 export { newMemory } from './new-memory.ts';
-export { inQuietTurn, nextTurn, noteConnection, runInShare, takeTurn } from './turns.ts';
+export { nextTurn, noteConnection, readInTurn, runInShare, takeTurn } from './turns.ts';
 export { VERSION } from './version.ts';
 
 // ── Tenants and keys ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -56,6 +56,7 @@ export { spanningReceipt } from './commands/write-receipt.ts';
 export { DocumentError } from './documents/document-error.ts';
 export { splitFrontMatter } from './documents/formats/front-matter.ts';
 export { FORMAT_NAMES, formatOfExtension, formatOfMediaType } from './documents/media-types.ts';
+export { PARSE_LIMITS } from './documents/parsed-document.ts';
 export { SNIFFED_BYTES, sniffFormat } from './documents/sniff.ts';
 export { DAY_MS, decayLambdaOf } from './dynamics.ts';
 export { shownEntities, shownGist } from './entities/skim.ts';

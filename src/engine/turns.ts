@@ -81,6 +81,28 @@ export function inQuietTurn(work: () => void): void {
   setImmediate(attempt);
 }
 
+/** Functions that read on from connections whose bodies come in many short pieces, the longest waiting first. */
+const readers: (() => void)[] = [];
+
+/**
+ * Calls `readOn`, which reads on from a connection whose body comes in many short pieces, in a later turn of the event
+ * loop. Each turn calls one of these functions.
+ */
+export function readInTurn(readOn: () => void): void {
+  readers.push(readOn);
+  if (readers.length === 1) inQuietTurn(readNext);
+}
+
+function readNext(): void {
+  const readOn = readers[0]!;
+  try {
+    readOn();
+  } finally {
+    readers.shift();
+    if (readers.length > 0) inQuietTurn(readNext);
+  }
+}
+
 /**
  * Starts the time limit of the present turn of the event loop, unless it runs already. At the end of the turn, the
  * caller whose turn is next goes on.

@@ -67,7 +67,7 @@ describe('a session', () => {
 
   test('is a cookie that no script reads and no other site uses', async () => {
     const { set } = await signIn(ADMIN_KEY);
-    expect(set).toMatch(/^cairn_session_\d+=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict; Expires=/);
+    expect(set).toMatch(/^cairn_session_\d+=[\w-]{64}; Path=\/; HttpOnly; SameSite=Strict; Expires=/);
     expect(set).not.toContain('Secure');
     const overTls = await api.request('POST', '/console/session', {
       body: { key: ADMIN_KEY },

@@ -206,12 +206,13 @@ test.each([
   ['from=2026-02-01&to=2026-01-01', /later/],
   ['to=2026-01-01', /from/],
   ['from=yesterday', /ISO 8601/],
-  ['from=1&axis=sideways', /axis/],
-  ['from=1&faded_below=2', /faded_below/],
-  ['from=1&faded_below=', /faded_below: expected a number in 0\.\.1/],
-  ['from=1&faded_below=.', /faded_below: expected a number in 0\.\.1/],
-  ['from=1&topic=%20', /topic/],
-  ['from=1&limit=0', /limit/],
+  ['from=2026', /from: expected an ISO 8601 date such as 2026-01-31, or milliseconds since 1970/],
+  ['from=0&axis=sideways', /axis/],
+  ['from=0&faded_below=2', /faded_below/],
+  ['from=0&faded_below=', /faded_below: expected a number in 0\.\.1/],
+  ['from=0&faded_below=.', /faded_below: expected a number in 0\.\.1/],
+  ['from=0&topic=%20', /topic/],
+  ['from=0&limit=0', /limit/],
 ])('%s is refused with what is wrong', async (query, message) => {
   const { status, body } = await api.request('GET', `/diff?${query.toString()}`);
   expect(status).toBe(400);

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { nextLook } from '../../src/api/next-look.ts';
 import { purgeEvents } from '../../src/engine/store/events.ts';
 import { openStore } from '../../src/engine/store/open-store.ts';
 import { openEvents } from '../support/event-stream.ts';
@@ -76,7 +77,7 @@ test('an erasure is told, takes the earlier events of the memory along, and leav
   const from = await latest();
   const zoe = keyOf({ userId: 'zoe' });
   const { id } = await api.add({ content: 'Gone soon.', user_id: 'zoe' });
-  const { id: expired } = await api.add({ content: 'Over already.', user_id: 'zoe', expires_at: 1 });
+  const { id: expired } = await api.add({ content: 'Over already.', user_id: 'zoe', expires_at: '1970-01-01' });
   await api.request('DELETE', '/users/zoe/memories');
   const events = await eventsOf({ cursor: from });
   expect(kindsOf(events, id)).toEqual(['memory.deleted']);
@@ -150,6 +151,25 @@ test('the stream sends what is committed from then on, and goes on where it was 
   });
   expect(await again.next()).toMatchObject({ data: { id, kind: 'memory.ready' } });
   again.request.destroy();
+});
+
+test('the streams of a tenant share the looks for new events', async () => {
+  const tenant = await api.engine.tenant('default');
+  const asked: string[] = [];
+  const counted = (id: string) => ({
+    id,
+    newestEvent: () => (asked.push(id), tenant.newestEvent()),
+  });
+  const rounds = 2;
+  for (let round = 0; round < rounds; round += 1) {
+    const looks = ['one', 'one', 'one', 'other', 'other'].map((id) => nextLook(counted(id)));
+    expect(new Set(await Promise.all(looks))).toEqual(new Set([await latest()]));
+  }
+  expect(asked.toSorted()).toEqual(['one', 'one', 'other', 'other']);
+  await expect(
+    Promise.all([1, 2].map(() => nextLook({ id: 'x', newestEvent: () => Promise.reject(new Error('x')) }))),
+  ).rejects.toThrow('x');
+  expect(await nextLook(counted('x'))).toBe(await latest());
 });
 
 test('a revoked key ends its stream', async () => {

@@ -93,7 +93,7 @@ describe('POST /explain', () => {
     const gone = await remember({ content: 'A note to be deleted.', user_id: 'gone' });
     await api.request('DELETE', `/memory/${gone}`);
     const late = await remember({ content: 'A note that ends.', user_id: 'gone' });
-    await api.request('PATCH', `/memory/${late}`, { body: { expires_at: 1 } });
+    await api.request('PATCH', `/memory/${late}`, { body: { expires_at: '1970-01-01' } });
     expect((await api.request('GET', `/memory/${late}`)).status).toBe(404);
     for (const memory_id of [gone, late, 'nobody']) {
       const reply = await api.request('POST', '/explain', { body: { query: 'note', memory_id } });

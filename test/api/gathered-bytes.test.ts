@@ -29,6 +29,19 @@ test('a small part of a large piece does not keep that in memory', () => {
   expect(gathered.take().buffer).toBe(piece.buffer);
 });
 
+test('few bytes in two pieces keep little more than themselves in memory', () => {
+  const held = Array.from({ length: 200 }, (_, no) => {
+    const gathered = new GatheredBytes();
+    for (const size of [10, 10 + 10 * no]) gathered.add(Buffer.alloc(size, 97));
+    Buffer.allocUnsafe(8_000); // What other requests take from Node's pool meanwhile.
+    return gathered.take();
+  });
+  const memory = new Set(held.map(({ buffer }) => buffer));
+  const bytes = [...memory].reduce((sum, { byteLength }) => sum + byteLength, 0);
+  const own = held.reduce((sum, { length }) => sum + length, 0);
+  expect(bytes).toBeLessThan(2 * own + 200 * 256);
+});
+
 /** Number of single bytes that a client sends; a list of as many buffers takes over 40 MB. */
 const DRIPS = 400_000;
 const MOST_BYTES = 8 * 1024 * 1024;

@@ -101,7 +101,7 @@ test('If-Match guards a put, and an expired item is stored anew', async () => {
   const stale = await put({ ...place, value: 3 }, { headers: { 'if-match': '"7"' } });
   expect([stale.status, stale.body.code]).toEqual([409, 'conflict']);
   expect((await put({ ...place, value: 2 }, { headers: { 'if-match': '"1"' } })).body.version).toBe(2);
-  expect((await put({ ...place, value: 2, expires_at: 1 })).body.id).toBe(first.body.id);
+  expect((await put({ ...place, value: 2, expires_at: '1970-01-01' })).body.id).toBe(first.body.id);
   expect((await api.request('GET', at(place))).status).toBe(404);
   const anew = await put({ ...place, value: 4 });
   expect(anew.status).toBe(201);

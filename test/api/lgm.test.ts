@@ -201,3 +201,30 @@ test('where the privacy policy refuses only the reflection, nothing is stored', 
   expect((await send(false)).status).toBe(200);
   expect((await strict.request('GET', '/memory/all')).body.items).toHaveLength(1);
 });
+
+test('a long reply is sent in pieces, and what JSON escapes add counts for its length', async () => {
+  const settings = { OM_MODE: 'langgraph', OM_LG_REFLECTIVE: 'false', OM_EMBEDDINGS: 'none' };
+  await using large = await startApi({ folder: tempFolder(), settings, threads: false });
+  const content = '\u0001'.repeat(170_000);
+  for (let no = 0; no < 10; no += 1)
+    await large.request('POST', '/lgm/store', { body: { node: 'observe', content: `${content}${no}` } });
+  const listed = await large.request('POST', '/lgm/retrieve', { body: { node: 'observe', limit: 10 } });
+  expect(listed.headers.get('transfer-encoding')).toBe('chunked');
+  expect(listed.text.length).toBeLessThan(8 * 1024 * 1024);
+  expect(listed.body).toMatchObject({ truncated: true, count: listed.body.items.length });
+  expect(listed.body.items.map((item) => item.content.slice(-1)).join('')).toBe('9876543');
+  const context = await large.request('POST', '/lgm/context', { body: { limit: 10 } });
+  expect(context.headers.get('transfer-encoding')).toBe('chunked');
+  expect(context.text.length).toBeLessThan(2 * 1024 * 1024);
+  expect(context.body).toMatchObject({
+    limit: 10,
+    nodes: [
+      { node: 'observe', items: [{}] },
+      { node: 'plan' },
+      { node: 'reflect' },
+      { node: 'act' },
+      { node: 'emotion' },
+    ],
+    truncated: true,
+  });
+});

@@ -57,8 +57,11 @@ describe('a field of an add', () => {
     ['event_time', { event_time: -62_135_596_800_000 }, { event_time: -62_135_596_800_001 }, 400],
     ['event_time', { event_time: '2024-02-29' }, { event_time: '2023-02-29' }, 400],
     ['event_time', { event_time: '2024-01-01T00:00:00Z' }, { event_time: '2024-01-01T00:00:00' }, 400],
-    ['event_time', { event_time: 1 }, { event_time: 1.5 }, 400],
-    ['valid_to', { valid_from: 1, valid_to: 2 }, { valid_from: 2, valid_to: 2 }, 400],
+    ['event_time', { event_time: -1 }, { event_time: 1.5 }, 400],
+    ['event_time', { event_time: 10_000_000_000 }, { event_time: 2026 }, 400],
+    ['event_time', { event_time: 0 }, { event_time: 20_260_131 }, 400],
+    ['expires_at', { expires_at: 9e12 }, { expires_at: 9_999_999_999 }, 400],
+    ['valid_to', { valid_from: -1, valid_to: 0 }, { valid_from: 0, valid_to: 0 }, 400],
   ])('%s passes at its limit and is refused one over it', async (field, good, bad, status) => {
     const passed = await api.request('POST', '/memory/add', { body: fresh(good) });
     expect(passed.status, passed.text.slice(0, 300)).toBe(202);
@@ -79,6 +82,14 @@ describe('a field of an add', () => {
       expect(reply.body.detail).toMatch(/^unknown field ".*"; allowed: content, user_id, session_id/);
       expect(reply.body.detail).toContain(JSON.stringify(key));
     }
+  });
+
+  test('is repeated with two others at most, and its first 32 characters', async () => {
+    const names = ['a', 'b', 'c', 'd', 'e'].map((first) => first + 'ж'.repeat(60));
+    const body = { content: 'x', ...Object.fromEntries(names.map((name) => [name, 1])) };
+    const { detail } = (await api.request('POST', '/memory/add', { body })).body;
+    const shown = names.slice(0, 3).map((name) => `"${name.slice(0, 32)}"`);
+    expect(detail).toMatch(new RegExp(`^unknown field ${shown.join(', ')} and 2 more; allowed: content, user_id`));
   });
 
   test('inside a nested object is named with its path', async () => {
@@ -165,7 +176,7 @@ describe('a limit elsewhere', () => {
       $exists: true,
     };
     const fields = { user_id: words[0], session_id: words[0], type: words[0], external_id: words[0] };
-    await api.add(fresh({ ...fields, tags: list(64), metadata: keyed(64), event_time: 1 }));
+    await api.add(fresh({ ...fields, tags: list(64), metadata: keyed(64), event_time: '1970-01-02' }));
     const [first, second, third, ...others] = list(64);
     const conditions = { [first!]: condition, [second!]: condition, [third!]: condition };
     const atItsLimit = { ...conditions, ...Object.fromEntries(others.slice(0, 5).map((key) => [key, 1])) };

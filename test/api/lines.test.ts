@@ -1,7 +1,8 @@
 import { Readable } from 'node:stream';
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { groupsOf, type Line, linesOf } from '../../src/api/lines.ts';
+import { turnsDuring } from '../support/turns-during.ts';
 
 async function read(chunks: readonly Buffer[], maxBytes = 1024): Promise<Line[]> {
   const lines: Line[] = [];
@@ -137,5 +138,48 @@ describe('lines', () => {
     clearImmediate(next);
     expect(groups).toBe(40);
     expect(turns).toBeGreaterThan(30);
+  });
+
+  test('that are short are yielded in small numbers, as parts of what arrived', async () => {
+    const chunk = Buffer.from('1\n'.repeat(30_000));
+    let lines = 0;
+    for await (const batch of linesOf(Readable.from([chunk]), { maxBytes: 10 })) {
+      expect(batch.length).toBeLessThanOrEqual(256);
+      expect(batch.every(({ bytes }) => bytes?.buffer === chunk.buffer)).toBe(true);
+      lines += batch.length;
+    }
+    expect(lines).toBe(30_000);
+  });
+
+  test('that are blank leave turns to others, too', async () => {
+    // By this clock each look at it takes longer than the work of a turn may.
+    let time = performance.now();
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => (time += 10));
+    try {
+      const stream = Readable.from([Buffer.from(' \r\n\n'.repeat(32_000))]);
+      const turns = await turnsDuring(async () => {
+        for await (const batch of linesOf(stream, { maxBytes: 10 })) expect(batch).toEqual([]);
+      });
+      expect(turns).toBeGreaterThan(200);
+    } finally {
+      clock.mockRestore();
+    }
+  });
+
+  test('of an upload may not be blank without end', async () => {
+    const blank = Buffer.from('\n'.repeat(50_000));
+    const read = async (chunks: readonly Buffer[], hold?: () => void) => {
+      let lines = 0;
+      for await (const batch of linesOf(Readable.from(chunks), { maxBytes: 10, ...(hold && { hold }) }))
+        lines += batch.length;
+      return lines;
+    };
+    const line = Buffer.from('x\n');
+    await expect(read([line, blank, blank, line, blank, blank, line], () => {})).resolves.toBe(3);
+    await expect(read([line, blank, blank, blank, line], () => {})).rejects.toMatchObject({
+      code: 'invalid',
+      message: /^line 100002 is one of over 100000 blank lines in a row/,
+    });
+    await expect(read([line, blank, blank, blank, line])).resolves.toBe(2);
   });
 });

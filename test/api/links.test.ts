@@ -90,13 +90,15 @@ describe('DELETE /memory/link', () => {
   });
 });
 
+const START = Date.UTC(2026, 0, 5);
+
 describe('POST /memory/supersede', () => {
   test('gives the old memory’s place to the new one, for queries too, until the two are unlinked', async () => {
-    const old_id = await add({ content: 'the ferry to Helgoland leaves at nine', user_id: 'ann', event_time: 1_000 });
-    const new_id = await add({ content: 'departure moved to ten', user_id: 'ann', event_time: 5_000 });
+    const old_id = await add({ content: 'the ferry to Helgoland leaves at nine', user_id: 'ann', event_time: START });
+    const new_id = await add({ content: 'departure moved to ten', user_id: 'ann', event_time: START + 5_000 });
     const reply = await post('/memory/supersede', { old_id, new_id, user_id: 'ann' });
     expect(reply.status).toBe(200);
-    expect(reply.body).toEqual({ ok: true, old_id, new_id, status: 'superseded', valid_to: 5_000, version: 2 });
+    expect(reply.body).toEqual({ ok: true, old_id, new_id, status: 'superseded', valid_to: START + 5_000, version: 2 });
     const ask = async (more: object = {}) =>
       (
         await post('/memory/query', {
@@ -108,8 +110,8 @@ describe('POST /memory/supersede', () => {
         })
       ).body.matches as unknown as { id: string; supersedes?: string }[];
     expect((await ask()).map(({ id, supersedes }) => [id, supersedes])).toEqual([[new_id, old_id]]);
-    expect((await ask({ as_of: 3_000 })).map(({ id }) => id)).toEqual([old_id]);
-    expect((await ask({ as_of: { valid: 3_000, recorded: 3_000 } })).map(({ id }) => id)).toEqual([]);
+    expect((await ask({ as_of: START + 3_000 })).map(({ id }) => id)).toEqual([old_id]);
+    expect((await ask({ as_of: { valid: START + 3_000, recorded: START + 3_000 } })).map(({ id }) => id)).toEqual([]);
     expect((await ask({ deep_recall: true })).map(({ id }) => id)).toContain(old_id);
     await api.request('DELETE', '/memory/link', { body: { src: new_id, dst: old_id, type: 'supersedes' } });
     expect((await ask()).map(({ id, supersedes }) => [id, supersedes])).toEqual([[old_id, undefined]]);

@@ -6,13 +6,14 @@ let api: TestApi;
 beforeAll(async () => void (api = await startApi({ folder: tempFolder(), workers: true })));
 afterAll(() => api.stop());
 
+const START = Date.UTC(2026, 0, 5);
 const list = (body: object, key?: string) => api.request('POST', '/memory/list', { body, ...(key ? { key } : {}) });
 const keyOf = (key: object) =>
   api.engine.control.createKey({ tenantId: 'default', role: 'write', ...key } as never).secret;
 
 test('POST /memory/list pages in both directions, and the last page says so', async () => {
   for (const [at, content] of ['one', 'two', 'three'].entries())
-    await api.add({ content: `list ${content}`, user_id: 'lia', event_time: 1_000 - at, files: [`src/${content}.ts`] });
+    await api.add({ content: `list ${content}`, user_id: 'lia', event_time: START - at, files: [`src/${content}.ts`] });
   const texts = ({ body }: { body: Record<string, unknown> }) =>
     (body['items'] as { content: string }[]).map(({ content }) => content);
   const first = await list({ user_id: 'lia', limit: 2 });

@@ -273,7 +273,7 @@ describe('POST /memory/query', () => {
         user_id: 'f2',
         tags: ['food'],
         external_id: 'paella',
-        event_time: 1_000,
+        event_time: '1970-01-01T00:00:01Z',
         metadata: { n: 2 },
       },
       { content: 'saffron crocus', user_id: 'f2', metadata: { sector: 'reflective' } },
@@ -299,8 +299,10 @@ describe('POST /memory/query', () => {
     expect(await found({ filters: { types: ['recipe', 'other'] } })).toEqual([0]);
     expect(await found({ filters: { sessions: ['a'] } })).toEqual([0]);
     expect(await found({ filters: { external_ids: ['paella'] } })).toEqual([1]);
-    expect(await found({ filters: { event_time: { from: 1_000, to: 1_001 } } })).toEqual([1]);
-    expect(await found({ filters: { event_time: { to: 1_000 } } })).toEqual([]);
+    expect(
+      await found({ filters: { event_time: { from: '1970-01-01T00:00:01Z', to: '1970-01-01T00:00:01.001Z' } } }),
+    ).toEqual([1]);
+    expect(await found({ filters: { event_time: { to: '1970-01-01T00:00:01Z' } } })).toEqual([]);
     expect(await found({ filters: { created_at: { from: '2020-01-01' } } })).toEqual([0, 1, 2]);
     expect(await found({ startTime: 1_600_000_000_000 })).toEqual([0, 1, 2]);
     expect(await found({ filters: { endTime: 1_600_000_000_000 } })).toEqual([]);

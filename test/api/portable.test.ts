@@ -1,5 +1,7 @@
+import { randomUUID } from 'node:crypto';
 import { expect, onTestFinished, test } from 'vitest';
 import { tendStandingUntil } from '../../src/api/run-standing.ts';
+import { PARSE_LIMITS } from '../../src/engine/documents/parsed-document.ts';
 import { purgeEvents } from '../../src/engine/store/events.ts';
 import { openStore } from '../../src/engine/store/open-store.ts';
 import { jsonLines } from '../support/portable.ts';
@@ -116,6 +118,19 @@ test('lines that are wrong are refused one by one, and unknown fields are told',
     { type: 'end', sha256: '0' },
   ];
   expect(jsonLines((await post(api, changed)).text).at(-1)).toMatchObject({ complete: true, checksum: 'differs' });
+});
+
+test('a document with more chunks than one can have is refused by itself', async () => {
+  const api = await start();
+  const time = '2026-01-05T00:00:00Z';
+  const line = (chunks: number) => ({
+    ...{ type: 'document', id: randomUUID(), source: 'upload', chunks },
+    ...{ created_at: time, updated_at: time, read_at: time },
+  });
+  const most = PARSE_LIMITS.chunks;
+  const [refused, ...rest] = jsonLines((await post(api, [line(most + 1), line(most)])).text);
+  expect(refused).toMatchObject({ line: 1, error: { code: 'invalid', message: `chunks: expected 0..${most}` } });
+  expect(rest.at(-1)).toMatchObject({ stored: { document: 1 }, refused: { line: 1 } });
 });
 
 test('of unknown fields with long names the summary has the beginnings', async () => {

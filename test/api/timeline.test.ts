@@ -5,17 +5,19 @@ import { tempFolder } from '../support/temp-folder.ts';
 let api: TestApi;
 let ids: readonly string[];
 const folder = tempFolder();
+const START = Date.UTC(2026, 0, 5);
+
 beforeAll(async () => {
   api = await startApi({ folder });
   const items = Array.from({ length: 12 }, (_, place) => ({
     content: `turn ${place}`,
     user_id: 'ann',
     session_id: place % 2 === 0 ? 'even' : 'odd',
-    event_time: 1_000_000 + place,
+    event_time: START + place,
   }));
   const { body } = await api.request('POST', '/memory/add/batch', { body: { items } });
   ids = body.results.map(({ id }) => id);
-  await api.add({ content: 'between the two, of bob', user_id: 'bob', event_time: 1_000_006 });
+  await api.add({ content: 'between the two, of bob', user_id: 'bob', event_time: START + 6 });
 });
 afterAll(() => api.stop());
 

@@ -275,6 +275,28 @@ test('metadata survives a Markdown export and its import, whatever its names', a
   expect(skipped).toEqual({});
 });
 
+test('items keep their namespace, key and value in a Markdown export, and its import makes them items again', async () => {
+  const folder = path.join(tempFolder(), 'notes');
+  const item = { namespace: 'settings.editor', key: 'theme: "dark"' };
+  const value = { theme: ['dark', 1, null], on: false };
+  const lines = [
+    { type: 'memory', id: 'a1', content: 'theme: dark', item, value },
+    { type: 'memory', id: 'a2', content: 'off', item: { ...item, key: 'sound' }, value: false },
+    { type: 'memory', id: 'a3', content: 'no item', metadata: { item: 'a word', value: 3 } },
+    { type: 'memory', id: 'a4', content: '', item: { namespace: '', key: 'empty' }, value: '' },
+  ];
+  await writeMarkdown(folder, Readable.from([Buffer.from(lines.map((line) => `${JSON.stringify(line)}\n`).join(''))]));
+  const { lines: read, skipped } = await importFrom('notes', folder);
+  expect(skipped).toEqual({});
+  expect(read).toMatchObject([
+    { content: expect.stringMatching(/^theme: dark\s*$/) as string, item, value, metadata: {} },
+    { item: { namespace: 'settings.editor', key: 'sound' }, value: false, metadata: {} },
+    { external_id: 'a3', metadata: { metadata: { item: 'a word', value: 3 } } },
+    { content: '', item: { namespace: '', key: 'empty' }, value: '' },
+  ]);
+  expect(read[2]).not.toHaveProperty('item');
+});
+
 test('names that are cut keep whole emojis', async () => {
   const folder = path.join(tempFolder(), 'cut');
   const memory = { type: 'memory', id: 'a1', content: `${'a'.repeat(79)}😀 and more`, title: '', tags: [] };

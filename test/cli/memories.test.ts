@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import fs from 'node:fs';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -274,6 +275,38 @@ describe('stats and jobs', () => {
     for (const args of [[], [added[1]!.job_id, '--state', 'dead'], ['--state', 'done']]) {
       expect(await there(['jobs', 'retry', ...args])).toMatchObject({ code: 2, stdout: '' });
     }
+  });
+
+  test('jobs that are discarded while all are retried are counted, and the others are started again', async () => {
+    const provider = await startFakeProvider({ dimensions: 256 });
+    onTestFinished(() => provider.close());
+    provider.setMode('refuse_text', { marker: 'poison' });
+    const settings = { OM_EMBEDDINGS: 'openai', OM_OPENAI_BASE_URL: provider.url, OM_VEC_DIM: '256' };
+    await using own = await startApi({ folder: tempFolder(), workers: true, settings });
+    const tenant = await own.engine.tenant('default');
+    const added = [];
+    for (let i = 0; i < 10; i++) added.push(await own.add({ content: `poison for the model, number ${i}` }));
+    for (const { token } of added) await tenant.waitFor(token, 120_000);
+    // Between the command and the server, the first job is discarded before it is asked for.
+    const discarded = String(added[0]!.job_id);
+    const between = http.createServer((request, response) => {
+      const isRetried = request.url!.startsWith(`/jobs/${discarded}/retry`);
+      void (isRetried ? own.request('DELETE', `/jobs/${discarded}`) : Promise.resolve()).then(() => {
+        const { method = 'GET', url, headers } = request;
+        const on = http.request(`${own.url}${url}`, { method, headers }, (reply) => {
+          response.writeHead(reply.statusCode!, reply.headers);
+          reply.pipe(response);
+        });
+        request.pipe(on);
+      });
+    });
+    await once(between.listen(0, '127.0.0.1'), 'listening');
+    onTestFinished(() => void between.close());
+    const url = `http://127.0.0.1:${(between.address() as AddressInfo).port}`;
+    const retried = await runCairn(['jobs', 'retry', '--state', 'dead'], {
+      settings: { CAIRN_URL: url, OM_API_KEY: ADMIN_KEY },
+    });
+    expect(retried).toEqual({ code: 0, stdout: '9 jobs started again, 1 cannot be\n', stderr: '' });
   });
 
   test('an unfinished job is listed, with how long its step has been owed, and cancelled', async () => {

@@ -102,6 +102,7 @@ describe('tenants and keys', () => {
     [['limits', 'set', 'queries=many'], 'expected a limit and a number'],
     [['limits', 'set', 'max_mb=1', '--key', 'environment'], 'a key has no such limit'],
     [['limits', 'show', '--tenant', 'nobody'], 'no tenant'],
+    [['limits', 'show', '--key', 'unknown'], 'no key of this tenant has this id'],
     [['privacy', 'set', 'secrets=hide'], 'expected a group'],
     [['privacy', 'set', 'names=mark'], 'expected a group'],
     [['privacy', 'show', '--tenant', 'nobody'], 'no tenant'],

@@ -88,6 +88,14 @@ describe('query', () => {
     });
   });
 
+  test('a year, a day or seconds for --as-of are refused, and what is allowed is said', async () => {
+    for (const time of ['2026', '20260131', '1769817600'])
+      expect(await cairn(['query', 'x', '--as-of', time])).toMatchObject({
+        code: 1,
+        stderr: expect.stringMatching(/^cairn: as_of: expected an ISO 8601 date such as 2026-01-31, or mill/) as string,
+      });
+  });
+
   test('a time that the server does not understand is one line', async () => {
     expect(await cairn(['query', 'x', '--as-of', 'yesterday'])).toMatchObject({
       code: 1,

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
+import { holderOfToken } from '../../src/api/token-holder.ts';
 import { readConfig } from '../../src/engine/config.ts';
 import type { ControlDatabase } from '../../src/engine/control/control-database.ts';
 import { openControlConnection } from '../../src/engine/control/control-connection.ts';
@@ -98,30 +99,85 @@ describe.skipIf(server === undefined)('the control database in PostgreSQL', () =
     expect(here.isOpen()).toBe(false);
   });
 
-  test('unknown keys and sessions cost twenty round trips a second, and hide neither keys nor known sessions', async () => {
+  test('unknown keys cost twenty round trips a second, unknown sessions none, and they hide neither', async () => {
     const database = await server.createSchema();
     const [node, other] = [openNode(database), openNode(database)];
     const { secret } = node.createKey({ tenantId: 'default', role: 'read' });
-    const session = node.sessions.open(node.authenticate(secret)!);
-    expect(node.sessions.find(session.secret)).toBeDefined();
+    const sessions = Array.from({ length: 15 }, () => other.sessions.open(other.authenticate(secret)!).secret);
     const connection = openControlConnection(database);
-    const before = connection.roundTrips;
-    const guess = (length: number) => randomBytes(length).toString('base64url').slice(0, 43);
-    const outcomes = Array.from({ length: 2_000 }, () => {
-      expect(node.authenticate(`cairn_${randomBytes(8).toString('hex')}_${guess(64)}`)).toBeUndefined();
+    const tripsOf = (work: () => void) => {
+      const before = connection.roundTrips;
+      for (let times = 0; times < 2_000; times += 1) work();
+      return connection.roundTrips - before;
+    };
+    const invented = () => randomBytes(64).toString('base64url').slice(0, sessions[0]!.length);
+    const findNone = () => expect(node.sessions.find(invented())).toBeUndefined();
+    // What other nodes changed is read again first.
+    await expect.poll(() => tripsOf(findNone)).toBe(0);
+    // This node has found none of them before, as after a restart.
+    for (const session of sessions) expect(node.sessions.find(session)).toBeDefined();
+    const guessKey = () =>
+      `cairn_${randomBytes(8).toString('hex')}_${randomBytes(64).toString('base64url').slice(0, 43)}`;
+    // Two for each of twenty keys, and as many for each second that this took.
+    expect(tripsOf(() => expect(node.authenticate(guessKey())).toBeUndefined())).toBeLessThan(1_000);
+    const { secret: fresh } = other.createKey({ tenantId: 'default', role: 'read' });
+    await expect.poll(() => node.authenticate(fresh)).toBeDefined();
+    connection.close();
+  });
+
+  test('sessions that have ended are looked up twenty times a second, and once each', async () => {
+    const database = await server.createSchema();
+    const [node, other] = [openNode(database), openNode(database)];
+    const { secret } = node.createKey({ tenantId: 'default', role: 'read' });
+    const secrets = Array.from({ length: 30 }, () => node.sessions.open(node.authenticate(secret)!).secret);
+    const kept = secrets.pop()!;
+    for (const ended of secrets) node.sessions.close(ended);
+    const find = (session: string) => {
       try {
-        return node.sessions.find(guess(64));
+        return other.sessions.find(session)?.role;
       } catch (error) {
         return (error as EngineError).code;
       }
+    };
+    expect(new Set(secrets.map(find))).toEqual(new Set([undefined, 'unavailable']));
+    await expect.poll(() => new Set(secrets.map(find))).toEqual(new Set([undefined]));
+    const connection = openControlConnection(database);
+    await expect.poll(() => find(kept)).toBe('read');
+    const before = connection.roundTrips;
+    // A found session is remembered for a second, one that has ended for good.
+    await new Promise((resolve) => setTimeout(resolve, 1_100));
+    for (let times = 0; times < 100; times += 1) secrets.map(find);
+    expect(connection.roundTrips).toBe(before);
+    connection.close();
+  });
+
+  test('the names of a token that name no tenant cost one round trip, however often it comes', async () => {
+    const database = await server.createSchema();
+    const [node, other] = [openNode(database), openNode(database)];
+    const config = readConfig({
+      ...{ OM_DATABASE_URL: database, OM_OIDC_ISSUER: 'https://login.example.org' },
+      ...{ OM_OIDC_AUDIENCE: 'https://memory.example.org', OM_OIDC_TENANT_CLAIM: 'groups' },
     });
-    expect(new Set(outcomes)).toEqual(new Set([undefined, 'unavailable']));
-    // Two for each of twenty keys, one for each of twenty sessions, and as many for each second that this took.
+    const connection = openControlConnection(database);
+    const read = (groups: readonly string[]) => {
+      const before = connection.roundTrips;
+      const token = { subject: 'ana', expiresAt: Infinity, claims: { groups } };
+      const { tenantIds } = holderOfToken(token, { config, control: node });
+      return { tenantIds, trips: connection.roundTrips - before };
+    };
+    const groups = ['default', ...Array.from({ length: 99 }, (_, no) => `group-${no}`)];
+    expect(read(groups)).toEqual({ tenantIds: ['default'], trips: 1 });
+    expect(read(groups)).toEqual({ tenantIds: ['default'], trips: 0 });
+    expect(read(['default', 'Not A Tenant', 'group-7'])).toEqual({ tenantIds: ['default'], trips: 0 });
+    other.createTenant('group-7');
+    await expect.poll(() => read(groups).tenantIds).toEqual(['default', 'group-7']);
+    // A name that nobody asked for before is found at once.
+    other.createTenant('acme');
+    expect(read(['acme', 'default']).tenantIds).toEqual(['acme', 'default']);
+    const before = connection.roundTrips;
+    for (let no = 0; no < 2_000; no += 1) expect(node.findTenantPath(`unknown-${no}`)).toBeUndefined();
+    // Twenty at first, and as many for each second that this took.
     expect(connection.roundTrips - before).toBeLessThan(1_000);
-    expect(node.sessions.find(session.secret)).toBeDefined();
-    expect(node.sessions.find(node.sessions.open(node.authenticate(secret)!).secret)).toBeDefined();
-    const { secret: fresh } = other.createKey({ tenantId: 'default', role: 'read' });
-    await expect.poll(() => node.authenticate(fresh)).toBeDefined();
     connection.close();
   });
 

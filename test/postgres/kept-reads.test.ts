@@ -56,6 +56,48 @@ describe.skipIf(server === undefined)('reads of a tenant in PostgreSQL', () => {
     expect(read()).toEqual(['third', 'own', 'third', 'third']);
   });
 
+  test('of one question share a snapshot within a turn, and lack no write of their thread', async () => {
+    const connection = connect();
+    const [reader, neighbour, writer] = [open('shared', connection), open('neighbour', connection), open('shared')];
+    const value = () => findInfo(reader, 'k');
+    const write = (text: string) => writer.write(() => putInfo(writer, 'k', text));
+    const isInTransaction = () => connection.query('SELECT now() <> statement_timestamp()').rows[0]![0] === 1;
+    const tripsOf = (read: () => unknown) => {
+      const before = connection.roundTrips;
+      read();
+      return connection.roundTrips - before;
+    };
+    write('first');
+    const [question, another] = [reader.ahead!.readInOneTurn(), reader.ahead!.readInOneTurn()];
+    expect(question(value)).toBe('first');
+    expect(reader.position).toBe(writer.position);
+    expect(tripsOf(() => question(value))).toBe(0);
+    await Promise.resolve();
+    expect(tripsOf(() => question(value))).toBe(0);
+    // Another one goes on in it at once, and not after anything else has run.
+    expect(tripsOf(() => another(value))).toBe(0);
+    await Promise.resolve();
+    expect(tripsOf(() => question(value))).toBe(1);
+    await Promise.resolve();
+    expect(tripsOf(() => reader.read(value))).toBe(1);
+
+    expect(question(value)).toBe('first');
+    write('second');
+    expect(question(value)).toBe('second');
+    write('third');
+    expect(another(value)).toBe('third');
+
+    expect(isInTransaction()).toBe(true);
+    await new Promise((done) => setImmediate(done));
+    expect(isInTransaction()).toBe(false);
+    expect(question(value)).toBe('third');
+    expect(neighbour.read(() => findInfo(neighbour, 'k'))).toBe(undefined);
+    expect(isInTransaction()).toBe(false);
+    expect(question(value)).toBe('third');
+    reader.close();
+    expect(() => question(value)).toThrow('the store is closed');
+  });
+
   test('keep words until words change, whatever else is written', () => {
     const [reader, writer] = [open('kept words'), open('kept words')];
     const put = (memoryNo: number, content: string) =>

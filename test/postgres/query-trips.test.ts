@@ -7,7 +7,7 @@ import { newMemory, openTestEngine, type TestEngine } from '../support/engine-fi
 import { startPostgres } from '../support/postgres.ts';
 
 /** Greatest number of round trips of a query, from its models to its hits. */
-const MOST_TRIPS = 12;
+const MOST_TRIPS = 11;
 /** Number of queries of a kind, of which the first ones show what every query of the kind asks. */
 const QUERIES = 16;
 const FIRST_QUERIES = 4;
@@ -39,15 +39,15 @@ describe.skipIf(server === undefined)('round trips of a query', () => {
     ['sessions', { filter: { sessionIds: ['s 1', 's 3'] } }],
     ['many hits', { k: 30 }],
     ['neighbours, sources and episodes', { expand: ['neighbours', 'document'], format: 'prompt' }],
-  ])('are at most 12: %s', async ([, query]) => {
+  ])('are at most 11: %s', async ([, query]) => {
     expect(await mostTrips(() => query)).toBeLessThanOrEqual(MOST_TRIPS);
   });
 
-  test('are at most 7 where the scope is small and nobody writes: nothing is asked twice', async () => {
-    expect(await mostTrips(() => ({ filter: { userIds: ['user 1'] } }))).toBeLessThanOrEqual(7);
+  test('are at most 6 where the scope is small and nobody writes: nothing is asked twice', async () => {
+    expect(await mostTrips(() => ({ filter: { userIds: ['user 1'] } }))).toBeLessThanOrEqual(6);
   });
 
-  test('are at most 12 after others have written', async () => {
+  test('are at most 11 after others have written', async () => {
     const write = async () => {
       await fixture.tenant.addMemories([newMemory({ content: `Note ${nextQuestion()}`, userId: 'user 1' })]);
       await fixture.drain();
@@ -55,12 +55,12 @@ describe.skipIf(server === undefined)('round trips of a query', () => {
     expect(await mostTrips(() => ({}), write)).toBeLessThanOrEqual(MOST_TRIPS);
   });
 
-  test('are at most 12 for a message of several sentences', async () => {
+  test('are at most 11 for a message of several sentences', async () => {
     const message = () => ({ query: `${nextQuestion()} We talked about it. ${nextQuestion()}` });
     expect(await mostTrips(message)).toBeLessThanOrEqual(MOST_TRIPS);
   });
 
-  test('are at most 12 where relations of names are followed', async () => {
+  test('are at most 11 where relations of names are followed', async () => {
     const uses = (n: number) =>
       `The Service${n % 12} uses Redis${n % 7}, and Component${n % 9} implements Login${n % 4}.`;
     await remember(

@@ -46,9 +46,16 @@ describe.skipIf(server === undefined)('files of documents in PostgreSQL', () => 
     await tenant.cancelJob(jobId!);
     expect(await partsOf()).toEqual([]);
 
+    const { store } = fixture.maintenance.open();
+    const again = async () => (await tenant.addDocument(await document('# Runbook\n\nRestart it twice.\n'))).outcome;
+    expect([await again(), await again()]).toEqual(['replaced', 'unchanged']);
+    store.write(() => store.prepare('DELETE FROM upload_parts').run());
+    expect(await again()).toBe('replaced');
+    await fixture.drain();
+    expect(await partsOf()).toEqual([]);
+
     const name = '01a21887-1b20-737e-9d6d-0ba88eac16f3.upload';
     const left = { name, part: 0, data: Buffer.from('left behind') };
-    const { store } = fixture.maintenance.open();
     store.write(() => putUploadPart(store, left, clock.now()));
     await tendDocuments(fixture.maintenance);
     expect(await partsOf()).toHaveLength(1);

@@ -42,6 +42,9 @@ const TO_EARLIER = `ALTER TABLE word_blocks DROP COLUMN last; ALTER TABLE word_t
     DROP COLUMN rests, DROP COLUMN placement;
   CREATE INDEX document_generations_hidden ON document_generations (tenant, generation_no) WHERE hidden > 0;
   DROP INDEX document_generations_abandoned;
+  DROP TRIGGER standing_of_queued_memories ON memory_dynamics; DROP FUNCTION standing_of_queued_memories;
+  ALTER TABLE webhooks DROP COLUMN room, DROP COLUMN counted_at, DROP COLUMN dropped, DROP COLUMN dropped_at;
+  ALTER TABLE webhook_cursor DROP COLUMN room, DROP COLUMN counted_at;
   DROP FUNCTION varint(bigint); DROP FUNCTION tenant_goes CASCADE; UPDATE schema_version SET version = 14`;
 const MIGRATIONS = '../../src/engine/store/postgres/migrations';
 const APPENDED_WORDS = fs.readFileSync(path.join(import.meta.dirname, MIGRATIONS, '0015-appended-words.sql'), 'utf8');

@@ -1584,6 +1584,8 @@ Webhook = TypedDict("Webhook", {
     "created_at": "Timestamp",
     "written_by": "Union[str, None]",
     "deliveries": "Dict[str, Any]",
+    "dropped": "int",
+    "last_dropped_at": "Union[Timestamp, None]",
 })
 
 

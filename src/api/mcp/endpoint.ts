@@ -4,11 +4,19 @@
  */
 import type { IncomingMessage } from 'node:http';
 import type { NextFunction, Request, Response } from 'express';
-import { boundTenant, type Config, type ErrorCode, isEngineError, requireOwnUser } from '../../engine/index.ts';
+import {
+  boundTenant,
+  type Config,
+  type ErrorCode,
+  isEngineError,
+  nextTurn,
+  requireOwnUser,
+} from '../../engine/index.ts';
 import { detailOf } from '../http-errors.ts';
 import { publicUrl } from '../public-url.ts';
 import { readJson } from '../read-body.ts';
 import { localsOf, sendJson } from '../reply.ts';
+import { requireClient } from '../room-in.ts';
 import type { TenantCall } from '../route.ts';
 import { HTTP_STATUS } from '../schemas/problem.ts';
 import type { Extra } from './extras.ts';
@@ -46,6 +54,9 @@ export async function answerMcp(call: TenantCall, wanted: readonly Extra[], user
   const body = await readMessage(call);
   if (body === undefined) return;
   const { serveMessage } = await import('./server.ts');
+  // The SDK makes a server for each message: milliseconds that cannot be divided.
+  await nextTurn();
+  requireClient(call.response);
   await serveMessage({ call: own, extras }, body);
 }
 

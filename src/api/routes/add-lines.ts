@@ -1,12 +1,11 @@
-import type { Response } from 'express';
 import { EngineError, MAX_RECEIPT_ITEMS, type NewMemory, spanningReceipt, takeTurn } from '../../engine/index.ts';
 import { placeOfBody } from '../body-places.ts';
 import { logFailure, toEngineError } from '../http-errors.ts';
 import { groupsOf, type Line, linesOf } from '../lines.ts';
-import { IDLE_MS, type LineResults, streamedResults } from '../line-results.ts';
+import { collectedResults, IDLE_MS, streamedResults } from '../line-results.ts';
 import { MAX_JSON_BYTES, parseJsonInTurns } from '../read-body.ts';
 import { takeTokens } from '../take-tokens.ts';
-import { localsOf, sendJson } from '../reply.ts';
+import { localsOf } from '../reply.ts';
 import type { TenantCall } from '../route.ts';
 import { admissionCheck } from '../watch-admission.ts';
 import { outcomeItem } from '../wire/memories.ts';
@@ -16,16 +15,12 @@ import { isItemError, itemError, notedItems, orItemError, parseItem, wantsLines 
  * Number of lines stored in one transaction: enough to share one fsync, few enough to let interactive adds in between.
  */
 const GROUP_LINES = 64;
-/**
- * Greatest number of results in a JSON reply, which is held in memory until its end. An NDJSON reply has no such limit.
- */
-const MAX_JSON_RESULTS = 100_000;
 
 /**
  * Answers `POST /memory/add/batch` with an NDJSON body: one memory per line, until the client has sent all of them. The
  * next group of 64 lines is read only when the previous one is on disk and its results are sent, so a fast sender is
- * slowed down rather than buffered. A failure of the storage, or a revoked key, ends the upload: the summary then has
- * an `error`, and every line that has a result with an `id` is stored.
+ * slowed down rather than buffered. A failure of the storage, a revoked key, or a JSON reply that takes no further
+ * results ends the upload: the summary then has an `error`, and every line that has a result with an `id` is stored.
  * @param options.withReceipt whether a receipt is kept. It lists the lines that were answered, and whether the
  *   upload came to its end.
  * @throws EngineError if it fails before the first result; `invalid` if the request has an idempotency key
@@ -41,9 +36,10 @@ export async function addLines(call: TenantCall, { withReceipt }: { readonly wit
   // The key is checked before each group, so that the summary still says which lines are stored.
   const requireAdmitted = admissionCheck(call);
   request.setTimeout(IDLE_MS, () => request.destroy());
+  const { OM_READER_TIMEOUT_MS: readerTimeoutMs } = api.engine.config;
   const results = wantsLines(request)
-    ? streamedResults(response, 202, api.engine.config.OM_READER_TIMEOUT_MS)
-    : collectedResults(response);
+    ? streamedResults(response, 202, readerTimeoutMs)
+    : collectedResults(response, { hold: placeOfBody(request).hold, readerTimeoutMs });
   const summary: { accepted: number; rejected: number; token: string | null; receipt_id?: string } = {
     ...{ accepted: 0, rejected: 0, token: null },
   };
@@ -52,6 +48,7 @@ export async function addLines(call: TenantCall, { withReceipt }: { readonly wit
     for await (const group of groupsOf(linesOf(request, { maxBytes: MAX_JSON_BYTES, hold }), GROUP_LINES)) {
       // The key may be revoked during the upload; from then on nothing more is written.
       requireAdmitted();
+      results.requireRoom(group[0]!.number);
       if (withReceipt && summary.accepted + summary.rejected + group.length > MAX_RECEIPT_ITEMS)
         throw new EngineError('too_large', `a receipt holds ${MAX_RECEIPT_ITEMS} items; send the rest by itself`);
       takeTokens(call, 'batch_items', group.length);
@@ -84,9 +81,9 @@ export async function addLines(call: TenantCall, { withReceipt }: { readonly wit
   } catch (thrown) {
     if (response.destroyed || summary.accepted + summary.rejected === 0) throw thrown;
     logFailure(api.engine.logger, toEngineError(thrown), localsOf(response).requestId);
-    return results.end({ ...summary, ...itemError(thrown) });
+    return await results.end({ ...summary, ...itemError(thrown) });
   }
-  results.end(summary);
+  await results.end(summary);
 }
 
 async function parseLine(line: Line): Promise<ReturnType<typeof parseItem>> {
@@ -99,19 +96,4 @@ async function parseLine(line: Line): Promise<ReturnType<typeof parseItem>> {
       throw error;
     });
   }
-}
-
-function collectedResults(response: Response): LineResults {
-  const results: object[] = [];
-  return {
-    push: (result) => void results.push(result),
-    async flush() {
-      if (results.length < MAX_JSON_RESULTS) return;
-      throw new EngineError(
-        'too_large',
-        `a JSON reply holds ${MAX_JSON_RESULTS} results; send Accept: application/x-ndjson for more`,
-      );
-    },
-    end: (summary) => sendJson(response, 202, { results, ...summary }),
-  };
 }

@@ -8,6 +8,8 @@ import {
   getConsolePage,
   readAhead,
 } from '../console/console-files.ts';
+import { clientAddresses } from '../../client-address.ts';
+import { readSignIn } from '../console/arriving-sign-ins.ts';
 import { readSession, requireConsoleHeader, sessionCookie } from '../console/session-cookie.ts';
 import { admitSignedIn, awayCookie, callbackUrl, codeFlowOf } from '../console/provider-sign-in.ts';
 import { controlTurn } from '../control-turn.ts';
@@ -68,12 +70,15 @@ export const consoleRoutes: readonly Route[] = [
     replies: { 200: { description: 'The caller; the cookie of the session is in `set-cookie`.', json: sessionReply } },
     errors: {
       unauthenticated: 'The key is not known, has expired or was revoked.',
-      rate_limited: 'Too many wrong keys came from this address, or the key opened 30 sessions within a minute.',
+      rate_limited:
+        'Too many wrong keys came from this address, the key opened 30 sessions within a minute, or 32 sign-ins from ' +
+        'this address are half sent.',
     },
     async handle(call) {
       const { api, request, response, admit, readBody, send } = call;
       requireConsoleHeader(request);
-      const { key } = await readBody();
+      const address = clientAddresses(api.engine.config.trustedProxies)(request);
+      const { key } = await readSignIn(request, address, readBody);
       const holder = await admit('read', requireKeyForm(key));
       if (!api.engine.control.isOpen()) {
         await controlTurn({ api, principal: holder });

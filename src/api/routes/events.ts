@@ -1,13 +1,11 @@
 import { once } from 'node:events';
-import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
 import type { EventQuery, FeedEvent } from '../../engine/index.ts';
 import { goneEvent, openStream } from '../event-stream.ts';
+import { nextLook } from '../next-look.ts';
 import { route, type Route, type TenantCall } from '../route.ts';
 import { EVENT_EXAMPLE, eventPage, eventSchema, eventsQuery, LATEST, type EventsQuery } from '../schemas/events.ts';
 
-/** Time between two checks for new events in a stream (ms). */
-const POLL_MS = 200;
 /** Greatest number of events that a stream reads at once. */
 const STREAM_PAGE = 500;
 
@@ -67,8 +65,8 @@ async function toEventQuery(
 }
 
 /**
- * Streams events as they are committed, after the cursor of the request. Every 200 ms it reads the newest cursor, which
- * takes one read of the file, and it reads events only if that has changed. It waits for a client that reads slowly. If
+ * Streams events as they are committed, after the cursor of the request. Every 200 ms the newest cursor is read once for
+ * all streams of a tenant, and a stream reads events only if that has changed. It waits for a client that reads slowly. If
  * the cursor is no longer kept or the feed is switched off, the connection is closed.
  */
 async function streamEvents(call: TenantCall, query: EventsQuery): Promise<void> {
@@ -98,9 +96,7 @@ async function streamEvents(call: TenantCall, query: EventsQuery): Promise<void>
 }
 
 async function untilMoved({ tenant, api }: TenantCall, cursor: string, closed: AbortSignal): Promise<void> {
-  while (!closed.aborted && !api.stop.aborted && (await tenant.newestEvent()) === cursor) {
-    await pause(POLL_MS, undefined, { signal: closed });
-  }
+  while (!closed.aborted && !api.stop.aborted && (await nextLook(tenant)) === cursor);
 }
 
 function toText(event: FeedEvent): string {

@@ -97,11 +97,11 @@ export async function importLines(call: TenantCall, body: Readable, asked: Impor
     await Promise.allSettled(underWay);
     if (response.destroyed || !response.headersSent) throw thrown;
     logFailure(api.engine.logger, toEngineError(thrown), localsOf(response).requestId);
-    return results.end({ ...session.summary(false), ...itemError(thrown) });
+    return await results.end({ ...session.summary(false), ...itemError(thrown) });
   } finally {
     session.end();
   }
-  results.end(session.summary(true));
+  await results.end(session.summary(true));
 }
 
 /**

@@ -10,12 +10,14 @@ import {
   type Tenant,
 } from '../../engine/index.ts';
 import { mayDo } from '../access-control.ts';
-import { sendObject } from '../json-reply.ts';
+import { jsonBytes } from '../json-pieces.ts';
+import { type JsonReply, sendInPieces, sendObject } from '../json-reply.ts';
 import { takeReplyPlace } from '../reply-places.ts';
 import { requireClient } from '../room-in.ts';
 import { route, type Route, type TenantCall } from '../route.ts';
 import {
   lgmConfig,
+  type LgmItem,
   lgmContext,
   lgmContextSchema,
   lgmReflectionSchema,
@@ -43,6 +45,8 @@ import { warningsAbout } from './warnings.ts';
 
 /** Greatest length of all memories together that a reply lists as the newest, in UTF-16 code units. */
 const MAX_REPLY_TEXT = 3 * 1024 * 1024;
+/** Greatest length of the memories that a reply lists, in bytes of JSON, which escapes may make long. */
+const MAX_REPLY_JSON = 7 * 1024 * 1024;
 /** Memory that these memories may take (bytes). */
 const HELD_BYTES = 2 * MAX_REPLY_TEXT;
 /** Greatest length of the part of a stored text that the reflection on it repeats, in UTF-16 code units. */
@@ -140,7 +144,7 @@ export const lgmRoutes: readonly Route[] = [
     errors: { not_found: IS_OFF },
     async handle(call) {
       const config = requireMode(call);
-      const { tenant, principal, response, readBody, send } = call;
+      const { tenant, principal, response, readBody } = call;
       const body = await readBody();
       const place = placeOf(call, body);
       const node = nodeOf(body);
@@ -152,8 +156,10 @@ export const lgmRoutes: readonly Route[] = [
       if (query === '') {
         await takeReplyPlace(call, HELD_BYTES);
         const { memories, isCut } = await newest(call, filter, { limit, room: MAX_REPLY_TEXT });
-        const items = memories.map((memory) => nodeItem(memory, { withMetadata }));
-        return send(200, { ...head, query: null, count: items.length, items, ...cutMark(isCut) });
+        const listed = memories.map((memory) => nodeItem(memory, { withMetadata }));
+        const items = await fitting(listed, MAX_REPLY_JSON);
+        const mark = cutMark(isCut || items.length < listed.length);
+        return sendObject(call, { ...head, query: null, count: items.length, items, ...mark }, null);
       }
       const asked = {
         query,
@@ -162,8 +168,10 @@ export const lgmRoutes: readonly Route[] = [
         ...(isPublicRead(principal) ? { reinforce: false, isLogged: false } : {}),
       };
       const { hits, isCut } = await tenant.query(asked, clientGone(response));
-      const items = hits.map(({ memory, score, path }) => nodeItem(memory, { withMetadata, score, path }));
-      const answer = { ...head, query, count: items.length, items, ...cutMark(isCut === true) };
+      const found = hits.map(({ memory, score, path }) => nodeItem(memory, { withMetadata, score, path }));
+      const items = await fitting(found, MAX_REPLY_JSON);
+      const mark = cutMark(isCut === true || items.length < found.length);
+      const answer = { ...head, query, count: items.length, items, ...mark };
       await sendObject(call, answer, answerBytes({ hits }));
     },
   }),
@@ -186,23 +194,24 @@ export const lgmRoutes: readonly Route[] = [
       const place = placeOf(call, body);
       const limit = Math.min(body.limit ?? Infinity, config.OM_LG_MAX_CONTEXT);
       await takeReplyPlace(call, HELD_BYTES);
+      const share = 1 / Object.keys(NODE_SECTORS).length;
       const read = await Promise.all(
         Object.entries(NODE_SECTORS).map(async ([node, sector]) => {
-          const room = Math.floor(MAX_REPLY_TEXT / Object.keys(NODE_SECTORS).length);
-          return { node, sector, ...(await newest(call, filterOf(place, node), { limit, room })) };
+          const room = Math.floor(MAX_REPLY_TEXT * share);
+          const { memories, isCut } = await newest(call, filterOf(place, node), { limit, room });
+          const listed = memories.map((memory) => nodeItem(memory, { withMetadata: false }));
+          const items = await fitting(listed, MAX_REPLY_JSON * share);
+          const shown = memories.slice(0, items.length);
+          return { node: { node, sector }, items, shown, isCut: isCut || items.length < listed.length };
         }),
       );
-      call.send(200, {
-        ...shownPlace(place),
-        limit,
-        nodes: read.map(({ node, sector, memories }) => ({
-          node,
-          sector,
-          items: memories.map((memory) => nodeItem(memory, { withMetadata: false })),
-        })),
-        summary: excerptsOf(read.flatMap(({ memories }) => memories)),
-        ...cutMark(read.some(({ isCut }) => isCut)),
-        ...warningsAbout(body, { node: NODE_MEANS_NOTHING, node_id: NODE_MEANS_NOTHING }),
+      await sendContext(call, read, {
+        head: { ...shownPlace(place), limit },
+        tail: {
+          summary: excerptsOf(read.flatMap(({ shown }) => shown)),
+          ...cutMark(read.some(({ isCut }) => isCut)),
+          ...warningsAbout(body, { node: NODE_MEANS_NOTHING, node_id: NODE_MEANS_NOTHING }),
+        },
       });
     },
   }),
@@ -333,6 +342,37 @@ async function newest(
     }
   }
   return { memories, isCut: false };
+}
+
+/** Returns the first items whose JSON has at most `room` bytes together; the first one is returned whatever it has. */
+async function fitting(items: readonly LgmItem[], room: number): Promise<readonly LgmItem[]> {
+  let left = room;
+  for (const [index, item] of items.entries()) {
+    left -= await jsonBytes(item);
+    if (left < 0 && index > 0) return items.slice(0, index);
+  }
+  return items;
+}
+
+/**
+ * Answers with the fields of `head`, the list `nodes`, and the fields of `tail`. The memory of the reply must have been
+ * reserved.
+ */
+async function sendContext(
+  call: TenantCall,
+  nodes: readonly { readonly node: object; readonly items: readonly LgmItem[] }[],
+  { head, tail }: { readonly head: object; readonly tail: object },
+): Promise<void> {
+  const make = async (reply: JsonReply) => {
+    let before = `${JSON.stringify(head).slice(0, -1)},"nodes":[`;
+    for (const { node, items } of nodes) {
+      reply.add(`${before}${JSON.stringify(node).slice(0, -1)},"items":`);
+      await reply.addList([items], { toJson: (item) => item });
+      before = '},';
+    }
+    await reply.end(`}],${JSON.stringify(tail).slice(1)}`);
+  };
+  await sendInPieces(call, make, null);
 }
 
 const cutMark = (isCut: boolean) => (isCut ? { truncated: true as const } : {});

@@ -292,7 +292,8 @@ const heldSpan = z
     intact: z
       .boolean()
       .describe(
-        'Whether the memory has a text of this length that fits the chunk in front; `complete` compares texts.',
+        'Whether the memory has a text of this length and of the hash that was stored with it, which fits the chunk ' +
+          'in front; `complete` compares whole texts.',
       ),
   })
   .meta({ id: 'HeldSpan' });

@@ -263,8 +263,8 @@ export const lgmRetrieved = z
     count: z.int().min(0).describe('Number of `items`.'),
     items: z.array(nodeItem),
     truncated: cut(
-      'Memories were left out because all texts together are too large: over 3 Mi characters, or with a `query` ' +
-        'over 6 MiB; absent otherwise.',
+      'Memories were left out because all texts together are too large: over 3 Mi characters, with a `query` over ' +
+        '6 MiB, or over 7 MiB as JSON; absent otherwise.',
     ),
   })
   .meta({ id: 'LgmRetrieved' });
@@ -286,7 +286,8 @@ export const lgmContext = z
         'One line for each memory: the LangGraph node that stored it, in brackets, and its gist (a short summary).',
       ),
     truncated: cut(
-      'Memories were left out because the texts of a node have over 0.6 Mi characters together; absent otherwise.',
+      'Memories were left out because the texts of a node have over 0.6 Mi characters together, or over 1.4 MiB as ' +
+        'JSON; absent otherwise.',
     ),
     warnings,
   })

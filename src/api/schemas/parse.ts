@@ -5,6 +5,9 @@ import { beginningOf, EngineError } from '../../engine/index.ts';
 const MAX_DETAILS = 20;
 /** Greatest number of wrong fields in the one-line summary of the error for a wrong request. */
 const MAX_SUMMARY = 3;
+/** Greatest number of unknown names that one line of the error repeats, and of the characters of each. */
+const MAX_NAMES = 3;
+const NAME_CHARACTERS = 32;
 
 /**
  * Parses a value from outside by a schema; the result is trusted afterwards.
@@ -24,9 +27,11 @@ function describeIssue(issue: z.core.$ZodIssue, schema: z.ZodType): string {
   const path = issue.path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`)).join('');
   const at = path === '' ? '' : `${beginningOf(path.replace(/^\./, ''), 100)}: `;
   if (issue.code !== 'unrecognized_keys') return at + issue.message;
-  const unknown = issue.keys.slice(0, 5).map((key) => JSON.stringify(beginningOf(key, 64)));
+  const names = issue.keys.slice(0, MAX_NAMES).map((key) => JSON.stringify(beginningOf(key, NAME_CHARACTERS)));
+  const more = issue.keys.length - names.length;
+  const unknown = `unknown field ${names.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
   const allowed = fieldsAt(schema, issue.path);
-  return `${at}unknown field ${unknown.join(', ')}${allowed === undefined ? '' : `; allowed: ${allowed.join(', ')}`}`;
+  return `${at}${unknown}${allowed === undefined ? '' : `; allowed: ${allowed.join(', ')}`}`;
 }
 
 /**

@@ -19,6 +19,7 @@ import {
   anyObject,
   choice,
   expected,
+  exportedTime,
   flag,
   fraction,
   givenId,
@@ -32,7 +33,6 @@ import {
   numberUpTo,
   tags,
   text,
-  time,
   unboundedText,
   type Wire,
 } from './values.ts';
@@ -71,7 +71,7 @@ const content = unboundedText.superRefine((value, context) => {
   const message = `${bytes} bytes of UTF-8, at most ${CONTENT_BYTES} are kept as one memory`;
   context.addIssue({ code: 'custom', message, params: { code: 'too_large' } });
 });
-const anchor = z.object({ value: fraction, at: time }, expected('an object with value and at'));
+const anchor = z.object({ value: fraction, at: exportedTime }, expected('an object with value and at'));
 
 const place = z.object(
   {
@@ -117,10 +117,10 @@ const memoryLine = z
     metadata: or(metadata, {}),
     importance: orNull(fraction),
     confidence: or(fraction, 1),
-    event_time: orNull(time).describe('Time of the event as a caller stated it; null if none did.'),
-    valid_from: orNull(time),
-    valid_to: orNull(time),
-    expires_at: orNull(time),
+    event_time: orNull(exportedTime).describe('Time of the event as a caller stated it; null if none did.'),
+    valid_from: orNull(exportedTime),
+    valid_to: orNull(exportedTime),
+    expires_at: orNull(exportedTime),
     external_id: orNull(givenId),
     item: orNull(
       z.object(
@@ -129,8 +129,8 @@ const memoryLine = z
       ),
     ).describe('Namespace and key of an item; null for a memory that is no item.'),
     value: orNull(jsonValue).describe('Value of an item; null for any other memory.'),
-    created_at: orNull(time),
-    updated_at: orNull(time),
+    created_at: orNull(exportedTime),
+    updated_at: orNull(exportedTime),
     version: or(integer(1, MOST), 1),
     status: or(choice(MEMORY_STATUSES), 'active'),
     state: orNull(choice(MEMORY_STATES)).describe('Null or absent: an import classifies and links the memory as new.'),
@@ -141,7 +141,7 @@ const memoryLine = z
     decay_lambda: orNull(numberUpTo(1_000)),
     strength: orNull(anchor),
     access_count: counted,
-    last_seen_at: orNull(time),
+    last_seen_at: orNull(exportedTime),
     document: orNull(place).describe('Position of the memory in its document; null for a memory of no document.'),
     written_by: writer,
     vectors: z.array(vector).max(4_096).exactOptional(),
@@ -177,12 +177,12 @@ const revisionLine = z
     type: z.literal('revision'),
     memory: uuid,
     version: integer(1, MOST).describe('Number of the version that the update replaced.'),
-    replaced_at: time,
+    replaced_at: exportedTime,
     by_link: or(flag, false),
     status: choice(MEMORY_STATUSES),
-    event_time: time,
-    valid_from: orNull(time),
-    valid_to: orNull(time),
+    event_time: exportedTime,
+    valid_from: orNull(exportedTime),
+    valid_to: orNull(exportedTime),
     replaced: replaced.describe('Former values of the fields that changed; times are Unix milliseconds.'),
     written_by: writer,
   })
@@ -200,8 +200,8 @@ const linkLine = z
     winner: orNull(uuid).describe(
       'Id of the memory in whose favour a contradiction was decided; null if it is undecided, or for another type.',
     ),
-    created_at: orNull(time),
-    updated_at: orNull(time),
+    created_at: orNull(exportedTime),
+    updated_at: orNull(exportedTime),
     written_by: writer,
   })
   .meta({ id: 'LinkLine' });
@@ -241,26 +241,26 @@ const documentLine = z
     title: or(parsed, ''),
     authors: or(z.array(parsed).max(LIMITS.authors), []),
     language: orNull(label(LIMITS.labelCharacters)),
-    published_at: orNull(time),
-    modified_at: orNull(time),
+    published_at: orNull(exportedTime),
+    modified_at: orNull(exportedTime),
     etag: orNull(found),
     last_modified: orNull(found),
     document_type: orNull(label(LIMITS.labelCharacters)),
     tags: or(tags, []),
     metadata: or(metadata, {}),
-    event_time: orNull(time),
-    expires_at: orNull(time),
+    event_time: orNull(exportedTime),
+    expires_at: orNull(exportedTime),
     pages: orNull(integer(0, MOST)),
     characters: counted,
     tokens: counted,
-    chunks: integer(0, 1_000_000),
+    chunks: integer(0, LIMITS.chunks),
     warnings: or(z.array(warning).max(LIMITS.warnings), []),
     receipt: orNull(receipt),
-    created_at: time,
-    updated_at: time,
-    read_at: time,
-    shown_at: orNull(time),
-    ready_at: orNull(time),
+    created_at: exportedTime,
+    updated_at: exportedTime,
+    read_at: exportedTime,
+    shown_at: orNull(exportedTime),
+    ready_at: orNull(exportedTime),
     written_by: writer,
   })
   .meta({ id: 'DocumentLine' });
@@ -283,7 +283,7 @@ const standingLine = z
     user_id: orNull(givenId).describe('Only memories of this user are compared; null for those of all users.'),
     filters: or(newStanding.shape.filters.unwrap(), {}),
     min_score: orNull(fraction),
-    created_at: orNull(time),
+    created_at: orNull(exportedTime),
     written_by: writer,
   })
   .meta({ id: 'StandingQueryLine' });
@@ -295,7 +295,7 @@ const logItemLine = z
     session_id: givenId,
     position: integer(0, MOST).describe('Position in the log, from 0; the items of a log come in this order.'),
     item: jsonValue,
-    created_at: orNull(time),
+    created_at: orNull(exportedTime),
     written_by: writer,
   })
   .meta({ id: 'SessionItemLine' });

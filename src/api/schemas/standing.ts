@@ -137,6 +137,11 @@ const webhookFields = {
   deliveries: z
     .strictObject({ pending: count, delivered: count, dead: count })
     .describe('Deliveries by state; those that ended are counted for `OM_JOB_RETENTION_HOURS`.'),
+  dropped: count.describe(
+    'Number of events that were not handed to it, since too many deliveries waited or one memory answered too many ' +
+      'standing queries; `GET /events` has them.',
+  ),
+  last_dropped_at: timestamp.nullable().describe('Time at which the last of them was dropped; null for none.'),
 };
 /**
  * Schema of the reply 200 to `GET /webhooks/:id`, which shows a webhook, with its numbers of pending, delivered and

@@ -4,6 +4,7 @@ import {
   MAX_METADATA_CONDITIONS,
   MAX_NAMESPACE_CHARACTERS,
   MAX_VALUE_BYTES,
+  PARSE_LIMITS,
   QUERY_LIMITS,
 } from '../../engine/index.ts';
 
@@ -42,8 +43,9 @@ export const LIMITS = {
   urlCharacters: 2_048,
   /**
    * Values of an imported document: a parser makes at most 6 headings of 200 characters above a chunk, and 100 authors
-   * and 100 warnings of 1,024, as it does titles; a redaction may have made them longer.
+   * and 100 warnings of 1,024, as it does titles; a redaction may have made them longer. It never makes more chunks.
    */
+  chunks: PARSE_LIMITS.chunks,
   headings: 16,
   headingCharacters: 512,
   authors: 100,
@@ -56,3 +58,8 @@ export const LIMITS = {
 export const MIN_TIME = -62_135_596_800_000;
 /** Latest time that a request may name, 9999-12-31 in Unix ms. */
 export const MAX_TIME = 253_402_300_799_999;
+/**
+ * Greatest positive number that a request may not give as Unix ms. It ends in April 1970, so what it means is a year, a
+ * day such as 20260131, or seconds.
+ */
+export const MAX_NO_MS = 9_999_999_999;

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { type Json, type Metadata, type Sector, SECTORS } from '../../engine/index.ts';
 import { jsonProblem, LONE_SURROGATE } from '../json-problem.ts';
-import { LIMITS, MAX_TIME, MIN_TIME } from './value-limits.ts';
+import { LIMITS, MAX_NO_MS, MAX_TIME, MIN_TIME } from './value-limits.ts';
 
 /**
  * JSON Schemas that the API description shows for certain zod schemas in place of zod's own translation, where that
@@ -89,27 +89,45 @@ export const flag = z.boolean(expected('true or false'));
 const TIME_EXAMPLES = [1_795_265_978_965, '2026-11-21', '2026-11-21T12:19:38+01:00'];
 
 /**
- * Schema of a time in a request: Unix ms, or ISO 8601 as a date (midnight UTC), or as a date and time with offset; the
+ * Makes the schema of a time: Unix ms, or ISO 8601 as a date (midnight UTC), or as a date and time with offset; the
  * years 1 to 9999. It is parsed to Unix ms.
+ * @param refused greatest positive number that is refused, since it is hardly meant as Unix ms; 0 refuses none
  */
-export const time = z
-  .union(
-    [z.int(), z.iso.datetime({ offset: true }), z.iso.date()],
-    expected('an integer of Unix ms, or an ISO 8601 date, or date and time with its offset'),
-  )
-  .transform((value) => (typeof value === 'number' ? value : Date.parse(value)))
-  .refine((ms) => ms >= MIN_TIME && ms <= MAX_TIME, 'expected a time in the years 1 to 9999')
+const timeBeyond = (refused: number) =>
+  z
+    .union(
+      [z.int(), z.iso.datetime({ offset: true }), z.iso.date()],
+      expected('an integer of Unix ms, or an ISO 8601 date, or date and time with its offset'),
+    )
+    .transform((value, context) => {
+      if (typeof value === 'string') return Date.parse(value);
+      if (value > 0 && value <= refused) context.addIssue({ code: 'custom', message: NO_MS, continue: true });
+      return value;
+    })
+    .refine((ms) => ms >= MIN_TIME && ms <= MAX_TIME, 'expected a time in the years 1 to 9999');
+
+const NO_MS =
+  'expected an ISO 8601 date such as 2026-01-31, or milliseconds since 1970; ' +
+  'a number of at most ten digits looks like a year, a day or seconds';
+
+/** Schema of a time in a request. A number that looks like a year, a day such as 20260131, or seconds is refused. */
+export const time = timeBeyond(MAX_NO_MS)
   .meta({ id: 'Time' })
   .register(SHOWN_AS, {
     description:
-      'Unix milliseconds, or ISO 8601: a date (midnight UTC), or a date and time with offset. Years 1 to 9999.',
+      'Unix milliseconds, or ISO 8601: a date (midnight UTC), or a date and time with offset. Years 1 to 9999. A ' +
+      'positive number of at most ten digits is refused, since it looks like a year, a day or seconds.',
     anyOf: [
-      { type: 'integer', minimum: MIN_TIME, maximum: MAX_TIME },
+      { type: 'integer', minimum: MIN_TIME, maximum: 0 },
+      { type: 'integer', minimum: MAX_NO_MS + 1, maximum: MAX_TIME },
       { type: 'string', format: 'date' },
       { type: 'string', format: 'date-time' },
     ],
     examples: TIME_EXAMPLES,
   });
+
+/** Schema of a time in the lines of an export, where every number is Unix ms, also in early 1970. */
+export const exportedTime = timeBeyond(0).register(SHOWN_AS, { $ref: '#/components/schemas/Time' });
 
 // ── Choices ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -200,17 +218,9 @@ export const digits = (min: number, max: number, hint = '') =>
 
 /** Schema of a time in a query string, where Unix ms are written as digits. It is parsed to Unix ms. */
 export const queryTime = z
-  .union(
-    [
-      z
-        .string()
-        .regex(/^-?\d{1,15}$/)
-        .transform((digits): number | string => Number(digits))
-        .pipe(time),
-      time,
-    ],
-    expected('Unix ms, or an ISO 8601 date, or date and time with its offset'),
-  )
+  .string(expected('one value'))
+  .transform((value) => (/^-?\d{1,15}$/.test(value) ? Number(value) : value))
+  .pipe(time)
   .register(SHOWN_AS, { $ref: '#/components/schemas/Time' });
 
 /** Makes the schema of a number from 0 to `most` in a query string, such as `0.25` or `.25`; not an empty text. */

@@ -57,6 +57,8 @@ export function webhookItem({ id, url, kinds, userId, standingId, deliveries, ..
     created_at: made.createdAt,
     written_by: made.writtenBy,
     deliveries: { ...deliveries },
+    dropped: made.dropped,
+    last_dropped_at: made.lastDroppedAt,
   };
 }
 

@@ -72,10 +72,12 @@ export async function retryJobs(
 
 const RETRIED_AT_ONCE = 8;
 const PAGE = 1_000;
+/** Codes of refusals that concern one job only: it is in another state by now, or was discarded. */
+const NOT_RETRIED: ReadonlySet<string> = new Set(['conflict', 'not_found']);
 
 /**
- * Retries all jobs in a state, and prints how many could not be retried, because they are in another state by now, or
- * their memory has a newer job or was erased.
+ * Retries all jobs in a state, and prints how many could not be retried, because they are in another state by now or
+ * discarded, or their memory has a newer job or was erased.
  */
 async function retryAll(client: Client, state: JobState): Promise<void> {
   // All jobs are listed first: a job that ends in the same state again must not be retried twice.
@@ -90,7 +92,7 @@ async function retryAll(client: Client, state: JobState): Promise<void> {
     const group = ids.slice(first, first + RETRIED_AT_ONCE);
     for (const result of await Promise.allSettled(group.map((id) => client.retryJob({ id })))) {
       if (result.status === 'fulfilled') continue;
-      if (!(result.reason instanceof RefusalError) || result.reason.code !== 'conflict') throw result.reason;
+      if (!(result.reason instanceof RefusalError) || !NOT_RETRIED.has(result.reason.code)) throw result.reason;
       left++;
     }
   }

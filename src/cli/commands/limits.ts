@@ -11,10 +11,12 @@ interface Whose {
 /**
  * Runs `cairn limits show`: prints the limits that apply to a tenant or a key, and which of them were set for this
  * tenant or key itself.
+ * @throws EngineError `not_found` if the tenant has no such key
  */
 export async function showLimits(whose: Whose): Promise<void> {
   await withDataFolder(({ control, pathOf }) => {
     pathOf(whose.tenant);
+    control.limits.require(scopeOf(whose));
     const own = control.limits.own(scopeOf(whose));
     const rows = Object.entries(control.limits.inForce(scopeOf(whose))).map(([name, value]) => [
       name,

@@ -27,16 +27,18 @@ export async function addWebhook(url: string, options: WebhookOptions): Promise<
 export async function listWebhooks({ user, json, ...connection }: WebhookOptions): Promise<void> {
   const page = await connect(connection).listWebhooks({ l: 1000, user_id: user });
   if (json) return print(JSON.stringify(page));
-  const rows = page.items.map(({ id, url, events, standing_id: standing, written_by: by, deliveries: of }) => [
+  const rows = page.items.map(({ id, url, events, standing_id: standing, written_by: by, deliveries: of, ...more }) => [
     id,
     String(of.pending),
     String(of.delivered),
     String(of.dead),
+    String(more.dropped),
     by ?? '',
     standing === null ? events.join(',') || 'all' : `answers to ${standing}`,
     url,
   ]);
-  const [head, ...body] = table([['id', 'pending', 'delivered', 'dead', 'key', 'events', 'url'], ...rows], '<>>><<<');
+  const columns = ['id', 'pending', 'delivered', 'dead', 'dropped', 'key', 'events', 'url'];
+  const [head, ...body] = table([columns, ...rows], '<>>>><<<');
   print(dim(head!), ...body);
 }
 

@@ -88,8 +88,10 @@ async function* noteLines(
   }
   if (text.includes('\ufffd')) lose(context, 'bytes that are no UTF-8');
   const { fields, body, block } = frontMatterOf(context, text.replaceAll('\r\n', '\n'));
+  const item = itemOf(fields['item']);
+  const isEmptyItem = item !== undefined && body.trim() === '';
   const problem = problemOf(body);
-  if (problem !== undefined) return context.skip(problem);
+  if (problem !== undefined && !isEmptyItem) return context.skip(problem);
 
   const userId = context.userId ?? '';
   const one = (key: string) => plainOf(fields[key]);
@@ -98,26 +100,26 @@ async function* noteLines(
   const title = lineIn(context, one('title') || base, 1_024);
   const externalId = lineOf(one('permalink') || path, 240);
   const id = idOf('notes', userId, externalId);
-  const aliases = listOf(fields['aliases']).map(plainOf);
-  for (const name of [path, base, title, one('permalink'), ...aliases])
-    if (name !== '' && !noteOf.has(name.toLowerCase())) noteOf.set(name.toLowerCase(), id);
+  const names = [path, base, title, one('permalink'), ...listOf(fields['aliases']).map(plainOf)];
+  for (const name of names.map((each) => each.toLowerCase()))
+    if (name !== '' && !noteOf.has(name)) noteOf.set(name, id);
   const created = timeIn(context, fields['created']) ?? null;
-  const updated = timeIn(context, fields['modified']) ?? created;
-  const own = Object.entries(fields).filter(([key, value]) => !OWN_KEYS.has(key) || isOddDate(key, value));
+  const ownKeys = item === undefined ? OWN_KEYS : OWN_KEYS_OF_ITEM;
+  const own = Object.entries(fields).filter(([key, value]) => !ownKeys.has(key) || isOddDate(key, value));
   const shared = { type: 'memory', user_id: userId, created_at: created } as const;
   yield {
     ...shared,
     id,
-    content: body.toWellFormed(),
+    content: isEmptyItem ? '' : body.toWellFormed(),
     title,
-    external_id: externalId,
+    ...(item === undefined ? { external_id: externalId } : { item, value: fields['value'] ?? null }),
     memory_type: lineIn(context, one('type'), 128) || 'note',
     tags: tagsIn(
       context,
       listOf(fields['tags']).map((tag) => plainOf(tag).replace(/^#/, '')),
     ),
     metadata: metadataOf(context, Object.fromEntries(own)),
-    updated_at: updated,
+    updated_at: timeIn(context, fields['modified']) ?? created,
   };
   for (const [, to] of block.matchAll(WIKILINK)) links.push({ src: id, to: to!, type: 'mentions' });
   for (const line of body.split('\n')) {
@@ -140,6 +142,16 @@ async function* noteLines(
 
 /** Keys of front matter that become fields of a memory; all others become metadata. */
 const OWN_KEYS = new Set(['title', 'type', 'tags', 'permalink', 'created', 'modified']);
+
+/** Keys of front matter that become fields of a memory if a Markdown export of Cairn wrote them for an item. */
+const OWN_KEYS_OF_ITEM = new Set([...OWN_KEYS, 'item', 'value']);
+
+/** Reads the namespace and the key of an item, as a Markdown export writes them; undefined for anything else. */
+function itemOf(value: unknown): { readonly namespace: string; readonly key: string } | undefined {
+  if (typeof value !== 'object' || value === null || Object.keys(value).length !== 2) return undefined;
+  const { namespace, key } = value as { readonly namespace?: unknown; readonly key?: unknown };
+  return typeof namespace === 'string' && typeof key === 'string' ? { namespace, key } : undefined;
+}
 
 /** Tells whether a date of the front matter cannot be read; it then stays in the metadata as it is written. */
 function isOddDate(key: string, value: unknown): boolean {

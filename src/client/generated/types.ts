@@ -1570,7 +1570,7 @@ export type HeldSpan = {
   readonly end_offset: number;
   /** Whether the memory is one of the reading before, with the same title and text. */
   readonly kept: boolean;
-  /** Whether the memory has a text of this length that fits the chunk in front; `complete` compares texts. */
+  /** Whether the memory has a text of this length and of the hash that was stored with it, which fits the chunk in front; `complete` compares whole texts. */
   readonly intact: boolean;
 };
 /** Why a query returned a match. Ranks count from 1; a stage that did not find the memory is null. */
@@ -2053,7 +2053,7 @@ export type LgmContext = {
   }[];
   /** One line for each memory: the LangGraph node that stored it, in brackets, and its gist (a short summary). */
   readonly summary: string;
-  /** Memories were left out because the texts of a node have over 0.6 Mi characters together; absent otherwise. */
+  /** Memories were left out because the texts of a node have over 0.6 Mi characters together, or over 1.4 MiB as JSON; absent otherwise. */
   readonly truncated?: true;
   /** Fields of the request that mean nothing here, and why; absent if there are none. */
   readonly warnings?: readonly string[];
@@ -2110,7 +2110,7 @@ export type LgmRetrieved = {
   /** Number of `items`. */
   readonly count: number;
   readonly items: readonly LgmItem[];
-  /** Memories were left out because all texts together are too large: over 3 Mi characters, or with a `query` over 6 MiB; absent otherwise. */
+  /** Memories were left out because all texts together are too large: over 3 Mi characters, with a `query` over 6 MiB, or over 7 MiB as JSON; absent otherwise. */
   readonly truncated?: true;
 };
 export type Link = {
@@ -3530,7 +3530,7 @@ export type TextReceipt = {
   readonly omissions: readonly Omission[];
   readonly warnings: readonly DocumentWarning[];
 };
-/** Unix milliseconds, or ISO 8601: a date (midnight UTC), or a date and time with offset. Years 1 to 9999. */
+/** Unix milliseconds, or ISO 8601: a date (midnight UTC), or a date and time with offset. Years 1 to 9999. A positive number of at most ten digits is refused, since it looks like a year, a day or seconds. */
 export type Time = number | string;
 /** Unix milliseconds. */
 export type Timestamp = number;
@@ -3605,6 +3605,10 @@ export type Webhook = {
     readonly delivered: number;
     readonly dead: number;
   };
+  /** Number of events that were not handed to it, since too many deliveries waited or one memory answered too many standing queries; `GET /events` has them. */
+  readonly dropped: number;
+  /** Time at which the last of them was dropped; null for none. */
+  readonly last_dropped_at: Timestamp | null;
 };
 export type AddMemoryInput = {
   /** The reply comes when the work is finished, or after this many milliseconds; 0 does not wait. Has priority over `Prefer: wait`. Without both, `OM_ADD_WAIT_MS` applies (0 by default). */
@@ -5556,6 +5560,10 @@ export type CreateStandingQueryReply = {
       readonly delivered: number;
       readonly dead: number;
     };
+    /** Number of events that were not handed to it, since too many deliveries waited or one memory answered too many standing queries; `GET /events` has them. */
+    readonly dropped: number;
+    /** Time at which the last of them was dropped; null for none. */
+    readonly last_dropped_at: Timestamp | null;
     /** The secret by which each delivery is signed. It is shown here and never again. */
     readonly secret: string;
   } | null;
@@ -5617,6 +5625,10 @@ export type CreateWebhookReply = {
     readonly delivered: number;
     readonly dead: number;
   };
+  /** Number of events that were not handed to it, since too many deliveries waited or one memory answered too many standing queries; `GET /events` has them. */
+  readonly dropped: number;
+  /** Time at which the last of them was dropped; null for none. */
+  readonly last_dropped_at: Timestamp | null;
   /** The secret by which each delivery is signed. It is shown here and never again. */
   readonly secret: string;
 };

@@ -47,6 +47,8 @@ export const standing = {
   secretAbout: 'It signs each request. Copy it now: it is shown this once and cannot be shown again.',
   hookGone: 'There is no such webhook.',
   allHooks: 'All webhooks',
+  dropped: 'Events that found no room',
+  lastDropped: 'the last one',
   deliveries: 'Deliveries',
   deliveriesAbout: 'The latest first. Each is tried again until the address answers, and gives up in the end.',
   noDeliveries: 'Nothing was sent yet. Add a memory, and see here what becomes of it.',

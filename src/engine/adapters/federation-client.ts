@@ -5,6 +5,7 @@ import { EngineError } from '../errors.ts';
 import { VERSION } from '../version.ts';
 import { connectToAddress, guardedConnector, resolveByDns } from './guarded-connector.ts';
 import { checkGuardedUrl, failureOf, isOrdinary } from './guarded-url.ts';
+import { pacedReplies } from './paced-replies.ts';
 
 /**
  * Header of a question that another Cairn server sent. A server that gets it does not ask further servers, so that no
@@ -97,7 +98,7 @@ export function createFederationClient({
       });
       try {
         const { statusCode: status, body } = await request(url, {
-          ...{ dispatcher: agent, method: 'POST', signal: either },
+          ...{ dispatcher: pacedReplies(agent), method: 'POST', signal: either },
           headers: headersFor(server),
           body: JSON.stringify(question),
         });

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { MIMEType } from 'node:util';
 import zlib from 'node:zlib';
-import type { Agent, Dispatcher, request } from 'undici';
+import type { Dispatcher, request } from 'undici';
 import type { Network } from '../config.ts';
 import { DocumentError } from '../documents/document-error.ts';
 import { SNIFFED_BYTES, sniffFormat } from '../documents/sniff.ts';
@@ -17,6 +17,7 @@ import {
   resolveByDns,
   type ResolveHost,
 } from './guarded-connector.ts';
+import { pacedReplies } from './paced-replies.ts';
 
 export interface PageFetcherOptions {
   /** Time limit of one page (ms), for resolving host names, redirects and the body together. */
@@ -73,7 +74,12 @@ export function createPageFetcher({
       });
       try {
         either.throwIfAborted();
-        const hop = await followRedirects(parseUrl(url), { known, agent, ask: request, signal: either });
+        const hop = await followRedirects(parseUrl(url), {
+          known,
+          dispatcher: pacedReplies(agent),
+          ask: request,
+          signal: either,
+        });
         if (hop.response.statusCode === 304) {
           discard(hop.response);
           return 'unchanged';
@@ -123,12 +129,12 @@ async function followRedirects(
   start: URL,
   {
     known,
-    agent,
+    dispatcher,
     ask,
     signal,
   }: {
     readonly known: Validators | null;
-    readonly agent: Agent;
+    readonly dispatcher: Dispatcher;
     readonly ask: typeof request;
     readonly signal: AbortSignal;
   },
@@ -137,7 +143,7 @@ async function followRedirects(
   for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
     // Only the first request has validators: on another server the same validator may belong to another page.
     const validators = redirects === 0 ? validatorHeaders(known) : {};
-    const response = await ask(url, { dispatcher: agent, signal, headers: { ...HEADERS, ...validators } });
+    const response = await ask(url, { dispatcher, signal, headers: { ...HEADERS, ...validators } });
     const { statusCode, headers } = response;
     const isUnchanged = statusCode === 304 && Object.keys(validators).length > 0;
     if (statusCode === 200 || isUnchanged) return { url, response, isRedirected: redirects > 0 };

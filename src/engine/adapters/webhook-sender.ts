@@ -6,6 +6,7 @@ import { WEBHOOK_TIMEOUT_MS } from '../types.ts';
 import { VERSION } from '../version.ts';
 import { connectToAddress, guardedConnector, resolveByDns } from './guarded-connector.ts';
 import { checkGuardedUrl, failureOf, isOrdinary } from './guarded-url.ts';
+import { pacedReplies } from './paced-replies.ts';
 
 export interface WebhookSenderOptions {
   /** Networks to which nothing is sent, in addition to those that are not public. */
@@ -49,7 +50,7 @@ export function createWebhookSender({
       try {
         const headers = headersOf(message, Math.floor(clock.now() / 1000));
         const reply = await request(url, {
-          dispatcher: agent,
+          dispatcher: pacedReplies(agent),
           method: 'POST',
           headers,
           body: message.body,

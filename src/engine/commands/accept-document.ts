@@ -1,3 +1,4 @@
+import { isUploadThere } from '../documents/uploads.ts';
 import { EngineError } from '../errors.ts';
 import { dropNextGeneration, getGenerationRow, insertGeneration } from '../store/document-generations.ts';
 import {
@@ -149,8 +150,8 @@ function receiptOf(store: Store, jobNo: number): string {
  * Whether a document need not be read again. Its latest reading alone is compared: the answer is false if that one
  * failed, even if an earlier reading had the same file. The file (bytes, name, declared format and character set) and
  * all fields that the caller stated must be equal, so the same bytes with another file name or another declared format
- * count as changed. A web page may have changed in any case, so it is fetched again unless a fetch of it is still to
- * come.
+ * count as changed, as does a file that waits to be read and is gone. A web page may have changed in any case, so it is
+ * fetched again unless a fetch of it is still to come.
  */
 function isUnchanged(store: Store, row: DocumentRow, document: NewDocument): boolean {
   const generationNo = row.next_no ?? row.live_no;
@@ -164,7 +165,8 @@ function isUnchanged(store: Store, row: DocumentRow, document: NewDocument): boo
         generation.file_hash?.equals(source.sha256) === true &&
         generation.file_name === source.fileName &&
         generation.declared === source.declared &&
-        generation.charset === source.charset;
+        generation.charset === source.charset &&
+        (row.next_no === null || generation.upload === '' || isUploadThere(store, generation.upload));
   return (
     isSameFile &&
     generation.session_id === document.sessionId &&

@@ -1,4 +1,5 @@
 import { joinChains } from '../store/chains.ts';
+import { countParts } from '../store/chunks.ts';
 import {
   findTwinById,
   insertExactDocument,
@@ -54,12 +55,13 @@ export function importLines(
   if (memories > 0) refuseOverBacklog(context, memories);
   refuseOverQuota(context, quota, memories);
   const toReindex: ReindexQueue = { memoryNos: new Set(), bytes: 0 };
+  const missing = new Map<number, number>();
   const outcomes: ImportOutcome[] = [];
   for (const line of lines) {
     const isFirst = outcomes.length === 0;
     if (!isFirst && toReindex.bytes + textBytes(line) > MAX_INDEXED_BYTES) break;
     const judged = judgeLine(context.store, line, context.now);
-    if (judged.kind === 'new') storeLine(context, judged, toReindex);
+    if (judged.kind === 'new') storeLine(context, judged, { toReindex, missing });
     outcomes.push(judged.kind === 'new' ? { kind: 'stored' } : judged);
   }
   return { outcomes, hasWaiting: reindexFollowers(context.store, toReindex) };
@@ -102,12 +104,22 @@ export function reindexImported({ store }: WriteContext, _: Record<never, never>
   return reindexWaiting(store);
 }
 
-/** @param toReindex memories whose words the caller writes anew; those that follow a new memory are added */
-function storeLine(context: WriteContext, judged: NewLine, toReindex: ReindexQueue): void {
+/** What the lines of one commit have in common. */
+interface Stored {
+  /** Memories whose words are written anew at the end; those that follow a new memory are added. */
+  readonly toReindex: ReindexQueue;
+  /**
+   * Number of memories that a document lacks yet, by the document's number. They are counted at its first part in the
+   * commit, since counting them reads all places of the document.
+   */
+  readonly missing: Map<number, number>;
+}
+
+function storeLine(context: WriteContext, judged: NewLine, stored: Stored): void {
   const { store } = context;
-  if ('hash' in judged) return storeMemory(context, judged, toReindex);
+  if ('hash' in judged) return storeMemory(context, judged, stored);
   if ('memoryNo' in judged) return insertExactRevision(store, judged.memoryNo, judged.line);
-  if ('link' in judged) return storeLink(context, judged.line, judged.link, toReindex);
+  if ('link' in judged) return storeLink(context, judged.line, judged.link, stored.toReindex);
   if ('log' in judged) return storeLogItem(context, judged.line, judged.log);
   insertExactDocument(store, judged.line, ensureWriter(store, context.writtenBy));
 }
@@ -115,7 +127,7 @@ function storeLine(context: WriteContext, judged: NewLine, toReindex: ReindexQue
 function storeMemory(
   context: WriteContext,
   { line, hash, document, vectors }: Extract<NewLine, { readonly hash: Buffer }>,
-  toReindex: ReindexQueue,
+  { toReindex, missing }: Stored,
 ): void {
   const { store, config, now } = context;
   const userNo = ensureUser(store, line.user_id);
@@ -132,8 +144,11 @@ function storeMemory(
   });
   if (line.item !== null) putItemName(store, memoryNo, { userNo, ...line.item });
   if (document !== null) {
-    insertExactPlace(store, document.liveNo!, memoryNo, line.document!);
-    showComplete(store, document.documentNo);
+    const { documentNo, liveNo, chunks } = document as { documentNo: number; liveNo: number; chunks: number };
+    const left = (missing.get(documentNo) ?? chunks + 1 - countParts(store, liveNo)) - 1;
+    insertExactPlace(store, liveNo, memoryNo, line.document!);
+    missing.set(documentNo, left);
+    if (left <= 0) showComplete(store, { documentNo, generationNo: liveNo, chunks });
   }
   enqueueReindex(store, toReindex, indexWords(context, line, { memoryNo, userNo, isChunk: document !== null }));
   toReindex.bytes += Buffer.byteLength(line.content);

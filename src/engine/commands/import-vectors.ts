@@ -19,13 +19,18 @@ interface FittingVector {
 /**
  * Decodes those vectors of an imported line whose model the file knows. Other vectors are ignored; the memory is
  * embedded again instead.
- * @throws EngineError `invalid` for a vector of a wrong length or with invalid components
+ * @throws EngineError `invalid` for a vector of a wrong length or with invalid components, and for a window of which the
+ *   line has two vectors of one model
  */
 export function fittingVectors(store: Store, { vectors = [] }: PortableMemory): FittingVector[] {
+  const places = new Set<string>();
   return vectors.flatMap((vector) => {
-    const { provider, model, dimensions, encoding } = vector;
+    const { provider, model, dimensions, encoding, window: windowNo } = vector;
     const modelNo = findModelNumber(store, { provider, model, dimensions, encoding });
     if (modelNo === undefined) return [];
+    const place = `${modelNo} ${windowNo}`;
+    if (places.has(place)) throw new EngineError('invalid', `vectors: window ${windowNo} has two vectors of ${model}`);
+    places.add(place);
     const form: StoredForm = encoding === 'int5' ? 'int5' : (vector.precision ?? 'float32');
     const bytes = Buffer.from(vector.data, 'base64');
     const isWhole = bytes.length === encodedLength(form, dimensions);
@@ -34,7 +39,7 @@ export function fittingVectors(store: Store, { vectors = [] }: PortableMemory): 
       if (embedding === undefined) throw new EngineError('invalid', 'its length');
       assertValidVector(embedding, dimensions);
     } catch (cause) {
-      throw new EngineError('invalid', `vectors: window ${vector.window} is no vector of ${model}`, { cause });
+      throw new EngineError('invalid', `vectors: window ${windowNo} is no vector of ${model}`, { cause });
     }
     return [{ space: { modelNo, dimensions, encoding }, vector, form, bytes, embedding }];
   });

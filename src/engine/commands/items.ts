@@ -10,7 +10,7 @@ import { refuseOverBacklog, requireTags, storeMemory } from './accept.ts';
 import { type ErasedSlice, eraseInSlices } from './erase.ts';
 import { changeMemory, prepareChange } from './patch.ts';
 import { refuseOverQuota, type Quota } from './quota.ts';
-import { restate } from './relate.ts';
+import { refuseRestating, restate } from './relate.ts';
 import type { WriteContext } from './write-context.ts';
 import { findUserNo } from '../store/users.ts';
 
@@ -55,8 +55,12 @@ export function putItem(
   }
   if (before === undefined) return { memory: storeItem(context, item, quota), created: true, changed: true };
 
+  // All refusals come before the first commit of what is prepared.
+  refuseRestating(context, before.memoryNo);
+  const wanted = changedColumns(before, item);
+  if (Object.keys(wanted).length > 0) refuseOverQuota(context, quota, 0);
   // Before the item gets another version, which a repeated put would not expect.
-  if (!prepareChange(context, before, changedColumns(before, item))) return undefined;
+  if (!prepareChange(context, before, wanted)) return undefined;
   if (before.status === 'superseded' || before.status === 'contradicted') {
     if (!restate(context, before.memoryNo)) return undefined;
     before = readRow(store, before.memoryNo);

@@ -1,6 +1,7 @@
 import { EngineError } from '../errors.ts';
 import { countMemories, lastMemory } from '../store/memory-counts.ts';
 import { lastDocument } from '../store/documents.ts';
+import type { Store } from '../store/open-store.ts';
 import { failedBytes, waitingBytes } from '../store/uploads.ts';
 import { usedBytes } from '../store/used-bytes.ts';
 import { countWaitingDocuments } from '../store/waiting-documents.ts';
@@ -19,6 +20,14 @@ export interface Quota {
 const MB = 1024 * 1024;
 
 /**
+ * Tells whether the database of a tenant has reached its quota in MB; false for a tenant in PostgreSQL, where bytes are
+ * not counted.
+ */
+export function hasReachedMb(store: Store, quota: Quota | null): boolean {
+  return quota !== null && quota.maxMb > 0 && store.words === null && usedBytes(store) >= quota.maxMb * MB;
+}
+
+/**
  * Refuses to add memories or a document over the tenant's quota; null refuses nothing. Deletes free quota at once, as
  * free pages do not count. Memories are counted only if the highest `memoryNo`, which is never lower than their count,
  * passes the limit.
@@ -35,7 +44,7 @@ export function refuseOverQuota({ store }: WriteContext, quota: Quota | null, ad
       'quota max_mb: it is not counted in PostgreSQL (OM_DATABASE_URL); set it to 0',
     );
   }
-  if (maxMb > 0 && usedBytes(store) >= maxMb * MB) {
+  if (hasReachedMb(store, quota)) {
     const usedMb = Math.ceil(usedBytes(store) / MB);
     throw overQuota(`max_mb (OM_TENANT_MAX_MB): ${usedMb} MB are used, ${maxMb} MB are allowed`);
   }

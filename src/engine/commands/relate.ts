@@ -213,14 +213,8 @@ export function takePlace(
  */
 export function restate(context: WriteContext, memoryNo: number): boolean {
   const { store } = context;
+  refuseRestating(context, memoryNo);
   const successors = listSuccessors(store, memoryNo);
-  if (successors.some((newer) => joinsLargeParts(store, { older: memoryNo, newer }))) {
-    throw new EngineError(
-      'conflict',
-      `key: the item was superseded in the middle of a chain of over ${2 * MAX_RELABELLED} memories; ` +
-        'delete it, and put it anew',
-    );
-  }
   const lost = listLostContradictions(store, memoryNo, MAX_LOST);
   for (const key of lost) deleteEdge(store, key);
   // The status changes last, since that gives the memory another version, which a repeated put would not expect.
@@ -229,6 +223,19 @@ export function restate(context: WriteContext, memoryNo: number): boolean {
   if (successors.length > 0) splitChain(store, memoryNo);
   settleStatus(context, memoryNo);
   return true;
+}
+
+/**
+ * Refuses a memory that `restate` could not state again. Call it before the first commit of a change that restates.
+ * @throws EngineError `conflict` as `restate`
+ */
+export function refuseRestating({ store }: WriteContext, memoryNo: number): void {
+  if (!listSuccessors(store, memoryNo).some((newer) => joinsLargeParts(store, { older: memoryNo, newer }))) return;
+  throw new EngineError(
+    'conflict',
+    `key: the item was superseded in the middle of a chain of over ${2 * MAX_RELABELLED} memories; ` +
+      'delete it, and put it anew',
+  );
 }
 
 /** Greatest number of lost contradictions that one commit removes; each takes some 10 µs. */

@@ -26,6 +26,7 @@ import {
   type CreatedStandingQuery,
   type CreatedWebhook,
   type DeliveryOutcome,
+  type HandedEvents,
   type NewStandingQuery,
   type NewWebhook,
   type StandingMatch,
@@ -108,10 +109,10 @@ export function noteAnswers(
 }
 
 /**
- * Reads the next `limit` events of the change feed, and adds a delivery of each event for each webhook that follows it.
- * @returns the number of deliveries that were added
+ * Reads the next `limit` events of the change feed, and adds a delivery of each event for each webhook that follows it,
+ * within the bounds of `STANDING_LIMITS`.
  */
-export function handEvents({ store, now, newId }: WriteContext, { limit }: { readonly limit: number }): number {
+export function handEvents({ store, now, newId }: WriteContext, { limit }: { readonly limit: number }): HandedEvents {
   return hand(store, { limit, now, newId });
 }
 

@@ -1,7 +1,12 @@
+import { LRUCache } from 'lru-cache';
 import type { Holder, TenantRecord } from './control-database.ts';
 import type { ControlFile, KeyRow, TenantRow } from './control-file.ts';
 import { createGenerationLook, GENERATION_LOOK_MS } from './generation-look.ts';
 import { createLookupAllowance } from './lookup-allowance.ts';
+import { TENANT_ID } from './tenant-paths.ts';
+
+/** Greatest number of names that are known to name no tenant (in PostgreSQL only). */
+const MAX_NO_TENANTS = 10_000;
 
 /**
  * Tenants and keys as they were in the control database at one value of its generation counter, which every change
@@ -9,6 +14,8 @@ import { createLookupAllowance } from './lookup-allowance.ts';
  */
 interface Access {
   readonly tenants: ReadonlyMap<string, CachedTenant>;
+  /** Names that were looked up at this value of the counter and name no tenant; in PostgreSQL only. */
+  readonly noTenants: LRUCache<string, true>;
   /** Keys by id, without those that are revoked and those whose tenants were all erased. */
   readonly keys: Map<string, CachedKey>;
   /**
@@ -40,8 +47,14 @@ export interface AccessCache {
    * took away.
    */
   listTenants(): TenantRecord[];
-  /** Finds a tenant; undefined for an unknown id. A new tenant is found at once. */
+  /**
+   * Finds a tenant; undefined for an unknown id. A new tenant is found at once; in PostgreSQL within 250 ms
+   * (`GENERATION_LOOK_MS`) if its name was looked up before there was the tenant, or while more than 20 unknown names a
+   * second are looked up.
+   */
   findTenant(tenantId: string): CachedTenant | undefined;
+  /** Returns those of the ids that `findTenant` finds, with one look into the control database for all of them. */
+  existingTenants(tenantIds: readonly string[]): string[];
   /**
    * Finds a key by its id (not its secret); undefined for an unknown or revoked key, or one whose tenants were all
    * erased. A new key is found at once; in PostgreSQL within 250 ms (`GENERATION_LOOK_MS`) while more than 20 unknown
@@ -72,6 +85,7 @@ function readAll({ listKeys, listTenants }: ControlFile['statements']): Access {
   const keys = listKeys.all().filter((key) => key.revoked_at === null && key.tenants !== '[]');
   return {
     tenants: new Map(listTenants.all().map((row) => [row.id, tenantFromRow(row)])),
+    noTenants: new LRUCache({ max: MAX_NO_TENANTS }),
     keys: new Map(keys.map((key) => [key.id, { digest: key.digest, holder: holderFromRow(key) }])),
     settings: new Map(),
   };
@@ -102,9 +116,9 @@ export function openAccessCache(file: ControlFile): AccessCache {
 
   return {
     listTenants: () => [...currentAccess(0).tenants.values()].map(({ placed: _, ...tenant }) => tenant),
-    // Another process may have made a tenant or a key a moment ago, so a miss always reads the generation.
-    findTenant: (tenantId) => currentAccess().tenants.get(tenantId) ?? currentAccess(0).tenants.get(tenantId),
+    ...createTenantFinder(file, currentAccess),
     findKey(keyId) {
+      // Another process may have made the key a moment ago, so a miss reads the generation.
       const known = currentAccess().keys.get(keyId);
       if (known !== undefined || keyId === '' || (file.watched !== null && !mayLookUp())) return known;
       return currentAccess(0).keys.get(keyId);
@@ -144,6 +158,32 @@ export function openAccessCache(file: ControlFile): AccessCache {
         hasSeenKey ||= access.keys.size > 0;
       }
       return result;
+    },
+  };
+}
+
+/**
+ * Makes the functions that find tenants. Another process may have made one a moment ago, so where an id is unknown, the
+ * generation is read. In PostgreSQL that is a round trip, which a name without a tenant causes once.
+ */
+function createTenantFinder(
+  { watched }: ControlFile,
+  currentAccess: (maxAgeMs?: number) => Access,
+): Pick<AccessCache, 'findTenant' | 'existingTenants'> {
+  const mayLookUp = createLookupAllowance();
+  const tenantsAmong = (tenantIds: readonly string[]) => {
+    const { tenants, noTenants } = currentAccess();
+    const unknown = tenantIds.filter((id) => !tenants.has(id) && !noTenants.has(id) && TENANT_ID.test(id));
+    if (unknown.length === 0 || (watched !== null && !mayLookUp())) return tenants;
+    const now = currentAccess(0);
+    if (watched !== null) for (const id of unknown) if (!now.tenants.has(id)) now.noTenants.set(id, true);
+    return now.tenants;
+  };
+  return {
+    findTenant: (tenantId) => tenantsAmong([tenantId]).get(tenantId),
+    existingTenants(tenantIds) {
+      const tenants = tenantsAmong(tenantIds);
+      return tenantIds.filter((id) => tenants.has(id));
     },
   };
 }

@@ -130,8 +130,8 @@ export interface Sessions {
    * Returns the caller of a session by the session's secret; undefined if the session has ended or never existed, or if
    * its key or token is no longer valid. With PostgreSQL, a session that another process ended may be found for another
    * second.
-   * @throws EngineError `unavailable` with PostgreSQL, for a session that this process never found, after 20 such ones
-   *   within a second
+   * @throws EngineError `unavailable` with PostgreSQL, for a session that was opened by another process and that this
+   *   one never found, after 20 such ones within a second
    */
   find(secret: string): Holder | undefined;
   /** Ends a session; does nothing for an unknown secret. */
@@ -148,6 +148,11 @@ export interface ControlDatabase {
    * it. A tenant that was moved to another database has another path from then on.
    */
   findTenantPath(tenantId: string): string | undefined;
+  /**
+   * Returns those of the ids that are tenants', in their order. However many are unknown, it looks into the control
+   * database at most once.
+   */
+  existingTenants(tenantIds: readonly string[]): string[];
   /** Whether a path is the present one of a tenant that does not move to another database just now. */
   isSettledPath(path: string): boolean;
   /** Returns the sentence that says where `cairn move` took a tenant; undefined for a tenant that was not moved. */

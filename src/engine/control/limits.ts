@@ -50,6 +50,8 @@ export interface LimitRecords {
   inForce(scope: LimitScope): Limits;
   /** Returns only the limits that are stored for exactly this tenant or key, without inherited ones. */
   own(scope: LimitScope): Partial<Limits>;
+  /** Throws EngineError `not_found` for an unknown tenant, or a key that the tenant does not have. */
+  require(scope: LimitScope): void;
   /**
    * Stores limits, or removes them, so that the value of the tenant or of the settings applies again.
    * @param by id of the key of the caller, for the audit log; by default a command on this machine

@@ -85,7 +85,7 @@ export function openControlDatabase(config: Config, clock: Clock): ControlDataba
     ...createKeyRecords({ ...context, requireTenant: (tenantId) => requireTenant(context, tenantId) }),
     ...callers,
     sessions: openSessions({
-      ...{ file, clock, environmentDigest, isHolderValid: callers.isHolderValid },
+      ...{ file, cache, clock, environmentDigest, isHolderValid: callers.isHolderValid },
       issuerDigest: digestOfIssuer(config),
     }),
     limits: openLimits(file, config, audit),
@@ -139,7 +139,7 @@ function requireNotMoved(file: ControlFile): void {
 
 type TenantRecords = Pick<
   ControlDatabase,
-  'listTenants' | 'findTenantPath' | 'isSettledPath' | 'findMoved' | 'createTenant' | 'eraseTenant'
+  'listTenants' | 'existingTenants' | 'findTenantPath' | 'isSettledPath' | 'findMoved' | 'createTenant' | 'eraseTenant'
 >;
 
 function tenantRecords(context: Context): TenantRecords {
@@ -152,6 +152,7 @@ function tenantRecords(context: Context): TenantRecords {
   };
   return {
     listTenants: () => cache.listTenants(),
+    existingTenants: (tenantIds) => cache.existingTenants(tenantIds),
     findTenantPath,
 
     isSettledPath(path) {

@@ -62,6 +62,7 @@ export function openLimits(file: ControlFile, config: Config, audit: ServiceAudi
       return limits;
     },
     own: (scope) => current().own.get(placeOf(scope)) ?? {},
+    require: (scope) => requireScope(file, scope),
     change(scope, changes, by) {
       const { tenantId, keyId = '' } = scope;
       file.write(() => {

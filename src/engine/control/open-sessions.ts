@@ -1,13 +1,15 @@
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHash, timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Config } from '../config.ts';
 import { EngineError } from '../errors.ts';
 import type { Clock } from '../ports.ts';
 import type { Statement } from '../store/statement.ts';
+import type { AccessCache } from './access-cache.ts';
 import type { Holder, Sessions } from './control-database.ts';
 import type { ControlFile } from './control-file.ts';
 import { digestOf } from './key-records.ts';
 import { createLookupAllowance } from './lookup-allowance.ts';
+import { createSessionSecrets, type SessionSecrets } from './session-secrets.ts';
 
 /** Longest life of a session (ms): a working day, so that a browser left open overnight is signed out. */
 const SESSION_MS = 12 * 3_600_000;
@@ -16,8 +18,11 @@ const MAX_SESSIONS_OF_KEY = 50;
 /** Greatest number of sessions that a process caches (in PostgreSQL only), and how long it caches each of them (ms). */
 const MAX_KNOWN = 1_000;
 const KNOWN_MS = 1_000;
-/** Greatest number of sessions of which a process remembers that it found them (in PostgreSQL only). */
-const MAX_FOUND = 10_000;
+/**
+ * Greatest number of sessions of which a process remembers that it found them, and of ended ones of which it remembers
+ * that it did not (in PostgreSQL only).
+ */
+const MAX_REMEMBERED = 10_000;
 /**
  * Greatest number of sessions that one key may open within `WINDOW_MS` in one process, since each costs a commit and an
  * audit record.
@@ -27,8 +32,6 @@ const WINDOW_MS = 60_000;
 /** Greatest number of keys for which opened sessions are counted; the least recently used key is forgotten first. */
 const MAX_COUNTED = 10_000;
 const DELETE_SESSION = 'DELETE FROM sessions WHERE digest = ?';
-/** Form of a session's secret. */
-const SECRET = /^[\w-]{43}$/;
 
 interface SessionRow {
   readonly digest: Buffer;
@@ -41,6 +44,7 @@ interface SessionRow {
 
 interface SessionsContext {
   readonly file: ControlFile;
+  readonly cache: AccessCache;
   readonly clock: Clock;
   /** SHA-256 of OM_API_KEY; undefined if that is not set. */
   readonly environmentDigest: Buffer | undefined;
@@ -50,9 +54,10 @@ interface SessionsContext {
 }
 
 /** Makes the functions by which sessions are opened, found and ended. */
-export function openSessions({ file, clock, isHolderValid, ...digests }: SessionsContext): Sessions {
+export function openSessions({ file, cache, clock, isHolderValid, ...digests }: SessionsContext): Sessions {
   const statements = prepareStatements(file);
-  const { find, forget, noteOwn } = createFinder(file, statements.find);
+  const secrets = createSessionSecrets(file, cache);
+  const { find, forget, noteOwn } = createFinder(file, statements.find, secrets);
   const opened = new LRUCache<string, { readonly until: number; sessions: number }>({ max: MAX_COUNTED });
   /** Counts an opened session of a key. Throws EngineError `rate_limited` beyond 30 within a minute. */
   const count = (keyId: string, now: number) => {
@@ -68,9 +73,9 @@ export function openSessions({ file, clock, isHolderValid, ...digests }: Session
 
   return {
     open(holder) {
-      const secret = randomBytes(32).toString('base64url');
       const now = clock.now();
       count(holder.keyId, now);
+      const secret = secrets.make();
       const expiresAt = Math.min(now + SESSION_MS, holder.expiresAt ?? Infinity);
       file.write(() => {
         statements.deleteExpired.run(now);
@@ -89,8 +94,8 @@ export function openSessions({ file, clock, isHolderValid, ...digests }: Session
     },
 
     find(secret) {
-      if (!SECRET.test(secret)) return undefined;
-      const row = find(digestOf(secret));
+      if (!secrets.hasForm(secret)) return undefined;
+      const row = find(secret);
       if (row === undefined || row.expires_at <= clock.now()) return undefined;
       if (hasNoRow(row.key_id)) {
         const binding = bindingOf(secret, row.key_id, digests);
@@ -156,32 +161,44 @@ export function deleteSessionsOf({ prepare }: ControlFile, tenantId: string): vo
 }
 
 /**
- * Makes functions that find a session's row by the digest of its secret, and forget a cached row. In PostgreSQL, where
- * a read is a round trip, a found row may be `KNOWN_MS` old, and of sessions that were never found at most 20 a second
- * are looked up: `find` throws EngineError `unavailable` for a further one.
+ * Makes functions that find a session's row by its secret, and forget a cached row. In PostgreSQL, where a read is a
+ * round trip, a found row may be `KNOWN_MS` old, and a secret that was not made here is refused without a read. Of
+ * sessions that this process has not found before, at most 20 a second are looked up: `find` throws EngineError
+ * `unavailable` for a further one. A session that was not found has ended, and never comes back.
  */
-function createFinder({ watched }: ControlFile, statement: Statement<[Buffer], SessionRow>) {
-  const known = new LRUCache<string, { readonly row: SessionRow | undefined }>({ max: MAX_KNOWN, ttl: KNOWN_MS });
-  const everFound = new LRUCache<string, true>({ max: MAX_FOUND });
+function createFinder({ watched }: ControlFile, statement: Statement<[Buffer], SessionRow>, secrets: SessionSecrets) {
+  const known = new LRUCache<string, SessionRow>({ max: MAX_KNOWN, ttl: KNOWN_MS });
+  const everFound = new LRUCache<string, true>({ max: MAX_REMEMBERED });
+  const ended = new LRUCache<string, true>({ max: MAX_REMEMBERED });
   const mayLookUp = createLookupAllowance();
-  const lookUp = (name: string, digest: Buffer) => {
-    if (!everFound.has(name) && !mayLookUp())
-      throw new EngineError('unavailable', 'too many unknown sessions came', { retryAfterMs: 1_000 });
-    const row = statement.get(digest);
-    if (row !== undefined) everFound.set(name, true);
-    return { row };
+  /** Whether a session may be looked up. Throws EngineError `unavailable` if too many were looked up just now. */
+  const isWorthALook = (name: string, secret: string) => {
+    if (everFound.has(name)) return true;
+    if (ended.has(name) || !secrets.wasMadeHere(secret)) return false;
+    if (mayLookUp()) return true;
+    throw new EngineError('unavailable', 'too many unknown sessions came', { retryAfterMs: 1_000 });
   };
+  const nameOf = (digest: Buffer) => digest.toString('base64');
   return {
-    find(digest: Buffer): SessionRow | undefined {
+    find(secret: string): SessionRow | undefined {
+      const digest = digestOf(secret);
       if (watched === null) return statement.get(digest);
-      const name = digest.toString('base64');
-      let found = known.get(name);
-      if (found === undefined) known.set(name, (found = lookUp(name, digest)));
-      return found.row;
+      const name = nameOf(digest);
+      const cached = known.get(name);
+      if (cached !== undefined || !isWorthALook(name, secret)) return cached;
+      const row = statement.get(digest);
+      if (row === undefined) {
+        everFound.delete(name);
+        ended.set(name, true);
+      } else {
+        known.set(name, row);
+        everFound.set(name, true);
+      }
+      return row;
     },
-    forget: (digest: Buffer) => void known.delete(digest.toString('base64')),
+    forget: (digest: Buffer) => void known.delete(nameOf(digest)),
     /** Notes that a session was opened here, so that it is looked up however many unknown ones come. */
-    noteOwn: (digest: Buffer) => void everFound.set(digest.toString('base64'), true),
+    noteOwn: (digest: Buffer) => void everFound.set(nameOf(digest), true),
   };
 }
 

@@ -11,7 +11,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { EngineError } from '../errors.ts';
 import { createPrivateFile } from '../store/private-file.ts';
 import type { Store } from '../store/open-store.ts';
-import { findUploadPart, hasUploadParts, PART_BYTES, type UploadPart } from '../store/upload-parts.ts';
+import { findUploadPart, hasPartsOf, hasUploadParts, PART_BYTES, type UploadPart } from '../store/upload-parts.ts';
 import { keyOfFile, type FileKey } from '../file-keys.ts';
 import type { Encoder } from '../types.ts';
 import { DocumentError } from './document-error.ts';
@@ -269,6 +269,11 @@ export function countUploads(tenantPath: string): { readonly sealed: number; rea
  */
 export function hasUpload(tenantPath: string, name: string): boolean {
   return fs.existsSync(path.join(uploadsFolder(tenantPath), name));
+}
+
+/** Tells whether a waiting file exists: in the tenant's folder, or in its rows in PostgreSQL. */
+export function isUploadThere(store: Store, name: string): boolean {
+  return hasUploadParts(store) ? hasPartsOf(store, name) : hasUpload(store.path, name);
 }
 
 /** Removes a waiting file, if it exists. A name that `createUploadFile` cannot have made is ignored. */

@@ -13,6 +13,13 @@ export function createStandingMetrics(registers: Registry[]) {
   for (const outcome of ['delivered', 'failed', 'dead']) webhookDeliveries.inc({ outcome }, 0);
   return {
     webhookDeliveries,
+    webhookDrops: new Counter({
+      name: 'cairn_webhook_dropped_total',
+      help:
+        'Events that were not handed to a webhook, since too many of its deliveries wait, or since one memory ' +
+        'answers too many standing queries. The change feed has them.',
+      registers,
+    }),
     standingAnswers: new Counter({
       name: 'cairn_standing_answers_total',
       help: 'Memories that answered a standing query.',

@@ -69,8 +69,8 @@ export async function answerQuery(
     const model = modelOf(open().live);
     later = afterThisTurn().then(() => keepRecall(recall, answer, { request: query, defaults, model }));
   };
-  const begun = beginInRead(open().store, () => {
-    const retrieving = retrieveContext(context, defaults, onRecall);
+  const begun = beginInRead(open, (read) => {
+    const retrieving = retrieveContext(context, defaults, { onRecall, read });
     const { profile } = completeQuery(query, retrieving.defaults);
     const answer = retrieve(retrieving, query, signal);
     // It is awaited below, unless the read ends with an error of its own.
@@ -85,9 +85,14 @@ export async function answerQuery(
  * Begins a query. On PostgreSQL (`ahead` is not null) it begins inside one read, which lasts until the query first
  * waits, so that the models and the changes since the last query are asked of the server together, in one round trip. A
  * file has no server to wait for.
+ * @param begin gets a `read` for the stages of the query, which go on in the same snapshot if the query has not waited
+ *   for a model or an index; undefined for a file
  */
-function beginInRead<T>({ ahead, read }: Store, begin: () => T): T {
-  return ahead === null ? begin() : read(begin);
+function beginInRead<T>(open: ReadContext['open'], begin: (read: Store['read'] | undefined) => T): T {
+  const { store } = open();
+  if (store.ahead === null) return begin(undefined);
+  const read = store.ahead.readInOneTurn();
+  return read(() => begin((work) => (open().store === store ? read(work) : open().store.read(work))));
 }
 
 const modelOf = (live: StoredModel | null): RecallHead['model'] =>
@@ -126,7 +131,7 @@ function effectsOf({ packing }: Recall, { hits }: QueryResult, at: number): Reca
 function retrieveContext(
   context: ReadContext,
   defaults: RetrievalOptions,
-  onRecall: RetrieveContext['onRecall'] = () => {},
+  more: Pick<RetrieveContext, 'onRecall' | 'read'> = {},
 ): RetrieveContext {
   const { config, clock, logger, tracing, languageModel } = context;
   const budget = createWorkBudget(workLimits(config));
@@ -145,8 +150,8 @@ function retrieveContext(
     budget,
     newId: uuidv7,
     tracing,
-    onRecall,
     readMemories,
+    ...more,
   });
 }
 

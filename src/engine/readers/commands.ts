@@ -9,7 +9,7 @@ import { type DiffRequest, readDiff } from '../store/diff.ts';
 import { getDocument, listDocumentNos, readDocuments } from '../store/document-views.ts';
 import { listLinks } from '../store/edges.ts';
 import { listEntities } from '../store/entity-lists.ts';
-import { readEvents } from '../store/events.ts';
+import { newestCursor, readEvents } from '../store/events.ts';
 import { compileFilter } from '../store/filter.ts';
 import { listErasures } from '../store/erasures.ts';
 import { listItemPlaces, listNamespaces } from '../store/item-lists.ts';
@@ -57,7 +57,7 @@ import { compareStanding } from './standing.ts';
 import { STANDING_LISTS } from './standing-lists.ts';
 import { previewDecayAt, readBackups } from './upkeep.ts';
 import { readEntity, readJobs, readStats } from './counts.ts';
-import { readChunks } from './document-chunks.ts';
+import { readChunks, readContent } from './document-chunks.ts';
 import { readExportSlice, startExport } from './export-slice.ts';
 import { judgeImport } from './judge-import.ts';
 import { neighbourhood, userGraph } from './graph.ts';
@@ -191,6 +191,10 @@ export const READ_COMMANDS = {
     const { store } = open();
     return store.read(() => readRevisionSlice(store, getMemoryRow(store, id, clock.now()).memoryNo, page));
   },
+  newestEvent: ({ open }: ReadContext) => {
+    const { store } = open();
+    return store.read(() => newestCursor(store));
+  },
   listEvents: ({ open }: ReadContext, query: EventQuery) => {
     const { store } = open();
     return store.read(() => readEvents(store, query));
@@ -240,6 +244,7 @@ export const READ_COMMANDS = {
     return store.read(() => getDocument(store, id, clock.now()));
   },
   readChunks,
+  readContent,
   readDocuments: ({ open }: ReadContext, { documentNos }: { readonly documentNos: readonly number[] }) => {
     const { store } = open();
     return store.read(() => readDocuments(store, documentNos));

@@ -1,6 +1,8 @@
 import { EngineError } from '../errors.ts';
-import { ROOT_INDEX } from '../store/chunks.ts';
+import { goneMeanwhile, readTextSlice, ROOT_INDEX, TEXT_START, type TextPlace } from '../store/chunks.ts';
+import { getGenerationRow } from '../store/document-generations.ts';
 import { getDocumentRow } from '../store/documents.ts';
+import type { Store } from '../store/open-store.ts';
 import { type ChunkListPlace, type ChunkSlice, readChunkSlice } from '../store/provenance.ts';
 import type { Page } from '../types.ts';
 import type { ReadContext } from './read-context.ts';
@@ -23,4 +25,45 @@ export function readChunks(
       ? { items: [], next: null }
       : readChunkSlice(store, place ?? { generationNo: live, after: ROOT_INDEX }, page);
   });
+}
+
+/** Position in the text of a document between two slices. */
+export interface ContentPlace {
+  /** Generation (parsed version) of the document that is read, and the number of its chunks. */
+  readonly generationNo: number;
+  readonly chunks: number;
+  readonly text: TextPlace;
+}
+
+/** A slice of the text of a document, and the position after it; null at the end of the text. */
+export interface ContentSlice {
+  readonly pieces: readonly string[];
+  readonly next: ContentPlace | null;
+}
+
+/**
+ * Reads the next slice of a document's text, as `readTextSlice` bounds it. Slices after the first one go on with the
+ * generation of that one, as long as its chunks are there.
+ * @param asked.place what the previous slice returned as `next`; null for the first slice
+ * @throws EngineError `not_found`; `conflict` if no reading of the document is complete yet, and if it was replaced or
+ *   deleted since the slice before
+ */
+export function readContent(
+  { open, clock }: ReadContext,
+  { id, place }: { readonly id: string; readonly place: ContentPlace | null },
+): ContentSlice {
+  const { store } = open();
+  return store.read(() => {
+    const { generationNo, chunks, text } = place ?? beginning(store, id, clock.now());
+    const { pieces, place: end } = readTextSlice(store, generationNo, text);
+    const isWhole = end.after + 1 >= chunks;
+    if (pieces.length === 0 && !isWhole) throw goneMeanwhile();
+    return { pieces, next: isWhole ? null : { generationNo, chunks, text: end } };
+  });
+}
+
+function beginning(store: Store, id: string, now: number): ContentPlace {
+  const { live_no: generationNo, state } = getDocumentRow(store, id, now);
+  if (generationNo === null) throw new EngineError('conflict', `a document that is ${state} has no content`);
+  return { generationNo, chunks: getGenerationRow(store, generationNo).chunks, text: TEXT_START };
 }

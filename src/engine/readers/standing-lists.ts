@@ -4,7 +4,7 @@
  */
 import { getStandingQuery, listStandingAnswers, listStandingQueries } from '../store/standing.ts';
 import { getWebhook, listDeliveries, listWebhooks } from '../store/webhooks.ts';
-import type { DeliveryState, StandingPage } from '../types.ts';
+import type { DeliveryState, StandingPage, StandingPart } from '../types.ts';
 import type { ReadContext } from './read-context.ts';
 
 /** The read commands of standing queries and webhooks, by name. */
@@ -17,7 +17,7 @@ export const STANDING_LISTS = {
     const { store } = open();
     return store.read(() => getStandingQuery(store, id));
   },
-  listStandingAnswers: ({ open }: ReadContext, { id, page }: { readonly id: string; readonly page: StandingPage }) => {
+  listStandingAnswers: ({ open }: ReadContext, { id, page }: { readonly id: string; readonly page: StandingPart }) => {
     const { store } = open();
     return store.read(() => listStandingAnswers(store, id, page));
   },
@@ -31,7 +31,7 @@ export const STANDING_LISTS = {
   },
   listDeliveries: (
     { open }: ReadContext,
-    { id, page }: { readonly id: string; readonly page: StandingPage & { readonly state?: DeliveryState | undefined } },
+    { id, page }: { readonly id: string; readonly page: StandingPart & { readonly state?: DeliveryState | undefined } },
   ) => {
     const { store } = open();
     return store.read(() => listDeliveries(store, id, page));

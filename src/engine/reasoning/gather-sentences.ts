@@ -95,6 +95,11 @@ function dayOf(time: number): string {
   return new Date(time).toISOString().slice(0, 10);
 }
 
+/** Returns the words of a text that say something: no stop words, and the `not` of `isn't`, which `words` splits. */
+export function tellingWords(text: string): Set<string> {
+  return new Set(words(withNot(text)).filter((word) => !STOP_WORDS.has(word)));
+}
+
 /** Writes out the negation in words such as `isn't`, of which `words` makes two stop words. */
 function withNot(text: string): string {
   return text
@@ -106,7 +111,7 @@ function withNot(text: string): string {
 function sentencesOf(text: string): Said[] {
   return sentences(text).flatMap((sentence) => {
     const line = sentence.text.replace(/\s+/g, ' ').trim();
-    const own = new Set(words(withNot(line)).filter((word) => !STOP_WORDS.has(word)));
+    const own = tellingWords(line);
     return own.size === 0 ? [] : [{ text: line, words: own }];
   });
 }

@@ -140,7 +140,7 @@ function filtersOf(query: MemoryQuery, now: number): Pick<QueryPlan, 'filter' | 
   if (filter.statuses === undefined && !deepRecall && asOf === undefined) {
     return {
       filter: compileFilter(filter, now, { statuses: ['active', 'superseded', ...include] }),
-      liveFilter: compileFilter(filter, now, { orStillHolds: true }),
+      liveFilter: compileFilter(filter, now, { statuses: ['active', ...include], orStillHolds: true }),
     };
   }
   // With `asOf`, superseded memories are included, since their validity says whether they held at that time.

@@ -69,6 +69,8 @@ export interface RetrieveContext extends QuerySpace {
   readonly clock: Clock;
   /** Default retrieval options in order of precedence: the tenant's own first, then those of the process's settings. */
   readonly defaults: readonly RetrievalOptions[];
+  /** Runs the reads of one question, if they may share a snapshot; if left out, `store.read` runs them. */
+  readonly read?: Store['read'] | undefined;
   /** Work budget that all queries of this context share; unbounded if left out. */
   readonly budget?: WorkBudget;
   /** Returns a new id for an answer (`recallId`). */

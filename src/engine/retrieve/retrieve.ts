@@ -128,8 +128,8 @@ async function recallAnd<T>(
    * may have been reopened during an `await`.
    */
   const read = <Result>(work: () => Result): Result => {
-    const { store, budget } = context;
-    return store.read(() => (budget === undefined ? work() : runWithin(budget, work)));
+    const { store, budget, read: readOf = store.read } = context;
+    return readOf(() => (budget === undefined ? work() : runWithin(budget, work)));
   };
   const running: RunningQuery = { context, request, query, vectors, vectorWeight, trace, now };
   if (query.rerank !== 'llm' || languageModel === null) {

@@ -2,13 +2,11 @@
  * Finds the threads that a run of consolidation makes one memory of each. A thread here is a group of memories of one
  * user that say nearly the same or follow one topic.
  */
-import { gatherSentences } from '../reasoning/gather-sentences.ts';
+import { gatherSentences, tellingWords } from '../reasoning/gather-sentences.ts';
 import { listGatherable, listWaypointsOf, type Gatherable, type Near } from '../store/gatherable.ts';
 import { nextUserNo, startOfUser, type ConsolidationRun, type RunPlace } from '../store/consolidations.ts';
 import { readMemoryRows, type MemoryRow } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
-import { STOP_WORDS } from '../text/stop-words.ts';
-import { words } from '../text/words.ts';
 import { textOfMemory } from './text-of-memory.ts';
 
 /** Number of memories that are compared with each other in one call; a thread consists of such memories only. */
@@ -156,9 +154,7 @@ function joinNear(links: readonly NearPair[]): readonly number[][] {
  * two texts have enough rare words in common.
  */
 function createTopics(texts: ReadonlyMap<number, string>) {
-  const wordsOf = new Map(
-    [...texts].map(([memoryNo, text]) => [memoryNo, new Set(words(text).filter((word) => !STOP_WORDS.has(word)))]),
-  );
+  const wordsOf = new Map([...texts].map(([memoryNo, text]) => [memoryNo, tellingWords(text)]));
   const counts = new Map<string, number>();
   for (const own of wordsOf.values()) for (const word of own) counts.set(word, (counts.get(word) ?? 0) + 1);
   /** The rarity of a word among the texts, above 0: its inverse document frequency, as in BM25. */

@@ -1,4 +1,4 @@
-import { changeMemory } from '../commands/patch.ts';
+import { changeMemory, endsTooMany } from '../commands/patch.ts';
 import { listParts } from '../store/chunks.ts';
 import type { GenerationRow } from '../store/document-generations.ts';
 import { holdsLease } from '../store/job-leases.ts';
@@ -9,7 +9,8 @@ import { writeContextOf, type StepContext } from './step-context.ts';
 
 /**
  * Gives memories that a document kept from its earlier reading the fields that its caller now states (such as tags and
- * metadata), rewrites their indexed words, and keeps revisions of what is replaced. This happens after the commit by
+ * metadata), rewrites their indexed words, and keeps revisions of what is replaced. A memory that supersedes over 200
+ * others keeps its event time, since all of them would end anew. This happens after the commit by
  * which queries find the document, in short slices, as rewriting the words of a long document takes seconds. Repeating
  * it changes nothing, so it may be interrupted at any time.
  */
@@ -25,9 +26,16 @@ export async function relabelParts(
     (store, part) => {
       const [before] = readMemoryRows(store, [part]);
       if (before === undefined || !holdsLease(store, claim)) return;
-      changeMemory(writeContextOf(context), before, { columns: changedLabels(before, generation), status: undefined });
+      const changed = changedLabels(before, generation);
+      // The document is shown already, so that a part whose start cannot move keeps its time and does not fail the job.
+      const columns = endsTooMany(store, before, changed) ? withoutTime(changed) : changed;
+      changeMemory(writeContextOf(context), before, { columns, status: undefined });
     },
   );
+}
+
+function withoutTime(columns: MemoryColumns): MemoryColumns {
+  return Object.fromEntries(Object.entries(columns).filter(([name]) => !name.startsWith('event_time')));
 }
 
 /** Returns the columns in which a memory differs from the fields of its document. */

@@ -1,5 +1,4 @@
 import { EngineError } from '../errors.ts';
-import { getGenerationRow } from './document-generations.ts';
 import type { Store } from './open-store.ts';
 
 /** Chunk index of a document's root memory, the memory that stands for the whole document. */
@@ -154,8 +153,10 @@ export function chunksAround(
     .all(JSON.stringify(memoryNos), each, each) as { memoryNo: number; memory: number; distance: number }[];
 }
 
-/** Number of chunks that one statement reads. */
-const CONTENT_SLICE = 16;
+/** Greatest number of chunks of a slice. */
+const SLICE_CHUNKS = 16;
+/** Greatest number of bytes of text of a slice, which holds at least one chunk: an imported chunk may have 1 MiB. */
+const SLICE_BYTES = 256 * 1024;
 
 /**
  * Position in a document's text between two calls of `readTextSlice`: what the last call returned ends here, and the
@@ -175,8 +176,8 @@ export interface TextPlace {
 export const TEXT_START: TextPlace = { after: ROOT_INDEX, end: 0 };
 
 /**
- * Reads the next 16 chunks of a document's text. The beginning of a chunk that overlaps the chunk before it is left
- * out.
+ * Reads the next chunks of a document's text: at most 16, of at most 256 KiB together, but at least one. The beginning
+ * of a chunk that overlaps the chunk before it is left out. Call it on a snapshot.
  * @returns `pieces`: the texts, empty if no chunk follows; `place`: the position after them
  * @throws EngineError `conflict` if a chunk is missing, since a part of the text must not pass for the whole
  */
@@ -189,9 +190,14 @@ export function readTextSlice(
     .prepare(
       `SELECT c.chunk_index AS "index", c.start_offset AS start, c.end_offset AS "end", m.content
        FROM chunks c JOIN memories m ON m.seq = c.memory
-       WHERE c.generation_no = ? AND c.chunk_index > ? ORDER BY c.chunk_index LIMIT ${CONTENT_SLICE}`,
+       WHERE c.generation_no = ? AND c.chunk_index > ? ORDER BY c.chunk_index LIMIT ?`,
     )
-    .all(generationNo, after) as { index: number; start: number; end: number; content: string }[];
+    .all(generationNo, after, countWithinSlice(store, generationNo, after)) as {
+    index: number;
+    start: number;
+    end: number;
+    content: string;
+  }[];
   const pieces: string[] = [];
   for (const row of rows) {
     if (row.index !== after + 1) throw goneMeanwhile();
@@ -202,23 +208,21 @@ export function readTextSlice(
   return { pieces, place: { after, end } };
 }
 
-/**
- * Yields the text of a document, chunk by chunk without overlaps. If the document is replaced or deleted meanwhile, it
- * ends with an error.
- * @param open returns the store, which need not be the same each time; called for each slice of 16 chunks
- * @throws EngineError `not_found` for an unknown generation, at the first text; `conflict` as soon as a chunk is
- *   missing
- */
-export function* readDocumentText(open: () => Store, generationNo: number): Generator<string> {
-  const { chunks } = getGenerationRow(open(), generationNo);
-  for (let at = TEXT_START; at.after + 1 < chunks;) {
-    const { pieces, place } = readTextSlice(open(), generationNo, at);
-    if (pieces.length === 0) throw goneMeanwhile();
-    yield* pieces;
-    at = place;
-  }
+/** Counts the chunks after `after` whose texts a slice has room for; at least one. */
+function countWithinSlice(store: Store, generationNo: number, after: number): number {
+  const sizes = store
+    .prepare(
+      `SELECT octet_length(m.content) FROM chunks c JOIN memories m ON m.seq = c.memory
+       WHERE c.generation_no = ? AND c.chunk_index > ? ORDER BY c.chunk_index LIMIT ${SLICE_CHUNKS}`,
+    )
+    .pluck()
+    .all(generationNo, after) as number[];
+  let bytes = 0;
+  const beyond = sizes.findIndex((size, place) => (bytes += size) > SLICE_BYTES && place > 0);
+  return beyond === -1 ? SLICE_CHUNKS : beyond;
 }
 
-function goneMeanwhile(): EngineError {
+/** Makes the EngineError `conflict` for a text of which a chunk is missing. */
+export function goneMeanwhile(): EngineError {
   return new EngineError('conflict', 'the document was replaced or deleted while it was sent: read it again');
 }

@@ -47,15 +47,28 @@ export function settleDocumentJob(store: Store, documentNo: number, now: number)
   );
 }
 
-/** Lists the numbers of at most `limit` documents whose job waits at the step `settle`. */
-export function listUnsettled(store: Store, limit: number): number[] {
-  const rows = store
+/**
+ * Lists the numbers of documents whose job waits at the step `settle` although no chunk has an unfinished job.
+ * @param options.looked greatest number of waiting documents that are examined
+ * @param options.limit greatest number of documents in the result
+ */
+export function listForgotten(
+  store: Store,
+  { looked, limit }: { readonly looked: number; readonly limit: number },
+): number[] {
+  return store
     .prepare(
-      `SELECT document FROM jobs INDEXED BY jobs_due
-       WHERE step = 'settle' AND suspect = 0 AND state IN ('queued', 'failed') LIMIT ?`,
+      `SELECT w.document FROM (
+         SELECT document FROM jobs INDEXED BY jobs_due
+         WHERE step = 'settle' AND suspect = 0 AND state IN ('queued', 'failed') LIMIT ?
+       ) AS w WHERE NOT EXISTS (
+         SELECT 1 FROM jobs c INDEXED BY jobs_by_document
+         WHERE c.document = w.document AND c.document > 0 AND c.state IN ${UNFINISHED}
+           AND c.kind IN ('memory', 'import')
+       ) LIMIT ?`,
     )
-    .all(limit) as { document: number }[];
-  return rows.map(({ document }) => document);
+    .pluck()
+    .all(looked, limit) as number[];
 }
 
 /** Finds the unfinished job that reads a document or waits for its chunks; undefined if there is none. */

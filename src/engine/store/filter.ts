@@ -49,7 +49,10 @@ type FilterName =
   | 'as_of.recorded';
 
 /** How a filter treats memories that are hidden by default, and the time for which it is evaluated. */
-export interface FilterOptions {
+export type FilterOptions = ShownOptions & TimeOptions;
+
+/** Options of a filter about memories that are hidden by default. */
+interface ShownOptions {
   /**
    * Whether hidden memories pass: parts of documents that queries do not find, and memories that are not active, not
    * valid or expired. Statuses that the filter names still apply. False by default.
@@ -57,14 +60,25 @@ export interface FilterOptions {
   readonly includeHidden?: boolean;
   /** Statuses that pass if the filter names none; only `active` by default. */
   readonly statuses?: readonly MemoryStatus[];
-  /**
-   * Whether a superseded memory passes that is still valid, because its successor is not valid yet or has expired.
-   * False by default; it has no effect if the filter names statuses.
-   */
-  readonly orStillHolds?: boolean;
-  /** Earlier time for which the filter is evaluated, see `AsOf`; the present by default. */
-  readonly asOf?: AsOf | undefined;
 }
+
+/**
+ * Options of a filter about its time. `orStillHolds` is about the present, so it does not go with `asOf`.
+ */
+type TimeOptions =
+  | {
+      /**
+       * Whether a superseded memory passes that is still valid, because its successor is not valid yet or has expired.
+       * It has no effect if the filter names statuses.
+       */
+      readonly orStillHolds: boolean;
+      readonly asOf?: undefined;
+    }
+  | {
+      readonly orStillHolds?: undefined;
+      /** Earlier time for which the filter is evaluated, see `AsOf`; the present by default. */
+      readonly asOf?: AsOf | undefined;
+    };
 
 /**
  * Compiles a filter to SQL. Every value is a parameter, and a list is one JSON parameter, so filters of one shape share

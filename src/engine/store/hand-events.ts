@@ -1,6 +1,7 @@
 /** Takes events from the change feed and makes deliveries of them for the webhooks that they concern. */
 
-import type { DeliveredEvent, EventKind } from '../types.ts';
+import { type DeliveredEvent, type EventKind, type HandedEvents, STANDING_LIMITS } from '../types.ts';
+import { openDeliveryRooms, type StoredRoom } from './delivery-room.ts';
 import { erasedNumbers, feedId, hasEvents, newestNo, type NumberedEvent, readNumberedEvents } from './events.ts';
 import type { Store } from './open-store.ts';
 import { findStandingAnswer } from './standing.ts';
@@ -20,15 +21,16 @@ export function hasEventsToHand(store: Store): boolean {
 
 /**
  * Makes deliveries of the next events: examines at most `limit` events, adds a delivery for each webhook that an event
- * concerns, and moves the cursor of the webhooks on. After 1,000 deliveries it takes no further event. Call inside a
- * write.
- * @returns the number of deliveries that were made
+ * concerns and that has room for it, and moves the cursor of the webhooks on. After 1,000 deliveries it takes no
+ * further event. Call inside a write.
+ * @returns the numbers of deliveries that were made, and of those that were dropped over the bounds of
+ *   `STANDING_LIMITS`
  */
 export function handEvents(
   store: Store,
   { limit, now, newId }: { readonly limit: number; readonly now: number; readonly newId: () => string },
-): number {
-  if (!hasEventsToHand(store)) return 0;
+): HandedEvents {
+  if (!hasEventsToHand(store)) return { made: 0, dropped: 0 };
   const feed = feedId(store);
   const { events, last } = readNumberedEvents(store, cursorOf(store), limit);
   const forAll = listHooks(store, 'query_no IS NULL AND user_id IS NULL');
@@ -36,7 +38,9 @@ export function handEvents(
   const insert = store.prepare(
     'INSERT INTO deliveries (id, hook_no, at, user_id, event, next_at) VALUES (?, ?, ?, ?, ?, ?)',
   );
-  let made = 0;
+  const rooms = openDeliveryRooms(store, now);
+  const isInShare = sharesOfMemories(store);
+  let [made, dropped] = [0, 0];
   let handed = last;
   for (const event of events) {
     const hooks = [...forAll, ...hooksOfOwner(event), ...hooksOfQuery(store, event)];
@@ -44,15 +48,22 @@ export function handEvents(
       ({ since, kinds }) => since < event.eventNo && (kinds === null || kinds.has(event.kind)),
     );
     if (wanted.length === 0) continue;
-    const told = JSON.stringify(toldOf(store, event));
-    for (const { hookNo } of wanted) insert.run(`msg_${newId()}`, hookNo, event.at, event.userId, told, now);
-    made += wanted.length;
+    const followers = wanted.filter(({ queryNo }) => queryNo === null);
+    const isForAll = isInShare(event, followers.length);
+    if (!isForAll) for (const hook of followers) rooms.drop(hook);
+    const told = wanted.filter((hook) => (isForAll || hook.queryNo !== null) && rooms.take(hook));
+    dropped += wanted.length - told.length;
+    if (told.length === 0) continue;
+    const text = JSON.stringify(toldOf(store, event));
+    for (const { hookNo } of told) insert.run(`msg_${newId()}`, hookNo, event.at, event.userId, text, now);
+    made += told.length;
     if (made < DELIVERIES_AT_ONCE) continue;
     handed = event.eventNo;
     break;
   }
   store.prepare('UPDATE webhook_cursor SET feed_id = ?, event_no = ?').run(feed, handed);
-  return made;
+  rooms.store();
+  return { made, dropped };
 }
 
 /** Returns the number of the last event for which deliveries were made; 0 in a feed that was begun anew since. */
@@ -64,9 +75,11 @@ function cursorOf(store: Store): number {
   return feed === feedId(store) ? eventNo : 0;
 }
 
-interface Hook {
+interface Hook extends StoredRoom {
   readonly hookNo: number;
   readonly userId: string | null;
+  /** Number of the standing query whose answers alone the webhook gets; null for one that follows events. */
+  readonly queryNo: number | null;
   /** Number of the last event before the webhook was stored; the webhook gets only later ones. */
   readonly since: number;
   /** Kinds of events that are sent to the webhook; null for all kinds. */
@@ -76,9 +89,10 @@ interface Hook {
 function listHooks(store: Store, condition: string, ...values: readonly (string | number)[]): Hook[] {
   const rows = store
     .prepare(
-      `SELECT hook_no AS hookNo, user_id AS userId, kinds,
+      `SELECT hook_no AS hookNo, user_id AS userId, query_no AS queryNo, kinds, room,
+         counted_at AS countedAt, dropped, dropped_at AS droppedAt,
          iif((SELECT feed_id FROM webhook_cursor) = (SELECT feed_id FROM event_feed), since_no, 0) AS since
-       FROM webhooks WHERE ${condition}`,
+       FROM webhooks WHERE ${condition} ORDER BY hook_no`,
     )
     .all(...values) as (Omit<Hook, 'kinds'> & { kinds: string })[];
   return rows.map((row) => {
@@ -122,6 +136,27 @@ function hooksOfErasedUsers(store: Store): ReadonlyMap<number, readonly Hook[]> 
 function hooksOfQuery(store: Store, { standingId }: NumberedEvent): Hook[] {
   if (standingId === undefined) return [];
   return listHooks(store, 'query_no = (SELECT query_no FROM standing_queries WHERE id = ?)', standingId);
+}
+
+/**
+ * Makes a function that tells whether an event is handed to the `followers` of its kind, the webhooks that are no
+ * standing query's. Of the answers that one memory gives, it is so only for those to the oldest queries: as many as
+ * make at most `STANDING_LIMITS.answersOfMemory` deliveries.
+ */
+function sharesOfMemories(store: Store): (event: NumberedEvent, followers: number) => boolean {
+  const queryNoOf = store.prepare('SELECT query_no FROM standing_queries WHERE id = ?').pluck();
+  const firstBeyond = store
+    .prepare('SELECT query_no FROM standing_answers WHERE memory = ? ORDER BY query_no LIMIT 1 OFFSET ?')
+    .pluck();
+  const known = new Map<string, number>();
+  return ({ standingId, memoryNo }, followers) => {
+    if (standingId === undefined || memoryNo === null || followers === 0) return true;
+    const most = Math.floor(STANDING_LIMITS.answersOfMemory / followers);
+    const key = `${memoryNo} ${most}`;
+    const beyond = known.get(key) ?? (firstBeyond.get(memoryNo, most) as number | undefined) ?? Infinity;
+    known.set(key, beyond);
+    return ((queryNoOf.get(standingId) as number | undefined) ?? 0) < beyond;
+  };
 }
 
 function toldOf(store: Store, { kind, subject, standingId, memoryNo }: NumberedEvent): DeliveredEvent {

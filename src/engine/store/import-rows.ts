@@ -258,7 +258,7 @@ export function insertExactLink(
 }
 
 /**
- * Inserts a document with its generation, which queries find only once `showComplete` finds all of its memories.
+ * Inserts a document with its generation, which queries find only once all of its memories are stored (`showComplete`).
  * @returns the number of the document
  */
 export function insertExactDocument(store: Store, line: PortableDocument, writerNo: number | null): number {
@@ -322,28 +322,21 @@ export function insertExactDocument(store: Store, line: PortableDocument, writer
       line.ready_at,
       writerNo,
     );
-  store
-    .prepare('UPDATE documents SET live_no = ? WHERE document_no = ?')
-    .run(Number(generation.lastInsertRowid), documentNo);
+  const generationNo = Number(generation.lastInsertRowid);
+  store.prepare('UPDATE documents SET live_no = ? WHERE document_no = ?').run(generationNo, documentNo);
   // Chunks arrive one by one, and no query may find half a document.
-  showComplete(store, documentNo);
+  if (line.chunks === 0) showComplete(store, { documentNo, generationNo, chunks: 0 });
   return documentNo;
 }
 
 /**
- * Lets queries find a document if all memories of its live generation are stored: its chunks, and the root memory that
- * a document with chunks has. A `processing` document then becomes `ready`, or `empty` without chunks. Otherwise it
- * does nothing.
+ * Lets queries find a document, all of whose memories are stored: its chunks, and the root memory that a document with
+ * chunks has. A `processing` document becomes `ready`, or `empty` without chunks.
  */
-export function showComplete(store: Store, documentNo: number): void {
-  const { generationNo, chunks, stored } = store
-    .prepare(
-      `SELECT g.generation_no AS generationNo, g.chunks,
-         (SELECT count(*) FROM chunks c WHERE c.generation_no = g.generation_no) AS stored
-       FROM documents o CROSS JOIN document_generations g ON g.generation_no = o.live_no WHERE o.document_no = ?`,
-    )
-    .get(documentNo) as { generationNo: number; chunks: number; stored: number };
-  if (stored < (chunks === 0 ? 0 : chunks + 1)) return;
+export function showComplete(
+  store: Store,
+  { documentNo, generationNo, chunks }: Readonly<Record<'documentNo' | 'generationNo' | 'chunks', number>>,
+): void {
   store.prepare('UPDATE document_generations SET hidden = 0 WHERE generation_no = ?').run(generationNo);
   store
     .prepare(`UPDATE documents SET state = ? WHERE document_no = ? AND state = 'processing'`)

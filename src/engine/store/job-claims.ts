@@ -13,6 +13,10 @@ export interface ClaimOptions<Step extends QueuedStep = QueuedStep> {
   /** Length of the leases, in ms. */
   readonly leaseMs: number;
   readonly now: number;
+}
+
+/** Selects the jobs that a worker claims, except those that its queue or a crash names. */
+interface DueClaimOptions<Step extends QueuedStep> extends ClaimOptions<Step> {
   /**
    * Latest due time of bulk jobs that may be taken, Unix ms, included: the result of `bulkDueUntil`. All due bulk jobs
    * if left out.
@@ -66,7 +70,7 @@ export function hasDueJobAt(store: Store, step: QueuedStep, now: number): boolea
  * write.
  * @returns the claims by ascending `jobNo`; empty if no job is due
  */
-export function claimJobs<Step extends QueuedStep>(store: Store, options: ClaimOptions<Step>): ClaimAt<Step>[] {
+export function claimJobs<Step extends QueuedStep>(store: Store, options: DueClaimOptions<Step>): ClaimAt<Step>[] {
   return claim(store, options, 0, options.limit);
 }
 
@@ -118,7 +122,7 @@ export function claimDocument(
 
 /**
  * Claims those of the given jobs that are still due at this step; a job that a queue delivered may be done or changed
- * by now. `bulkUntil` has no effect. Call inside a write.
+ * by now. Call inside a write.
  * @param alone true to claim only suspects that may run in a group of `jobNos.length`, while the caller runs no other
  *   job; false to claim only jobs that are no suspects
  * @returns the claims by ascending `jobNo`
@@ -156,7 +160,7 @@ const DUE_BY_SUSPECT = selectDue('seq, priority, run_at', {
 
 function claim<Step extends QueuedStep>(
   store: Store,
-  options: ClaimOptions<Step>,
+  options: DueClaimOptions<Step>,
   suspect: number,
   limit: number,
 ): ClaimAt<Step>[] {

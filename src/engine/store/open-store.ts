@@ -35,6 +35,11 @@ export interface Foresight {
   readSpeculatively(...readings: readonly (() => unknown)[]): void;
   /** Waits for the answers to what was prefetched so far. */
   send(): void;
+  /**
+   * Returns a `read` for the reads of one question. Those that follow one another within a turn of the event loop share
+   * a snapshot, and the later ones take no round trip to begin.
+   */
+  readInOneTurn(): Store['read'];
 }
 
 /**

@@ -1,14 +1,16 @@
 import { EngineError } from '../errors.ts';
-import { hashOfPieces } from '../text/content-hash.ts';
+import { contentHash, hashOfPieces } from '../text/content-hash.ts';
 import type { DocumentReceipt, DocumentWarning, HeldSpan, Omission, TextReceipt } from '../types.ts';
 import { ROOT_INDEX } from './chunks.ts';
 import { getGenerationRow, type GenerationRow } from './document-generations.ts';
 import { getDocumentRow } from './documents.ts';
+import { keptHash } from './duplicates.ts';
 import type { Store } from './open-store.ts';
 import { parseStored } from './stored-json.ts';
 
 /**
- * A chunk of a document, with the present content of its memory; `id` and `content` are null if the memory was erased.
+ * A chunk of a document, with the present content of its memory and the hash that was stored with it; `id`, `content`
+ * and `hash` are null if the memory was erased.
  */
 interface ChunkRow {
   readonly chunk: number;
@@ -17,6 +19,7 @@ interface ChunkRow {
   readonly kept: number;
   readonly id: string | null;
   readonly content: string | null;
+  readonly hash: Buffer | null;
 }
 
 /**
@@ -56,7 +59,8 @@ export function readTextReceipt(
 function readChunkRows(store: Store, generationNo: number): IterableIterator<ChunkRow> {
   return store
     .prepare(
-      `SELECT c.chunk_index AS chunk, c.start_offset AS start, c.end_offset AS "end", c.kept, m.id, m.content
+      `SELECT c.chunk_index AS chunk, c.start_offset AS start, c.end_offset AS "end", c.kept, m.id, m.content,
+         m.content_hash AS hash
        FROM chunks c LEFT JOIN memories m ON m.seq = c.memory
        WHERE c.generation_no = ? AND c.chunk_index > ${ROOT_INDEX} ORDER BY c.chunk_index`,
     )
@@ -80,11 +84,14 @@ class TextAccount {
    * erased is skipped.
    */
   *ownTexts(rows: Iterable<ChunkRow>): Iterable<string> {
-    for (const { chunk, start, end, kept, id, content } of rows) {
-      if (id === null || content === null) continue;
+    for (const { chunk, start, end, kept, id, content, hash } of rows) {
+      if (id === null || content === null || hash === null) continue;
       const ownOffset = Math.min(end, Math.max(start, this.#end));
       const repeated = content.slice(0, ownOffset - start);
-      const isIntact = content.length === end - start && this.#before.endsWith(repeated);
+      const isIntact =
+        content.length === end - start &&
+        this.#before.endsWith(repeated) &&
+        keptHash(contentHash(content)).equals(hash);
       this.spans.push({
         memoryId: id,
         chunk,

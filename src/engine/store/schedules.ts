@@ -130,12 +130,15 @@ export function listLastRuns(store: Store, names: readonly string[]): [name: str
   });
 }
 
+/** A schedule that may be requested. One that `waitsAPeriod` may not: without a last run it waits for a period. */
+export type RequestedSchedule = 'backup';
+
 /**
- * Makes a schedule due at once, even in a pause after failures, by deleting its last run and its failures. A schedule
- * that `waitsAPeriod` would wait for a whole period instead. Call inside a write.
+ * Makes a schedule due at once, even in a pause after failures, by deleting its last run and its failures. Call inside
+ * a write.
  * @returns false, without writing anything, while a process runs it
  */
-export function requestRun(store: Store, name: string, times: Times): boolean {
+export function requestRun(store: Store, name: RequestedSchedule, times: Times): boolean {
   if (isClaimed(store, name, times)) return false;
   deleteInfo(store, lastKey(name));
   deleteInfo(store, failedKey(name));

@@ -14,6 +14,7 @@ import {
   type StandingAnswer,
   type StandingMatch,
   type StandingPage,
+  type StandingPart,
   type StandingQuery,
 } from '../types.ts';
 import { appendAnswered } from './events.ts';
@@ -129,7 +130,7 @@ const queryOf = ({ queryNo: _, given, ...row }: QueryRow): StandingQuery => ({
  * Lists a page of the memories that answered a standing query (stored query), newest first. @throws EngineError
  * `not_found`
  */
-export function listStandingAnswers(store: Store, id: string, { limit, offset }: StandingPage): Listed<StandingAnswer> {
+export function listStandingAnswers(store: Store, id: string, { limit, offset }: StandingPart): Listed<StandingAnswer> {
   const { queryNo, answers } = getRow(store, id);
   const rows = store
     .prepare(`${ANSWERS} WHERE a.query_no = ? ORDER BY a.at DESC, a.memory DESC LIMIT ? OFFSET ?`)
@@ -235,6 +236,7 @@ export function hasDueMemories(store: Store, now: number): boolean {
   return store.prepare(`SELECT 1 ${DUE} LIMIT 1`).get(now) !== undefined;
 }
 
+/** The triggers keep notes of `queued` memories away, so that nobody passes over many of them to find another. */
 const DUE = `FROM standing_due w JOIN memory_dynamics d ON d.seq = w.memory
   WHERE w.lease_until <= ? AND d.state <> 'queued'`;
 

@@ -42,6 +42,11 @@ export function findUploadPart(store: Store, name: string, part: number): Buffer
     Buffer | undefined;
 }
 
+/** Whether any part of an uploaded file is stored. */
+export function hasPartsOf(store: Store, name: string): boolean {
+  return store.prepare('SELECT 1 FROM upload_parts WHERE upload = ? LIMIT 1').get(name) !== undefined;
+}
+
 /** Deletes the parts of an uploaded file that has become part of no document. Call inside a write. */
 export function deleteUploadParts(store: Store, name: string): void {
   store.prepare('DELETE FROM upload_parts WHERE upload = ?').run(name);

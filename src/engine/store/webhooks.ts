@@ -14,8 +14,10 @@ import {
   type NewWebhook,
   STANDING_LIMITS,
   type StandingPage,
+  type StandingPart,
   type Webhook,
 } from '../types.ts';
+import { countRoomAnew } from './delivery-room.ts';
 import { feedId, newestNo } from './events.ts';
 import type { Store } from './open-store.ts';
 import { parseStored } from './stored-json.ts';
@@ -30,11 +32,13 @@ interface HookRow {
   readonly standingId: string | null;
   readonly createdAt: number;
   readonly writtenBy: string | null;
+  readonly dropped: number;
+  readonly lastDroppedAt: number | null;
 }
 
 const HOOKS = `SELECT h.hook_no AS hookNo, h.id, h.url, h.kinds, h.user_id AS userId, q.id AS standingId,
-  h.created_at AS createdAt, ${writerOf('h.writer_no')} AS writtenBy
-  FROM webhooks h LEFT JOIN standing_queries q ON q.query_no = h.query_no`;
+  h.created_at AS createdAt, ${writerOf('h.writer_no')} AS writtenBy, h.dropped,
+  h.dropped_at AS lastDroppedAt FROM webhooks h LEFT JOIN standing_queries q ON q.query_no = h.query_no`;
 /** Number of random bytes of a secret, as Standard Webhooks recommends. */
 const SECRET_BYTES = 24;
 
@@ -184,9 +188,11 @@ export function claimDeliveries(
     .prepare(
       `SELECT d.delivery_no AS deliveryNo, d.hook_no AS hookNo, d.id, d.at, d.user_id AS userId, d.event,
          d.attempts + 1 AS attempts, h.url, h.secret
-       FROM json_each(?) AS hooks CROSS JOIN deliveries d ON d.delivery_no IN (
-           SELECT delivery_no FROM deliveries
-           WHERE hook_no = hooks.value AND state = 'pending' AND next_at <= ? ORDER BY next_at LIMIT ${EACH})
+       FROM json_each(?) AS hooks CROSS JOIN json_each((
+           SELECT json_group_array(delivery_no) FROM (
+             SELECT delivery_no FROM deliveries
+             WHERE hook_no = hooks.value AND state = 'pending' AND next_at <= ? ORDER BY next_at LIMIT ${EACH}) AS due
+         )) AS due CROSS JOIN deliveries d ON d.delivery_no = CAST(due.value AS INTEGER)
          CROSS JOIN webhooks h ON h.hook_no = d.hook_no
        ORDER BY d.next_at, d.delivery_no LIMIT ?`,
     )
@@ -242,7 +248,7 @@ export function storeDeliveryOutcome(
 export function listDeliveries(
   store: Store,
   hookId: string,
-  { limit, offset, state }: StandingPage & { readonly state?: DeliveryState | undefined },
+  { limit, offset, state }: StandingPart & { readonly state?: DeliveryState | undefined },
 ): Listed<Delivery> {
   const { hookNo } = getRow(store, hookId);
   const [where, of] = state === undefined ? ['hook_no = ?', [hookNo]] : ['hook_no = ? AND state = ?', [hookNo, state]];
@@ -272,13 +278,15 @@ export function retryDeliveries(
   { id, endedBy, limit }: { readonly id: string; readonly endedBy: number; readonly limit: number },
   now: number,
 ): number {
+  const { hookNo } = getRow(store, id);
+  countRoomAnew(store, hookNo);
   return store
     .prepare(
       `UPDATE deliveries SET state = 'pending', attempts = 0, next_at = ?, ended_at = NULL
        WHERE delivery_no IN (
          SELECT delivery_no FROM deliveries WHERE hook_no = ? AND state = 'dead' AND ended_at <= ? LIMIT ?)`,
     )
-    .run(now, getRow(store, id).hookNo, endedBy, limit).changes;
+    .run(now, hookNo, endedBy, limit).changes;
 }
 
 /**

@@ -24,7 +24,8 @@ export function createEraseMatching(
   const { path, readers, writer, dispatcher } = options;
   const store = () => options.open().store;
   return async (filter) => {
-    if (Object.entries(filter).every(saysNothing)) {
+    // Bounds alone are no filter: a key that is bound to tags would erase all that it reaches.
+    if (Object.entries({ ...filter, withinTags: undefined }).every(saysNothing)) {
       throw new EngineError('invalid', 'a delete needs a filter: user_id, session_id, tags, files or written_by');
     }
     return withReceipt(options, describe(filter), (erasure) => eraseAll(filter, erasure));

@@ -1,9 +1,8 @@
 import { addReceipts } from '../commands/erase.ts';
 import type { Tenant } from '../engine.ts';
-import { EngineError } from '../errors.ts';
+import type { ContentPlace, ContentSlice } from '../readers/document-chunks.ts';
 import { getDocumentRow, type DocumentRow } from '../store/documents.ts';
 import type { ChunkListPlace, ChunkSlice } from '../store/provenance.ts';
-import { readDocumentText } from '../store/chunks.ts';
 import type { Document, DocumentChunk, DocumentFilter, Page } from '../types.ts';
 import type { Erasure } from './tenant-erasure.ts';
 import { withReceipt } from './tenant-erasures.ts';
@@ -32,8 +31,7 @@ export function createDocumentMethods(
   { path, clock, readers, writer, open }: TenantOptions,
   { eraseAbandoned, writeDelete }: Erasure,
 ): DocumentMethods {
-  const store = () => open().store;
-  const rowOf = (id: string): DocumentRow => getDocumentRow(store(), id, clock.now());
+  const rowOf = (id: string): DocumentRow => getDocumentRow(open().store, id, clock.now());
 
   return {
     getDocument: (id) => readers.read(path, 'readDocument', { id }),
@@ -45,8 +43,9 @@ export function createDocumentMethods(
     },
     streamDocuments,
     async documentContent(id) {
-      const generationNo = liveGenerationOf(rowOf(id));
-      return piecesOf(readDocumentText(store, generationNo));
+      const readSlice = (place: ContentPlace | null) => readers.read(path, 'readContent', { id, place });
+      // The first slice is read at once, since this call itself tells that a document has no content.
+      return piecesOf(await readSlice(null), readSlice);
     },
     streamDocumentChunks,
     documentReceipt: (id, page) => readers.read(path, 'documentReceipt', { id, page }),
@@ -99,15 +98,15 @@ export function createDocumentMethods(
   }
 }
 
-/**
- * Turns strings that are there at once into an async iterable, since callers must also work with a store that has to
- * wait for each string.
- */
-async function* piecesOf(pieces: Iterable<string>): AsyncIterable<string> {
+/** Yields the texts of a first slice of a document, and of those that follow it, which it reads one by one. */
+async function* piecesOf(
+  first: ContentSlice,
+  readSlice: (place: ContentPlace) => Promise<ContentSlice>,
+): AsyncGenerator<string> {
+  let { pieces, next } = first;
   yield* pieces;
-}
-
-function liveGenerationOf({ live_no: live, state }: DocumentRow): number {
-  if (live !== null) return live;
-  throw new EngineError('conflict', `a document that is ${state} has no content`);
+  while (next !== null) {
+    ({ pieces, next } = await readSlice(next));
+    yield* pieces;
+  }
 }

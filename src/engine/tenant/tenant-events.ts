@@ -1,22 +1,25 @@
 import type { Tenant } from '../engine.ts';
-import { hasEvents, newestCursor } from '../store/events.ts';
+import { isEngineError } from '../errors.ts';
 import type { TenantOptions } from './tenant-options.ts';
 
 /** Makes the methods by which a tenant returns its change feed. */
 export function createEventMethods(options: TenantOptions): Pick<Tenant, 'listEvents' | 'newestEvent'> {
   const { path, config, readers, writer } = options;
-  /** Lets the writer begin the change feed in a file that has not been written to since `OM_EVENTS` was switched on. */
-  const ensureFeed = async () => {
-    if (config.OM_EVENTS && !hasEvents(options.open().store)) await writer.write(path, 'open', {});
+  const newestEvent = async () => {
+    try {
+      return await readers.read(path, 'newestEvent', undefined);
+    } catch (error) {
+      if (!config.OM_EVENTS || !isEngineError(error, 'conflict')) throw error;
+    }
+    // Nothing was written since `OM_EVENTS` was switched on: the writer begins the feed when it opens the tenant.
+    await writer.write(path, 'open', {});
+    return readers.read(path, 'newestEvent', undefined);
   };
   return {
     async listEvents(query) {
-      await ensureFeed();
+      await newestEvent();
       return readers.read(path, 'listEvents', query);
     },
-    async newestEvent() {
-      await ensureFeed();
-      return newestCursor(options.open().store);
-    },
+    newestEvent,
   };
 }

@@ -1,3 +1,4 @@
+import { hasReachedMb } from '../commands/quota.ts';
 import { mayHoldRows } from '../control/place-of.ts';
 import type { Tenant } from '../engine.ts';
 import type { PrivacyGuard } from '../privacy/guard.ts';
@@ -90,11 +91,25 @@ export function createStandingMethods(options: TenantOptions): Pick<Tenant, keyo
     async tendStanding(signal) {
       if (!mayHoldRows(config, path) || !hasStanding(store())) return 'absent';
       const compared = await compareDue();
-      const handed =
-        hasEventsToHand(store()) && (await writer.write(path, 'handEvents', { limit: HANDED_AT_ONCE })) > 0;
+      const handed = await handEvents(options);
       return (await deliver(signal)) || compared || handed ? 'busy' : 'idle';
     },
   };
+}
+
+/**
+ * Tells whether the tenant takes as much disk space as it may. What would tell of its events then waits in the feed
+ * until there is room, as one small memory may have very many answers and deliveries.
+ */
+const isFull = (options: TenantOptions) => hasReachedMb(options.open().store, quotaOf(options));
+
+/** Adds deliveries of the next events. Resolves to whether there was something to hand over, and room for it. */
+async function handEvents(options: TenantOptions): Promise<boolean> {
+  const { path, metrics, writer } = options;
+  if (!hasEventsToHand(options.open().store) || isFull(options)) return false;
+  const { made, dropped } = await writer.write(path, 'handEvents', { limit: HANDED_AT_ONCE });
+  metrics.webhookDrops.inc(dropped);
+  return made + dropped > 0;
 }
 
 /**
@@ -144,8 +159,8 @@ interface Comparison {
 
 /**
  * Makes the function that compares claimed memories with the standing queries, as much as one read can. The next call
- * continues with the rest. It resolves to false if no memory waits and no other call is running. If it fails, the
- * memories wait until their claim ends.
+ * continues with the rest. It resolves to false if no memory waits, or none may be compared since the tenant is full,
+ * and no other call is running. If it fails, the memories wait until their claim ends.
  */
 function createComparison(options: TenantOptions): () => Promise<boolean> {
   const { id: tenantId, path, control, clock, writer, readers, metrics } = options;
@@ -155,7 +170,6 @@ function createComparison(options: TenantOptions): () => Promise<boolean> {
   let atWork = 0;
 
   async function claim(): Promise<Comparison | undefined> {
-    if (!hasDueMemories(options.open().store, clock.now())) return undefined;
     const due = await writer.write(path, 'claimDue', { limit: COMPARED_AT_ONCE });
     if (due.length === 0) return undefined;
     await embedQueries();
@@ -174,7 +188,8 @@ function createComparison(options: TenantOptions): () => Promise<boolean> {
   return async () => {
     atWork += 1;
     try {
-      const next = begun.shift() ?? (await claim());
+      const isWaiting = begun.length > 0 || hasDueMemories(options.open().store, clock.now());
+      const next = isWaiting && !isFull(options) ? (begun.shift() ?? (await claim())) : undefined;
       if (next !== undefined) await compare(next);
       return next !== undefined || atWork > 1;
     } finally {

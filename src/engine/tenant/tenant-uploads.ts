@@ -1,9 +1,10 @@
 import type { Config } from '../config.ts';
 import { createUploadFile, discardUpload, readInParts, readUploadPart, sweepUploads } from '../documents/uploads.ts';
 import type { Tenant } from '../engine.ts';
-import { EngineError } from '../errors.ts';
+import { EngineError, isEngineError } from '../errors.ts';
 import { waitingBytes } from '../store/uploads.ts';
 import type { DocumentReply, NewDocument } from '../types.ts';
+import type { WriteInput } from '../writer/commands.ts';
 import { quotaOf } from './quota-of.ts';
 import { guardOf, screenHandedIn } from './tenant-privacy.ts';
 import type { TenantOptions } from './tenant-options.ts';
@@ -44,41 +45,42 @@ export function createUploadMethods(options: TenantOptions, arriving: ArrivingBy
       };
     },
     addDocument: (document, within = {}) =>
-      handIn(document, (screened) =>
-        writer.write(path, 'addDocument', { ...within, document: screened, quota: quotaOf(options) }),
-      ),
+      handIn(document, (given) => writer.write(path, 'addDocument', { ...within, ...given })),
     replaceDocument: (id, document) =>
-      handIn(document, (screened) =>
-        writer.write(path, 'replaceDocument', { id, document: screened, quota: quotaOf(options) }),
-      ),
+      handIn(document, (given) => writer.write(path, 'replaceDocument', { id, ...given })),
   };
 
   /**
-   * Writes a document, and removes its uploaded file afterwards unless the document's reading needs the file. In
-   * PostgreSQL the file is stored as rows first, and always removed.
+   * Writes a document, and removes its uploaded file afterwards unless the document's reading needs the file, or may
+   * need it since the answer to the commit was lost: a file that no document names is swept away later. In PostgreSQL
+   * the file is stored as rows first, and always removed.
    */
   async function handIn(
     document: NewDocument,
-    write: (screened: NewDocument) => Promise<DocumentReply>,
+    write: (given: Pick<WriteInput<'replaceDocument'>, 'document' | 'quota'>) => Promise<DocumentReply>,
   ): Promise<DocumentReply> {
     const { source } = document;
-    let isOwned = false;
+    let isNeeded = false;
     try {
       // The parts first: a crash in between leaves parts that no document names, which are swept away.
       if (areRows && source.kind === 'upload') {
         for (const part of readInParts(path, source.name)) await writer.write(path, 'putUploadPart', part);
       }
-      const reply = await write(guard.isOn() ? await screenHandedIn(guard, document) : document);
-      isOwned = reply.outcome !== 'unchanged';
-      if (isOwned) dispatcher.dispatch(path, 'ingest');
+      const screened = guard.isOn() ? await screenHandedIn(guard, document) : document;
+      const reply = await write({ document: screened, quota: quotaOf(options) }).catch((error: unknown) => {
+        isNeeded = !isRefusal(error);
+        throw error;
+      });
+      isNeeded = reply.outcome !== 'unchanged';
+      if (isNeeded) dispatcher.dispatch(path, 'ingest');
       return reply;
     } finally {
       if (source.kind === 'upload') {
         arrivingSpace.remove(source.name);
-        if (isOwned && !areRows) arriving.delete(source.name);
+        if (isNeeded && !areRows) arriving.delete(source.name);
         else await discard(source.name);
         // If this fails, the parts are swept away later, and the caller hears of the failure before it.
-        if (areRows && !isOwned) await writer.write(path, 'deleteUploadParts', { name: source.name }).catch(() => {});
+        if (areRows && !isNeeded) await writer.write(path, 'deleteUploadParts', { name: source.name }).catch(() => {});
       }
     }
   }
@@ -88,6 +90,11 @@ export function createUploadMethods(options: TenantOptions, arriving: ArrivingBy
     await discardUpload(path, name);
     arriving.delete(name);
   }
+}
+
+/** Whether an error of a write proves that nothing was stored. */
+function isRefusal(error: unknown): boolean {
+  return isEngineError(error) && error.code !== 'internal' && !error.mayBeWritten;
 }
 
 /**

@@ -52,8 +52,9 @@ export interface HeldSpan {
   /** Whether the memory was kept when the document was read again, because the earlier reading had an equal chunk. */
   readonly isKept: boolean;
   /**
-   * Whether the memory's text still has the length of this part, and begins with the end of the part before where the
-   * two overlap. A change that keeps both is not noticed here, only by `TextReceipt.heldSha256`.
+   * Whether the memory's text still has the length of this part and the hash that was stored with it, and begins with
+   * the end of the part before where the two overlap. A change of kinds of white space alone is not noticed here, only
+   * by `TextReceipt.heldSha256`.
    */
   readonly isIntact: boolean;
 }

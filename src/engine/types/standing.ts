@@ -11,7 +11,9 @@ import type { Metadata } from './memory.ts';
  * the JSON of their filters included. All queries are in memory while memories are compared with them. `queriesOfUser`
  * and `charactersOfUser`: the share of one user in them, so that a key that is bound to a user cannot take those of the
  * others. `ofEvents`: greatest number of webhooks that are no standing query's; `ofSameEvents`: of those for one user,
- * and for all users.
+ * and for all users. `pending…`: greatest numbers of deliveries that wait, for one webhook, for all webhooks of one
+ * user, and in all; an event that finds no room is not handed to the webhook. `answersOfMemory`: greatest number of
+ * deliveries that the answers of one memory make for webhooks that are no standing query's.
  */
 export const STANDING_LIMITS = {
   queries: 20_000,
@@ -21,6 +23,10 @@ export const STANDING_LIMITS = {
   webhooks: 20_000,
   ofEvents: 1_000,
   ofSameEvents: 100,
+  pendingOfWebhook: 20_000,
+  pendingOfUser: 20_000,
+  pendingOfTenant: 100_000,
+  answersOfMemory: 2_000,
 } as const;
 
 /** Longest time in which a webhook's receiver must answer, in ms, as Standard Webhooks recommends. */
@@ -129,6 +135,16 @@ export interface Webhook {
   readonly writtenBy: string | null;
   /** Number of stored deliveries in each state. */
   readonly deliveries: Readonly<Record<DeliveryState, number>>;
+  /** Number of events that it was not told of, over the bounds of `STANDING_LIMITS`; the change feed has them. */
+  readonly dropped: number;
+  /** Time of the last event that it was not told of, Unix ms: when the event was to be handed over; null for none. */
+  readonly lastDroppedAt: number | null;
+}
+
+/** What became of events of the change feed: numbers of deliveries that were added, and of those that were dropped. */
+export interface HandedEvents {
+  readonly made: number;
+  readonly dropped: number;
 }
 
 /**
@@ -207,16 +223,17 @@ export interface DeliveryOutcome {
   readonly nextAt: number | null;
 }
 
-/** Selects a page of a list of standing queries, answers, webhooks or deliveries. */
-export interface StandingPage {
+/** Selects a page of a list of answers or deliveries. */
+export interface StandingPart {
   /** Greatest number of entries on the page. */
   readonly limit: number;
   /** Number of entries skipped at the start of the list; 0 for the first page. */
   readonly offset: number;
-  /**
-   * Lists only standing queries or webhooks that were stored for this user, without those for all users; all if left
-   * out. A list of answers or of deliveries ignores it.
-   */
+}
+
+/** Selects a page of a list of standing queries or webhooks. */
+export interface StandingPage extends StandingPart {
+  /** Lists only those that were stored for this user, without those for all users; all if left out. */
   readonly userId?: string | undefined;
 }
 
@@ -255,7 +272,7 @@ export interface Standing {
   /** Returns the standing query with this id. @throws EngineError `not_found` */
   getStandingQuery(id: string): Promise<StandingQuery>;
   /** Lists the answers of a standing query, newest first. @throws EngineError `not_found` */
-  listStandingAnswers(id: string, page: StandingPage): Promise<Listed<StandingAnswer>>;
+  listStandingAnswers(id: string, page: StandingPart): Promise<Listed<StandingAnswer>>;
   /** Deletes a standing query with its answers and its webhook. @throws EngineError `not_found` */
   deleteStandingQuery(id: string): Promise<void>;
   /**
@@ -273,7 +290,7 @@ export interface Standing {
   /** Lists the deliveries of a webhook, newest first. @throws EngineError `not_found` */
   listDeliveries(
     id: string,
-    page: StandingPage & { readonly state?: DeliveryState | undefined },
+    page: StandingPart & { readonly state?: DeliveryState | undefined },
   ): Promise<Listed<Delivery>>;
   /**
    * Makes the dead deliveries of a webhook pending again, with all their attempts.

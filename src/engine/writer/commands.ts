@@ -49,7 +49,14 @@ import { recoverLeases } from '../store/job-leases.ts';
 import { retryJob } from '../store/job-control.ts';
 import { appendRun, deleteEval, eraseEvalItems, putEval } from '../store/evals.ts';
 import { moveLearned, putLearned } from '../store/learned.ts';
-import { claimSchedule, noteFailure, releaseSchedule, requestRun, type Schedule } from '../store/schedules.ts';
+import {
+  claimSchedule,
+  noteFailure,
+  releaseSchedule,
+  requestRun,
+  type RequestedSchedule,
+  type Schedule,
+} from '../store/schedules.ts';
 import { deleteUploadParts, putUploadPart, type UploadPart } from '../store/upload-parts.ts';
 import { deleteStandingQuery } from '../store/standing.ts';
 import { putStandingVectors, type StandingVector } from '../store/standing-vectors.ts';
@@ -138,7 +145,7 @@ export const WRITE_COMMANDS = {
    * Makes a schedule (a periodic maintenance task) due at once.
    * @returns false, with nothing changed, while the task is running
    */
-  requestRun: ({ store, config, now }: WriteContext, { schedule }: { readonly schedule: string }) =>
+  requestRun: ({ store, config, now }: WriteContext, { schedule }: { readonly schedule: RequestedSchedule }) =>
     requestRun(store, schedule, { now, leaseMs: config.OM_LEASE_MS }),
   putEval: ({ store, now }: WriteContext, set: NewEvalSet) => putEval(store, set, now),
   deleteEval: ({ store }: WriteContext, { name }: { readonly name: string }) => deleteEval(store, name),

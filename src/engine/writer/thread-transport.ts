@@ -52,8 +52,11 @@ export function startWriterThread({
   let busy: BusyTotals = { retries: 0, waitedMs: 0, timeouts: 0 };
   metrics.watchBusy(() => busy);
   const fail = (cause: unknown) => {
-    dead ??= new EngineError('unavailable', 'the writer thread ended', { cause });
-    for (const request of waiting.values()) request.reject(dead);
+    const ended = (mayBeWritten: boolean) =>
+      new EngineError('unavailable', 'the writer thread ended', { cause, mayBeWritten });
+    dead ??= ended(false);
+    // It may have committed what it was asked to, and ended before its answer came.
+    for (const request of waiting.values()) request.reject(ended(true));
     waiting.clear();
   };
   thread.on('message', ({ id, value }: WriterAnswer) => {

@@ -12,8 +12,8 @@ export interface Writer {
   /**
    * Runs a command on the tenant's file at `path`, as the key with the public id `writtenBy`; without it, as Cairn
    * itself. The promise resolves once the result is on disk. It rejects with the command's EngineError, and nothing of
-   * the command is written then; with `unavailable` after `close`; or with `unavailable` if the committing thread ended
-   * or the database was lost, and then the command may have been written.
+   * the command is written then; with `unavailable` after `close`; or with `unavailable` and `mayBeWritten` if the
+   * committing thread ended or the database was lost, and then the command may have been written.
    */
   write<N extends WriteCommandName>(
     path: string,

@@ -1,6 +1,6 @@
 /** One commit holds up the writes of all tenants, so no small request makes it work on much that is stored already. */
 import { randomUUID } from 'node:crypto';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { LINE_SCHEMAS } from '../../../src/api/schemas/portable.ts';
 import { eraseInSlices } from '../../../src/engine/commands/erase.ts';
 import { importLines, reindexImported } from '../../../src/engine/commands/import-lines.ts';
@@ -101,6 +101,42 @@ test('after an import every context is indexed, whatever the order of its lines'
   const [idLate, idMiddle] = lines.map((line) => (line as { id: string }).id);
   expect(inContexts(fixture, ['middle', 'early'])).toEqual([[idLate], [idMiddle]]);
   expect(fixture.get(`SELECT count(*) FROM store_info WHERE key = 'contexts_waiting'`)).toBe(0);
+});
+
+/** A document of an export with this number of chunks, and its memories from the index `from` on, the root first. */
+function documentLines(chunks: number, from = -1): PortableLine[] {
+  const [id, at] = [randomUUID(), new Date(START).toISOString()];
+  const times = { created_at: at, updated_at: at, read_at: at };
+  const part = (index: number) => ({
+    ...{ type: 'memory', id: randomUUID(), content: `part ${index} of ${id}` },
+    document: { id, index, start_offset: 20 * Math.max(0, index), end_offset: 20 * (index + 1) },
+  });
+  const parts = Array.from({ length: chunks - from }, (_, at) => LINE_SCHEMAS.memory.parse(part(from + at)));
+  return [LINE_SCHEMAS.document.parse({ type: 'document', id, source: 'upload', chunks, ...times }), ...parts];
+}
+
+test('an import counts the parts of a document once in a commit, and shows it with the last one', async () => {
+  await using fixture = await openTestEngine();
+  const [document, ...parts] = documentLines(40);
+  const other = documentLines(2);
+  using prepare = vi.spyOn(fixture.store, 'prepare');
+  const run = (lines: readonly PortableLine[]) => {
+    prepare.mockClear();
+    const { outcomes } = runCommand(fixture, (context) => importLines(context, { lines }));
+    expect(outcomes.map(({ kind }) => kind)).toEqual(lines.map(() => 'stored'));
+    return prepare.mock.calls.filter(([sql]) => /count\(\*\)[^]*\bchunks\b/.test(sql)).length;
+  };
+  const states = () =>
+    fixture.all('SELECT o.state, g.hidden FROM documents o JOIN document_generations g USING (document_no)');
+  expect(run([document!, ...parts.slice(0, 30)])).toBe(1);
+  expect(states()).toEqual([{ state: 'processing', hidden: 1 }]);
+  expect(run([...parts.slice(30, 40), ...other])).toBe(2);
+  expect(states()).toEqual([
+    { state: 'processing', hidden: 1 },
+    { state: 'ready', hidden: 0 },
+  ]);
+  expect(run(parts.slice(40))).toBe(1);
+  expect(states()).toEqual(Array(2).fill({ state: 'ready', hidden: 0 }));
 });
 
 test('what an import that broke off has left to index is indexed in the background', async () => {

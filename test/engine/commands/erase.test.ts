@@ -287,9 +287,11 @@ describe('a delete by filter', () => {
     { tags: [] },
     { metadata: {} },
     { tags: [], metadata: {}, userIds: undefined },
+    { withinTags: [] },
+    { withinTags: ['red'], tags: [] },
   ])('that names nothing (%j) is invalid and deletes nothing', async (filter) => {
     await using fixture = await openTestEngine();
-    await fixture.add({ content: 'stays' });
+    await fixture.add({ content: 'stays', tags: ['red'] });
     await expect(fixture.tenant.deleteMemories(filter)).rejects.toSatisfy((error) => isEngineError(error, 'invalid'));
     expect(fixture.get('SELECT count(*) FROM memories')).toBe(1);
   });

@@ -75,11 +75,24 @@ test('an item in the middle of a long chain is not put anew, and one near an end
   const [end] = await addChain(fixture, 'end', 1);
   await fixture.tenant.supersedeMemory({ oldId: memory.id, newId: end! });
   await growDown(fixture, end!, 'the other branch', LONG);
+  // They would be removed in a commit before the one that puts the item.
+  const concluded = `FROM edges WHERE type = 'supports' AND automatic = 1`;
+  fixture.store.write(() =>
+    fixture.store
+      .prepare(
+        `INSERT INTO edges (src, dst, type, automatic, winner, weight, created_at, updated_at)
+         SELECT m.seq, i.seq, 'supports', 1, NULL, 0.5, 1, 1 FROM memories m CROSS JOIN memories i
+         WHERE i.id = ? AND m.seq <> i.seq`,
+      )
+      .run(memory.id),
+  );
+  const links = fixture.get(`SELECT count(*) ${concluded}`);
   await expect(put('an item, once more')).rejects.toMatchObject({
     code: 'conflict',
     message: expect.stringMatching(/^key: .*over 1000 memories/),
   });
   expect((await fixture.tenant.getMemory(memory.id)).status).toBe('superseded');
+  expect(fixture.get(`SELECT count(*) ${concluded}`)).toBe(links);
 });
 
 test('the live end of long branches is erased in bounded commits', async () => {

@@ -115,6 +115,20 @@ describe('penalties', () => {
   });
 });
 
+test('include: contradicted lets the successor of a memory take its place although it lost a contradiction', async () => {
+  await using fixture = await openTestEngine({ settings: { OM_CONTRADICTIONS: 'off' } });
+  const { old, next, winner } = await remember(fixture, {
+    old: 'The parrot sings opera',
+    next: 'In the evening it is quiet',
+    winner: 'A gramophone plays all night',
+  });
+  await fixture.tenant.supersedeMemory({ oldId: old, newId: next });
+  await fixture.tenant.contradictMemories({ a: next, b: winner, winner });
+  expect(idsOf(await ask(fixture, 'parrot opera', FORMULA_ALONE))).not.toContain(next);
+  const { hits } = await ask(fixture, 'parrot opera', { ...FORMULA_ALONE, include: ['contradicted'] });
+  expect(hits.find(({ memory }) => memory.id === next)).toMatchObject({ supersedes: old });
+});
+
 describe('a memory over two links', () => {
   async function chain(weights: readonly [number, number]) {
     const fixture = await openTestEngine();

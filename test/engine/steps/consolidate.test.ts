@@ -143,6 +143,17 @@ describe('memories that say nearly the same', () => {
   });
 });
 
+test.each(['is not', "isn't", 'isn’t'])('a negation counts the same however it is written: %s', async (negation) => {
+  const fixture = await open();
+  await addAll(fixture, OTHERS);
+  const ids = await addAll(fixture, [
+    `The old tram ${negation} at platform eleven.`,
+    `The old tram ${negation} there at platform eleven.`,
+    `The old tram ${negation} at the platform eleven.`,
+  ]);
+  expect((await consolidate(fixture)).made).toMatchObject([{ sourceIds: ids }]);
+});
+
 test.each<[string, Partial<TestMemory>]>([
   ['other tags', { tags: ['private'] }],
   ['another user', { userId: 'ben' }],

@@ -13,7 +13,13 @@ import { DAY_MS } from '../../../src/engine/dynamics.ts';
 import type { Embedder, PageFetcher } from '../../../src/engine/ports.ts';
 import { getDocumentRow, hideDocument } from '../../../src/engine/store/documents.ts';
 import type { Document, DocumentState, NewDocument } from '../../../src/engine/types.ts';
-import { expectNoOrphans, idsWithWord, openTestEngine, type TestEngine } from '../../support/engine-fixture.ts';
+import {
+  expectNoOrphans,
+  idsWithWord,
+  newMemory,
+  openTestEngine,
+  type TestEngine,
+} from '../../support/engine-fixture.ts';
 import { newDocument, upload } from '../../support/new-document.ts';
 import { listChunks } from '../../support/list-chunks.ts';
 
@@ -646,6 +652,23 @@ describe('said anew of the same text', () => {
     });
     expect((await fixture.tenant.getMemory(chunk!)).eventTime).toBe((await fixture.tenant.getMemory(chunk!)).createdAt);
     expectNoOrphans(fixture.store);
+  });
+
+  test('a part that supersedes too many memories for another start keeps its own, and takes the other labels', async () => {
+    const { fixture } = await openCounting();
+    const first = await ingested(fixture, HANDBOOK, { externalId: 'h', tags: ['zebu'] });
+    const [, chunk, other] = await partsOf(fixture, first);
+    const { userId, eventTime: before } = await fixture.tenant.getMemory(chunk!);
+    const notes = Array.from({ length: 201 }, (_, no) => newMemory({ content: `note ${no}`, userId }));
+    for (const outcome of (await fixture.tenant.addMemories(notes)).outcomes)
+      await fixture.tenant.supersedeMemory({ oldId: outcome.kind === 'accepted' ? outcome.id : '', newId: chunk! });
+    await fixture.drain();
+    const eventTime = fixture.clock.now() - DAY_MS;
+    const second = await ingested(fixture, HANDBOOK, { externalId: 'h', tags: ['yak'], eventTime });
+    expect(second).toMatchObject({ state: 'ready', eventTime });
+    expect(await fixture.tenant.getMemory(chunk!)).toMatchObject({ tags: ['yak'], eventTime: before });
+    expect(await fixture.tenant.getMemory(other!)).toMatchObject({ tags: ['yak'], eventTime });
+    expect(fixture.get("SELECT count(*) FROM jobs WHERE state <> 'done'")).toBe(0);
   });
 
   test('what was changed on a part stays where the document says nothing new', async () => {

@@ -1,6 +1,7 @@
 /** Due jobs are found by ranges of an index, however many jobs wait for a later time. */
-import { expect, test } from 'vitest';
+import { expect, expectTypeOf, test } from 'vitest';
 import { peekDispatchBatch, readLedgerStatus } from '../../../src/engine/store/dispatch.ts';
+import type { claimSuspects } from '../../../src/engine/store/job-claims.ts';
 import { claimDocument, claimJobs, hasDueJob, hasDueJobAt } from '../../../src/engine/store/job-claims.ts';
 import { insertJob } from '../../../src/engine/store/jobs.ts';
 import type { Store } from '../../../src/engine/store/open-store.ts';
@@ -23,6 +24,12 @@ const LOOKS: Readonly<Record<string, (store: Store) => unknown>> = {
     ),
   readLedgerStatus: (store) => readLedgerStatus(store, { leaseMs: 15_000, now: START }),
 };
+
+test('only claims of jobs that are no suspects may leave bulk jobs waiting', () => {
+  expectTypeOf<Parameters<typeof claimJobs>[1]>().toHaveProperty('bulkUntil');
+  expectTypeOf<Parameters<typeof claimSuspects>[1]>().not.toHaveProperty('bulkUntil');
+  expectTypeOf<Parameters<typeof claimDocument>[1]>().not.toHaveProperty('bulkUntil');
+});
 
 let made = 0;
 function putJob({ store, engine }: TestEngine, columns: Readonly<Record<string, number>> = {}): number {

@@ -51,6 +51,11 @@ describe('a filter', () => {
     expect(select(filter)).toEqual(expected);
   });
 
+  test('cannot ask for what still holds now and for an earlier time in one', () => {
+    // @ts-expect-error: the time of `orStillHolds` is the present.
+    expect(() => compileFilter({}, NOW, { orStillHolds: true, asOf: { recorded: NOW - 1 } })).not.toThrow();
+  });
+
   test('shows what is hidden when a caller lists or deletes', () => {
     expect(select({}, { includeHidden: true })).toEqual(MEMORIES.map(({ content }) => content));
     expect(select({ statuses: ['archived'] }, { includeHidden: true })).toEqual(['archived']);

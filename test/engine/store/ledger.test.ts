@@ -1,15 +1,17 @@
+import { v7 as uuidv7 } from 'uuid';
 import { describe, expect, test } from 'vitest';
 import { DAY_MS } from '../../../src/engine/dynamics.ts';
 import { EngineError, isEngineError, type ErrorCode } from '../../../src/engine/errors.ts';
 import { encodeMemories } from '../../../src/engine/steps/encode.ts';
 import { linkMemories } from '../../../src/engine/steps/link.ts';
+import { settleForgotten } from '../../../src/engine/commands/settle-document.ts';
 import { recoverJobs } from '../../../src/engine/upkeep/recover-jobs.ts';
 import { runDueSchedules } from '../../../src/engine/upkeep/schedules.ts';
 import { backoffMs, retryOf } from '../../../src/engine/providers/retry.ts';
 import { runBatch } from '../../../src/engine/batches/run-batch.ts';
 import type { Embedder } from '../../../src/engine/ports.ts';
 import { claimJobs, claimSuspects, claimThese, hasDueJob } from '../../../src/engine/store/job-claims.ts';
-import { CRASH_BUDGET, failJob, finishJob, releaseJob, type Claim } from '../../../src/engine/store/jobs.ts';
+import { CRASH_BUDGET, failJob, finishJob, insertJob, releaseJob, type Claim } from '../../../src/engine/store/jobs.ts';
 import { putWaypoint } from '../../../src/engine/store/edges.ts';
 import { recoverLeases } from '../../../src/engine/store/job-leases.ts';
 import { putReembed } from '../../../src/engine/store/reembed.ts';
@@ -61,6 +63,24 @@ function failingEmbedder(marker: string) {
   });
   return { state, wrap };
 }
+
+test('a forgotten document is settled, however many others wait for their chunks', async () => {
+  await using fixture = await openTestEngine();
+  const { store, clock } = fixture;
+  const now = clock.now();
+  store.write(() => {
+    for (let document = 1; document <= 250; document += 1) {
+      insertJob(store, { id: uuidv7(), kind: 'document', document, step: 'ingest', bulk: false, now });
+      // The last one has no chunk left, but its worker died before it could say so.
+      if (document < 250) insertJob(store, { id: uuidv7(), kind: 'memory', document, step: 'link', bulk: true, now });
+    }
+    store.prepare("UPDATE jobs SET step = 'settle' WHERE kind = 'document'").run();
+  });
+  settleForgotten(store, now);
+  expect(fixture.all("SELECT document FROM jobs WHERE kind = 'document' AND state = 'done'")).toEqual([
+    { document: 250 },
+  ]);
+});
 
 describe('a claim', () => {
   test('takes interactive work before bulk, oldest first, as much as it may', async () => {

@@ -229,6 +229,22 @@ test('vectors that come with an import are not made again', async () => {
   expect(copy.get('SELECT max(vector_no) FROM vectors')).toBe(before);
 }, 60_000);
 
+test('a line with two vectors of one window is refused by itself', async () => {
+  const { fixture } = await filled();
+  const lines = portableLines(await exportText(fixture.tenant, { vectors: true })).filter(
+    (line) => line.type === 'memory' && line.document === null,
+  ) as PortableMemory[];
+  const copy = await openCopy(fixture);
+  const [vector] = lines[1]!.vectors!;
+  const twice = { ...lines[1]!, vectors: [vector!, { ...vector!, role: 'window' as const }] };
+  const given = [lines[0]!, twice, lines[2]!];
+  const error = { code: 'invalid', message: `vectors: window ${vector!.window} has two vectors of ${vector!.model}` };
+  const expected = [{ kind: 'stored' }, { kind: 'refused', error }, { kind: 'stored' }];
+  expect(await rehearse(copy.tenant, given)).toEqual(expected);
+  expect(await copy.tenant.importLines(given)).toEqual(expected);
+  expect(await copy.tenant.importLines([lines[1]!])).toEqual([{ kind: 'stored' }]);
+}, 60_000);
+
 test('filters select whole documents and links with both ends, and what changes later stays out', async () => {
   const { fixture } = await filled();
   const { tenant, clock } = fixture;

@@ -137,7 +137,7 @@ test('events are made deliveries of in commits of some thousand, each event once
   for (let n = 0; n < hooks; n += 1)
     await tenant.createWebhook({ url: 'http://127.0.0.1:9/hook', kinds: ['memory.stored'] });
   await tenant.addMemories(Array.from({ length: 33 }, (_, n) => newMemory({ content: `note ${n}`, userId: 'ana' })));
-  const hand = () => store.write(() => handEvents(store, { limit: 500, now: START, newId: randomUUID }));
+  const hand = () => store.write(() => handEvents(store, { limit: 500, now: START, newId: randomUUID })).made;
   expect([hand(), hand(), hand(), hand(), hand()]).toEqual([1_000, 1_000, 1_000, 300, 0]);
   const counts = fixture.all<{ n: number }>('SELECT count(*) AS n FROM deliveries GROUP BY hook_no, event');
   expect(counts).toEqual(Array(33 * hooks).fill({ n: 1 }));

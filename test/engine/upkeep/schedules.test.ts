@@ -1,8 +1,10 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, expectTypeOf, test } from 'vitest';
 import { DAY_MS } from '../../../src/engine/dynamics.ts';
 import type { MaintenanceContext } from '../../../src/engine/upkeep/maintenance-context.ts';
 import { recoverJobs } from '../../../src/engine/upkeep/recover-jobs.ts';
-import { runDueSchedules } from '../../../src/engine/upkeep/schedules.ts';
+import { readConfig } from '../../../src/engine/config.ts';
+import type { requestRun } from '../../../src/engine/store/schedules.ts';
+import { runDueSchedules, schedules } from '../../../src/engine/upkeep/schedules.ts';
 import { createMetrics } from '../../../src/engine/metrics.ts';
 import { openTenant } from '../../../src/engine/tenant-file/open-tenant.ts';
 import { seedMemories } from '../../support/seed-store.ts';
@@ -29,6 +31,12 @@ function elsewhere(fixture: TestEngine): MaintenanceContext & Disposable {
   const tenant = openTenant(fixture.file, { role: 'worker', identity: null, now: START });
   return { ...fixture.maintenance, open: () => tenant, [Symbol.dispose]: () => tenant.close() };
 }
+
+test('only a schedule that is due without a last run may be requested', () => {
+  expectTypeOf<Parameters<typeof requestRun>[1]>().toEqualTypeOf<'backup'>();
+  const config = readConfig({ OM_BACKUP_EVERY: '1d', OM_BACKUP_FOLDER: '/tmp/backups' });
+  expect(schedules(config).find(({ name }) => name === 'backup')).toMatchObject({ waitsAPeriod: false });
+});
 
 const countDecayed = (fixture: TestEngine) =>
   fixture.get<number>('SELECT count(*) FROM memory_dynamics WHERE salience_now < 0.5');

@@ -59,10 +59,7 @@ export function OneWebhook({ id }: { id: string }) {
           </button>
         )}
       </PageHead>
-      <dl class="facts card-flat">
-        <dt>{texts.fields.writtenBy}</dt>
-        <dd>{hook.written_by ?? '–'}</dd>
-      </dl>
+      <Facts hook={hook} />
       <div class="between">
         <h2>{texts.standing.deliveries}</h2>
         <Choice
@@ -83,6 +80,25 @@ export function OneWebhook({ id }: { id: string }) {
         />
       )}
     </article>
+  );
+}
+
+function Facts({ hook }: { hook: WebhookItem }) {
+  return (
+    <dl class="facts card-flat">
+      <dt>{texts.fields.writtenBy}</dt>
+      <dd>{hook.written_by ?? '–'}</dd>
+      <dt>{texts.standing.dropped}</dt>
+      <dd>
+        {hook.last_dropped_at === null ? (
+          '–'
+        ) : (
+          <>
+            {count(hook.dropped)}, {texts.standing.lastDropped} <Time at={hook.last_dropped_at} />
+          </>
+        )}
+      </dd>
+    </dl>
   );
 }
 

@@ -6,34 +6,24 @@
  */
 
 import { LRUCache } from 'lru-cache';
-import { EngineError } from '../../errors.ts';
 import { SELECT_FEED } from '../events.ts';
-import type { Foresight, OpenStoreOptions, Store } from '../open-store.ts';
+import type { Foresight, Store } from '../open-store.ts';
 import { readWordsBy } from '../word-index/open-word-search.ts';
 import { createBlockReader } from './block-search.ts';
 import type { BlockingConnection } from './blocking-connection.ts';
-import { analyzeGrown } from './analyze-grown.ts';
 import { queueWithinBudget } from './counted-work.ts';
 import { READ_CATALOG, toCatalog, type Catalog, type CatalogRow } from './catalog.ts';
 import { onceForm } from './merge-forms.ts';
+import type { OwnQuery } from './own-query.ts';
 import {
   prefetchPredicted,
   createStatement,
-  forTenant,
-  type Bound,
   type PostgresStatement,
   type StatementContext,
 } from './postgres-statement.ts';
-import { createFirstQueries, createQueryPredictor, type FirstQueries, type QueryPredictor } from './query-predictor.ts';
-import { createKeptAnswers, type KeptAnswers } from './kept-answers.ts';
-import { createAnswers, type Answers } from './read-ahead.ts';
-import { createSpeculativeReads, type SpeculativeReads } from './speculative-reads.ts';
-import { createRowNumbers, type RowNumbers } from './row-numbers.ts';
-import { inSnapshot, inWrite, HAS_EVENTS, NEWEST_IN_WORDS, type BegunRead, type BegunWrite } from './unit-of-work.ts';
-import type { OwnQuery } from './own-query.ts';
-import { ENDS_WITH_CONNECTION, PLANNING, SESSIONS } from './session-settings.ts';
+import { createSession, type PostgresStoreOptions, readIn, type Session, writeIn } from './tenant-session.ts';
+import { HAS_EVENTS, type BegunWrite } from './unit-of-work.ts';
 import { createWordTable } from './word-table.ts';
-import { watchChanges, type ChangeWatch } from './watch-changes.ts';
 
 /** Greatest number of statements that a store keeps prepared. */
 const MAX_STATEMENTS = 500;
@@ -57,54 +47,6 @@ export function ensureTenant(connection: BlockingConnection, id: string): number
   if (found !== undefined) return found;
   connection.query('INSERT INTO tenants (id) VALUES ($1) ON CONFLICT DO NOTHING', [id]);
   return findTenant(connection, id)!;
-}
-
-export interface PostgresStoreOptions {
-  readonly connection: BlockingConnection;
-  readonly catalog: Catalog;
-  /** Number of the tenant, as `ensureTenant` returns it. */
-  readonly tenant: number;
-  /**
-   * Path that the tenant's SQLite file would have; files such as uploads lie beside it. The default is a path of no
-   * file.
-   */
-  readonly path?: string;
-  /**
-   * Use of the connection: a `reader` refuses writes, an `acknowledger`, the default, commits durably, and commits of a
-   * `worker` do not wait for the disk.
-   */
-  readonly role?: OpenStoreOptions['role'];
-}
-
-/** The state of one store on its connection. */
-interface Session {
-  readonly connection: BlockingConnection;
-  readonly tenant: number;
-  /**
-   * Sets the session to this tenant if it is not yet. Call it before a transaction, and before a statement outside of
-   * one.
-   * @returns whether a transaction must set the tenant for itself, since the session is set to another one
-   * @throws EngineError `unavailable` if the store is closed
-   */
-  begin(what: 'transaction' | 'statement'): boolean;
-  isOpen: boolean;
-  /** Kind of the open transaction; undefined outside of a transaction. */
-  doing: 'write' | 'read' | undefined;
-  /** Number of transactions so far; `ownWrites` is the number of writes that were committed. */
-  transactions: number;
-  ownWrites: number;
-  /** The tenant's counter of writes as it was before the present transaction. */
-  writesAtBegin: BegunRead;
-  /** Greatest counter of writes of the tenant that a transaction of this store has seen or made; 0 at first. */
-  position: number;
-  /** Greatest number of a memory in the word index before the present write. */
-  newestInWords: number;
-  readonly changes: ChangeWatch;
-  readonly numbers: RowNumbers;
-  readonly answers: Answers;
-  readonly kept: KeptAnswers<Bound>;
-  readonly predictor: QueryPredictor<Bound>;
-  readonly speculativeReads: SpeculativeReads;
 }
 
 /** Opens a tenant's store on a connection. Several stores of one thread and one role may share the connection. */
@@ -167,40 +109,6 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
   };
   readWordsBy(store, (lengths) => createBlockReader({ store, query: own, lengths }));
   return store;
-}
-
-function createSession(options: PostgresStoreOptions): Session {
-  const { connection, catalog, tenant, role = 'acknowledger' } = options;
-  const session: Session = {
-    ...{ connection, tenant, isOpen: true, doing: undefined },
-    ...{
-      transactions: 0,
-      ownWrites: 0,
-      position: 0,
-      newestInWords: 0,
-      writesAtBegin: { isKnown: () => true, number: () => 0 },
-    },
-    changes: watchChanges(connection),
-    numbers: createRowNumbers(connection, tenant),
-    answers: createAnswers(catalog),
-    kept: createKeptAnswers(),
-    predictor: createQueryPredictor(firstQueriesOf(connection), (query) => forTenant(query, tenant)),
-    speculativeReads: createSpeculativeReads(),
-    begin(what) {
-      if (!session.isOpen) throw new EngineError('unavailable', 'the store is closed');
-      return setTenant(connection, tenant, { role, what });
-    },
-  };
-  return session;
-}
-
-/** What the first transactions of the stores of each connection asked. */
-const firstQueries = new WeakMap<BlockingConnection, FirstQueries<Bound>>();
-
-function firstQueriesOf(connection: BlockingConnection): FirstQueries<Bound> {
-  let known = firstQueries.get(connection);
-  if (known === undefined) firstQueries.set(connection, (known = createFirstQueries()));
-  return known;
 }
 
 /** Makes the context in which the statements of a store run: connection, queue of statements and cache of answers. */
@@ -286,69 +194,11 @@ function createForesight(session: Session, prepare: (sql: string) => PostgresSta
       if (session.doing !== undefined) session.speculativeReads.run(readings);
     },
     send: session.connection.flush,
+    readInOneTurn() {
+      const question = {};
+      return (work) => (session.doing === undefined ? readIn(session, work, question) : work());
+    },
   };
-}
-
-function writeIn<T>(session: Session, work: (begun: BegunWrite) => T, ask?: () => void): T {
-  const setsTenant = session.begin('transaction');
-  const { connection, tenant, numbers, changes } = session;
-  let present = 0;
-  const begin = (begun: BegunWrite) => {
-    present = begun.writes;
-    numbers.begin(begun.numbers);
-    session.newestInWords = begun.numbers.get(NEWEST_IN_WORDS) ?? Infinity;
-    return work(begun);
-  };
-  try {
-    const writes: BegunRead = { isKnown: () => present > 0, number: () => present - 1 };
-    const result = doing(session, 'write', writes, () =>
-      inWrite(connection, { tenant, setsTenant, numbered: numbers.tables, ask }, begin),
-    );
-    session.ownWrites += 1;
-    session.position = present;
-    analyzeGrown(connection, present);
-    return result;
-  } finally {
-    changes.assumeChanges();
-  }
-}
-
-function readIn<T>(session: Session, work: () => T): T {
-  const setsTenant = session.begin('transaction');
-  const { connection, tenant } = session;
-  return inSnapshot(connection, { tenant, setsTenant }, (writes) => {
-    session.kept.begin(writes, connection.session);
-    const result = doing(session, 'read', writes, work);
-    session.kept.end(notePosition(session, writes));
-    return result;
-  });
-}
-
-/** Notes the counter of writes that a read saw, and returns it; undefined if it saw none. */
-function notePosition(session: Session, writes: BegunRead): number | undefined {
-  if (!writes.isKnown()) return undefined;
-  try {
-    const seen = writes.number();
-    session.position = Math.max(session.position, seen);
-    return seen;
-  } catch {
-    // The first statements of the read had failed, which its work has dealt with. Nothing was seen.
-    return undefined;
-  }
-}
-
-function doing<T>(session: Session, what: 'write' | 'read', writesAtBegin: BegunRead, work: () => T): T {
-  session.transactions += 1;
-  session.answers.begin(what === 'write');
-  session.predictor.begin();
-  Object.assign(session, { doing: what, writesAtBegin });
-  try {
-    return work();
-  } finally {
-    session.doing = undefined;
-    session.answers.clear();
-    session.predictor.end();
-  }
 }
 
 const READ_WRITES = 'SELECT writes FROM tenants WHERE tenant = $1';
@@ -366,30 +216,4 @@ function othersVersion(session: Session, context: StatementContext): number {
   }
   session.begin('statement');
   return (connection.query(READ_WRITES, [tenant], 'writes').rows[0]![0] as number) - ownWrites;
-}
-
-/** For each connection, the tenant to which its session was set last, and the number of that session. */
-const settings = new WeakMap<BlockingConnection, { readonly session: number | null; readonly tenant: number }>();
-
-/**
- * Sets the tenant of the session, on which column defaults and row-level security depend. It takes one round trip if
- * the session is new, and before a statement outside of a transaction if another tenant was set.
- * @returns whether another tenant is set, as it may be before a transaction, which sets its own in its first round trip
- */
-function setTenant(
-  connection: BlockingConnection,
-  tenant: number,
-  { role, what }: { readonly role: OpenStoreOptions['role']; readonly what: 'transaction' | 'statement' },
-): boolean {
-  const set = settings.get(connection);
-  if (connection.session !== null && set?.session === connection.session) {
-    if (set.tenant === tenant) return false;
-    if (what === 'transaction') return true;
-  }
-  connection.query(
-    `SELECT set_config('cairn.tenant', '${tenant}', false), set_config('lock_timeout', '5s', false),
-       ${ENDS_WITH_CONNECTION}, ${SESSIONS[role]}, ${PLANNING}`,
-  );
-  settings.set(connection, { session: connection.session, tenant });
-  return false;
 }

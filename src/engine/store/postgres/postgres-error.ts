@@ -29,8 +29,9 @@ export function postgresError(error: unknown): PostgresError | undefined {
 
 /**
  * Translates an error of PostgreSQL to the EngineError that a caller gets. `storage_full`: the disk is full.
- * `unavailable`: the session is lost; the server starts, stops, is read-only or has too many connections; or the
- * transaction lost a conflict with another one. `internal`: everything else.
+ * `unavailable`: the session is lost, and with it perhaps the answer to a commit (`mayBeWritten`); the server starts,
+ * stops, is read-only or has too many connections; or the transaction lost a conflict with another one. `internal`:
+ * everything else.
  * @param isLate whether the failed statement had been queued; the result is then a LateError
  */
 export function databaseError(cause: PostgresError, isLate = false): EngineError {
@@ -39,6 +40,10 @@ export function databaseError(cause: PostgresError, isLate = false): EngineError
   if (code === '53100') return new Made('storage_full', 'the disk of the database is full', { cause });
   const isPassing = cause.isLost || /^(?:40|53|55P03|57|25006)/.test(code);
   return isPassing
-    ? new Made('unavailable', `the database does not answer (${code})`, { cause, retryAfterMs: 1_000 })
+    ? new Made('unavailable', `the database does not answer (${code})`, {
+        cause,
+        retryAfterMs: 1_000,
+        mayBeWritten: cause.isLost,
+      })
     : new Made('internal', cause.message, { cause });
 }

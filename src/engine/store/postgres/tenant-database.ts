@@ -8,6 +8,7 @@ import type { OpenStoreOptions, Store } from '../open-store.ts';
 import { openBlockingConnection, type BlockingConnection, type Timeouts } from './blocking-connection.ts';
 import type { Catalog } from './catalog.ts';
 import { StandbyIsBehind } from '../standby-is-behind.ts';
+import { endHeld } from './held-reads.ts';
 import { isMigrated, migrateSchema } from './migrate-schema.ts';
 import { ensureTenant, openPostgresStore, readCatalog } from './open-postgres-store.ts';
 import { findPlaced, notePlacement } from './placed-tenant.ts';
@@ -94,7 +95,9 @@ export function openTenantStamps({ database, name }: Pick<TenantPlace, 'database
   return {
     read() {
       held ??= hold('reader', { database, name });
-      const { rows } = held.shared.connection.query('SELECT id, tenant, writes FROM tenants', [], 'tenant_stamps');
+      const { connection } = held.shared;
+      endHeld(connection);
+      const { rows } = connection.query('SELECT id, tenant, writes FROM tenants', [], 'tenant_stamps');
       return new Map(rows.map(([id, tenant, writes]) => [id as string, `${String(tenant)},${String(writes)}`]));
     },
     close: () => held?.release(),
@@ -148,6 +151,7 @@ function openOn(
   let store: Store | undefined;
   try {
     const { connection, catalog } = shared;
+    endHeld(connection);
     const tenant = numberOf(connection, id);
     if (tenant !== undefined) store = openPostgresStore({ connection, catalog, tenant, path, role });
   } finally {

@@ -146,20 +146,28 @@ export function endWrite<T>(connection: BlockingConnection, transaction: string,
   return result;
 }
 
-/** Runs `work` on one snapshot, which is taken with its first statement. */
-export function inSnapshot<T>(connection: BlockingConnection, of: OfTenant, work: (begun: BegunRead) => T): T {
+/** A snapshot that reads share. It is taken with the first statement that is sent after it began. */
+export interface Snapshot {
+  /** The tenant's counter of writes in it. */
+  readonly writes: BegunRead;
+  /** Ends it, for which nobody waits. */
+  end(): void;
+}
+
+/** Begins a snapshot on a connection that has no open transaction. Nothing is sent yet. */
+export function beginSnapshot(connection: BlockingConnection, of: OfTenant): Snapshot {
   begin(connection, { text: 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', name: 'begin-read' }, of);
   const writes = connection.queue({ text: READ_WRITES, values: [of.tenant], name: 'writes' });
-  try {
-    return work({
+  return {
+    writes: {
       isKnown: () => !writes.isWaiting,
       number: () => (writes.result().rows[0]?.[0] as number | undefined) ?? 0,
-    });
-  } finally {
-    // Nobody waits for the end of a read.
-    if (writes.isWaiting) connection.forget();
-    else connection.post('ROLLBACK');
-  }
+    },
+    end() {
+      if (writes.isWaiting) connection.forget();
+      else connection.post('ROLLBACK');
+    },
+  };
 }
 
 /** Queues the statements that begin a transaction, so that they are sent in the round trip of its first query. */

@@ -1,0 +1,163 @@
+import type { Agent, Dispatcher } from 'undici';
+import { readInTurn } from '../turns.ts';
+
+/** Length below which a piece of a body is short, in bytes. */
+const SHORT_BYTES = 1024;
+/**
+ * Number of short pieces of all replies in one turn of the event loop from which a reply that has more is read on in a
+ * turn of its own.
+ */
+const MANY_PIECES = 256;
+
+/** Number of short pieces that arrived in this turn. */
+let pieces = 0;
+
+/** Counts a short piece, and tells whether this turn has had many. */
+function countPiece(): boolean {
+  if (pieces === 0) setImmediate(() => (pieces = 0));
+  pieces += 1;
+  return pieces > MANY_PIECES;
+}
+
+/**
+ * Returns a dispatcher that sends requests by an agent, and reads bodies of replies that come in many short pieces one
+ * connection at a time. A server that sends each byte as a chunk of its own (chunked transfer encoding) makes the HTTP
+ * client call JavaScript 11,000 times for one read of a connection. A few such servers would hold up everything else on
+ * this thread. Short pieces that arrive together are passed on as one piece.
+ */
+export function pacedReplies(agent: Agent): Dispatcher {
+  return agent.compose((dispatch) => (options, handler) => dispatch(options, new PacedReply(handler)));
+}
+
+type Controller = Dispatcher.DispatchController;
+type Handler = Required<Dispatcher.DispatchHandler>;
+
+/** Passes the events of one reply on to the handler of its request. */
+class PacedReply implements Dispatcher.DispatchHandler {
+  readonly #handler: Dispatcher.DispatchHandler;
+  #controller: PacedController | undefined;
+  /** Short pieces that arrived in this turn and were not passed on yet. */
+  #held: Buffer[] = [];
+
+  constructor(handler: Dispatcher.DispatchHandler) {
+    this.#handler = handler;
+  }
+
+  onRequestStart(...[controller, context]: Parameters<Handler['onRequestStart']>): void {
+    this.#controller = new PacedController(controller);
+    this.#handler.onRequestStart?.(this.#controller, context);
+  }
+
+  onRequestUpgrade(...[controller, ...rest]: Parameters<Handler['onRequestUpgrade']>): void {
+    this.#handler.onRequestUpgrade?.(this.#paced(controller), ...rest);
+  }
+
+  onResponseStart(...[controller, ...rest]: Parameters<Handler['onResponseStart']>): void {
+    this.#handler.onResponseStart?.(this.#paced(controller), ...rest);
+  }
+
+  onResponseData(controller: Controller, piece: Buffer): void {
+    const paced = this.#paced(controller);
+    if (piece.length >= SHORT_BYTES) {
+      this.#passOn();
+      this.#handler.onResponseData?.(paced, piece);
+      return;
+    }
+    if (this.#held.length === 0) setImmediate(() => this.#passOn());
+    this.#held.push(piece);
+    if (countPiece()) paced.waitForTurn();
+  }
+
+  onResponseEnd(...[controller, trailers]: Parameters<Handler['onResponseEnd']>): void {
+    this.#passOn();
+    this.#handler.onResponseEnd?.(this.#paced(controller), trailers);
+  }
+
+  onResponseError(...[controller, error]: Parameters<Handler['onResponseError']>): void {
+    this.#held = [];
+    // For a request that never began, undici passes null.
+    this.#handler.onResponseError?.(this.#controller ?? controller, error);
+  }
+
+  onResponseStarted(): void {
+    this.#handler.onResponseStarted?.();
+  }
+
+  onBodySent(chunk: Buffer): void {
+    this.#handler.onBodySent?.(chunk);
+  }
+
+  onRequestSent(): void {
+    this.#handler.onRequestSent?.();
+  }
+
+  /** Passes on the pieces that are held. */
+  #passOn(): void {
+    const [held, controller] = [this.#held, this.#controller];
+    this.#held = [];
+    if (held.length === 0 || controller === undefined || controller.aborted) return;
+    this.#handler.onResponseData?.(controller, held.length === 1 ? held[0]! : Buffer.concat(held));
+  }
+
+  /** Returns the controller for the handler. */
+  #paced(controller: Controller): PacedController {
+    this.#controller ??= new PacedController(controller);
+    return this.#controller;
+  }
+}
+
+/** Lets a connection be read while neither the handler has paused it nor it waits for its turn. */
+class PacedController implements Controller {
+  readonly #controller: Controller;
+  #isPaused = false;
+  #waits = false;
+
+  constructor(controller: Controller) {
+    this.#controller = controller;
+  }
+
+  /** Stops reading until it is the turn of this connection. */
+  waitForTurn(): void {
+    if (this.#waits) return;
+    this.#waits = true;
+    this.#controller.pause();
+    readInTurn(() => {
+      this.#waits = false;
+      if (!this.#isPaused && !this.aborted) this.#controller.resume();
+    });
+  }
+
+  pause(): void {
+    this.#isPaused = true;
+    this.#controller.pause();
+  }
+
+  resume(): void {
+    this.#isPaused = false;
+    if (!this.#waits) this.#controller.resume();
+  }
+
+  abort(reason: Error): void {
+    this.#controller.abort(reason);
+  }
+
+  get aborted(): boolean {
+    return this.#controller.aborted;
+  }
+
+  get paused(): boolean {
+    return this.#controller.paused;
+  }
+
+  get reason(): Error | null {
+    return this.#controller.reason;
+  }
+
+  get rawHeaders(): NonNullable<Controller['rawHeaders']> | null {
+    return this.#controller.rawHeaders ?? null;
+  }
+
+  get rawTrailers(): NonNullable<Controller['rawTrailers']> | null {
+    return this.#controller.rawTrailers ?? null;
+  }
+}

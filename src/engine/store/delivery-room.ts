@@ -1,0 +1,145 @@
+/** Bounds how many deliveries wait: for each webhook, for the webhooks of each user together, and for the tenant. */
+
+import { STANDING_LIMITS } from '../types.ts';
+import type { Store } from './open-store.ts';
+
+/** Time (ms) for which a webhook, a user or a tenant that was found full counts as full, and is not counted again. */
+const FULL_MS = 1_000;
+
+/** Room for further deliveries. */
+interface Room {
+  /**
+   * Number of deliveries that may be added before those that wait are counted again. There may be room for more, since
+   * deliveries that ended after the count are not seen.
+   */
+  left: number;
+  /** Time of the last count, Unix ms. */
+  countedAt: number;
+}
+
+/** What is stored of a webhook's room, and of the events that found none. */
+export interface StoredRoom {
+  readonly room: number;
+  readonly countedAt: number;
+  readonly dropped: number;
+  readonly droppedAt: number | null;
+}
+
+interface RoomyHook extends StoredRoom {
+  readonly hookNo: number;
+  readonly userId: string | null;
+}
+
+/** Room for the deliveries that one commit adds. */
+export interface DeliveryRooms {
+  /** Takes the room of one delivery; if there is none, counts a dropped event of the webhook and returns false. */
+  take(hook: RoomyHook): boolean;
+  /** Counts an event that is not handed to a webhook. */
+  drop(hook: RoomyHook): void;
+  /** Stores what was taken and dropped. Call it once, at the end of the write. */
+  store(): void;
+}
+
+/** Makes the rooms for the deliveries of a commit at `now` (Unix ms). Call inside a write. */
+export function openDeliveryRooms(store: Store, now: number): DeliveryRooms {
+  const { pendingOfTenant, pendingOfWebhook, pendingOfUser } = STANDING_LIMITS;
+  const cursor = store.prepare('SELECT room, counted_at AS countedAt FROM webhook_cursor').get() as {
+    room: number;
+    countedAt: number;
+  };
+  const tenant: Room = { left: cursor.room, countedAt: cursor.countedAt };
+  const users = new Map<string, Room>();
+  const hooks = new Map<number, Room & { dropped: number; droppedAt: number | null }>();
+
+  /** Counts what waits only if no room is known to be left: many may wait. */
+  function hasRoom(room: Room, bound: number, count: (limit: number) => number): boolean {
+    if (room.left > 0) return true;
+    if (room.countedAt <= now && now - room.countedAt < FULL_MS) return false;
+    room.left = bound - count(bound);
+    room.countedAt = now;
+    return room.left > 0;
+  }
+
+  const roomOf = ({ hookNo, room, countedAt, dropped, droppedAt }: RoomyHook) => {
+    const known = hooks.get(hookNo) ?? { left: room, countedAt, dropped, droppedAt };
+    hooks.set(hookNo, known);
+    return known;
+  };
+  const roomOfUser = (userId: string) => {
+    const known = users.get(userId) ?? { left: 0, countedAt: -Infinity };
+    users.set(userId, known);
+    return known;
+  };
+
+  function drop(hook: RoomyHook): void {
+    const room = roomOf(hook);
+    room.dropped += 1;
+    room.droppedAt = now;
+  }
+
+  return {
+    drop,
+    take(hook) {
+      const { hookNo, userId } = hook;
+      const own = roomOf(hook);
+      const ofUser = userId === null ? undefined : roomOfUser(userId);
+      const isRoomy =
+        hasRoom(own, pendingOfWebhook, (limit) => countOfHook(store, hookNo, limit)) &&
+        (ofUser === undefined || hasRoom(ofUser, pendingOfUser, (limit) => countOfUser(store, userId!, limit))) &&
+        hasRoom(tenant, pendingOfTenant, (limit) => countOfTenant(store, limit));
+      if (!isRoomy) {
+        drop(hook);
+        return false;
+      }
+      for (const room of [own, ofUser, tenant]) if (room !== undefined) room.left -= 1;
+      return true;
+    },
+    store() {
+      const update = store.prepare(
+        'UPDATE webhooks SET room = ?, counted_at = ?, dropped = ?, dropped_at = ? WHERE hook_no = ?',
+      );
+      for (const [hookNo, { left, countedAt, dropped, droppedAt }] of hooks)
+        update.run(left, countedAt, dropped, droppedAt, hookNo);
+      store.prepare('UPDATE webhook_cursor SET room = ?, counted_at = ?').run(tenant.left, tenant.countedAt);
+    },
+  };
+}
+
+/**
+ * Lets the deliveries that wait be counted before the next one is added to a webhook, after some were made pending
+ * again. Call inside a write.
+ */
+export function countRoomAnew(store: Store, hookNo: number): void {
+  store.prepare('UPDATE webhooks SET room = 0, counted_at = 0 WHERE hook_no = ?').run(hookNo);
+  store.prepare('UPDATE webhook_cursor SET room = 0, counted_at = 0').run();
+}
+
+function countOfHook(store: Store, hookNo: number, limit: number): number {
+  return store
+    .prepare(
+      `SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE hook_no = ? AND state = 'pending' LIMIT ?) AS waiting`,
+    )
+    .pluck()
+    .get(hookNo, limit) as number;
+}
+
+function countOfUser(store: Store, userId: string, limit: number): number {
+  return store
+    .prepare(
+      `SELECT count(*) FROM (
+         SELECT 1 FROM webhooks h CROSS JOIN deliveries d ON d.hook_no = h.hook_no AND d.state = 'pending'
+         WHERE h.user_id = ? LIMIT ?) AS waiting`,
+    )
+    .pluck()
+    .get(userId, limit) as number;
+}
+
+/** The condition on `next_at` holds for every delivery; it makes SQLite read the index of those that wait. */
+function countOfTenant(store: Store, limit: number): number {
+  return store
+    .prepare(
+      `SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE state = 'pending' AND next_at >= 0 LIMIT ?) AS waiting`,
+    )
+    .pluck()
+    .get(limit) as number;
+}

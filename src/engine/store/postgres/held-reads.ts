@@ -1,0 +1,80 @@
+/**
+ * Reads whose transaction stays open, so that the next read of the same question goes on in its snapshot, with its
+ * answers and without a round trip to begin. A question reads twice: what it has to know before it asks for vectors,
+ * and then everything else. If it does not have to wait in between, both follow within one turn of the event loop. So
+ * does what the opening of a tenant reads before its first question.
+ *
+ * A read is held no longer than that turn, and no longer than until anything else uses its connection or this thread
+ * has written. Another question goes on in it only before anything else has run on the thread. So no read lacks a write
+ * that its caller may know of.
+ */
+
+import type { BlockingConnection } from './blocking-connection.ts';
+
+/** A read that has begun. */
+export interface OpenRead {
+  /**
+   * Ends it, for which nobody waits.
+   * @param keepsAnswers whether what it was answered may be kept for later reads
+   */
+  end(keepsAnswers: boolean): void;
+}
+
+/** A read that is held, for a store and a question of it. */
+interface Held {
+  readonly read: OpenRead;
+  /** Stands for the store. */
+  readonly of: object;
+  /** Stands for the question that may go on in it. */
+  readonly question: object;
+}
+
+interface HeldNow extends Held {
+  /** Number of the session that has the transaction. */
+  readonly session: number | null;
+  /** `writesOfThread` when it was done. */
+  readonly writes: number;
+  /** Whether nothing else has run since the read. */
+  isJustDone: boolean;
+}
+
+/** Number of writes of all stores of this thread so far. */
+let writesOfThread = 0;
+
+/** Counts a write of this thread, after which no held read goes on. */
+export function noteWrite(): void {
+  writesOfThread += 1;
+}
+
+/** What each connection holds, if anything. */
+const held = new WeakMap<BlockingConnection, HeldNow>();
+
+/** Holds a read until the turn of the event loop ends. */
+export function holdRead(connection: BlockingConnection, what: Held): void {
+  const one = { ...what, session: connection.session, writes: writesOfThread, isJustDone: true };
+  held.set(connection, one);
+  queueMicrotask(() => (one.isJustDone = false));
+  setImmediate(() => {
+    if (held.get(connection) === one) endHeld(connection);
+  });
+}
+
+/**
+ * Returns the read that is held for a store and a question, or for the store if nothing else has run since; undefined
+ * if there is none. It is not held any more: the caller ends it, or holds it again.
+ */
+export function takeHeld(connection: BlockingConnection, of: object, question: object | undefined): Held | undefined {
+  const one = held.get(connection);
+  if (one?.of !== of || one.session !== connection.session || one.writes !== writesOfThread) return undefined;
+  if (one.question !== question && !one.isJustDone) return undefined;
+  held.delete(connection);
+  return one;
+}
+
+/** Ends the read that a connection holds, if any. Call it before anything else uses the connection. */
+export function endHeld(connection: BlockingConnection): void {
+  const one = held.get(connection);
+  if (one === undefined) return;
+  held.delete(connection);
+  one.read.end(one.session === connection.session);
+}
