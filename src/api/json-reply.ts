@@ -112,6 +112,8 @@ export class JsonReply {
     };
     this.add('[');
     for await (const slice of slices) {
+      // Few memories may pass a filter, so that nothing is sent for long.
+      requireClient(this.#call.response);
       for (const item of slice) {
         if (sent === limit) return end(false, true);
         const value = toJson(item);

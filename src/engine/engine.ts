@@ -29,7 +29,7 @@ import type {
   DocumentFilter,
   EmbedLogEntry,
   EntityDetails,
-  EntitySummary,
+  EntityList,
   ErasureFilter,
   ErasureReceipt,
   Erasures,
@@ -205,7 +205,7 @@ export interface Tenant
   listMemories(filter: MemoryFilter, page: Page): Promise<Memory[]>;
   /**
    * Lists what `listMemories` lists, in slices, and throws the same errors. Each slice is read when it is asked for,
-   * and has at most half a megabyte of text or one memory. A memory that is erased meanwhile is left out.
+   * and has at most half a megabyte of text or one memory, or none. A memory that is erased meanwhile is left out.
    */
   streamMemories(filter: MemoryFilter, page: Page): AsyncIterable<readonly Memory[]>;
   /** Lists what each update of a memory replaced, newest update first. Throws EngineError `not_found`. */
@@ -309,11 +309,11 @@ export interface Tenant
   listEntities(
     filter: { readonly prefix: string; readonly userId: string | undefined } & Pick<MemoryFilter, 'tags'>,
     page: Page,
-  ): Promise<EntitySummary[]>;
+  ): Promise<EntityList>;
   /**
    * Returns what memories say about an entity, whose name may be in any case, with or without accents, or an alias.
    * @param userId reads only memories of this user, with all `tags`; undefined reads those of all users
-   * @throws EngineError `not_found` if no memory that a query could find mentions the name
+   * @throws EngineError `not_found` if no memory that a query could find is found to mention the name
    */
   getEntity(name: string, userId: string | undefined, tags?: readonly string[]): Promise<EntityDetails>;
   /** Counts memories, vectors, waypoints and jobs of all states, and measures the file. */

@@ -16,6 +16,8 @@ const GROUP = 40;
 const LARGE = 3_000;
 /** Greatest number of rows that a statement may read beyond two for each one that it returns or changes. */
 const SPARE_ROWS = 1_500;
+/** Number of mentions of each name that are counted for a list of 500 names. */
+const FIRST_MENTIONS = 40;
 /** Counts memories above a number, up to which they were counted before: here all copies, made without a count. */
 const COUNTS = /^SELECT count\(\*\) AS n FROM/;
 /** Number of queries, of which each has other words. More than five, as the server plans the first ones as it likes. */
@@ -124,5 +126,16 @@ describe.skipIf(server === undefined)('plans on a filled database', () => {
       await server!.read(url, `ANALYZE ${table}`);
     }
     await expectFewRows();
+  });
+
+  test('a list of names reads the first mentions of each name, and not those of all', async () => {
+    plans();
+    const { items } = await fixture.tenant.listEntities({ prefix: '', userId: undefined }, { limit: 500, offset: 0 });
+    const statements = plans().filter(({ text }) => text.includes('entity_mentions'));
+    expect(items.length).toBeGreaterThan(20);
+    expect(statements.length).toBeGreaterThan(0);
+    for (const { rowsRead, pairsDropped } of statements) {
+      expect(rowsRead + pairsDropped).toBeLessThanOrEqual(FIRST_MENTIONS * items.length);
+    }
   });
 });

@@ -307,6 +307,7 @@ EntityDetails = TypedDict("EntityDetails", {
     "mentions": "int",
     "relations": "List[Dict[str, Any]]",
     "memory_ids": "List[str]",
+    "truncated": "NotRequired[Literal[True]]",
 })
 
 

@@ -6,7 +6,7 @@ import { CURSOR_END } from './send-page.ts';
 
 const DESCRIPTION =
   `Names are sorted by their characters. ${CURSOR_END}\n\nEach memory of a name on the page is read to count ` +
-  'it; a page ends early after 200,000 memories.';
+  'it; a page ends early after 200,000 memories, and for a key that is bound to tags after about half a second.';
 
 function namesRoute(kind: Exclude<NameKind, 'sessions'>, name: string, summary: string): Route {
   return route({

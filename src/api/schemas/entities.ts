@@ -24,6 +24,11 @@ const summary = {
   type: z.string(),
   mentions: count.describe('Memories that mention the name and that a query could find.'),
 };
+const truncated = (missing: string) =>
+  z
+    .literal(true)
+    .exactOptional()
+    .describe(`${missing}, as not all memories were looked at (\`OM_QUERY_WORK_MB\`); absent otherwise.`);
 const EXAMPLE = { name: 'jwt', label: 'JWT', type: 'technology', mentions: 2 };
 
 /**
@@ -32,6 +37,7 @@ const EXAMPLE = { name: 'jwt', label: 'JWT', type: 'technology', mentions: 2 };
  */
 export const entityPage = z.strictObject({
   items: z.array(z.strictObject(summary).meta({ id: 'Entity', examples: [EXAMPLE] })),
+  truncated: truncated('Names may be missing and counts too low'),
 });
 
 /**
@@ -53,6 +59,7 @@ export const entityDetails = z
       )
       .describe('Relations to other names, the most often stated first; at most 100.'),
     memory_ids: z.array(uuid).describe('Memories that mention the name, the latest first; at most 100.'),
+    truncated: truncated('Relations and memories may be missing and counts too low'),
   })
   .meta({
     id: 'EntityDetails',

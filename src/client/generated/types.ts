@@ -963,6 +963,8 @@ export type EntityDetails = {
   }[];
   /** Memories that mention the name, the latest first; at most 100. */
   readonly memory_ids: readonly string[];
+  /** Relations and memories may be missing and counts too low, as not all memories were looked at (`OM_QUERY_WORK_MB`); absent otherwise. */
+  readonly truncated?: true;
 };
 export type Episode = {
   readonly kind: 'memory' | 'session';
@@ -5495,6 +5497,8 @@ export type StoreGraphReflectionReply = {
 };
 export type ListEntitiesReply = {
   readonly items: readonly Entity[];
+  /** Names may be missing and counts too low, as not all memories were looked at (`OM_QUERY_WORK_MB`); absent otherwise. */
+  readonly truncated?: true;
 };
 export type ListEventsReply = {
   /** In the order of the commits. */

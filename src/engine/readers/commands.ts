@@ -8,7 +8,7 @@ import { listConsolidations } from '../store/consolidations.ts';
 import { type DiffRequest, readDiff } from '../store/diff.ts';
 import { getDocument, listDocumentNos, readDocuments } from '../store/document-views.ts';
 import { listLinks } from '../store/edges.ts';
-import { listEntities } from '../store/entities.ts';
+import { listEntities } from '../store/entity-lists.ts';
 import { newestCursor, readEvents } from '../store/events.ts';
 import { compileFilter } from '../store/filter.ts';
 import { listErasures } from '../store/erasures.ts';
@@ -16,8 +16,8 @@ import { listItemPlaces, listNamespaces } from '../store/item-lists.ts';
 import { numbersOf } from '../store/live-model.ts';
 import { getMemoryRow, listMatchingMemoryNos } from '../store/memories.ts';
 import { sectorStats } from '../store/memory-counts.ts';
-import { listMemoryPlaces, type PageOrder } from '../store/memory-pages.ts';
-import { listMemoryNos, readMemorySlice } from '../store/memory-slices.ts';
+import { listMemoryNos, listMemoryPlaces, type PageOrder, type PagePart } from '../store/memory-pages.ts';
+import { readMemorySlice } from '../store/memory-slices.ts';
 import { listNames } from '../store/name-lists.ts';
 import { listPassingIds } from '../store/passing-memories.ts';
 import type { SliceWanted } from '../store/placed.ts';
@@ -128,11 +128,14 @@ export const READ_COMMANDS = {
   listAudit: ({ open }: ReadContext, filter: AuditFilter) => listAudit(open().store, filter),
   listMemories: (
     { open, clock }: ReadContext,
-    { filter, page }: { readonly filter: MemoryFilter; readonly page: Page },
+    { filter, page }: { readonly filter: MemoryFilter; readonly page: PagePart },
   ) => {
     const { store } = open();
     const now = clock.now();
-    return store.read(() => readMemorySlice(store, listMemoryNos(store, filter, page, now), now));
+    return store.read(() => {
+      const { memoryNos, more } = listMemoryNos(store, filter, page, now);
+      return { ...readMemorySlice(store, memoryNos, now), more };
+    });
   },
   readMemories: (
     { open, clock }: ReadContext,
@@ -247,7 +250,7 @@ export const READ_COMMANDS = {
     return store.read(() => readDocuments(store, documentNos));
   },
   listEntities: (
-    { open, clock }: ReadContext,
+    { open, clock, config }: ReadContext,
     {
       prefix,
       userId,
@@ -260,8 +263,10 @@ export const READ_COMMANDS = {
       readonly page: Page;
     },
   ) => {
-    const filter = compileFilter({ tags }, clock.now());
-    return listEntities(open().store, { prefix: foldName(prefix), userId, filter }, page);
+    const { store } = open();
+    const listing = { prefix: foldName(prefix), userId, filter: compileFilter({ tags }, clock.now()) };
+    const limits = workLimits(config);
+    return runWithin(createWorkBudget(limits), () => store.read(() => listEntities(store, listing, page)));
   },
   startExport,
   readExportSlice,

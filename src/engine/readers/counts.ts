@@ -3,14 +3,16 @@ import { resolveName } from '../entities/extract.ts';
 import { foldName } from '../entities/modes.ts';
 import { EngineError } from '../errors.ts';
 import { countWaypoints } from '../store/edges.ts';
-import { findEntity } from '../store/entities.ts';
+import { findEntity } from '../store/entity-lists.ts';
 import { walBytes } from '../store/file-on-disk.ts';
 import { compileFilter } from '../store/filter.ts';
 import { countJobs, countJobsOfKind, listJobs, summariseJobs } from '../store/job-views.ts';
 import { countByState } from '../store/memory-counts.ts';
 import { countVectors } from '../store/vectors.ts';
+import { createWorkBudget, runWithin } from '../store/work-budget.ts';
 import type { EntityDetails, Job, JobSummary, TenantStats, JobFilter } from '../types.ts';
 import type { ReadContext } from './read-context.ts';
+import { workLimits } from './work-limits.ts';
 
 /**
  * Counts the memories, vectors, waypoints and jobs of all states, and measures the file. `databaseBytes` is 0 on
@@ -52,10 +54,11 @@ export function readJobs(
 
 /**
  * Reads what memories say about a name.
- * @throws EngineError `not_found` if no memory that a query could find mentions the name
+ * @throws EngineError `not_found` if no memory that a query could find mentions the name, or none is found within the
+ *   work budget of one request
  */
 export function readEntity(
-  { open, clock }: ReadContext,
+  { open, clock, config }: ReadContext,
   {
     name,
     userId,
@@ -69,9 +72,11 @@ export function readEntity(
   const { store } = open();
   const filter = compileFilter({ userIds: userId === undefined ? undefined : [userId], tags }, clock.now());
   // The name may be an alias: `k8s` is counted as `kubernetes`.
-  const entity = [...new Set([foldName(name), resolveName(name)])]
-    .map((folded) => store.read(() => findEntity(store, folded, { userId, filter })))
-    .find((details) => details !== undefined);
+  const entity = runWithin(createWorkBudget(workLimits(config)), () =>
+    [...new Set([foldName(name), resolveName(name)])]
+      .map((folded) => store.read(() => findEntity(store, folded, { userId, filter })))
+      .find((details) => details !== undefined),
+  );
   if (entity === undefined) throw new EngineError('not_found', 'no memory mentions this name');
   return entity;
 }

@@ -3,7 +3,6 @@
  * memories state.
  */
 
-import type { EntityDetails, EntitySummary } from '../types.ts';
 import type { CompiledFilter } from './filter.ts';
 import type { Store } from './open-store.ts';
 
@@ -118,9 +117,9 @@ const IS_HUB = `(e.mentions > ${HUB_MENTIONS} AND e.mentions > ${HUB_SHARE} * u.
  * Greatest number of entities with one name that are read, since many users may have the name; of relations that are
  * followed from an entity in each direction; and of mentions that are read to find the type of an entity.
  */
-const MAX_READ = 256;
+export const MAX_READ = 256;
 /** Greatest number of mentions or relations of an entity to which a filter is applied. */
-const MAX_LOOKED_AT = 2_000;
+export const MAX_LOOKED_AT = 2_000;
 
 /** An entity that a relation connects to another one. */
 export interface RelatedEntity {
@@ -199,126 +198,4 @@ export function mentioningMemories(
     )
     .all(...filter.parameters, perEntity, JSON.stringify(entityNos)) as { entityNo: number; memories: string }[];
   return rows.map(({ entityNo, memories }) => ({ entityNo, memories: JSON.parse(memories) as number[] }));
-}
-
-/** Selects the entities of a list. */
-export interface EntityListing {
-  /** Folded text with which the names must begin, or the folded whole name; '' for all names. */
-  readonly prefix: string;
-  /** User whose entities are listed; undefined for those of all users. */
-  readonly userId: string | undefined;
-  /** Filter that a memory must pass for its mentions to count. */
-  readonly filter: CompiledFilter;
-}
-
-/**
- * Lists the names that begin with the prefix and that at least one memory mentions which passes the filter. With
- * `match` 'whole', only the name that equals the prefix is listed. Names with the most mentions come first; ties are
- * sorted by name. A name of several users is listed once. The order and the pages depend on the mentions by all
- * memories, whether they pass or not. The returned counts leave out memories that do not pass, as far as they are
- * examined: at most 2,000 mentions of each name and about 20,000 on a page. Only the first 50,000 entities in
- * alphabetical order that begin with the prefix are considered.
- */
-export function listEntities(
-  store: Store,
-  { prefix, userId, filter }: EntityListing,
-  { limit, offset }: { readonly limit: number; readonly offset: number },
-  match: 'prefix' | 'whole' = 'prefix',
-): EntitySummary[] {
-  const end = match === 'whole' ? prefix : `${prefix}${LAST_CHARACTER}`;
-  const owned = userId === undefined ? '' : 'AND user_no = (SELECT user_no FROM users WHERE user_id = ?)';
-  const counted = Math.min(MAX_LOOKED_AT, Math.max(MIN_COUNTED, Math.floor(MAX_COUNTED / limit)));
-  const passing = `SELECT 1 FROM (
-         SELECT em.memory FROM json_each(named.numbers) AS e
-         CROSS JOIN entity_mentions em ON em.entity_no = CAST(e.value AS INTEGER) LIMIT ?
-       ) AS em CROSS JOIN memories m ON m.seq = em.memory CROSS JOIN memory_dynamics d ON d.seq = em.memory
-       WHERE ${filter.sql}`;
-  const rows = store
-    .prepare(
-      `SELECT name, label, type, mentions - min(mentions, ?) + (SELECT count(*) FROM (${passing})) AS mentions
-       FROM (
-         SELECT name, min(label) AS label, min(type) AS type, sum(mentions) AS mentions,
-           json_group_array(entity_no) AS numbers
-         FROM (SELECT * FROM entities WHERE name BETWEEN ? AND ? ${owned} ORDER BY name LIMIT ${NAMES_READ})
-         GROUP BY name ORDER BY mentions DESC, name LIMIT ${NAMES_READ}
-       ) AS named
-       WHERE EXISTS (${passing}) LIMIT ? OFFSET ?`,
-    )
-    .all(
-      counted,
-      counted,
-      ...filter.parameters,
-      prefix,
-      end,
-      ...(userId === undefined ? [] : [userId]),
-      MAX_LOOKED_AT,
-      ...filter.parameters,
-      limit,
-      offset,
-    ) as EntitySummary[];
-  return rows.sort((a, b) => b.mentions - a.mentions || (a.name < b.name ? -1 : 1));
-}
-
-const LAST_CHARACTER = '\u{10ffff}';
-/**
- * Greatest number of entities from which a list is chosen, the first in alphabetical order; more would take over 50 ms.
- * To list further names, a caller must give a longer prefix or a user.
- */
-const NAMES_READ = 50_000;
-/** Greatest number of mentions that are read for the counts of one page, divided among its names. */
-const MAX_COUNTED = 20_000;
-/** Least number of mentions that are read to count each name, however many names a page has. */
-const MIN_COUNTED = 20;
-/** Greatest number of memories, and of relations, in the details of an entity. */
-const MAX_SHOWN = 100;
-/** Greatest number of stated relations, in each direction, from which the details of an entity are made. */
-const STATED_READ = 5_000;
-
-/**
- * Describes a name by the memories that pass the filter: its latest 100 mentions, and its 100 most often stated
- * relations among 5,000 statements in each direction; undefined if no such memory mentions it.
- * @param name name in folded form
- * @param userId user whose memories count; undefined for those of all users
- */
-export function findEntity(
-  store: Store,
-  name: string,
-  { userId, filter }: { readonly userId: string | undefined; readonly filter: CompiledFilter },
-): EntityDetails | undefined {
-  const owned = userId === undefined ? '' : 'AND user_no = (SELECT user_no FROM users WHERE user_id = ?)';
-  const entityNos = store
-    .prepare(`SELECT entity_no FROM entities WHERE name = ? ${owned} LIMIT ${MAX_READ}`)
-    .pluck()
-    .all(name, ...(userId === undefined ? [] : [userId])) as number[];
-  const mentioning = mentioningMemories(store, entityNos, filter, MAX_SHOWN).flatMap(({ memories }) => memories);
-  const latest = mentioning.sort((a, b) => b - a).slice(0, MAX_SHOWN);
-  const [summary] = listEntities(store, { prefix: name, userId, filter }, { limit: 1, offset: 0 }, 'whole');
-  if (latest.length === 0 || summary === undefined) return undefined;
-  const memoryIds = store
-    .prepare(
-      'SELECT m.id FROM json_each(?) AS wanted CROSS JOIN memories m ON m.seq = wanted.value ORDER BY wanted.key',
-    )
-    .pluck()
-    .all(JSON.stringify(latest)) as string[];
-  const numbers = JSON.stringify(entityNos);
-  const relations = store
-    .prepare(
-      `WITH stated AS (
-         SELECT * FROM (
-           SELECT r.relation, 'out' AS direction, r.dst AS other, r.memory
-           FROM json_each(?) AS e CROSS JOIN entity_relations r ON r.src = e.value LIMIT ${STATED_READ})
-         UNION ALL
-         SELECT * FROM (
-           SELECT r.relation, 'in', r.src, r.memory
-           FROM json_each(?) AS e CROSS JOIN entity_relations r ON r.dst = e.value LIMIT ${STATED_READ})
-       )
-       SELECT stated.relation AS type, stated.direction, o.name, min(o.label) AS label, count(*) AS memories
-       FROM stated CROSS JOIN entities o ON o.entity_no = stated.other
-         CROSS JOIN memories m ON m.seq = stated.memory CROSS JOIN memory_dynamics d ON d.seq = stated.memory
-       WHERE ${filter.sql}
-       GROUP BY stated.relation, stated.direction, o.name
-       ORDER BY memories DESC, o.name, stated.relation, stated.direction LIMIT ${MAX_SHOWN}`,
-    )
-    .all(numbers, numbers, ...filter.parameters) as EntityDetails['relations'];
-  return { ...summary, relations, memoryIds };
 }

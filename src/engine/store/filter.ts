@@ -1,6 +1,6 @@
 import { DAY_MS, sectorBits } from '../dynamics.ts';
 import { EngineError } from '../errors.ts';
-import type { AsOf, MemoryFilter, MemoryStatus, Sector } from '../types.ts';
+import { type AsOf, MEMORY_STATUSES, type MemoryFilter, type MemoryStatus, type Sector } from '../types.ts';
 import { IS_SHOWN } from './document-generations.ts';
 import { MEMORIES_OF_FILES } from './labels.ts';
 import { compileMetadata, metadataPasses, tagsPass, valuePasses } from './label-conditions.ts';
@@ -256,9 +256,13 @@ function metadataConditions(
   return { joined: compiled.length === 0 ? [] : [onAll(compiled)], each: compiled.map((one) => onAll([one])) };
 }
 
-/** Makes the condition on the status: one of those that the filter names, otherwise one that is not hidden. */
+/**
+ * Makes the condition on the status: one of those that the filter names, otherwise one that is not hidden. All of them
+ * are no condition: PostgreSQL would join them to the memories first, and parse the tags of each four times.
+ */
 function statusConditions(filter: MemoryFilter, now: number, options: FilterOptions): FilterCondition[] {
   const status = columnAt('d.status', options.asOf?.recorded);
+  if (filter.statuses !== undefined && MEMORY_STATUSES.every((one) => filter.statuses!.includes(one))) return [];
   if (filter.statuses !== undefined) return oneOf('filters.statuses', status, filter.statuses);
   if (options.includeHidden) return [];
   const [column, ...values] = status;

@@ -3,7 +3,7 @@
  * this order, so its cost does not grow with the number of pages before it.
  */
 
-import type { AsOf, ListOrder, MemoryFilter } from '../types.ts';
+import type { AsOf, ListOrder, MemoryFilter, Page } from '../types.ts';
 import { compileFilter } from './filter.ts';
 import { MEMORIES_OF_FILES } from './labels.ts';
 import { decodeCursor, encodeCursor } from './list-cursor.ts';
@@ -43,6 +43,47 @@ export function listMemoryPlaces(store: Store, page: PageOrder, wanted: SliceWan
     ...{ found, wanted, ...firstPassingWithin(store, passes, found, wanted.limit) },
     cursorAfter: ({ memoryNo, eventTime }) => encodeCursor(list, [eventTime, memoryNo]),
   });
+}
+
+/** A part of a page that counts the memories that it skips. */
+export interface PagePart extends Page {
+  /** Number of a memory below which the part begins; the newest memory by default. */
+  readonly below?: number | undefined;
+}
+
+/**
+ * Lists the numbers of one page of the memories that pass a filter, with the defaults of `compileFilter`, highest
+ * number first. No text is read. If the filter parses tags, metadata or values, at most 2,000 memories are examined,
+ * fewer if that takes long.
+ * @returns `more`: the part of the page that is still to be listed; null if there is none
+ */
+export function listMemoryNos(
+  store: Store,
+  filter: MemoryFilter,
+  { limit, offset, below }: PagePart,
+  now: number,
+): { readonly memoryNos: number[]; readonly more: PagePart | null } {
+  const passes = compileFilter(filter, now);
+  if (!passes.countsWork) {
+    const statement = store.prepare(
+      `SELECT m.seq FROM memories m CROSS JOIN memory_dynamics d ON d.seq = m.seq
+       WHERE ${passes.sql} ORDER BY m.seq DESC LIMIT ? OFFSET ?`,
+    );
+    return { memoryNos: statement.pluck().all(...passes.parameters, limit, offset) as number[], more: null };
+  }
+  const page = { filter, order: { by: 'id', direction: 'desc' } } as const;
+  const found = candidates(store, page, below === undefined ? undefined : [0, below]);
+  const { looked, passing } = firstPassingWithin(store, passes, found, offset + limit);
+  const memoryNos = passing.slice(offset).map(({ memoryNo }) => memoryNo);
+  const isEnd = looked.length === found.length && found.length < LOOKED_AT_ONCE;
+  const skipped = Math.min(offset, passing.length);
+  return {
+    memoryNos,
+    more:
+      isEnd || memoryNos.length === limit
+        ? null
+        : { limit: limit - memoryNos.length, offset: offset - skipped, below: looked.at(-1)!.memoryNo },
+  };
 }
 
 /**

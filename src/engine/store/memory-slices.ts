@@ -1,7 +1,6 @@
 /** Reads a page of memories in slices, so that only a slice is in memory while a reader takes in the page. */
 
-import type { Memory, MemoryFilter } from '../types.ts';
-import { compileFilter } from './filter.ts';
+import type { Memory } from '../types.ts';
 import { readMemories } from './memories.ts';
 import type { Store } from './open-store.ts';
 import { createPastReader } from './past-memories.ts';
@@ -18,26 +17,6 @@ export interface MemorySlice {
   /** Numbers of the memories in `items`, in their order. */
   readonly memoryNos: readonly number[];
   readonly rest: readonly number[];
-}
-
-/**
- * Lists the numbers of one page of the memories that pass a filter, with the defaults of `compileFilter`, highest
- * number first. No text is read.
- */
-export function listMemoryNos(
-  store: Store,
-  filter: MemoryFilter,
-  page: { readonly limit: number; readonly offset: number },
-  now: number,
-): number[] {
-  const where = compileFilter(filter, now);
-  return store
-    .prepare(
-      `SELECT m.seq FROM memories m CROSS JOIN memory_dynamics d ON d.seq = m.seq
-       WHERE ${where.sql} ORDER BY m.seq DESC LIMIT ? OFFSET ?`,
-    )
-    .pluck()
-    .all(...where.parameters, page.limit, page.offset) as number[];
 }
 
 /**

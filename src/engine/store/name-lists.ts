@@ -12,18 +12,21 @@ import {
   type NameKind,
   type NameSummary,
 } from '../types.ts';
-import { compileFilter } from './filter.ts';
+import { type CompiledFilter, compileFilter } from './filter.ts';
 import { LABEL_KINDS } from './labels.ts';
 import { openCursor, sealCursor } from './list-cursor.ts';
 import type { Store } from './open-store.ts';
+import { parsedAtOnce } from './passing-memories.ts';
 import { findUserNo } from './users.ts';
 
 /**
- * Number of counted memories (and session logs) at which a page ends; `LOOKED_AT` is the greatest number of names that
+ * Number of examined memories (and session logs) at which a page ends; `LOOKED_AT` is the greatest number of names that
  * are examined for a page.
  */
 const COUNTED = 200_000;
 const LOOKED_AT = 5_000;
+/** Time (ms) after which a page ends before it parses the tags of further memories. */
+const PARSED_MS = 500;
 
 /** SQL for one kind of names: it finds one name after the other, and the memories that have a name. */
 interface NameSource {
@@ -41,50 +44,149 @@ interface NameSource {
   readonly parameters: readonly (string | number)[];
 }
 
+/** How far the memories of a name are counted: those with numbers up to `upTo`, all of them if it is null. */
+interface Tally {
+  readonly memories: number;
+  readonly lastUsedAt: number;
+  readonly upTo: number | null;
+  /** Number of memories that were examined since the page began. */
+  readonly examined: number;
+}
+
+const NOTHING: Tally = { memories: 0, lastUsedAt: 0, upTo: 0, examined: 0 };
+/** Position of a list: a name, and how far it was counted; `upTo` is `COUNTED_WHOLE` if the list goes on behind it. */
+type NamePlace = [name: string, upTo: number, memories: number, lastUsedAt: number];
+const PLACE_SHAPE = ['string', 'number', 'number', 'number'] as const;
+const COUNTED_WHOLE = -1;
+
 /**
  * Lists the distinct names of one kind that memories or session logs have, each with the number of its memories, sorted
  * by Unicode code points. One step along an index finds the next name, however many memories have it; its memories are
  * counted one by one, since some may have expired or be outside the caller's bounds. A page ends early after about
- * 200,000 counted memories or 5,000 examined names, so it is the last one only if `next` is null.
+ * 200,000 examined memories or 5,000 examined names, and after half a second if it parses tags, even while it counts a
+ * name; so it is the last one only if `next` is null.
  * @param now time at which memories must not have expired, Unix ms
+ * @param clock returns a time in ms that never goes back
  * @throws EngineError `invalid` for a cursor of another list, and for sessions without `filter.userId`
  */
 export function listNames(
   store: Store,
   kind: NameKind,
   { filter, page, now }: { readonly filter: NameFilter; readonly page: CursorPage; readonly now: number },
+  clock: () => number = () => performance.now(),
 ): ListPage<NameSummary> {
   const { userId, prefix, withinTags = [] } = filter;
-  const after = page.cursor === undefined ? undefined : openCursor<[string]>(store, kind, page.cursor, ['string'])[0];
+  const after = page.cursor === undefined ? undefined : openCursor<NamePlace>(store, kind, page.cursor, PLACE_SHAPE);
   const userNo = userId === undefined ? undefined : (findUserNo(store, userId) ?? WITHOUT_MEMORIES);
   if (kind === 'sessions' && userNo === undefined) throw new EngineError('invalid', 'sessions are listed for one user');
 
   const passes = compileFilter({ statuses: MEMORY_STATUSES, withinTags }, now);
   const source = (comparison: '>=' | '>') => SOURCES[kind](comparison, userNo);
-  const count = store.prepare(`SELECT count(*) AS memories, coalesce(max(m.created_at), 0) AS lastUsedAt
-    ${source('>').memories} AND ${passes.sql}`);
+  const isOver = endingAt(clock);
+  const tally = (name: string, done: Tally) =>
+    passes.countsWork
+      ? tallyParsed(store, { source: source('>'), passes, isOver }, name, done)
+      : tallyAll(store, { source: source('>'), passes }, name);
   // Logs have no tags by which they could be within the bounds of a caller.
   const logs = withinTags.length === 0 && (kind === 'users' || kind === 'sessions') ? namesOfLogs(kind, userId) : null;
   const items: NameSummary[] = [];
-  const isBehind = after !== undefined && after >= prefix;
-  let [from, comparison]: [string, '>=' | '>'] = isBehind ? [after, '>'] : [prefix, '>='];
-  for (let [looked, counted] = [0, 0]; ; looked += 1) {
+  let [from, comparison, begun] = placeOfPage(after, prefix);
+  for (let [looked, examined] = [0, 0]; ; looked += 1) {
     const { next, parameters } = source(comparison);
     const name = store
       .prepare(logs === null ? next : `SELECT min(name) FROM (${next} UNION ALL ${logs.next(comparison)})`)
       .pluck()
       .get(...[from, ...parameters], ...(logs === null ? [] : [from, ...logs.parameters])) as string | null | undefined;
     if (!name?.startsWith(prefix)) return { items, next: null };
-    if (items.length === page.limit || counted >= COUNTED || looked >= LOOKED_AT)
-      return { items, next: sealCursor(store, kind, [from]) };
-    const found = count.get(name, ...parameters, ...passes.parameters) as Pick<NameSummary, 'memories' | 'lastUsedAt'>;
+    if (items.length === page.limit || examined >= COUNTED || looked >= LOOKED_AT)
+      return { items, next: sealCursor(store, kind, [from, COUNTED_WHOLE, 0, 0]) };
+    const found = tally(name, begun?.name === name ? begun.tally : NOTHING);
+    if (found.upTo !== null)
+      return { items, next: sealCursor(store, kind, [name, found.upTo, found.memories, found.lastUsedAt]) };
     const logged = logs === null ? undefined : logs.count(store, name);
     const lastUsedAt = Math.max(found.lastUsedAt, logged?.lastUsedAt ?? 0);
     if (found.memories + (logged?.logItems ?? 0) > 0)
       items.push({ name, memories: found.memories, lastUsedAt, ...(logged && { logItems: logged.logItems }) });
-    counted += found.memories + (logged?.logs ?? 0);
-    [from, comparison] = [name, '>'];
+    examined += found.examined + (logged?.logs ?? 0);
+    [from, comparison, begun] = [name, '>', undefined];
   }
+}
+
+/** Returns where a page begins, and the name of which the page before it counted only some memories, if any. */
+function placeOfPage(
+  after: NamePlace | undefined,
+  prefix: string,
+): [from: string, comparison: '>=' | '>', begun: { readonly name: string; readonly tally: Tally } | undefined] {
+  if (after === undefined || after[0] < prefix) return [prefix, '>=', undefined];
+  const [name, upTo, memories, lastUsedAt] = after;
+  if (upTo === COUNTED_WHOLE) return [name, '>', undefined];
+  return [name, '>=', { name, tally: { memories, lastUsedAt, upTo, examined: 0 } }];
+}
+
+/** Makes a function that tells whether the time for parsing tags is over; never when it is called first. */
+function endingAt(clock: () => number): () => boolean {
+  const end = clock() + PARSED_MS;
+  let isFirst = true;
+  return () => {
+    const isOver = !isFirst && clock() > end;
+    isFirst = false;
+    return isOver;
+  };
+}
+
+/** Counts all memories of a name, with a condition that parses nothing. */
+function tallyAll(
+  store: Store,
+  { source, passes }: { readonly source: NameSource; readonly passes: CompiledFilter },
+  name: string,
+): Tally {
+  const row = store
+    .prepare(
+      `SELECT count(*) AS examined, coalesce(sum(seen), 0) AS memories,
+         coalesce(max(seen * created_at), 0) AS lastUsedAt
+       FROM (SELECT CASE WHEN ${passes.sql} THEN 1 ELSE 0 END AS seen, m.created_at ${source.memories}) AS of_name`,
+    )
+    .get(...passes.parameters, name, ...source.parameters) as Omit<Tally, 'upTo'>;
+  return { ...row, upTo: null };
+}
+
+/**
+ * Counts the memories of a name by their numbers, with a condition that parses tags, from where `done` ended. Their
+ * numbers are read at once, which takes a microsecond each, and their tags in slices.
+ */
+function tallyParsed(
+  store: Store,
+  {
+    source,
+    passes,
+    isOver,
+  }: { readonly source: NameSource; readonly passes: CompiledFilter; readonly isOver: () => boolean },
+  name: string,
+  done: Tally,
+): Tally {
+  const all = store
+    .prepare(`SELECT m.seq ${source.memories}`)
+    .pluck()
+    .all(name, ...source.parameters) as number[];
+  const left = all.filter((memoryNo) => memoryNo > done.upTo!).sort((a, b) => a - b);
+  const count = store.prepare(
+    `SELECT count(*) AS memories, coalesce(max(m.created_at), 0) AS lastUsedAt
+     FROM json_each(?) AS wanted CROSS JOIN memories m ON m.seq = wanted.value ${DYNAMICS} WHERE ${passes.sql}`,
+  );
+  let tally = done;
+  for (let at = 0; at < left.length;) {
+    if (isOver()) return tally;
+    const slice = left.slice(at, at + parsedAtOnce(store));
+    at += slice.length;
+    const found = count.get(JSON.stringify(slice), ...passes.parameters) as Pick<Tally, 'memories' | 'lastUsedAt'>;
+    tally = {
+      memories: tally.memories + found.memories,
+      lastUsedAt: Math.max(tally.lastUsedAt, found.lastUsedAt),
+      upTo: slice.at(-1)!,
+      examined: tally.examined + slice.length,
+    };
+  }
+  return { ...tally, upTo: null };
 }
 
 const DYNAMICS = 'CROSS JOIN memory_dynamics d ON d.seq = m.seq';

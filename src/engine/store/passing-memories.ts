@@ -58,6 +58,34 @@ export function listPassingOf(store: Store, filter: CompiledFilter, memoryNos: r
 }
 
 /**
+ * Judges memories by a filter, each once, however often it is given. Returns the numbers of all that were ever found to
+ * pass. Memories that are given after the end of the work budget do not pass.
+ */
+export type Judge = (memoryNos: readonly number[]) => ReadonlySet<number>;
+
+/** Number of memories that a statement judges if its filter parses nothing. */
+const JUDGED_AT_ONCE = 2_000;
+
+/**
+ * Makes a `Judge` for one request.
+ * @param known numbers of memories that are known to pass
+ */
+export function createJudge(store: Store, filter: CompiledFilter, known: readonly number[] = []): Judge {
+  const passing = new Set(known);
+  const judged = new Set(known);
+  const atOnce = filter.countsWork ? parsedAtOnce(store) : JUDGED_AT_ONCE;
+  return (memoryNos) => {
+    const unknown = [...new Set(memoryNos)].filter((memoryNo) => !judged.has(memoryNo));
+    for (let at = 0; at < unknown.length && !hasWorkEnded(); at += atOnce) {
+      const piece = unknown.slice(at, at + atOnce);
+      for (const memoryNo of piece) judged.add(memoryNo);
+      for (const memoryNo of listPassingOf(store, filter, piece)) passing.add(memoryNo);
+    }
+    return passing;
+  };
+}
+
+/**
  * Lists those of the ids whose memories pass a filter, have not expired at `now` (Unix ms), and are not parts of
  * documents that queries do not find.
  */
@@ -74,15 +102,17 @@ export function listPassingIds(store: Store, filter: CompiledFilter, ids: readon
 }
 
 /**
- * Number of memories in the first piece of `firstPassingWithin`, factor on the size of each piece after it, and time
- * (ms) after which no further piece begins. A piece takes at most about four times as long as all before it.
+ * Number of memories in the first piece of `firstPassingWithin`, factor on the size of each piece after it, greatest
+ * size, and time (ms) after which no further piece begins. As memories differ in size, a large piece could take many
+ * times as long as all before it.
  */
 const FIRST_PIECE = 8;
 const PIECE_GROWTH = 4;
+const MAX_PIECE = 200;
 const PIECES_MS = 500;
 
 /**
- * Returns what `firstPassing` returns, but takes about two seconds at most: if the filter parses tags, metadata or
+ * Returns what `firstPassing` returns, but takes about a second at most: if the filter parses tags, metadata or
  * values, which in PostgreSQL takes up to milliseconds for a memory, it may look at the beginning of the list only.
  * `looked` is that beginning; it is empty only for an empty list.
  * @param now returns a time in ms that never goes back
@@ -100,7 +130,7 @@ export function firstPassingWithin<T extends { readonly memoryNo: number }>(
   let at = 0;
   for (let size = FIRST_PIECE; at < inOrder.length && passing.length < limit; size *= PIECE_GROWTH) {
     if (at > 0 && now() > end) break;
-    const piece = inOrder.slice(at, at + size);
+    const piece = inOrder.slice(at, at + Math.min(size, MAX_PIECE));
     passing.push(...firstPassing(store, filter, piece, piece.length));
     at += piece.length;
   }

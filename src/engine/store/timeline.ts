@@ -7,7 +7,7 @@ import { chunksAround } from './chunks.ts';
 import { compileFilter, type CompiledFilter } from './filter.ts';
 import { getMemoryRow, type MemoryRow, readMemories, toMemory } from './memories.ts';
 import type { Store } from './open-store.ts';
-import { listPassingOf } from './passing-memories.ts';
+import { firstPassingWithin, listPassingOf } from './passing-memories.ts';
 import { withinBytes } from './text-sizes.ts';
 
 /**
@@ -21,8 +21,8 @@ const MAX_SIDE_BYTES = 3 * 1024 * 1024;
 /**
  * Reads the memories before and after another one, of its user or only of its session, that are active, valid and not
  * expired, and have all `tags`. The memory itself may have any status and tags. If the texts before or after it exceed
- * 3 MiB, the farthest memories are left out. At most 5,000 memories on each side are examined. `isCut` is true if one
- * of these two bounds may have left a memory out.
+ * 3 MiB, the farthest memories are left out. At most 5,000 memories on each side are examined, fewer if their tags take
+ * long. `isCut` is true if one of these bounds may have left a memory out.
  * @param id id of the memory in the middle
  * @throws EngineError `not_found` for an unknown id, an expired memory and a part of a document that queries do not
  *   find
@@ -62,7 +62,8 @@ interface Side {
 /**
  * Lists the numbers of the memories in one direction, before or after `anchor`, the memory in the middle; nearest
  * first.
- * @returns `isCut`: whether fewer than `limit` were found among the 5,000 nearest, although there are more
+ * @returns `isCut`: whether fewer than `limit` were found among the 5,000 nearest, although there are more; or among
+ *   fewer, if their tags take long
  */
 function listBeside(
   store: Store,
@@ -73,6 +74,17 @@ function listBeside(
            AND (event_time, seq) ${comparison} (?, ?)
          ORDER BY event_time${order}, seq${order} LIMIT ?`;
   const whose = [anchor.user_no, ...(sameSession ? [anchor.session_id] : []), anchor.event_time, anchor.memoryNo];
+  const hasMore = () => store.prepare(`${near} OFFSET ?`).get(...whose, 1, MAX_LOOKED_AT) !== undefined;
+  if (visible.countsWork) {
+    const numbers = store
+      .prepare(near)
+      .pluck()
+      .all(...whose, MAX_LOOKED_AT) as number[];
+    const nearest = numbers.map((memoryNo) => ({ memoryNo }));
+    const { looked, passing } = firstPassingWithin(store, visible, nearest, limit);
+    const isCut = passing.length < limit && (looked.length < nearest.length || hasMore());
+    return { memoryNos: passing.map(({ memoryNo }) => memoryNo), isCut };
+  }
   const rows = store
     .prepare(
       `SELECT m.seq AS memoryNo FROM (
@@ -81,8 +93,7 @@ function listBeside(
        WHERE ${visible.sql} LIMIT ?`,
     )
     .all(...whose, MAX_LOOKED_AT, ...visible.parameters, limit) as { memoryNo: number }[];
-  const isCut = rows.length < limit && store.prepare(`${near} OFFSET ?`).get(...whose, 1, MAX_LOOKED_AT) !== undefined;
-  return { memoryNos: rows.map(({ memoryNo }) => memoryNo), isCut };
+  return { memoryNos: rows.map(({ memoryNo }) => memoryNo), isCut: rows.length < limit && hasMore() };
 }
 
 /**

@@ -1,4 +1,7 @@
 import type { Tenant } from '../engine.ts';
+import type { ReadOutput } from '../readers/commands.ts';
+import type { PagePart } from '../store/memory-pages.ts';
+import type { MemorySlice } from '../store/memory-slices.ts';
 import type { Memory, MemoryFilter, Page, Revision, RevisionPage } from '../types.ts';
 import type { TenantOptions } from './tenant-options.ts';
 
@@ -14,11 +17,19 @@ export function createMemoryLists({ path, readers }: Pick<TenantOptions, 'path' 
   };
 
   async function* streamMemories(filter: MemoryFilter, page: Page): AsyncGenerator<readonly Memory[]> {
-    let slice = await readers.read(path, 'listMemories', { filter, page });
-    yield slice.items;
-    while (slice.rest.length > 0) {
-      slice = await readers.read(path, 'readMemories', { memoryNos: slice.rest });
-      yield slice.items;
+    // A filter that parses tags looks at a few thousand memories a read, between which the thread serves others.
+    for (let part: PagePart | null = page; part !== null;) {
+      const { more, ...first }: ReadOutput<'listMemories'> = await readers.read(path, 'listMemories', {
+        filter,
+        page: part,
+      });
+      yield first.items;
+      for (let { rest } = first; rest.length > 0;) {
+        const slice: MemorySlice = await readers.read(path, 'readMemories', { memoryNos: rest });
+        yield slice.items;
+        rest = slice.rest;
+      }
+      part = more;
     }
   }
 

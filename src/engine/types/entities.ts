@@ -15,6 +15,13 @@ export interface EntitySummary {
   readonly mentions: number;
 }
 
+/** Names that memories mention. */
+export interface EntityList {
+  readonly items: readonly EntitySummary[];
+  /** Whether names may be missing and counts too low, because the work budget of one request ended. */
+  readonly isCut: boolean;
+}
+
 /** A name with its relations to other names and the memories that mention it. */
 export interface EntityDetails extends EntitySummary {
   /** Relations to other names, those that most memories state first; at most 100. */
@@ -32,4 +39,6 @@ export interface EntityDetails extends EntitySummary {
   }[];
   /** Ids of the memories that mention the name, those added last first; at most 100. */
   readonly memoryIds: readonly string[];
+  /** Whether relations or memories may be missing, because the work budget of one request ended. */
+  readonly isCut: boolean;
 }

@@ -228,7 +228,7 @@ describe('a list of names', () => {
     fixture.clock.advance(1_000);
     await fixture.tenant.patchMemory(id, { status: 'archived' });
     const names = async (userId?: string) =>
-      (await list(fixture, userId)).map(({ name, mentions }) => [name, mentions]);
+      (await list(fixture, userId)).items.map(({ name, mentions }) => [name, mentions]);
     // In the order of what is returned.
     expect(await names('ann')).toEqual([
       ['harbour', 1],
@@ -249,7 +249,7 @@ describe('a list of names', () => {
     await fixture.drain(256);
     expect(
       await fixture.tenant.listEntities({ prefix: '', userId: undefined }, { limit: 1_000, offset: 0 }),
-    ).toMatchObject([{ name: 'old mill', mentions: 260 }]);
+    ).toMatchObject({ items: [{ name: 'old mill', mentions: 260 }], isCut: false });
     const { mentions, memoryIds } = await fixture.tenant.getEntity('Old Mill', undefined);
     expect([mentions, memoryIds.length]).toEqual([260, 100]);
     expect(memoryIds[0]).toBe(fixture.get('SELECT id FROM memories ORDER BY seq DESC LIMIT 1'));

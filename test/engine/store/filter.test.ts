@@ -5,7 +5,7 @@ import { isEngineError } from '../../../src/engine/errors.ts';
 import { compileFilter, type FilterOptions } from '../../../src/engine/store/filter.ts';
 import { openStore, type Store } from '../../../src/engine/store/open-store.ts';
 import { listPassing } from '../../../src/engine/store/passing-memories.ts';
-import type { MemoryFilter, Metadata } from '../../../src/engine/types.ts';
+import { MEMORY_STATUSES, type MemoryFilter, type MemoryStatus, type Metadata } from '../../../src/engine/types.ts';
 import { type SeedMemory, seedMemories } from '../../support/seed-store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
@@ -143,3 +143,9 @@ function storeOf(memories: readonly SeedMemory[]) {
     listPassing(store, compileFilter(filter, NOW, options), 100).map((memoryNo) => contents.get(memoryNo));
   return { select };
 }
+
+test('all statuses together are no condition, which PostgreSQL would join to the memories before it reads their tags', () => {
+  const sqlFor = (statuses: readonly MemoryStatus[]) => compileFilter({ statuses }, 0, { includeHidden: true }).sql;
+  expect(sqlFor(MEMORY_STATUSES)).toBe('TRUE');
+  expect(sqlFor(['active', 'archived'])).toContain('d.status');
+});

@@ -1,7 +1,9 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { compileFilter } from '../../../src/engine/store/filter.ts';
 import { firstPassingWithin } from '../../../src/engine/store/passing-memories.ts';
-import { openTestEngine } from '../../support/engine-fixture.ts';
+import type { Store } from '../../../src/engine/store/open-store.ts';
+import { readTimeline } from '../../../src/engine/store/timeline.ts';
+import { newMemory, openTestEngine } from '../../support/engine-fixture.ts';
 
 const MEMORIES = 90;
 
@@ -38,6 +40,36 @@ test('a list whose filter takes long is filtered from its beginning, piece by pi
   }
   expect(looks).toBeGreaterThan(5);
   expect(found).toEqual(thirds);
+});
+
+test('no statement parses the metadata or tags of more than 200 memories of a list, or beside a memory', async () => {
+  const { fixture, inOrder } = await filled();
+  onTestFinished(() => fixture.close());
+  const { store, clock, tenant } = fixture;
+  const more = Array.from({ length: 500 }, (_, no) => newMemory({ content: `more ${no}`, tags: ['blue'] }));
+  await tenant.addMemories(more);
+  const lists: unknown[] = [];
+  const spied: Store = {
+    ...store,
+    prepare(sql) {
+      const statement = store.prepare(sql);
+      if (!/(tags|metadata)_pass/.test(sql)) return statement;
+      const noted = () => ({
+        pluck: noted,
+        all: (...given: never[]) => (lists.push(given[0]), statement.all(...given)),
+      });
+      return noted() as unknown as typeof statement;
+    },
+  };
+  const many = Array.from({ length: 2_000 }, (_, no) => inOrder[no] ?? { memoryNo: 10_000 + no });
+  const filter = compileFilter({ metadata: { third: { $eq: true } } }, clock.now());
+  firstPassingWithin(spied, filter, many, many.length, () => 0);
+  const id = fixture.get<string>('SELECT id FROM memories ORDER BY seq LIMIT 1');
+  const around = { before: 5, after: 5, sameSession: false, tags: ['red'], now: clock.now() };
+  expect(readTimeline(spied, id, around)).toMatchObject({ before: [], after: [] });
+  const lengths = lists.map((list) => (JSON.parse(list as string) as unknown[]).length);
+  expect(lengths.length).toBeGreaterThan(12);
+  expect(Math.max(...lengths)).toBe(200);
 });
 
 test('a page of a list ends with its signal', async () => {

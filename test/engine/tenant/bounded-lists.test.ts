@@ -3,6 +3,8 @@ import { expect, test } from 'vitest';
 import { boundTenant } from '../../../src/engine/tenant/bound-tenant.ts';
 import type { ListPage } from '../../../src/engine/types.ts';
 import { readQuestionsBefore } from '../../../src/engine/store/questions-before.ts';
+import { listNames } from '../../../src/engine/store/name-lists.ts';
+import { createWorkBudget, ROW_BYTES, runWithin } from '../../../src/engine/store/work-budget.ts';
 import { contextOf, successorsOf } from '../../../src/engine/store/session-context.ts';
 import { newDocument, upload } from '../../support/new-document.ts';
 import { newMemory, openTestEngine, START } from '../../support/engine-fixture.ts';
@@ -59,6 +61,33 @@ test('a page of names whose memories a caller does not see ends with a cursor th
     await expect(tenant.listNames('users', { prefix: '' }, { limit: 10, cursor })).rejects.toMatchObject({
       code: 'invalid',
     });
+});
+
+test('a page of names ends while it counts the memories of a name that a caller does not see, and the next goes on', async () => {
+  await using fixture = await openTestEngine({ settings: { OM_EMBEDDINGS: 'none' } });
+  const { tenant, store } = fixture;
+  const notes = Array.from({ length: 4_500 }, (_, no) =>
+    newMemory({
+      content: `note ${no}`,
+      userId: no < 4_400 ? 'ana' : 'ben',
+      tags: no % 2_100 === 0 ? ['red'] : ['blue'],
+    }),
+  );
+  for (let at = 0; at < notes.length; at += 500) await tenant.addMemories(notes.slice(at, at + 500), { bulk: true });
+  let now = 0;
+  const examined: number[] = [];
+  const pages = await pagesOf(async (cursor) => {
+    const budget = createWorkBudget({ bytes: Number.MAX_SAFE_INTEGER, deadlineMs: 600_000 });
+    const { left } = budget;
+    const asked = { filter: { prefix: '', withinTags: ['red'] }, page: { limit: 10, cursor }, now: START };
+    const page = runWithin(budget, () => listNames(store, 'users', asked, () => (now += 1_000)));
+    examined.push(Math.floor((left - budget.left) / (ROW_BYTES + '["red"]'.length)));
+    return page;
+  });
+  expect(Math.max(...examined)).toBeLessThan(2_100);
+  expect(pages.map(({ items }) => items)).toEqual([[], [], [{ name: 'ana', memories: 3, lastUsedAt: START }], []]);
+  const whole = { filter: { prefix: '', withinTags: ['red'] }, page: { limit: 10 }, now: START };
+  expect(listNames(store, 'users', whole, () => 0)).toEqual({ items: pages[2]!.items, next: null });
 });
 
 test('the question before a memory is looked for among 200 parts of old documents', async () => {

@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { listMemoryPlaces } from '../../../src/engine/store/memory-pages.ts';
+import { listMemoryNos, listMemoryPlaces } from '../../../src/engine/store/memory-pages.ts';
+import { createWorkBudget, ROW_BYTES, runWithin } from '../../../src/engine/store/work-budget.ts';
 import type { Tenant } from '../../../src/engine/engine.ts';
 import { boundTenant } from '../../../src/engine/tenant/bound-tenant.ts';
-import type { ListOrder, Memory, MemoryFilter, MemoryPage } from '../../../src/engine/types.ts';
+import type { ListOrder, Memory, MemoryFilter, MemoryPage, Page } from '../../../src/engine/types.ts';
 import { newMemory, openTestEngine, START } from '../../support/engine-fixture.ts';
 
 /** A page as its route sends it: the items of all slices. */
@@ -127,6 +128,20 @@ test('a page that looks at many memories which do not pass is short, and the lis
   expect(await allOf(tenant, { tags: ['rare'] }, { limit: 10 })).toEqual(['memory 2050', 'memory 0']);
   const { items, next } = await pageOf(tenant, {}, { limit: 1_000 });
   expect([items.length, typeof next]).toEqual([1_000, 'string']);
+
+  // So is a page that skips memories, of a caller who sees few of them.
+  const bound = boundTenant(tenant, { tags: ['rare'] });
+  const listed = async (page: Page) => (await bound.listMemories({}, page)).map(({ content }) => content);
+  expect(await listed({ limit: 10, offset: 0 })).toEqual(['memory 2050', 'memory 0']);
+  expect(await listed({ limit: 10, offset: 1 })).toEqual(['memory 0']);
+  expect(await listed({ limit: 1, offset: 0 })).toEqual(['memory 2050']);
+  const budget = createWorkBudget({ bytes: Number.MAX_SAFE_INTEGER, deadlineMs: 600_000 });
+  const { left } = budget;
+  const filter = { withinTags: ['rare'] };
+  const first = runWithin(budget, () => listMemoryNos(fixture.store, filter, { limit: 10, offset: 0 }, START));
+  expect(first).toMatchObject({ memoryNos: [], more: { limit: 10, offset: 0 } });
+  expect(left - budget.left).toBeLessThanOrEqual(2_000 * (ROW_BYTES + '[]'.length));
+  expect(listMemoryNos(fixture.store, {}, { limit: 10, offset: 0 }, START)).toMatchObject({ more: null });
 });
 
 test('cursors of another order or list, broken and forged ones are refused', async () => {

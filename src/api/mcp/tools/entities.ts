@@ -15,6 +15,7 @@ import { READS, tool } from '../tool.ts';
  */
 const MAX_SHOWN = 30;
 const NAME_CHARACTERS = 128;
+const CUT = 'Not all memories were looked at, so something may be missing.';
 
 export const findEntities = tool({
   name: 'find_entities',
@@ -29,8 +30,9 @@ export const findEntities = tool({
     const entity = name === '' ? undefined : await findEntity(tenant, name);
     if (entity !== undefined) return describeEntity(entity);
     const page = { limit: MAX_SHOWN, offset: 0 };
-    const names = await tenant.listEntities({ prefix: name, userId: undefined }, page);
-    return names.length === 0 ? `No memory mentions a name that begins so.` : names.map(summaryLine).join('\n');
+    const { items, isCut } = await tenant.listEntities({ prefix: name, userId: undefined }, page);
+    const names = items.length === 0 ? 'No memory mentions a name that begins so.' : items.map(summaryLine).join('\n');
+    return isCut ? `${names}\n${CUT}` : names;
   },
 });
 
@@ -49,7 +51,7 @@ async function findEntity(tenant: Tenant, name: string): Promise<EntityDetails |
  * quoted.
  */
 export function describeEntity(entity: EntityDetails): string {
-  const { relations, memoryIds } = entity;
+  const { relations, memoryIds, isCut } = entity;
   return [
     summaryLine(entity),
     ...relations.slice(0, MAX_SHOWN).map(({ type, direction, label, memories }) => {
@@ -57,6 +59,7 @@ export function describeEntity(entity: EntityDetails): string {
       return `- ${direction === 'out' ? `${type} ${other}` : `${other} ${type} it`} (${memories} memories)`;
     }),
     `Latest memories: ${memoryIds.slice(0, MAX_SHOWN).join(', ')}`,
+    ...(isCut ? [CUT] : []),
   ].join('\n');
 }
 

@@ -1,0 +1,75 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { findEntity, listEntities } from '../../../src/engine/store/entity-lists.ts';
+import { compileFilter } from '../../../src/engine/store/filter.ts';
+import { createWorkBudget, ROW_BYTES, runWithin } from '../../../src/engine/store/work-budget.ts';
+import { boundTenant } from '../../../src/engine/tenant/bound-tenant.ts';
+import { newMemory, openTestEngine } from '../../support/engine-fixture.ts';
+
+const NAMES = Array.from({ length: 12 }, (_, no) => `Mill ${String.fromCodePoint(65 + no)}`);
+const MEMORIES = 60;
+/** Tags of some 8 KB, as many and as long as a memory may have. */
+const LONG_TAGS = Array.from({ length: 62 }, (_, no) => `${no} ${'x'.repeat(120)}`);
+
+/** Memories that all mention all names; every fifth is within the bounds `red`. */
+async function filled(settings: Readonly<Record<string, string>> = {}) {
+  const fixture = await openTestEngine({ settings: { OM_EMBEDDINGS: 'none', ...settings } });
+  onTestFinished(() => fixture.close());
+  const notes = Array.from({ length: MEMORIES }, (_, no) =>
+    newMemory({ content: `Note ${no}.`, entities: NAMES, tags: [...LONG_TAGS, no % 5 === 4 ? 'red' : 'blue'] }),
+  );
+  await fixture.tenant.addMemories(notes);
+  await fixture.drain(256);
+  return fixture;
+}
+
+test('the tags of a memory are parsed once for a list, however many names it mentions', async () => {
+  const { store, clock } = await filled();
+  const filter = compileFilter({ tags: ['red'] }, clock.now());
+  const budget = createWorkBudget({ bytes: Number.MAX_SAFE_INTEGER, deadlineMs: 600_000 });
+  const before = budget.left;
+  const listing = { prefix: '', userId: undefined, filter };
+  const list = runWithin(budget, () => listEntities(store, listing, { limit: 100, offset: 0 }));
+  expect(list).toMatchObject({ items: NAMES.map((label) => ({ label, mentions: MEMORIES / 5 })), isCut: false });
+  const tagBytes = JSON.stringify([...LONG_TAGS, 'blue']).length + ROW_BYTES;
+  const mentionBytes = 3 * ROW_BYTES * NAMES.length * MEMORIES;
+  expect(before - budget.left).toBeLessThan(MEMORIES * tagBytes + mentionBytes);
+
+  const left = budget.left;
+  const mill = runWithin(budget, () => findEntity(store, 'mill a', { userId: undefined, filter }));
+  expect(mill).toMatchObject({ mentions: MEMORIES / 5, isCut: false });
+  // Once for the latest memories, and once for those that count.
+  expect(left - budget.left).toBeLessThan(2 * MEMORIES * tagBytes + mentionBytes);
+});
+
+test('pages of names follow each other, and hold only names that the caller sees', async () => {
+  const fixture = await filled();
+  await fixture.add({ content: 'Hidden.', entities: ['Aardvark'], tags: ['blue'] });
+  await fixture.add({ content: 'Seen.', entities: ['Zebra'], tags: ['red'] });
+  await fixture.drain();
+  const bound = boundTenant(fixture.tenant, { tags: ['red'] });
+  const pages = await Promise.all(
+    [0, 5, 10, 15].map((offset) => bound.listEntities({ prefix: '', userId: undefined }, { limit: 5, offset })),
+  );
+  expect(pages.map(({ items }) => items.map(({ label }) => label))).toEqual([
+    NAMES.slice(0, 5),
+    NAMES.slice(5, 10),
+    [...NAMES.slice(10), 'Zebra'],
+    [],
+  ]);
+});
+
+test('a list and a name that need too much work say that they were cut', async () => {
+  const fixture = await filled({ OM_QUERY_WORK_MB: '1' });
+  const notes = Array.from({ length: 100 }, (_, no) =>
+    newMemory({ content: `Other note ${no}.`, entities: ['Mill A'], tags: [...LONG_TAGS, 'blue'] }),
+  );
+  await fixture.tenant.addMemories(notes);
+  await fixture.drain(256);
+  const bound = boundTenant(fixture.tenant, { tags: ['red'] });
+  const page = { limit: 10, offset: 0 };
+  const list = await bound.listEntities({ prefix: '', userId: undefined }, page);
+  expect(list.isCut).toBe(true);
+  expect(list.items.length).toBeGreaterThan(0);
+  expect(await bound.getEntity('Mill A', undefined)).toMatchObject({ name: 'mill a', isCut: true });
+  expect(await fixture.tenant.listEntities({ prefix: '', userId: undefined }, page)).toMatchObject({ isCut: false });
+});
