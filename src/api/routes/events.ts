@@ -65,9 +65,9 @@ async function toEventQuery(
 }
 
 /**
- * Streams events as they are committed, after the cursor of the request. Every 200 ms the newest cursor is read once for
- * all streams of a tenant, and a stream reads events only if that has changed. It waits for a client that reads slowly. If
- * the cursor is no longer kept or the feed is switched off, the connection is closed.
+ * Streams events as they are committed, after the cursor of the request. Every 200 ms the newest cursor is read once
+ * for all streams of a tenant, and a stream reads events only if that has changed. It waits for a client that reads
+ * slowly. If the cursor is no longer kept or the feed is switched off, the connection is closed.
  */
 async function streamEvents(call: TenantCall, query: EventsQuery): Promise<void> {
   const { tenant, request, response } = call;

@@ -19,8 +19,8 @@ interface FittingVector {
 /**
  * Decodes those vectors of an imported line whose model the file knows. Other vectors are ignored; the memory is
  * embedded again instead.
- * @throws EngineError `invalid` for a vector of a wrong length or with invalid components, and for a window of which the
- *   line has two vectors of one model
+ * @throws EngineError `invalid` for a vector of a wrong length or with invalid components, and for a window of which
+ *   the line has two vectors of one model
  */
 export function fittingVectors(store: Store, { vectors = [] }: PortableMemory): FittingVector[] {
   const places = new Set<string>();

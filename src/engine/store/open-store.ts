@@ -7,6 +7,7 @@ import { defineLabelFunctions } from './label-conditions.ts';
 import { migrate } from './migrate.ts';
 import { notADatabase } from './database-form.ts';
 import { keyOfFile, type FileKey } from '../file-keys.ts';
+import type { Foresight } from './foresight.ts';
 import { createDatabaseFile, openDatabase } from './open-database.ts';
 import { IN_FILE, type Positioned } from './position.ts';
 import { damageError, isBusy, pathError, sqliteCode, storageError } from './storage-errors.ts';
@@ -14,33 +15,6 @@ import { createStatements } from './prepared-statements.ts';
 import type { Statement } from './statement.ts';
 import { requireTenantFile } from './tenant-file.ts';
 import type { WordTable } from './word-table.ts';
-
-/** Prefetches query answers inside a transaction in PostgreSQL, so that several queries share one round trip. */
-export interface Foresight {
-  /**
-   * Prefetches the answers of a query for each of these parameter lists, in one round trip. Later calls of the query in
-   * this transaction get these answers, unless a statement in between may have changed them.
-   */
-  ask(sql: string, parameters: readonly (readonly unknown[])[]): void;
-  /**
-   * Stores an answer that the caller already knows, so that the query need not be sent.
-   * @param rows rows of the answer, as `Statement.all` returns them
-   */
-  answer(sql: string, parameters: readonly unknown[], rows: readonly object[]): void;
-  /**
-   * Runs each reading (a function that only reads) as far as its first SQL query whose answer is not prefetched yet.
-   * These queries are sent along with the next query of the transaction, so that the readings find the answers when
-   * they run again. What a reading returns here is dropped. It must not spend work (`spendWork`).
-   */
-  readSpeculatively(...readings: readonly (() => unknown)[]): void;
-  /** Waits for the answers to what was prefetched so far. */
-  send(): void;
-  /**
-   * Returns a `read` for the reads of one question. Those that follow one another within a turn of the event loop share
-   * a snapshot, and the later ones take no round trip to begin.
-   */
-  readInOneTurn(): Store['read'];
-}
 
 /**
  * One connection to a tenant's database. The SQL statements are in the other files of this folder, mostly one file for

@@ -7,7 +7,8 @@
 
 import { LRUCache } from 'lru-cache';
 import { SELECT_FEED } from '../events.ts';
-import type { Foresight, Store } from '../open-store.ts';
+import type { Foresight } from '../foresight.ts';
+import type { Store } from '../open-store.ts';
 import { readWordsBy } from '../word-index/open-word-search.ts';
 import { createBlockReader } from './block-search.ts';
 import type { BlockingConnection } from './blocking-connection.ts';

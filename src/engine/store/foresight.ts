@@ -1,0 +1,26 @@
+/** Prefetches query answers inside a transaction in PostgreSQL, so that several queries share one round trip. */
+export interface Foresight {
+  /**
+   * Prefetches the answers of a query for each of these parameter lists, in one round trip. Later calls of the query in
+   * this transaction get these answers, unless a statement in between may have changed them.
+   */
+  ask(sql: string, parameters: readonly (readonly unknown[])[]): void;
+  /**
+   * Stores an answer that the caller already knows, so that the query need not be sent.
+   * @param rows rows of the answer, as `Statement.all` returns them
+   */
+  answer(sql: string, parameters: readonly unknown[], rows: readonly object[]): void;
+  /**
+   * Runs each reading (a function that only reads) as far as its first SQL query whose answer is not prefetched yet.
+   * These queries are sent along with the next query of the transaction, so that the readings find the answers when
+   * they run again. What a reading returns here is dropped. It must not spend work (`spendWork`).
+   */
+  readSpeculatively(...readings: readonly (() => unknown)[]): void;
+  /** Waits for the answers to what was prefetched so far. */
+  send(): void;
+  /**
+   * Returns a `Store.read` for the reads of one question. Those that follow one another within a turn of the event loop
+   * share a snapshot, and the later ones take no round trip to begin.
+   */
+  readInOneTurn(): <T>(work: () => T) => T;
+}
