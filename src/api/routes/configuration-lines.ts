@@ -39,7 +39,7 @@ export async function* configurationOf(
       if (set !== undefined) yield { type: 'eval_set', ...evalSetItem(set) };
     }
   }
-  // They are read at once: one that is deleted meanwhile would move the others to another page.
+  // They are one page: one that is deleted meanwhile would move the others to another page.
   const { items } = await tenant.listStandingQueries({ limit: STANDING_LIMITS.queries, offset: 0, userId });
   for (const { id, query, userId: owner, given, minScore, createdAt, writtenBy } of items.toReversed()) {
     const filters = Object.keys(given).length > 0 ? given : undefined;
