@@ -53,7 +53,7 @@ describe.each(Object.entries(CHANGES))('the TypeScript client, deleting %s', (na
   });
 });
 
-test('a list that names no next page is walked the same way', async () => {
+test('a list of webhooks is walked the same way', async () => {
   const ids: string[] = [];
   for (let no = 0; no < 12; no += 1)
     ids.push((await client.createWebhook({ url: `https://example.com/${no}`, events: ['memory.ready'] })).id);

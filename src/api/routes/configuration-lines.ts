@@ -5,13 +5,15 @@ import {
   EngineError,
   type ImportOutcome,
   isEngineError,
+  type NewEvalSet,
   type PortableConfiguration,
   type PortableLine,
   STANDING_LIMITS,
+  takeTurn,
   type Tenant,
 } from '../../engine/index.ts';
 import type { EvalLine, SettingLine, StandingLine } from '../schemas/portable.ts';
-import { evalSetItem, toEvalSet } from '../wire/evals.ts';
+import { evalItem, evalSetItem, toEvalSet } from '../wire/evals.ts';
 import { retrievalItem, toRetrievalOptions } from '../wire/query.ts';
 import { toStandingQuery } from '../wire/standing.ts';
 
@@ -37,7 +39,7 @@ export async function* configurationOf(
       if (set !== undefined) yield { type: 'eval_set', ...evalSetItem(set) };
     }
   }
-  // They are read at once: one that is deleted meanwhile would move the others to another page.
+  // They are one page: one that is deleted meanwhile would move the others to another page.
   const { items } = await tenant.listStandingQueries({ limit: STANDING_LIMITS.queries, offset: 0, userId });
   for (const { id, query, userId: owner, given, minScore, createdAt, writtenBy } of items.toReversed()) {
     const filters = Object.keys(given).length > 0 ? given : undefined;
@@ -109,11 +111,20 @@ async function importEval(tenant: Tenant, line: EvalLine, dryRun: boolean): Prom
   const wanted = toEvalSet(line);
   const there = await ifThere(() => tenant.getEval(line.name));
   if (there !== undefined) {
-    const isSame = JSON.stringify(evalSetItem(there)) === JSON.stringify(evalSetItem(wanted));
-    return { kind: isSame ? 'known' : 'kept' };
+    return { kind: (await isSameSet(there, wanted)) ? 'known' : 'kept' };
   }
   if (!dryRun) await tenant.putEval(wanted);
   return { kind: 'stored' };
+}
+
+/** Compares two sets item by item, since a set may have megabytes. */
+async function isSameSet(one: NewEvalSet, other: NewEvalSet): Promise<boolean> {
+  if (one.guard !== other.guard || one.items.length !== other.items.length) return false;
+  for (const [at, item] of one.items.entries()) {
+    await takeTurn();
+    if (JSON.stringify(evalItem(item)) !== JSON.stringify(evalItem(other.items[at]!))) return false;
+  }
+  return true;
 }
 
 async function importStanding(tenant: Tenant, line: StandingLine, dryRun: boolean): Promise<ImportOutcome> {

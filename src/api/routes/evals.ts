@@ -1,5 +1,6 @@
 import { takeTokens } from '../take-tokens.ts';
-import { route, type Route } from '../route.ts';
+import { type JsonReply, MAX_REPLY_BYTES, sendInPieces } from '../json-reply.ts';
+import { route, type Route, type TenantCall } from '../route.ts';
 import {
   evalDeleted,
   evalList,
@@ -12,7 +13,7 @@ import {
 } from '../schemas/evals.ts';
 import { noQuery } from '../schemas/values.ts';
 import { clientGone } from '../wait-for-writes.ts';
-import { evalRunItem, evalRunReplyItem, evalSetItem, evalSummaryItem, toEvalSet } from '../wire/evals.ts';
+import { evalItem, evalOutcomeItem, evalRunItem, evalSummaryItem, toEvalSet } from '../wire/evals.ts';
 
 const NAME = { name: { description: 'Name of the set.', example: 'travel' } } as const;
 const UNKNOWN = { not_found: 'No set has this name.' } as const;
@@ -39,7 +40,9 @@ export const evalRoutes: readonly Route[] = [
     query: noQuery,
     body: { json: evalSet, example: EXAMPLE },
     errors: {
-      conflict: 'The tenant would have more than 100 sets, or more than 1,000 items in its guarded sets together.',
+      conflict:
+        'The tenant would have more than 100 sets, sets of more than 64 MiB together, or more than 1,000 items in ' +
+        'its guarded sets together.',
       unprocessable: "The tenant's privacy policy refuses a text of an item.",
     },
     replies: {
@@ -82,8 +85,9 @@ export const evalRoutes: readonly Route[] = [
     query: noQuery,
     errors: UNKNOWN,
     replies: { 200: { description: 'The set.', json: storedEvalSet, example: EXAMPLE } },
-    async handle({ tenant, params, send }) {
-      send(200, evalSetItem(await tenant.getEval(params.name)));
+    async handle(call) {
+      const { name, guard, items } = await call.tenant.getEval(call.params.name);
+      await sendItems(call, { name, guard }, items, evalItem);
     },
   }),
   route({
@@ -119,12 +123,12 @@ export const evalRoutes: readonly Route[] = [
       200: { description: 'The run, and the result of each item.', json: evalRunReply },
     },
     async handle(call) {
-      const { tenant, params, response, send } = call;
+      const { tenant, params, response } = call;
       // The request has paid for one question. A set has none after the user of all its items was erased.
-      const { items } = await tenant.getEval(params.name);
-      takeTokens(call, 'queries', Math.max(0, items.length - 1));
+      const { items = 0 } = (await tenant.listEvals()).find(({ name }) => name === params.name) ?? {};
+      takeTokens(call, 'queries', Math.max(0, items - 1));
       const { run, outcomes } = await tenant.runEval(params.name, clientGone(response));
-      send(200, evalRunReplyItem(run, outcomes));
+      await sendItems(call, { run: evalRunItem(run) }, outcomes, evalOutcomeItem);
     },
   }),
   route({
@@ -143,3 +147,22 @@ export const evalRoutes: readonly Route[] = [
     },
   }),
 ];
+
+/**
+ * Answers 200 with an object whose `items` are made and sent one by one, as a set may have megabytes. They all fit into
+ * a reply, since a set has at most 4 MiB.
+ * @param head fields of the reply before its `items`
+ */
+async function sendItems<Item>(
+  call: TenantCall,
+  head: object,
+  items: readonly Item[],
+  toJson: (item: Item) => unknown,
+): Promise<void> {
+  const make = async (reply: JsonReply) => {
+    reply.add(`${JSON.stringify(head).slice(0, -1)},"items":`);
+    await reply.addList([items], { toJson });
+    await reply.end('}');
+  };
+  await sendInPieces(call, make, MAX_REPLY_BYTES);
+}

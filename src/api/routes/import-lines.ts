@@ -271,9 +271,9 @@ class ImportSession {
   async #import(lines: readonly PortableLine[]): Promise<ImportOutcome[]> {
     this.#configured = this.#configure(lines, this.#configured);
     const configured = await this.#configured;
-    if (lines.length === 0) return [];
-    const imported = await this.#target.importLines(lines);
-    return imported.map((outcome, at) => configured.get(lines[at]!) ?? this.#kept(lines[at]!, outcome));
+    const others = lines.filter((line) => !configured.has(line));
+    const imported = (others.length === 0 ? [] : await this.#target.importLines(others)).values();
+    return lines.map((line) => configured.get(line) ?? this.#kept(line, imported.next().value!));
   }
 
   /**

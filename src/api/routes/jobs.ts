@@ -2,6 +2,8 @@ import type { JobState } from '../../engine/index.ts';
 import { stateEvents, streamState } from '../event-stream.ts';
 import { route, type Route } from '../route.ts';
 import { discardedReply, jobPage, jobSchema, jobsQuery } from '../schemas/jobs.ts';
+import { PAGE_END } from './memory-list.ts';
+import { sendListed } from './send-page.ts';
 import { backlogItem, jobItem } from '../wire/jobs.ts';
 
 const JOB_ID = { description: 'Id of the job.', example: '01a1fe30-e25d-71cf-b719-06918c2a54a4' } as const;
@@ -17,13 +19,15 @@ export const jobRoutes: readonly Route[] = [
     name: 'listJobs',
     access: 'read',
     summary: 'Lists the jobs of the ledger, the newest first',
-    description: '`?state=dead` lists the dead letters: jobs that have given up.',
+    description: `\`?state=dead\` lists the dead letters: jobs that have given up. ${PAGE_END}`,
     query: jobsQuery,
     replies: { 200: { description: 'A page of jobs, with counts of the whole ledger.', json: jobPage } },
-    async handle({ api, tenant, query: { state, kind, l, u }, send }) {
-      const { items, total, counts, backlog } = await tenant.listJobs({ state, kind, limit: l, offset: u });
-      const now = api.engine.clock.now();
-      send(200, { items: items.map(jobItem), total, counts, backlog: backlog.map((step) => backlogItem(step, now)) });
+    async handle(call) {
+      const { state, kind, l, u: offset } = call.query;
+      const { counts, backlog, ...listed } = await call.tenant.listJobs({ state, kind, limit: l, offset });
+      const now = call.api.engine.clock.now();
+      const more = { counts, backlog: backlog.map((step) => backlogItem(step, now)) };
+      await sendListed(call, listed, { offset, toJson: jobItem, more });
     },
   }),
   route({

@@ -1,6 +1,7 @@
-import type { ListedMemory, Memory, MemorySlices } from '../../engine/index.ts';
-import { sendInPieces } from '../json-reply.ts';
+import type { Listed, ListedMemory, Memory, MemorySlices } from '../../engine/index.ts';
+import { type JsonReply, MAX_REPLY_BYTES, sendInPieces } from '../json-reply.ts';
 import type { TenantCall } from '../route.ts';
+import { pageEnd } from './memory-list.ts';
 
 /** Sentences about the pages of a list with a cursor, for the description of its route. */
 export const CURSOR_END =
@@ -22,4 +23,32 @@ export async function sendPage(
     const sent = await reply.addList<ListedMemory>(slices, { toJson: ({ memory }) => toJson(memory) });
     await reply.end(`,"next_cursor":${JSON.stringify(sent.isCut ? sent.last!.cursor : next)}}`);
   });
+}
+
+/**
+ * Answers with a page of a list that is in memory already. The JSON is made and sent item by item, so that other
+ * requests run in between. `next` is there if the list goes on after the page.
+ * @param page.offset number of items before the page
+ * @param page.toJson makes the JSON value of an item
+ * @param page.more further fields of the reply, after `total`
+ */
+export async function sendListed<Item>(
+  call: TenantCall,
+  { items, total }: Listed<Item>,
+  { offset, toJson, more = {} }: ListedPage<Item>,
+): Promise<void> {
+  const make = async (reply: JsonReply) => {
+    reply.add('{"items":');
+    const { sent, isCut } = await reply.addList([items], { toJson });
+    const hasMore = sent > 0 && offset + sent < total;
+    const rest = JSON.stringify({ total, ...more }).slice(1, -1);
+    await reply.end(`,${rest}${pageEnd(hasMore ? offset + sent : undefined, isCut)}`);
+  };
+  await sendInPieces(call, make, MAX_REPLY_BYTES);
+}
+
+interface ListedPage<Item> {
+  readonly offset: number;
+  readonly toJson: (item: Item) => unknown;
+  readonly more?: object;
 }

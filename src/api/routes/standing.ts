@@ -9,6 +9,8 @@ import {
   standingList,
 } from '../schemas/standing.ts';
 import { noQuery, pageQuery } from '../schemas/values.ts';
+import { PAGE_END } from './memory-list.ts';
+import { sendListed } from './send-page.ts';
 import { answerItem, createdWebhookItem, standingItem, toStandingQuery } from '../wire/standing.ts';
 
 const [QUERY, MEMORY, HOOK] = [
@@ -94,13 +96,15 @@ export const standingRoutes: readonly Route[] = [
     access: 'read',
     forBoundKeys: true,
     summary: 'Lists the standing queries, newest first',
+    description: PAGE_END,
     query: listQuery,
     replies: {
       200: { description: 'A page of standing queries.', json: standingList, example: { items: [EXAMPLE], total: 1 } },
     },
-    async handle({ tenant, query: { l, u, user_id: userId }, send }) {
-      const { items, total } = await tenant.listStandingQueries({ limit: l, offset: u, userId });
-      send(200, { items: items.map(standingItem), total });
+    async handle(call) {
+      const { l, u: offset, user_id: userId } = call.query;
+      const listed = await call.tenant.listStandingQueries({ limit: l, offset, userId });
+      await sendListed(call, listed, { offset, toJson: standingItem });
     },
   }),
   route({
@@ -125,6 +129,7 @@ export const standingRoutes: readonly Route[] = [
     access: 'read',
     forBoundKeys: true,
     summary: 'Lists the memories that answered a standing query, newest first',
+    description: PAGE_END,
     params: ID,
     query: pageQuery,
     errors: UNKNOWN,
@@ -138,9 +143,10 @@ export const standingRoutes: readonly Route[] = [
         },
       },
     },
-    async handle({ tenant, params, query: { l, u }, send }) {
-      const { items, total } = await tenant.listStandingAnswers(params.id, { limit: l, offset: u });
-      send(200, { items: items.map(answerItem), total });
+    async handle(call) {
+      const { l, u: offset } = call.query;
+      const listed = await call.tenant.listStandingAnswers(call.params.id, { limit: l, offset });
+      await sendListed(call, listed, { offset, toJson: answerItem });
     },
   }),
   route({

@@ -11,6 +11,8 @@ import {
   webhookList,
 } from '../schemas/standing.ts';
 import { noQuery } from '../schemas/values.ts';
+import { PAGE_END } from './memory-list.ts';
+import { sendListed } from './send-page.ts';
 import { createdWebhookItem, deliveryItem, toWebhook, webhookItem } from '../wire/standing.ts';
 
 const [HOOK, MEMORY] = ['01a1feb9-1288-7569-a1c4-6c51b0283513', '01a1feb9-11f2-7362-8b9d-88949a451b09'] as const;
@@ -71,13 +73,15 @@ export const webhookRoutes: readonly Route[] = [
     access: 'read',
     forBoundKeys: true,
     summary: 'Lists the webhooks, newest first, without their secrets',
+    description: PAGE_END,
     query: listQuery,
     replies: {
       200: { description: 'A page of webhooks.', json: webhookList, example: { items: [EXAMPLE], total: 1 } },
     },
-    async handle({ tenant, query: { l, u, user_id: userId }, send }) {
-      const { items, total } = await tenant.listWebhooks({ limit: l, offset: u, userId });
-      send(200, { items: items.map(webhookItem), total });
+    async handle(call) {
+      const { l, u: offset, user_id: userId } = call.query;
+      const listed = await call.tenant.listWebhooks({ limit: l, offset, userId });
+      await sendListed(call, listed, { offset, toJson: webhookItem });
     },
   }),
   route({
@@ -102,7 +106,7 @@ export const webhookRoutes: readonly Route[] = [
     access: 'read',
     forBoundKeys: true,
     summary: 'Lists the deliveries of a webhook, newest first',
-    description: 'Those that ended are kept for `OM_JOB_RETENTION_HOURS`.',
+    description: `Those that ended are kept for \`OM_JOB_RETENTION_HOURS\`. ${PAGE_END}`,
     params: ID,
     query: deliveriesQuery,
     errors: UNKNOWN,
@@ -130,9 +134,10 @@ export const webhookRoutes: readonly Route[] = [
         },
       },
     },
-    async handle({ tenant, params, query: { l, u, state }, send }) {
-      const { items, total } = await tenant.listDeliveries(params.id, { limit: l, offset: u, state });
-      send(200, { items: items.map(deliveryItem), total });
+    async handle(call) {
+      const { l, u: offset, state } = call.query;
+      const listed = await call.tenant.listDeliveries(call.params.id, { limit: l, offset, state });
+      await sendListed(call, listed, { offset, toJson: deliveryItem });
     },
   }),
   route({

@@ -1,7 +1,7 @@
 /** Schemas of the jobs in the ledger (the table of all background work), as an operator sees them. */
 import { z } from 'zod';
 import { JOB_KINDS, JOB_STATES, JOB_STEPS } from '../../engine/index.ts';
-import { count, failure, timestamp, uuid } from './memory-replies.ts';
+import { count, failure, pageEnd, timestamp, uuid } from './memory-replies.ts';
 import { expected, page, type Wire } from './values.ts';
 
 const STATE_NAMES = JOB_STATES.join(', ');
@@ -109,6 +109,7 @@ export const jobPage = z.strictObject({
   total: count.describe('Jobs with this state and kind.'),
   counts: jobCounts.describe('All jobs of the tenant, by state.'),
   backlog: z.array(backlog).describe('Steps with unfinished jobs, and the age of the oldest job of each.'),
+  ...pageEnd,
 });
 
 /** Schema of the reply 200 to `DELETE /jobs/:id`, which removes a dead or cancelled job from the list. */

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { DELIVERY_STATES, EVENT_KINDS } from '../../engine/index.ts';
 import { LIMITS } from './value-limits.ts';
-import { count, timestamp, unit, writer } from './memory-replies.ts';
+import { count, pageEnd, timestamp, unit, writer } from './memory-replies.ts';
 import { filtersSchema } from './query.ts';
 import {
   BODY_EXPECTED,
@@ -82,7 +82,11 @@ const standingFields = {
 export const standing = z.strictObject(standingFields).meta({ id: 'StandingQuery' });
 export type StandingItem = Wire<typeof standing>;
 /** Schema of the reply 200 to `GET /standing`, which lists the standing queries, newest first. */
-export const standingList = z.strictObject({ items: z.array(standing).describe('Newest first.'), total: count });
+export const standingList = z.strictObject({
+  items: z.array(standing).describe('Newest first.'),
+  total: count,
+  ...pageEnd,
+});
 
 const answer = z.strictObject({
   memory_id: z.string(),
@@ -100,7 +104,11 @@ export type StandingAnswerItem = Wire<typeof answer>;
  * Schema of the reply 200 to `GET /standing/:id/answers`, which lists the memories that answered a standing query,
  * newest first.
  */
-export const standingAnswers = z.strictObject({ items: z.array(answer).describe('Newest first.'), total: count });
+export const standingAnswers = z.strictObject({
+  items: z.array(answer).describe('Newest first.'),
+  total: count,
+  ...pageEnd,
+});
 
 // ── Webhooks ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -158,7 +166,11 @@ export const createdWebhook = z.strictObject({
 });
 export type CreatedWebhookItem = Wire<typeof createdWebhook>;
 /** Schema of the reply 200 to `GET /webhooks`, which lists the webhooks, newest first, without their secrets. */
-export const webhookList = z.strictObject({ items: z.array(webhook).describe('Newest first.'), total: count });
+export const webhookList = z.strictObject({
+  items: z.array(webhook).describe('Newest first.'),
+  total: count,
+  ...pageEnd,
+});
 
 /**
  * Schema of the reply 201 to `POST /standing`, which stores a standing query. Each memory that becomes ready later and
@@ -186,7 +198,11 @@ const delivery = z.strictObject({
 });
 export type DeliveryItem = Wire<typeof delivery>;
 /** Schema of the reply 200 to `GET /webhooks/:id/deliveries`, which lists the deliveries of a webhook, newest first. */
-export const deliveryList = z.strictObject({ items: z.array(delivery).describe('Newest first.'), total: count });
+export const deliveryList = z.strictObject({
+  items: z.array(delivery).describe('Newest first.'),
+  total: count,
+  ...pageEnd,
+});
 
 /** Schema of the reply 200 to `POST /webhooks/:id/retry`, which tries the dead deliveries of a webhook again. */
 export const retried = z.strictObject({ retried: count.describe('Number of deliveries that are pending again.') });

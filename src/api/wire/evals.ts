@@ -1,5 +1,5 @@
 /** Translates evaluation sets and runs to the field names of the API. */
-import type { EvalOutcome, EvalRun, EvalSummary, NewEvalSet } from '../../engine/index.ts';
+import type { EvalItem, EvalOutcome, EvalRun, EvalSummary, NewEvalSet } from '../../engine/index.ts';
 import type { EvalRunItem, EvalRunReply, EvalSetBody, EvalSetItem, EvalSummaryItem } from '../schemas/evals.ts';
 
 export function toEvalSet({ name, guard = false, items }: EvalSetBody): NewEvalSet {
@@ -7,16 +7,16 @@ export function toEvalSet({ name, guard = false, items }: EvalSetBody): NewEvalS
 }
 
 export function evalSetItem({ name, guard, items }: NewEvalSet): EvalSetItem {
+  return { name, guard, items: items.map(evalItem) };
+}
+
+export function evalItem({ query, userId, k, expected, forbidden }: EvalItem): EvalSetItem['items'][number] {
   return {
-    name,
-    guard,
-    items: items.map(({ query, userId, k, expected, forbidden }) => ({
-      query,
-      ...(userId === undefined ? {} : { user_id: userId }),
-      ...(k === undefined ? {} : { k }),
-      expected: [...expected],
-      ...(forbidden === undefined ? {} : { forbidden: [...forbidden] }),
-    })),
+    query,
+    ...(userId === undefined ? {} : { user_id: userId }),
+    ...(k === undefined ? {} : { k }),
+    expected: [...expected],
+    ...(forbidden === undefined ? {} : { forbidden: [...forbidden] }),
   };
 }
 
@@ -37,17 +37,8 @@ export function evalRunItem({ at, version, model, settings, changed, ...scores }
   };
 }
 
-export function evalRunReplyItem(run: EvalRun, outcomes: readonly EvalOutcome[]): EvalRunReply {
-  return {
-    run: evalRunItem(run),
-    items: outcomes.map(({ place, hits, missing, forbidden, ms }) => ({
-      place,
-      hits: [...hits],
-      missing: [...missing],
-      forbidden: [...forbidden],
-      ms,
-    })),
-  };
+export function evalOutcomeItem({ place, hits, missing, forbidden, ms }: EvalOutcome): EvalRunReply['items'][number] {
+  return { place, hits: [...hits], missing: [...missing], forbidden: [...forbidden], ms };
 }
 
 export function evalSummaryItem({ name, guard, items, updatedAt, lastRun }: EvalSummary): EvalSummaryItem {

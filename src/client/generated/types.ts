@@ -5572,6 +5572,10 @@ export type ListStandingQueriesReply = {
   /** Newest first. */
   readonly items: readonly StandingQuery[];
   readonly total: number;
+  /** Items were left out, as the reply may have at most 8 MiB; absent otherwise. */
+  readonly truncated?: true;
+  /** Offset `u` of the next page; absent on the last page. */
+  readonly next?: number;
 };
 export type DeleteStandingQueryReply = {
   readonly deleted: true;
@@ -5589,6 +5593,10 @@ export type ListStandingAnswersReply = {
     readonly at: Timestamp;
   }[];
   readonly total: number;
+  /** Items were left out, as the reply may have at most 8 MiB; absent otherwise. */
+  readonly truncated?: true;
+  /** Offset `u` of the next page; absent on the last page. */
+  readonly next?: number;
 };
 export type CreateWebhookReply = {
   readonly id: string;
@@ -5636,6 +5644,10 @@ export type ListWebhooksReply = {
   /** Newest first. */
   readonly items: readonly Webhook[];
   readonly total: number;
+  /** Items were left out, as the reply may have at most 8 MiB; absent otherwise. */
+  readonly truncated?: true;
+  /** Offset `u` of the next page; absent on the last page. */
+  readonly next?: number;
 };
 export type DeleteWebhookReply = {
   readonly deleted: true;
@@ -5682,6 +5694,10 @@ export type ListDeliveriesReply = {
     readonly last_error: string | null;
   }[];
   readonly total: number;
+  /** Items were left out, as the reply may have at most 8 MiB; absent otherwise. */
+  readonly truncated?: true;
+  /** Offset `u` of the next page; absent on the last page. */
+  readonly next?: number;
 };
 export type RetryDeliveriesReply = {
   /** Number of deliveries that are pending again. */
@@ -5884,6 +5900,10 @@ export type ListJobsReply = {
     /** Age of the oldest unfinished job of the step, ms. */
     readonly oldest_age_ms: number;
   }[];
+  /** Items were left out, as the reply may have at most 8 MiB; absent otherwise. */
+  readonly truncated?: true;
+  /** Offset `u` of the next page; absent on the last page. */
+  readonly next?: number;
 };
 export type DiscardJobReply = {
   readonly ok: true;

@@ -1,9 +1,11 @@
-/** The queries of evaluation items, and the comparison of two runs of a set. Pure functions. */
+/** The queries of evaluation items, and the comparison of two runs of a set. */
 import { createHash } from 'node:crypto';
+import { takeTurn } from '../turns.ts';
 import type { EvalItem, EvalScores, MemoryQuery } from '../types.ts';
 
 /** Number of hits that the query of an evaluation item returns if the item does not state `k`. */
 const EVALUATED_K = 10;
+const HASH_DIGITS = 16;
 
 /**
  * Makes the query of an evaluation item. The query is answered like any other, but reinforces no memory and is not
@@ -38,5 +40,15 @@ function fallOf(measure: string, before: number | null, after: number | null): s
  * digits of the SHA-256 of their JSON.
  */
 export function hashOf(value: unknown): string {
-  return createHash('sha256').update(JSON.stringify(value), 'utf8').digest('hex').slice(0, 16);
+  return createHash('sha256').update(JSON.stringify(value), 'utf8').digest('hex').slice(0, HASH_DIGITS);
+}
+
+/** Returns the `hashOf` the items of a set. Other work is let in between two items. */
+export async function hashOfItems(items: readonly EvalItem[]): Promise<string> {
+  const hash = createHash('sha256').update('[');
+  for (const [at, item] of items.entries()) {
+    await takeTurn();
+    hash.update(`${at === 0 ? '' : ','}${JSON.stringify(item)}`, 'utf8');
+  }
+  return hash.update(']').digest('hex').slice(0, HASH_DIGITS);
 }

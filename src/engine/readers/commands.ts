@@ -52,6 +52,7 @@ import type {
 import { describeReembed } from '../upkeep/reembed-status.ts';
 import { answerQuery, explainAnswer } from './answer-query.ts';
 import { askEval } from './ask-eval.ts';
+import { EVAL_READS } from './evals.ts';
 import { readRecall, readRecalls, replayLogged } from './recalls.ts';
 import { compareStanding } from './standing.ts';
 import { STANDING_LISTS } from './standing-lists.ts';
@@ -77,6 +78,7 @@ const MAX_JUDGED_RECALLS = 1_000;
 export const READ_COMMANDS = {
   query: answerQuery,
   askEval,
+  ...EVAL_READS,
   explain: explainAnswer,
   readRecall,
   readRecalls,

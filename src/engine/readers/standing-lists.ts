@@ -9,7 +9,7 @@ import type { ReadContext } from './read-context.ts';
 
 /** The read commands of standing queries and webhooks, by name. */
 export const STANDING_LISTS = {
-  listStandingQueries: ({ open }: ReadContext, page: StandingPage) => {
+  listStandingQueries: ({ open }: ReadContext, page: StandingPage & { readonly before?: number | undefined }) => {
     const { store } = open();
     return store.read(() => listStandingQueries(store, page));
   },

@@ -18,8 +18,8 @@ const SETS = `SELECT set_no AS setNo, name, guard, updated_at AS updatedAt,
 
 /**
  * Stores an evaluation set, in place of one with the same name, whose runs are kept. Call inside a write.
- * @throws EngineError `conflict` for more than 100 sets, or for more than 1,000 items together in sets that guard
- *   changes of the model
+ * @throws EngineError `conflict` for more than 100 sets, for sets of more than 64 MiB together, or for more than 1,000
+ *   items together in sets that guard changes of the model
  */
 export function putEval(store: Store, { name, guard, items }: NewEvalSet, now: number): void {
   store
@@ -40,6 +40,12 @@ function requireWithinLimits(store: Store): void {
   const guarded = sets.filter(({ guard }) => guard === 1).reduce((sum, set) => sum + set.items, 0);
   if (sets.length > EVAL_LIMITS.sets)
     throw new EngineError('conflict', `a tenant has at most ${EVAL_LIMITS.sets} sets: delete one first`);
+  const bytes = store.prepare('SELECT coalesce(sum(octet_length(item)), 0) FROM eval_items').pluck().get() as number;
+  if (bytes > EVAL_LIMITS.bytes)
+    throw new EngineError(
+      'conflict',
+      `the evaluation sets of a tenant have at most ${EVAL_LIMITS.bytes} bytes together: delete one first`,
+    );
   if (guarded > EVAL_LIMITS.guardedItems)
     throw new EngineError(
       'conflict',
@@ -59,17 +65,33 @@ export function listEvals(store: Store): EvalSummary[] {
   }));
 }
 
+/** An item of a set as it is stored: its user, and the JSON of its other fields. */
+export interface EvalItemText {
+  readonly userId: string | null;
+  readonly text: string;
+}
+
+/** Returns the set with this name, its items as they are stored. @throws EngineError `not_found` */
+export function readEvalTexts(
+  store: Store,
+  name: string,
+): Omit<NewEvalSet, 'items'> & { readonly items: readonly EvalItemText[] } {
+  const { setNo, guard } = getSet(store, name);
+  const items = store
+    .prepare('SELECT user_id AS userId, item AS text FROM eval_items WHERE set_no = ? ORDER BY place')
+    .all(setNo) as EvalItemText[];
+  return { name, guard: guard === 1, items };
+}
+
+/** Makes an item of a set of what is stored. */
+export function parseEvalItem({ userId, text }: EvalItemText): EvalItem {
+  return { ...(parseStored(text) as EvalItem), ...(userId === null ? {} : { userId }) };
+}
+
 /** Returns the set with this name. @throws EngineError `not_found` */
 export function getEval(store: Store, name: string): NewEvalSet {
-  const { setNo, guard } = getSet(store, name);
-  const rows = store
-    .prepare('SELECT user_id AS userId, item FROM eval_items WHERE set_no = ? ORDER BY place')
-    .all(setNo) as { readonly userId: string | null; readonly item: string }[];
-  const items = rows.map(({ userId, item }) => ({
-    ...(parseStored(item) as EvalItem),
-    ...(userId === null ? {} : { userId }),
-  }));
-  return { name, guard: guard === 1, items };
+  const { items, ...set } = readEvalTexts(store, name);
+  return { ...set, items: items.map(parseEvalItem) };
 }
 
 /** Deletes a set, its items and its runs. Call inside a write. @throws EngineError `not_found` */

@@ -92,17 +92,42 @@ function refuseOneMore(store: Store, userId: string | undefined, length: number)
   refuseOver('a user', { count: queriesOfUser, characters: charactersOfUser }, 'WHERE user_id = ?', userId);
 }
 
-/** Lists a page of standing queries, newest first; `total` counts all pages. With `userId`, both are of this user. */
-export function listStandingQueries(store: Store, { limit, offset, userId }: StandingPage): Listed<StandingQuery> {
-  const [where, of] = userId === undefined ? ['', []] : ['WHERE user_id = ?', [userId]];
+/** Greatest number of standing queries in a slice, and of their characters, after which no further one is taken. */
+const SLICE = { queries: 64, characters: 128 * 1024 } as const;
+
+/** A slice of a page of standing queries. */
+export interface StandingSlice extends Listed<StandingQuery> {
+  /** The `before` of the next slice of the page; null at its end. */
+  readonly next: number | null;
+}
+
+/**
+ * Lists a slice of a page of standing queries, newest first: at most 64 of them, so that no thread receives megabytes
+ * at once. With `userId` they are of this user.
+ * @param before number of the last query of the slice before; the first slice begins at `offset`
+ * @returns the slice; in the first one `total` counts all pages, in others it is 0
+ */
+export function listStandingQueries(
+  store: Store,
+  { limit, offset, userId, before }: StandingPage & { readonly before?: number | undefined },
+): StandingSlice {
+  const [ofUser, of] = userId === undefined ? ['true', []] : ['user_id = ?', [userId]];
+  const most = Math.min(limit, SLICE.queries);
   const rows = store
-    .prepare(`${QUERIES} ${where} ORDER BY query_no DESC LIMIT ? OFFSET ?`)
-    .all(...of, limit, offset) as QueryRow[];
-  const total = store
-    .prepare(`SELECT count(*) FROM standing_queries ${where}`)
-    .pluck()
-    .get(...of) as number;
-  return { items: rows.map(queryOf), total };
+    .prepare(`${QUERIES} WHERE ${ofUser} AND query_no < ? ORDER BY query_no DESC LIMIT ? OFFSET ?`)
+    .all(...of, before ?? Number.MAX_SAFE_INTEGER, most, before === undefined ? offset : 0) as QueryRow[];
+  const count = store.prepare(`SELECT count(*) FROM standing_queries WHERE ${ofUser}`).pluck();
+  const total = before === undefined ? (count.get(...of) as number) : 0;
+  const taken = firstOf(rows);
+  const isEnd = taken.length === limit || (taken.length === rows.length && rows.length < most);
+  return { items: taken.map(queryOf), total, next: isEnd ? null : taken.at(-1)!.queryNo };
+}
+
+/** Returns the first rows, until they have enough characters for a slice. */
+function firstOf(rows: readonly QueryRow[]): readonly QueryRow[] {
+  let characters = 0;
+  const last = rows.findIndex(({ query, given }) => (characters += query.length + given.length) >= SLICE.characters);
+  return last === -1 ? rows : rows.slice(0, last + 1);
 }
 
 /** Returns the standing query with this id. @throws EngineError `not_found` */

@@ -3,19 +3,22 @@ import { mayHoldRows } from '../control/place-of.ts';
 import type { Tenant } from '../engine.ts';
 import { EngineError } from '../errors.ts';
 import { type Judged, scoresOf } from '../evals/measure.ts';
-import { fallsOf, hashOf } from '../evals/questions.ts';
-import { listEvals, listRuns, getEval } from '../store/evals.ts';
+import { fallsOf, hashOf, hashOfItems } from '../evals/questions.ts';
+import { listRuns, parseEvalItem } from '../store/evals.ts';
 import { scheduleState } from '../store/schedules.ts';
 import { namesOfModels } from '../store/live-model.ts';
 import {
   EVAL_CHANGES,
+  EVAL_LIMITS,
   type EvalItem,
   type Evals,
   type EvalOutcome,
   type EvalRun,
   type NewEvalSet,
+  type PackedEvalSet,
   type RetrievalOptions,
 } from '../types.ts';
+import { takeTurn } from '../turns.ts';
 import { VERSION } from '../version.ts';
 import { readRetrievalDefaults } from '../control/retrieval-defaults.ts';
 import type { TenantOptions } from './tenant-options.ts';
@@ -29,34 +32,36 @@ const LEASE_MS = 3_600_000;
 
 /** Makes the methods by which a tenant keeps evaluation sets and runs them. */
 export function createEvalMethods(options: TenantOptions): Pick<Tenant, keyof Evals> {
-  const { id, path, control, clock, writer } = options;
+  const { id, path, control, clock, writer, readers } = options;
   const store = () => options.open().store;
   const guard = guardOf(options);
   const screened = async ({ query, expected, forbidden = [], ...rest }: EvalItem): Promise<EvalItem> => {
     const { value } = (await guard.fields({ value: { query, expected, forbidden } })).fields;
     return { ...rest, ...(value as unknown as Pick<EvalItem, 'query' | 'expected' | 'forbidden'>) };
   };
-  const summaryOf = (name: string) => listEvals(store()).find((set) => set.name === name)!;
+  const summaryOf = async (name: string) => {
+    const summary = (await readers.read(path, 'listEvals', {})).find((set) => set.name === name);
+    if (summary === undefined) throw new EngineError('not_found', 'the evaluation set was deleted meanwhile');
+    return summary;
+  };
   const methods: Pick<Tenant, keyof Evals> = {
     async putEval(set) {
-      const items: EvalItem[] = [];
-      for (const item of set.items) items.push(guard.isOn() ? await screened(item) : item);
-      await writer.write(path, 'putEval', { ...set, items });
+      await writer.write(path, 'putEval', await packSet(set, guard.isOn() ? screened : undefined));
       return summaryOf(set.name);
     },
-    listEvals: async () => listEvals(store()),
-    getEval: async (name) => getEval(store(), name),
+    listEvals: () => readers.read(path, 'listEvals', {}),
+    getEval: (name) => readSet(options, name),
     deleteEval: (name) => writer.write(path, 'deleteEval', { name }),
     async runEval(name, signal) {
       const at = clock.now();
-      const set = getEval(store(), name);
+      const set = await readSet(options, name);
       const defaults = readRetrievalDefaults(control, id);
       const judged = await askAll(options, set, defaults, signal);
       const [before] = listRuns(store(), name, 1);
       const now = {
         version: VERSION,
         model: namesOfModels(options.open().liveModels),
-        ...hashesOf(options, set, defaults),
+        ...(await hashesOf(options, set, defaults)),
       };
       const run = { at, ...scoresOf(judged), ...now, changed: before === undefined ? [] : changesOf(before, now) };
       await writer.write(path, 'appendEvalRun', { name, run });
@@ -68,12 +73,45 @@ export function createEvalMethods(options: TenantOptions): Pick<Tenant, keyof Ev
   return methods;
 }
 
+/** Reads a set on a reader thread, and parses its items one by one. @throws EngineError `not_found` */
+async function readSet({ path, readers }: TenantOptions, name: string): Promise<NewEvalSet> {
+  const { items: texts, ...set } = await readers.read(path, 'readEval', { name });
+  const items: EvalItem[] = [];
+  for (const text of texts) {
+    await takeTurn();
+    items.push(parseEvalItem(text));
+  }
+  return { ...set, items };
+}
+
+/**
+ * Makes of a set what is passed to the writer.
+ * @param screen screens an item; none is screened if left out
+ * @throws EngineError `invalid` for more than 4 MiB; what `screen` throws
+ */
+async function packSet(
+  { items, ...set }: NewEvalSet,
+  screen?: (item: EvalItem) => Promise<EvalItem>,
+): Promise<PackedEvalSet> {
+  let packed = '';
+  let bytes = 0;
+  for (const item of items) {
+    await takeTurn();
+    const text = JSON.stringify(screen === undefined ? item : await screen(item));
+    bytes += Buffer.byteLength(text);
+    if (bytes > EVAL_LIMITS.setBytes)
+      throw new EngineError('invalid', `items: a set has at most ${EVAL_LIMITS.setBytes} bytes of JSON: divide it`);
+    packed += `${packed === '' ? '' : ','}${text}`;
+  }
+  return { ...set, items: `[${packed}]`, count: items.length };
+}
+
 /**
  * Runs all evaluation sets (queries with expected answers) if they are due and no other process runs them.
  * @returns the number of sets that were run; 0 if they are not due, are run elsewhere, or `OM_EVAL_EVERY` is not set
  */
 async function runDue(
-  { path, open, config, clock, writer }: TenantOptions,
+  { path, open, config, clock, writer, readers }: TenantOptions,
   runEval: Tenant['runEval'],
   signal: AbortSignal | undefined,
 ): Promise<number> {
@@ -81,9 +119,10 @@ async function runDue(
   if (everyMs === undefined || !mayHoldRows(config, path)) return 0;
   const schedule = { name: 'eval', everyMs, waitsAPeriod: false, backsOff: true };
   const claim = { schedule, owner: uuidv7(), leaseMs: LEASE_MS };
-  const sets = listEvals(open().store);
   const isDue = () => scheduleState(open().store, schedule, { now: clock.now(), leaseMs: LEASE_MS }).isDue;
-  if (sets.length === 0 || !isDue() || !(await writer.write(path, 'claimRun', claim))) return 0;
+  if (!isDue()) return 0;
+  const sets = await readers.read(path, 'listEvals', {});
+  if (sets.length === 0 || !(await writer.write(path, 'claimRun', claim))) return 0;
   const startedAt = clock.now();
   let ranAt: number | undefined;
   try {
@@ -106,10 +145,10 @@ export async function requireNoLoss(
   changed: RetrievalOptions,
   signal?: AbortSignal,
 ): Promise<void> {
-  const store = () => options.open().store;
-  const present = readRetrievalDefaults(options.control, options.id);
-  for (const { name } of listEvals(store()).filter(({ guard }) => guard)) {
-    const set = getEval(store(), name);
+  const { path, control, id, readers } = options;
+  const present = readRetrievalDefaults(control, id);
+  for (const { name } of (await readers.read(path, 'listEvals', {})).filter(({ guard }) => guard)) {
+    const set = await readSet(options, name);
     const before = scoresOf(await askAll(options, set, present, signal));
     const after = scoresOf(await askAll(options, set, changed, signal));
     const falls = fallsOf(before, after);
@@ -144,10 +183,10 @@ function outcomeOf({ place, hits, missing, forbidden, ms }: Judged): EvalOutcome
  * Returns the hash of the settings that a query of the set reads, and the hash of the set's items. Two runs are
  * compared by these hashes.
  */
-function hashesOf({ config, languageModel }: TenantOptions, { items }: NewEvalSet, defaults: RetrievalOptions) {
+async function hashesOf({ config, languageModel }: TenantOptions, { items }: NewEvalSet, defaults: RetrievalOptions) {
   const { OM_MIN_SCORE, OM_QUERY_WORK_MB, OM_QUERY_DEADLINE_MS } = config;
   const read = { defaults, OM_MIN_SCORE, OM_QUERY_WORK_MB, OM_QUERY_DEADLINE_MS, reorders: languageModel !== null };
-  return { settings: hashOf(read), itemsHash: hashOf(items) };
+  return { settings: hashOf(read), itemsHash: await hashOfItems(items) };
 }
 
 type Circumstances = Pick<EvalRun, 'version' | 'model' | 'settings' | 'itemsHash'>;

@@ -9,7 +9,17 @@ import { type DueMemory, hasDueMemories, hasStanding } from '../store/standing.t
 import { listUnembeddedQueries } from '../store/standing-vectors.ts';
 import { hasEventsToHand } from '../store/hand-events.ts';
 import type { StandingPart } from '../store/erase-standing.ts';
-import type { ErasedStanding, Json, NewStandingQuery, Standing, StandingOwner, StandingRest } from '../types.ts';
+import type {
+  ErasedStanding,
+  Json,
+  Listed,
+  NewStandingQuery,
+  Standing,
+  StandingOwner,
+  StandingPage,
+  StandingQuery,
+  StandingRest,
+} from '../types.ts';
 import { readRetrievalDefaults } from '../control/retrieval-defaults.ts';
 import { createDeliveries } from './deliver-webhooks.ts';
 import { quotaOf } from './quota-of.ts';
@@ -59,7 +69,7 @@ export function createStandingMethods(options: TenantOptions): Pick<Tenant, keyo
       const screened = await screenQuery(guard, query);
       return tendFromNow(await writer.write(path, 'createStandingQuery', { ...screened, quota: quotaOf(options) }));
     },
-    listStandingQueries: (page) => readers.read(path, 'listStandingQueries', page),
+    listStandingQueries: (page) => readQueries(options, page),
     getStandingQuery: (id) => readers.read(path, 'getStandingQuery', { id }),
     listStandingAnswers: (id, page) => readers.read(path, 'listStandingAnswers', { id, page }),
     async deleteStandingQuery(id) {
@@ -95,6 +105,23 @@ export function createStandingMethods(options: TenantOptions): Pick<Tenant, keyo
       return (await deliver(signal)) || compared || handed ? 'busy' : 'idle';
     },
   };
+}
+
+/** Reads a page of standing queries in slices, of which this thread receives one at a time. */
+async function readQueries(
+  { path, readers }: Pick<TenantOptions, 'path' | 'readers'>,
+  page: StandingPage,
+): Promise<Listed<StandingQuery>> {
+  const items: StandingQuery[] = [];
+  let total = 0;
+  for (let before: number | null | undefined; before !== null;) {
+    const left = { ...page, limit: page.limit - items.length, before };
+    const slice = await readers.read(path, 'listStandingQueries', left);
+    items.push(...slice.items);
+    total += slice.total;
+    before = slice.next;
+  }
+  return { items, total };
 }
 
 /**

@@ -28,6 +28,15 @@ export interface NewEvalSet {
   readonly items: readonly EvalItem[];
 }
 
+/**
+ * A set on its way to the writer: `items` is the JSON of its items as one text, since a message of many parts holds up
+ * the thread that sends it; `count` is their number.
+ */
+export interface PackedEvalSet extends Omit<NewEvalSet, 'items'> {
+  readonly items: string;
+  readonly count: number;
+}
+
 /** Measures of one run of an evaluation set. Shares are 0..1. */
 export interface EvalScores {
   /**
@@ -103,16 +112,25 @@ export interface EvalSummary {
 
 /**
  * Bounds in a tenant: number of `sets`; of `items` of a set; of `entries` in each of `expected` and `forbidden` of an
- * item; of `runs` of a set that are kept, the newest; of items in all guarded sets together (`guardedItems`).
+ * item; of `runs` of a set that are kept, the newest; of items in all guarded sets together (`guardedItems`); of bytes
+ * of JSON of the items of a set (`setBytes`) and of all sets together (`bytes`).
  */
-export const EVAL_LIMITS = { sets: 100, items: 500, entries: 50, runs: 200, guardedItems: 1_000 } as const;
+export const EVAL_LIMITS = {
+  sets: 100,
+  items: 500,
+  entries: 50,
+  runs: 200,
+  guardedItems: 1_000,
+  setBytes: 4 * 1024 * 1024,
+  bytes: 64 * 1024 * 1024,
+} as const;
 
 /** The methods of a tenant that store and run evaluation sets. */
 export interface Evals {
   /**
    * Stores a set, in place of the one of the same name if there is one, whose runs stay.
-   * @throws EngineError `conflict` over `EVAL_LIMITS` (100 sets, 1,000 items in guarded sets); `unprocessable` if the
-   *   privacy policy refuses the texts
+   * @throws EngineError `conflict` over `EVAL_LIMITS` (100 sets, 64 MiB, 1,000 items in guarded sets); `invalid` for a
+   *   set of more than 4 MiB; `unprocessable` if the privacy policy refuses the texts
    */
   putEval(set: NewEvalSet): Promise<EvalSummary>;
   /** Lists all sets, sorted by name, each with its latest run. */

@@ -92,7 +92,7 @@ const AUDITED: { readonly [N in WriteCommandName]?: Describe<N> } = {
   cancelJob: ({ id }) => ({ action: 'job.cancel', detail: { id } }),
   discardJob: ({ id }) => ({ action: 'job.discard', detail: { id } }),
   requestRun: ({ schedule }, isDue) => (isDue ? { action: `${schedule}.request`, detail: {} } : null),
-  putEval: ({ guard, items }) => ({ action: 'eval.put', detail: { items: items.length, guard: Number(guard) } }),
+  putEval: ({ guard, count }) => ({ action: 'eval.put', detail: { items: count, guard: Number(guard) } }),
   deleteEval: () => ({ action: 'eval.delete', detail: {} }),
   eraseEvalItems: (_, items) => (items === 0 ? null : { action: 'eval.erase', detail: { items } }),
   appendEvalRun: () => ({ action: 'eval.run', detail: {} }),

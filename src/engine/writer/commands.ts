@@ -62,7 +62,7 @@ import { deleteStandingQuery } from '../store/standing.ts';
 import { putStandingVectors, type StandingVector } from '../store/standing-vectors.ts';
 import { deleteStandingRows, type StandingPart } from '../store/erase-standing.ts';
 import { deleteWebhook, retryDeliveries } from '../store/webhooks.ts';
-import type { EvalRun, Learned, NewAuditRecord, NewEvalSet } from '../types.ts';
+import type { EvalItem, EvalRun, Learned, NewAuditRecord, PackedEvalSet } from '../types.ts';
 import { ensureStoreId, putInfo } from '../store/store-info.ts';
 
 /**
@@ -147,7 +147,8 @@ export const WRITE_COMMANDS = {
    */
   requestRun: ({ store, config, now }: WriteContext, { schedule }: { readonly schedule: RequestedSchedule }) =>
     requestRun(store, schedule, { now, leaseMs: config.OM_LEASE_MS }),
-  putEval: ({ store, now }: WriteContext, set: NewEvalSet) => putEval(store, set, now),
+  putEval: ({ store, now }: WriteContext, { items, ...set }: PackedEvalSet) =>
+    putEval(store, { ...set, items: JSON.parse(items) as EvalItem[] }, now),
   deleteEval: ({ store }: WriteContext, { name }: { readonly name: string }) => deleteEval(store, name),
   eraseEvalItems: ({ store, now }: WriteContext, { userIds }: { readonly userIds: readonly string[] }) => {
     const erased = eraseEvalItems(store, userIds);
