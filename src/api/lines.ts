@@ -12,7 +12,7 @@ const MS_PER_MIB = 25_000;
 const MIB = 1024 * 1024;
 /**
  * Greatest number of lines that are looked for in one go, blank ones included, and that are yielded together. It is a
- * multiple of the sizes of all groups (`groupsOf`), so that it cuts none of them in two.
+ * multiple of the sizes of all groups (`groupsOf`), so that it cuts none of them in two unless lines are blank.
  */
 const LINES_PER_STEP = 256;
 /** Greatest number of blank lines in a row in an upload. Each costs time, and nothing else counts them. */

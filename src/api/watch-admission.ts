@@ -66,18 +66,21 @@ async function checkAll(): Promise<void> {
     timer = undefined;
   }
   isChecking = true;
-  const answers = new Map<unknown, boolean>();
-  let done = 0;
-  for (const watched of [...underWay]) {
-    if (!underWay.has(watched)) continue;
-    const { caller, isStillAdmitted } = watched;
-    const isAsked = !answers.has(caller);
-    if (isAsked) answers.set(caller, mayGoOn(isStillAdmitted));
-    const hasEnded = answers.get(caller) === false;
-    if (hasEnded) end(watched);
-    if ((isAsked || hasEnded) && (done += 1) % PER_TURN === 0) await new Promise(setImmediate);
+  try {
+    const answers = new Map<unknown, boolean>();
+    let done = 0;
+    for (const watched of [...underWay]) {
+      if (!underWay.has(watched)) continue;
+      const { caller, isStillAdmitted } = watched;
+      const isAsked = !answers.has(caller);
+      if (isAsked) answers.set(caller, mayGoOn(isStillAdmitted));
+      const hasEnded = answers.get(caller) === false;
+      if (hasEnded) end(watched);
+      if ((isAsked || hasEnded) && (done += 1) % PER_TURN === 0) await new Promise(setImmediate);
+    }
+  } finally {
+    isChecking = false;
   }
-  isChecking = false;
 }
 
 function end(watched: Watched): void {

@@ -279,11 +279,13 @@ test('items keep their namespace, key and value in a Markdown export, and its im
   const folder = path.join(tempFolder(), 'notes');
   const item = { namespace: 'settings.editor', key: 'theme: "dark"' };
   const value = { theme: ['dark', 1, null], on: false };
+  const longValue = { text: 'A line\u2028 of a long value\u0085\n. '.repeat(7_000) };
   const lines = [
     { type: 'memory', id: 'a1', content: 'theme: dark', item, value },
     { type: 'memory', id: 'a2', content: 'off', item: { ...item, key: 'sound' }, value: false },
     { type: 'memory', id: 'a3', content: 'no item', metadata: { item: 'a word', value: 3 } },
     { type: 'memory', id: 'a4', content: '', item: { namespace: '', key: 'empty' }, value: '' },
+    { type: 'memory', id: 'a5', content: 'long', item: { namespace: '', key: 'long' }, value: longValue },
   ];
   await writeMarkdown(folder, Readable.from([Buffer.from(lines.map((line) => `${JSON.stringify(line)}\n`).join(''))]));
   const { lines: read, skipped } = await importFrom('notes', folder);
@@ -293,6 +295,7 @@ test('items keep their namespace, key and value in a Markdown export, and its im
     { item: { namespace: 'settings.editor', key: 'sound' }, value: false, metadata: {} },
     { external_id: 'a3', metadata: { metadata: { item: 'a word', value: 3 } } },
     { content: '', item: { namespace: '', key: 'empty' }, value: '' },
+    { content: expect.stringMatching(/^long\s*$/) as string, item: { key: 'long' }, value: longValue, metadata: {} },
   ]);
   expect(read[2]).not.toHaveProperty('item');
 });

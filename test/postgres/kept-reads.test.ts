@@ -74,12 +74,15 @@ describe.skipIf(server === undefined)('reads of a tenant in PostgreSQL', () => {
     expect(tripsOf(() => question(value))).toBe(0);
     await Promise.resolve();
     expect(tripsOf(() => question(value))).toBe(0);
-    // Another one goes on in it at once, and not after anything else has run.
-    expect(tripsOf(() => another(value))).toBe(0);
-    await Promise.resolve();
+    expect(tripsOf(() => another(value))).toBe(1);
     expect(tripsOf(() => question(value))).toBe(1);
-    await Promise.resolve();
     expect(tripsOf(() => reader.read(value))).toBe(1);
+    // On the opening of the tenant any question follows at once, and none after anything else has run.
+    reader.ahead!.readAtOpening(value);
+    expect(tripsOf(() => another(value))).toBe(0);
+    reader.ahead!.readAtOpening(value);
+    await Promise.resolve();
+    expect(tripsOf(() => another(value))).toBe(1);
 
     expect(question(value)).toBe('first');
     write('second');
@@ -97,6 +100,33 @@ describe.skipIf(server === undefined)('reads of a tenant in PostgreSQL', () => {
     reader.close();
     expect(() => question(value)).toThrow('the store is closed');
   });
+
+  test.for(['a statement that fails', 'a session that is lost'])(
+    'of other questions are right after %s',
+    async (what) => {
+      const [connection, killer] = [connect(), connect()];
+      const reader = open('broken', connection);
+      reader.write(() => putInfo(reader, 'k', 'kept'));
+      const value = () => findInfo(reader, 'k');
+      const questions = Array.from({ length: 3 }, () => reader.ahead!.readInOneTurn());
+      const [backend] = connection.query('SELECT pg_backend_pid()').rows[0]!;
+      let errors = 0;
+      const fail = () => {
+        try {
+          if (what === 'a statement that fails') connection.query('SELECT 1 / 0', []);
+          killer.query('SELECT pg_terminate_backend($1::int)', [backend as number]);
+          value();
+        } catch {
+          // As where a question begins in a read and its promise is rejected.
+          errors += 1;
+        }
+      };
+      await Promise.resolve();
+      questions[0]!(fail);
+      expect(errors).toBe(1);
+      expect(questions.map((question) => question(value))).toEqual(['kept', 'kept', 'kept']);
+    },
+  );
 
   test('keep words until words change, whatever else is written', () => {
     const [reader, writer] = [open('kept words'), open('kept words')];

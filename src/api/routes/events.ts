@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { z } from 'zod';
-import type { EventQuery, FeedEvent } from '../../engine/index.ts';
+import { type EventQuery, type FeedEvent, isEngineError } from '../../engine/index.ts';
 import { goneEvent, openStream } from '../event-stream.ts';
 import { nextLook } from '../next-look.ts';
 import { route, type Route, type TenantCall } from '../route.ts';
@@ -96,7 +96,14 @@ async function streamEvents(call: TenantCall, query: EventsQuery): Promise<void>
 }
 
 async function untilMoved({ tenant, api }: TenantCall, cursor: string, closed: AbortSignal): Promise<void> {
-  while (!closed.aborted && !api.stop.aborted && (await nextLook(tenant)) === cursor);
+  while (!closed.aborted && !api.stop.aborted) {
+    try {
+      if ((await nextLook(tenant)) !== cursor) return;
+    } catch (error) {
+      // The readers are too busy, or the database is away for a moment: the next look may tell.
+      if (!isEngineError(error, 'unavailable')) throw error;
+    }
+  }
 }
 
 function toText(event: FeedEvent): string {

@@ -140,6 +140,12 @@ async function* noteLines(
   }
 }
 
+/**
+ * Greatest length of front matter, in UTF-16 code units. A note that Cairn exported has the value and the metadata of
+ * an item there.
+ */
+const LONGEST_FRONT_MATTER = 2 * 1024 * 1024;
+
 /** Keys of front matter that become fields of a memory; all others become metadata. */
 const OWN_KEYS = new Set(['title', 'type', 'tags', 'permalink', 'created', 'modified']);
 
@@ -163,7 +169,7 @@ function isOddDate(key: string, value: unknown): boolean {
  * the loss.
  */
 function frontMatterOf(context: ImportContext, text: string) {
-  const { matter, body, block } = splitFrontMatter(text);
+  const { matter, body, block } = splitFrontMatter(text, LONGEST_FRONT_MATTER);
   try {
     const document = parseDocument(block, { uniqueKeys: false, logLevel: 'silent' });
     const fields: unknown = document.toJS();

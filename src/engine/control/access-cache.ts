@@ -47,13 +47,13 @@ export interface AccessCache {
    * took away.
    */
   listTenants(): TenantRecord[];
-  /**
-   * Finds a tenant; undefined for an unknown id. A new tenant is found at once; in PostgreSQL within 250 ms
-   * (`GENERATION_LOOK_MS`) if its name was looked up before there was the tenant, or while more than 20 unknown names a
-   * second are looked up.
-   */
+  /** Finds a tenant; undefined for an unknown id. In PostgreSQL an unknown id takes a round trip. */
   findTenant(tenantId: string): CachedTenant | undefined;
-  /** Returns those of the ids that `findTenant` finds, with one look into the control database for all of them. */
+  /**
+   * Returns those of the ids that are ids of tenants, with one look into the control database for all of them. A new
+   * tenant is found at once; in PostgreSQL within 250 ms (`GENERATION_LOOK_MS`) if its name was looked up before there
+   * was the tenant, or while more than 20 lists a second have unknown names.
+   */
   existingTenants(tenantIds: readonly string[]): string[];
   /**
    * Finds a key by its id (not its secret); undefined for an unknown or revoked key, or one whose tenants were all
@@ -164,7 +164,9 @@ export function openAccessCache(file: ControlFile): AccessCache {
 
 /**
  * Makes the functions that find tenants. Another process may have made one a moment ago, so where an id is unknown, the
- * generation is read. In PostgreSQL that is a round trip, which a name without a tenant causes once.
+ * generation is read. In PostgreSQL that is a round trip. Names that a token brings along are therefore looked up
+ * within an allowance, and one that no tenant has is remembered. Names of Cairn's own, such as those of queued jobs,
+ * are always looked up, since a job is lost if its tenant is not found.
  */
 function createTenantFinder(
   { watched }: ControlFile,
@@ -180,7 +182,7 @@ function createTenantFinder(
     return now.tenants;
   };
   return {
-    findTenant: (tenantId) => tenantsAmong([tenantId]).get(tenantId),
+    findTenant: (tenantId) => currentAccess().tenants.get(tenantId) ?? currentAccess(0).tenants.get(tenantId),
     existingTenants(tenantIds) {
       const tenants = tenantsAmong(tenantIds);
       return tenantIds.filter((id) => tenants.has(id));

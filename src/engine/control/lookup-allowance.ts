@@ -1,6 +1,7 @@
 /**
- * Number of look-ups of unknown keys, and of unknown sessions, that a process makes in PostgreSQL in a second. Each is
- * a round trip, for which all requests of the process wait, and anyone can cause it with a key that does not exist.
+ * Number of look-ups of unknown keys, of unknown sessions, and of unknown names of tenants in tokens, that a process
+ * makes in PostgreSQL in a second. Each is a round trip, for which all requests of the process wait, and anyone can
+ * cause it with a key that does not exist.
  */
 const PER_SECOND = 20;
 

@@ -23,4 +23,6 @@ export interface Foresight {
    * share a snapshot, and the later ones take no round trip to begin.
    */
   readInOneTurn(): <T>(work: () => T) => T;
+  /** Runs the read of the store's opening, in whose snapshot the first question goes on if it follows at once. */
+  readAtOpening<T>(work: () => T): T;
 }

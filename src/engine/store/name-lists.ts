@@ -150,9 +150,12 @@ function tallyAll(
   return { ...row, upTo: null };
 }
 
+/** Greatest number of a name's memory numbers that are read at once, which takes a microsecond each. */
+const NUMBERS_AT_ONCE = 10_000;
+
 /**
- * Counts the memories of a name by their numbers, with a condition that parses tags, from where `done` ended. Their
- * numbers are read at once, which takes a microsecond each, and their tags in slices.
+ * Counts the memories of a name by their numbers, with a condition that parses tags, from where `done` ended: their
+ * numbers are read in slices, and their tags in smaller ones.
  */
 function tallyParsed(
   store: Store,
@@ -164,29 +167,30 @@ function tallyParsed(
   name: string,
   done: Tally,
 ): Tally {
-  const all = store
-    .prepare(`SELECT m.seq ${source.memories}`)
-    .pluck()
-    .all(name, ...source.parameters) as number[];
-  const left = all.filter((memoryNo) => memoryNo > done.upTo!).sort((a, b) => a - b);
+  const numbers = store
+    .prepare(`SELECT m.seq ${source.memories} AND m.seq > ? ORDER BY m.seq LIMIT ${NUMBERS_AT_ONCE}`)
+    .pluck();
   const count = store.prepare(
     `SELECT count(*) AS memories, coalesce(max(m.created_at), 0) AS lastUsedAt
      FROM json_each(?) AS wanted CROSS JOIN memories m ON m.seq = wanted.value ${DYNAMICS} WHERE ${passes.sql}`,
   );
   let tally = done;
-  for (let at = 0; at < left.length;) {
-    if (isOver()) return tally;
-    const slice = left.slice(at, at + parsedAtOnce(store));
-    at += slice.length;
-    const found = count.get(JSON.stringify(slice), ...passes.parameters) as Pick<Tally, 'memories' | 'lastUsedAt'>;
-    tally = {
-      memories: tally.memories + found.memories,
-      lastUsedAt: Math.max(tally.lastUsedAt, found.lastUsedAt),
-      upTo: slice.at(-1)!,
-      examined: tally.examined + slice.length,
-    };
+  for (;;) {
+    const some = numbers.all(name, ...source.parameters, tally.upTo) as number[];
+    for (let at = 0; at < some.length;) {
+      if (isOver() || tally.examined >= COUNTED) return tally;
+      const slice = some.slice(at, at + parsedAtOnce(store));
+      at += slice.length;
+      const found = count.get(JSON.stringify(slice), ...passes.parameters) as Pick<Tally, 'memories' | 'lastUsedAt'>;
+      tally = {
+        memories: tally.memories + found.memories,
+        lastUsedAt: Math.max(tally.lastUsedAt, found.lastUsedAt),
+        upTo: slice.at(-1)!,
+        examined: tally.examined + slice.length,
+      };
+    }
+    if (some.length < NUMBERS_AT_ONCE) return { ...tally, upTo: null };
   }
-  return { ...tally, upTo: null };
 }
 
 const DYNAMICS = 'CROSS JOIN memory_dynamics d ON d.seq = m.seq';

@@ -227,8 +227,7 @@ function look(store: Store, identities: Identities): Found {
   });
   const { ahead } = store;
   if (ahead === null) return read();
-  // The first question of the tenant goes on in the same snapshot.
-  return ahead.readInOneTurn()(() => {
+  return ahead.readAtOpening(() => {
     ahead.readSpeculatively(
       // The first query of a transaction names its kind, and the first one of a question is that of the models.
       () => hasStoreId(store),

@@ -5,21 +5,27 @@ import type { TenantOptions } from './tenant-options.ts';
 /** Makes the methods by which a tenant returns its change feed. */
 export function createEventMethods(options: TenantOptions): Pick<Tenant, 'listEvents' | 'newestEvent'> {
   const { path, config, readers, writer } = options;
-  const newestEvent = async () => {
+  const newest = () => readers.read(path, 'newestEvent', undefined);
+  /**
+   * Runs a read. If nothing was written since `OM_EVENTS` was switched on, the writer begins the feed, as it does when
+   * it opens the tenant, and the read runs again.
+   */
+  const withFeed = async <T>(read: () => Promise<T>): Promise<T> => {
     try {
-      return await readers.read(path, 'newestEvent', undefined);
+      return await read();
     } catch (error) {
       if (!config.OM_EVENTS || !isEngineError(error, 'conflict')) throw error;
+      const isOn = await newest().then(
+        () => true,
+        () => false,
+      );
+      if (isOn) throw error;
     }
-    // Nothing was written since `OM_EVENTS` was switched on: the writer begins the feed when it opens the tenant.
     await writer.write(path, 'open', {});
-    return readers.read(path, 'newestEvent', undefined);
+    return read();
   };
   return {
-    async listEvents(query) {
-      await newestEvent();
-      return readers.read(path, 'listEvents', query);
-    },
-    newestEvent,
+    listEvents: (query) => withFeed(() => readers.read(path, 'listEvents', query)),
+    newestEvent: () => withFeed(newest),
   };
 }

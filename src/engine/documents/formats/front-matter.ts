@@ -14,15 +14,19 @@ const LONGEST = 20_000;
  * Splits the YAML block from the start of a Markdown file. Only the YAML that people write by hand is read, `key:
  * value` and lists of plain values; other lines are skipped. A block without any `key:` line is no front matter, but a
  * text between two horizontal rules.
+ * @param longest greatest length of the block, in UTF-16 code units
  * @returns `body` is the rest of the file without line feeds at its start, and `block` the lines between the rules; if
- *   there is no such block in the first 20,000 code units, `body` is the whole file, and the other fields are empty
+ *   there is no such block of that length, `body` is the whole file, and the other fields are empty
  */
-export function splitFrontMatter(markdown: string): {
+export function splitFrontMatter(
+  markdown: string,
+  longest = LONGEST,
+): {
   readonly matter: FrontMatter;
   readonly body: string;
   readonly block: string;
 } {
-  const block = /^---[ \t]*\n([^]*?)\n(?:---|\.\.\.)[ \t]*(?:\n|$)/.exec(markdown.slice(0, LONGEST));
+  const block = /^---[ \t]*\n([^]*?)\n(?:---|\.\.\.)[ \t]*(?:\n|$)/.exec(markdown.slice(0, longest));
   const lines = block?.[1]!.split('\n') ?? [];
   if (block === null || !lines.every(isYaml) || !lines.some((line) => KEY.test(line))) {
     return { matter: new Map(), body: markdown, block: '' };
@@ -31,7 +35,7 @@ export function splitFrontMatter(markdown: string): {
 }
 
 /** Matches a line with a key, plain or in double quotes, and its value. */
-const KEY = /^(?:([A-Za-z_][\w-]{0,60})|"((?:[^"\\]|\\.){1,120})")[ \t]*:(?:[ \t]+(.*))?$/;
+const KEY = /^(?:([A-Za-z_][\w-]{0,60})|"((?:[^"\\]|\\.){1,120})")[ \t]*:(?:[ \t]+([^]*))?$/;
 const DOUBLE_QUOTED = /^("(?:[^"\\]|\\.)*")(?:\s+#.*)?$/;
 
 function isYaml(line: string): boolean {

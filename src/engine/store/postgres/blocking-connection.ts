@@ -50,6 +50,8 @@ export interface BlockingConnection {
   readonly isClosed: boolean;
   /** Number of round trips so far. */
   readonly roundTrips: number;
+  /** Number of round trips so far that ended with an error. */
+  readonly failures: number;
   /**
    * Starts to poll a number in the background, on a second connection, so that this thread can read the latest value
    * without a round trip. The first read blocks.
@@ -113,7 +115,7 @@ const MAX_QUEUED_SIZE = 1_000_000;
 export function openBlockingConnection(url: string): BlockingConnection {
   let channel = openChannel(url);
   let timeouts: Timeouts | undefined;
-  let [isWatched, isClosed, roundTrips] = [false, false, 0];
+  let [isWatched, isClosed, roundTrips, failures] = [false, false, 0, 0];
   const current = () => {
     if (!channel.isClosed || isWatched || isClosed) return channel;
     roundTrips += channel.roundTrips;
@@ -121,12 +123,20 @@ export function openBlockingConnection(url: string): BlockingConnection {
     if (timeouts !== undefined) channel.setTimeouts(timeouts);
     return channel;
   };
-  const queue = createQueue(current);
+  const ask: ConnectionChannel['ask'] = (statements) => {
+    try {
+      return current().ask(statements);
+    } catch (error) {
+      failures += 1;
+      throw error;
+    }
+  };
+  const queue = createQueue(ask);
   return {
     query(text, values, name) {
       if (values !== undefined) return queue.send({ text, values, name })!;
       queue.flush();
-      return withEngineErrors(() => current().ask(text))[0]!;
+      return withEngineErrors(() => ask(text))[0]!;
     },
     watch(text) {
       isWatched = true;
@@ -151,6 +161,9 @@ export function openBlockingConnection(url: string): BlockingConnection {
     },
     get roundTrips() {
       return roundTrips + channel.roundTrips;
+    },
+    get failures() {
+      return failures;
     },
     close() {
       isClosed = true;
@@ -213,7 +226,7 @@ interface Waiting {
   known: QueryResult | null | undefined;
 }
 
-function createQueue(channel: () => ConnectionChannel): StatementQueue {
+function createQueue(ask: ConnectionChannel['ask']): StatementQueue {
   let waiting: Waiting[] = [];
   let size = 0;
   const forget = () => {
@@ -225,7 +238,7 @@ function createQueue(channel: () => ConnectionChannel): StatementQueue {
     forget();
     const statements = groups.map(({ statement }) => statement);
     const results = withEngineErrors(
-      () => channel().ask(last === undefined ? statements : [...statements, last]),
+      () => ask(last === undefined ? statements : [...statements, last]),
       ({ place = groups.length }) => place < groups.length,
     );
     groups.forEach(({ members, resultsOf }, place) => {

@@ -1,18 +1,19 @@
 /**
  * Reads whose transaction stays open, so that the next read of the same question goes on in its snapshot, with its
  * answers and without a round trip to begin. A question reads twice: what it has to know before it asks for vectors,
- * and then everything else. If it does not have to wait in between, both follow within one turn of the event loop. So
- * does what the opening of a tenant reads before its first question.
+ * and then everything else. If it does not have to wait in between, both follow within one turn of the event loop. What
+ * the opening of a tenant reads is held for the first question, which follows at once.
  *
  * A read is held no longer than that turn, and no longer than until anything else uses its connection or this thread
- * has written. Another question goes on in it only before anything else has run on the thread. So no read lacks a write
- * that its caller may know of.
+ * has written. One in which a statement failed is not held. So no read lacks a write that its caller may know of.
  */
 
 import type { BlockingConnection } from './blocking-connection.ts';
 
 /** A read that has begun. */
 export interface OpenRead {
+  /** Whether its session is still there and no statement has failed, so that another read may go on in it. */
+  isSound(): boolean;
   /**
    * Ends it, for which nobody waits.
    * @param keepsAnswers whether what it was answered may be kept for later reads
@@ -25,8 +26,8 @@ interface Held {
   readonly read: OpenRead;
   /** Stands for the store. */
   readonly of: object;
-  /** Stands for the question that may go on in it. */
-  readonly question: object;
+  /** Stands for the question that may go on in it; null for the opening of the store, on which any read may follow. */
+  readonly question: object | null;
 }
 
 interface HeldNow extends Held {
@@ -60,13 +61,14 @@ export function holdRead(connection: BlockingConnection, what: Held): void {
 }
 
 /**
- * Returns the read that is held for a store and a question, or for the store if nothing else has run since; undefined
- * if there is none. It is not held any more: the caller ends it, or holds it again.
+ * Returns the read that is held for a store and a question, or for the opening of the store if nothing else has run
+ * since; undefined if there is none. It is not held any more: the caller ends it, or holds it again.
  */
 export function takeHeld(connection: BlockingConnection, of: object, question: object | undefined): Held | undefined {
   const one = held.get(connection);
   if (one?.of !== of || one.session !== connection.session || one.writes !== writesOfThread) return undefined;
-  if (one.question !== question && !one.isJustDone) return undefined;
+  const isOurs = one.question === null ? one.isJustDone : one.question === question;
+  if (!isOurs) return undefined;
   held.delete(connection);
   return one;
 }

@@ -199,6 +199,7 @@ function createForesight(session: Session, prepare: (sql: string) => PostgresSta
       const question = {};
       return (work) => (session.doing === undefined ? readIn(session, work, question) : work());
     },
+    readAtOpening: (work) => readIn(session, work, null),
   };
 }
 

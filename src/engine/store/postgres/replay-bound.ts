@@ -46,7 +46,7 @@ export function createReplayBound({ primary, maxMs }: ReplayBoundOptions): Repla
   function flushed(): number {
     try {
       held ??= hold('reader', { database: primary });
-      return positionOf(held.shared.connection, READ_FLUSHED, 'flushed');
+      return positionOf(held.connection(), READ_FLUSHED, 'flushed');
     } catch {
       throw new StandbyIsBehind('what the primary would say: it does not answer');
     }

@@ -55,7 +55,7 @@ export function openStandbyLink(options: StandbyLinkOptions): StandbyLink {
 
   function connection(): BlockingConnection {
     held ??= hold('standby', { database: standby });
-    return held.shared.connection;
+    return held.connection();
   }
 
   function checkServer(): void {
@@ -97,9 +97,9 @@ function look(connection: BlockingConnection): ServerIdentity {
 
 /** Reads where the address of the primary leads to now. */
 function identityOf(primary: string): ServerIdentity {
-  const { shared, release } = hold('reader', { database: primary });
+  const { connection, release } = hold('reader', { database: primary });
   try {
-    return readIdentity(shared.connection);
+    return readIdentity(connection());
   } finally {
     release();
   }

@@ -91,24 +91,31 @@ export interface TenantStamps {
 
 /** Makes a reader of version stamps for a database. It uses the connection of this thread's `reader` stores. */
 export function openTenantStamps({ database, name }: Pick<TenantPlace, 'database' | 'name'>): TenantStamps {
-  let held: { readonly shared: Shared; readonly release: () => void } | undefined;
+  let held: HeldConnection | undefined;
   return {
     read() {
       held ??= hold('reader', { database, name });
-      const { connection } = held.shared;
-      endHeld(connection);
-      const { rows } = connection.query('SELECT id, tenant, writes FROM tenants', [], 'tenant_stamps');
+      const { rows } = held.connection().query('SELECT id, tenant, writes FROM tenants', [], 'tenant_stamps');
       return new Map(rows.map(([id, tenant, writes]) => [id as string, `${String(tenant)},${String(writes)}`]));
     },
     close: () => held?.release(),
   };
 }
 
+/** A shared connection, as one of its users has it. */
+export interface HeldConnection {
+  readonly shared: Shared;
+  /** Returns the connection for a statement outside of a store's transactions, so that no held read is in its way. */
+  connection(): BlockingConnection;
+  /** Says that this user needs it no more. */
+  release(): void;
+}
+
 /** Returns the shared connection of a use, and opens it if needed. It is closed when its last user calls `release`. */
 export function hold(
   use: ConnectionUse,
   { database, name = null }: Pick<TenantPlace, 'database' | 'name'>,
-): { shared: Shared; release: () => void } {
+): HeldConnection {
   const key = `${use} ${database}`;
   const shared = connections.get(key) ?? (use === 'standby' ? connectStandby(database) : connect(database, name));
   connections.set(key, shared);
@@ -119,7 +126,11 @@ export function hold(
     if (connections.get(key) === shared) connections.delete(key);
     shared.connection.close();
   };
-  return { shared, release };
+  const connection = () => {
+    endHeld(shared.connection);
+    return shared.connection;
+  };
+  return { shared, connection, release };
 }
 
 /**
@@ -147,11 +158,11 @@ function openOn(
   numberOf: (connection: BlockingConnection, id: string) => number | undefined,
   use: ConnectionUse = role,
 ): Store | undefined {
-  const { shared, release } = hold(use, place);
+  const { shared, connection: connected, release } = hold(use, place);
   let store: Store | undefined;
   try {
-    const { connection, catalog } = shared;
-    endHeld(connection);
+    const { catalog } = shared;
+    const connection = connected();
     const tenant = numberOf(connection, id);
     if (tenant !== undefined) store = openPostgresStore({ connection, catalog, tenant, path, role });
   } finally {

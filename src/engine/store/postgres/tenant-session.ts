@@ -128,13 +128,14 @@ export function writeIn<T>(session: Session, work: (begun: BegunWrite) => T, ask
 
 /**
  * Runs `work` in a read, or in the one that is held for it (`held-reads.ts`).
- * @param question if stated, the read is held afterwards for the next one with the same question
+ * @param question if stated, the read is held afterwards for the next one with the same question; null for the opening
+ *   of the store
  */
-export function readIn<T>(session: Session, work: () => T, question?: object): T {
+export function readIn<T>(session: Session, work: () => T, question?: object | null): T {
   const { connection } = session;
-  const held = session.isOpen ? takeHeld(connection, session, question) : undefined;
+  const held = session.isOpen ? takeHeld(connection, session, question ?? undefined) : undefined;
   const read = held?.read ?? beginRead(session);
-  const owner = question ?? held?.question;
+  const holder = question === undefined ? held?.question : question;
   session.doing = 'read';
   let isDone = false;
   try {
@@ -144,7 +145,7 @@ export function readIn<T>(session: Session, work: () => T, question?: object): T
     return result;
   } finally {
     session.doing = undefined;
-    if (isDone && owner !== undefined) holdRead(connection, { read, of: session, question: owner });
+    if (isDone && holder !== undefined && read.isSound()) holdRead(connection, { read, of: session, question: holder });
     else read.end(isDone);
   }
 }
@@ -155,7 +156,9 @@ function beginRead(session: Session): OpenRead {
   const snapshot = beginSnapshot(connection, { tenant, setsTenant });
   kept.begin(snapshot.writes, connection.session);
   beginTransaction(session, 'read', snapshot.writes);
+  const [sessionNo, { failures }] = [connection.session, connection];
   return {
+    isSound: () => connection.session === sessionNo && connection.failures === failures,
     end(keepsAnswers) {
       if (keepsAnswers) kept.end(notePosition(session, snapshot.writes));
       endTransaction(session);

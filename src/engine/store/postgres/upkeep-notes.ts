@@ -57,7 +57,7 @@ const PUT = `UPDATE tenants SET looked_writes = writes, looked_by = $1, looked_a
  */
 export function openUpkeepNotes(place: Pick<TenantPlace, 'database' | 'name'>, settings: string): UpkeepNotes {
   let held: ReturnType<typeof hold> | undefined;
-  const connection = () => (held ??= hold('worker', place)).shared.connection;
+  const connection = () => (held ??= hold('worker', place)).connection();
   return {
     listDue(now) {
       const { rows } = connection().query(LIST_DUE, [settings, now], 'upkeep-due');
