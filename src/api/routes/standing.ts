@@ -79,6 +79,8 @@ export const standingRoutes: readonly Route[] = [
             created_at: AT,
             written_by: '3f2a9c0d1e4b5a68',
             deliveries: { pending: 0, delivered: 0, dead: 0 },
+            dropped: 0,
+            last_dropped_at: null,
             secret: 'whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD',
           },
         },

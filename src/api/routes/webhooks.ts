@@ -28,6 +28,8 @@ const EXAMPLE = {
   created_at: AT,
   written_by: '3f2a9c0d1e4b5a68',
   deliveries: { pending: 0, delivered: 12, dead: 0 },
+  dropped: 0,
+  last_dropped_at: null,
 };
 
 /** Routes of webhooks: addresses to which the events of the change feed are sent. */
