@@ -291,7 +291,10 @@ test('an export takes its times as Unix ms, too, and refuses what is no time', a
   expect(await exported(`from=${at}`)).toEqual(['Event 0.', 'Event 1.']);
   expect(await exported('to=2026-01-05T12:00:00Z')).toEqual(['Event -1.']);
   const refused = await api.request('GET', '/export?from=yesterday');
-  expect([refused.status, refused.body.detail]).toEqual([400, expect.stringContaining('from: expected an integer of Unix ms')]);
+  expect([refused.status, refused.body.detail]).toEqual([
+    400,
+    expect.stringContaining('from: expected an integer of Unix ms'),
+  ]);
 });
 
 test('users of session logs, standing queries and evaluation sets are mapped, and filters select what is theirs', async () => {
