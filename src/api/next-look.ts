@@ -1,31 +1,33 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Tenant } from '../engine/index.ts';
+import type { Engine } from '../engine/index.ts';
 
 /** Time between two looks for new events of a tenant (ms). */
 const LOOK_MS = 200;
-
 /**
  * Name under which looks wait for a reader thread, beside the keys of the tenant: a key with many reads of its own
  * keeps no stream waiting.
  */
 const READER = 'event streams';
 
-/** The next look at the newest event of each tenant, which all its streams wait for. */
-const looks = new Map<string, Promise<string>>();
+/** The next look at the newest event of each tenant of an engine, which all its streams wait for. */
+const looks = new WeakMap<object, Map<string, Promise<string>>>();
 
 /**
- * Returns the cursor of the tenant's newest event at the next look, which is 200 ms after the first call that waits for
- * it. However many streams a tenant has open, a process makes one look for all of them.
- * @throws what `newestEvent` throws
+ * Returns the cursor of a tenant's newest event at the next look, which is 200 ms after the first call that waits for
+ * it. However many streams a tenant has open, a process makes one look for all of them. It looks where the tenant is
+ * now, even for a stream that began at another place.
+ * @throws what `Engine.tenant` and `newestEvent` throw
  */
-export function nextLook(tenant: Pick<Tenant, 'id' | 'as'>): Promise<string> {
-  let look = looks.get(tenant.id);
+export function nextLook(engine: Pick<Engine, 'tenant'>, tenantId: string): Promise<string> {
+  const ofEngine = looks.get(engine) ?? new Map<string, Promise<string>>();
+  looks.set(engine, ofEngine);
+  let look = ofEngine.get(tenantId);
   if (look === undefined) {
-    look = pause(LOOK_MS).then(() => {
-      looks.delete(tenant.id);
-      return tenant.as(READER).newestEvent();
+    look = pause(LOOK_MS).then(async () => {
+      ofEngine.delete(tenantId);
+      return (await engine.tenant(tenantId)).as(READER).newestEvent();
     });
-    looks.set(tenant.id, look);
+    ofEngine.set(tenantId, look);
   }
   return look;
 }

@@ -83,11 +83,16 @@ async function checkAll(): Promise<void> {
   }
 }
 
+/** Ends a request whose caller is no longer admitted. It does not throw, since a timer calls it. */
 function end(watched: Watched): void {
   const { response } = watched;
   underWay.delete(watched);
   const { onAdmissionLost = () => response.destroy() } = localsOf(response);
-  onAdmissionLost();
+  try {
+    onAdmissionLost();
+  } catch {
+    response.destroy();
+  }
 }
 
 /**

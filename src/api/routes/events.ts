@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
 import { type EventQuery, type FeedEvent, isEngineError } from '../../engine/index.ts';
 import { goneEvent, openStream } from '../event-stream.ts';
@@ -6,6 +7,8 @@ import { nextLook } from '../next-look.ts';
 import { route, type Route, type TenantCall } from '../route.ts';
 import { EVENT_EXAMPLE, eventPage, eventSchema, eventsQuery, LATEST, type EventsQuery } from '../schemas/events.ts';
 
+/** Number of looks in a row that may fail before a stream ends, and the pause after the first of them (ms). */
+const [MOST_FAILURES, FAILURE_MS] = [10, 500];
 /** Greatest number of events that a stream reads at once. */
 const STREAM_PAGE = 500;
 
@@ -95,13 +98,18 @@ async function streamEvents(call: TenantCall, query: EventsQuery): Promise<void>
   }
 }
 
+/** Waits until the tenant has an event after the cursor, or the stream has to end. */
 async function untilMoved({ tenant, api }: TenantCall, cursor: string, closed: AbortSignal): Promise<void> {
+  let failures = 0;
   while (!closed.aborted && !api.stop.aborted) {
     try {
-      if ((await nextLook(tenant)) !== cursor) return;
+      if ((await nextLook(api.engine, tenant.id)) !== cursor) return;
+      failures = 0;
     } catch (error) {
-      // The readers are too busy, or the database is away for a moment: the next look may tell.
-      if (!isEngineError(error, 'unavailable')) throw error;
+      // The readers are too busy, or the database is away for a moment: a later look may tell.
+      if (!isEngineError(error, 'unavailable') || failures >= MOST_FAILURES) throw error;
+      failures += 1;
+      await pause(FAILURE_MS * failures, undefined, { signal: closed });
     }
   }
 }

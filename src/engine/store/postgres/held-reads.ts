@@ -28,6 +28,8 @@ interface Held {
   readonly of: object;
   /** Stands for the question that may go on in it; null for the opening of the store, on which any read may follow. */
   readonly question: object | null;
+  /** Whether a second read of the opening has gone on in it. */
+  readonly isHandedOn: boolean;
 }
 
 interface HeldNow extends Held {

@@ -135,7 +135,9 @@ export function readIn<T>(session: Session, work: () => T, question?: object | n
   const { connection } = session;
   const held = session.isOpen ? takeHeld(connection, session, question ?? undefined) : undefined;
   const read = held?.read ?? beginRead(session);
-  const holder = question === undefined ? held?.question : question;
+  // What the opening reads is handed on by one more read of it, and no further.
+  const isHandedOn = question === undefined && held?.question === null;
+  const holder = isHandedOn ? (held.isHandedOn ? undefined : null) : question;
   session.doing = 'read';
   let isDone = false;
   try {
@@ -145,7 +147,8 @@ export function readIn<T>(session: Session, work: () => T, question?: object | n
     return result;
   } finally {
     session.doing = undefined;
-    if (isDone && holder !== undefined && read.isSound()) holdRead(connection, { read, of: session, question: holder });
+    if (isDone && holder !== undefined && read.isSound())
+      holdRead(connection, { read, of: session, question: holder, isHandedOn });
     else read.end(isDone);
   }
 }
