@@ -71,6 +71,18 @@ import { workLimits } from './work-limits.ts';
 /** Greatest number of logged recalls (answered queries) from which weights of the score are learned. */
 const MAX_JUDGED_RECALLS = 1_000;
 
+function listMemoriesPart(
+  { open, clock }: ReadContext,
+  { filter, page }: { readonly filter: MemoryFilter; readonly page: PagePart },
+) {
+  const { store } = open();
+  const now = clock.now();
+  return store.read(() => {
+    const { memoryNos, more } = listMemoryNos(store, filter, page, now);
+    return { ...readMemorySlice(store, memoryNos, now), more };
+  });
+}
+
 /**
  * The read commands: reads that may take longer than a few tenths of a millisecond, and so run on reader threads where
  * there are any. A command's input and result are plain data, since they may come from or go to another thread.
@@ -128,17 +140,9 @@ export const READ_COMMANDS = {
     return store.read(() => listErasures(store, page));
   },
   listAudit: ({ open }: ReadContext, filter: AuditFilter) => listAudit(open().store, filter),
-  listMemories: (
-    { open, clock }: ReadContext,
-    { filter, page }: { readonly filter: MemoryFilter; readonly page: PagePart },
-  ) => {
-    const { store } = open();
-    const now = clock.now();
-    return store.read(() => {
-      const { memoryNos, more } = listMemoryNos(store, filter, page, now);
-      return { ...readMemorySlice(store, memoryNos, now), more };
-    });
-  },
+  listMemories: listMemoriesPart,
+  /** The parts of a page after the first one, which must not be older than the first. */
+  listFurtherMemories: listMemoriesPart,
   readMemories: (
     { open, clock }: ReadContext,
     { memoryNos, recorded }: { readonly memoryNos: readonly number[]; readonly recorded?: number | undefined },

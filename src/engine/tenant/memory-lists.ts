@@ -19,10 +19,8 @@ export function createMemoryLists({ path, readers }: Pick<TenantOptions, 'path' 
   async function* streamMemories(filter: MemoryFilter, page: Page): AsyncGenerator<readonly Memory[]> {
     // A filter that parses tags looks at a few thousand memories a read, between which the thread serves others.
     for (let part: PagePart | null = page; part !== null;) {
-      const { more, ...first }: ReadOutput<'listMemories'> = await readers.read(path, 'listMemories', {
-        filter,
-        page: part,
-      });
+      const name: 'listMemories' | 'listFurtherMemories' = part === page ? 'listMemories' : 'listFurtherMemories';
+      const { more, ...first }: ReadOutput<'listMemories'> = await readers.read(path, name, { filter, page: part });
       yield first.items;
       for (let { rest } = first; rest.length > 0;) {
         const slice: MemorySlice = await readers.read(path, 'readMemories', { memoryNos: rest });
