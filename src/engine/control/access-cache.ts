@@ -173,18 +173,15 @@ function createTenantFinder(
   currentAccess: (maxAgeMs?: number) => Access,
 ): Pick<AccessCache, 'findTenant' | 'existingTenants'> {
   const mayLookUp = createLookupAllowance();
-  const tenantsAmong = (tenantIds: readonly string[]) => {
-    const { tenants, noTenants } = currentAccess();
-    const unknown = tenantIds.filter((id) => !tenants.has(id) && !noTenants.has(id) && TENANT_ID.test(id));
-    if (unknown.length === 0 || (watched !== null && !mayLookUp())) return tenants;
-    const now = currentAccess(0);
-    if (watched !== null) for (const id of unknown) if (!now.tenants.has(id)) now.noTenants.set(id, true);
-    return now.tenants;
-  };
   return {
     findTenant: (tenantId) => currentAccess().tenants.get(tenantId) ?? currentAccess(0).tenants.get(tenantId),
     existingTenants(tenantIds) {
-      const tenants = tenantsAmong(tenantIds);
+      let { tenants, noTenants } = currentAccess();
+      const unknown = tenantIds.filter((id) => !tenants.has(id) && !noTenants.has(id) && TENANT_ID.test(id));
+      if (unknown.length > 0 && (watched === null || mayLookUp())) {
+        ({ tenants, noTenants } = currentAccess(0));
+        if (watched !== null) for (const id of unknown) if (!tenants.has(id)) noTenants.set(id, true);
+      }
       return tenantIds.filter((id) => tenants.has(id));
     },
   };

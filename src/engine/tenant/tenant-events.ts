@@ -6,26 +6,29 @@ import type { TenantOptions } from './tenant-options.ts';
 export function createEventMethods(options: TenantOptions): Pick<Tenant, 'listEvents' | 'newestEvent'> {
   const { path, config, readers, writer } = options;
   const newest = () => readers.read(path, 'newestEvent', undefined);
-  /**
-   * Runs a read. If nothing was written since `OM_EVENTS` was switched on, the writer begins the feed, as it does when
-   * it opens the tenant, and the read runs again.
-   */
-  const withFeed = async <T>(read: () => Promise<T>): Promise<T> => {
+  /** Whether an error may mean that nothing was written since `OM_EVENTS` was switched on, so that there is no feed. */
+  const mayLackFeed = (error: unknown) => config.OM_EVENTS && isEngineError(error, 'conflict');
+  /** Reads the newest cursor. Where there is no feed, the writer first begins it, as it does when it opens a tenant. */
+  const newestEvent = async () => {
     try {
-      return await read();
+      return await newest();
     } catch (error) {
-      if (!config.OM_EVENTS || !isEngineError(error, 'conflict')) throw error;
-      const isOn = await newest().then(
-        () => true,
-        () => false,
-      );
-      if (isOn) throw error;
+      if (!mayLackFeed(error)) throw error;
     }
     await writer.write(path, 'open', {});
-    return read();
+    return newest();
   };
   return {
-    listEvents: (query) => withFeed(() => readers.read(path, 'listEvents', query)),
-    newestEvent: () => withFeed(newest),
+    async listEvents(query) {
+      const list = () => readers.read(path, 'listEvents', query);
+      try {
+        return await list();
+      } catch (error) {
+        if (!mayLackFeed(error)) throw error;
+      }
+      await newestEvent();
+      return list();
+    },
+    newestEvent,
   };
 }
