@@ -4,7 +4,7 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 
-/** In whose name work takes turns. */
+/** The tenant and the key in whose name work takes turns. */
 export interface Share {
   readonly tenantId: string;
   readonly keyId: string;

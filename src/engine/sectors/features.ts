@@ -129,7 +129,7 @@ function classHash(name: string): number {
 
 /** Stands for the hash of a word before the first word of a sentence, and after the last word of a text. */
 const EDGE = 0x2545f491;
-/** Is mixed into the hash of a word's last two letters, so that it differs from the hash of a word. */
+/** Number that is mixed into the hash of a word's last two letters, so that it differs from the hash of a word. */
 const SUFFIX = 0x6a09e667;
 
 /** Hashes a text by FNV-1a over its UTF-16 code units, to 32 bits. */
