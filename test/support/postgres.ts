@@ -94,22 +94,29 @@ export function findPrograms(): string | undefined {
   return undefined;
 }
 
-/** Runs statements on a server as its superuser; returns the rows of the last one. */
+/**
+ * Runs statements on a server as its superuser; returns the rows of the last one.
+ * @throws what ended the connection, if the server ended it between two statements
+ */
 async function askAsOwner(port: number, sql: string): Promise<unknown[]> {
   const client = new pg.Client(`postgres://owner@127.0.0.1:${port}/postgres`);
+  let ended: Error | undefined;
+  client.on('error', (error) => (ended ??= error));
   await client.connect();
   try {
     const result: unknown = await client.query(sql);
     return ([result].flat().at(-1) as pg.QueryResult).rows as unknown[];
+  } catch (error) {
+    throw ended ?? error;
   } finally {
     await client.end();
   }
 }
 
-/** SQLSTATE of a statement on a standby that was in the way of the log. */
+/** SQLSTATE of a statement or a connection on a standby that was in the way of the log. */
 const IN_THE_WAY = '40001';
 
-/** Does the same on a standby, again and again while the replay of the log ends the statement. */
+/** Does the same on a standby, again and again while the replay of the log ends the statement or its connection. */
 async function askStandby(port: number, sql: string): Promise<unknown[]> {
   for (;;) {
     try {
