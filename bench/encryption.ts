@@ -9,7 +9,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { readConfig } from '../src/engine/config.ts';
 import type { Engine } from '../src/engine/engine.ts';
-import { CIPHERS } from '../src/engine/file-keys.ts';
+import { CIPHERS } from '../src/engine/find-file-key.ts';
 import { openEngine } from '../src/engine/open-engine.ts';
 import { newMemory } from '../test/support/new-memory.ts';
 

@@ -12,7 +12,7 @@ export { CATALOGUE } from './adapters/model-catalogue.ts';
 export { readKeyFile } from './config.ts';
 export { exportWrappedKey, importWrappedKey } from './control/key-file.ts';
 export { fingerprintOf } from './control/wrapped-key.ts';
-export { keyOfFile, type FileKey } from './file-keys.ts';
+export { keyOfFile, type FileKey } from './find-file-key.ts';
 export { exportAuditLog, verifyAuditLog } from './admin/audit-log.ts';
 export { previewDecay } from './admin/preview-decay.ts';
 export { rebuildEntities } from './admin/rebuild-entities.ts';

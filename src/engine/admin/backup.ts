@@ -3,7 +3,7 @@ import path from 'node:path';
 import { hasUpload } from '../documents/uploads.ts';
 import { isOfSameTenant } from '../control/key-file.ts';
 import { EngineError } from '../errors.ts';
-import { keyOfFile, type FileKey } from '../file-keys.ts';
+import { keyOfFile, type FileKey } from '../find-file-key.ts';
 import { listUnreadUploads } from '../store/uploads.ts';
 import { BUSY_TIMEOUT_MS, openForLook, openStore } from '../store/open-store.ts';
 import { renewFeed } from '../store/events.ts';

@@ -24,7 +24,7 @@ import { holdsServerKeys } from '../control/open-federation.ts';
 import { fingerprintOf, newDataKey } from '../control/wrapped-key.ts';
 import { countUploads, resealUploads } from '../documents/uploads.ts';
 import { EngineError } from '../errors.ts';
-import type { FileKey } from '../file-keys.ts';
+import type { FileKey } from '../find-file-key.ts';
 import { databaseForm, type DatabaseForm } from '../store/database-form.ts';
 import { openDatabase } from '../store/open-database.ts';
 import { resealFile } from './reseal.ts';

@@ -4,7 +4,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { EngineError } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
-import type { FileKey } from '../file-keys.ts';
+import type { FileKey } from '../find-file-key.ts';
 import { requireUnused } from '../store/check-database.ts';
 import { changeKey, openDatabase, openForSealing } from '../store/open-database.ts';
 import { storageError } from '../store/storage-errors.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { CIPHERS } from '../file-keys.ts';
+import { CIPHERS } from '../find-file-key.ts';
 
 /** Form of a key as text: 32 bytes as 64 hex digits. */
 export const KEY_FORM = /^[0-9a-fA-F]{64}$/;

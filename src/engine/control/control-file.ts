@@ -1,6 +1,6 @@
 import path from 'node:path';
 import type Database from 'better-sqlite3';
-import { keyOfFile, type FileKey } from '../file-keys.ts';
+import { keyOfFile, type FileKey } from '../find-file-key.ts';
 import { notADatabase } from '../store/database-form.ts';
 import { migrate } from '../store/migrate.ts';
 import { createDatabaseFile, openDatabase } from '../store/open-database.ts';

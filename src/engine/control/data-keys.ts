@@ -7,7 +7,7 @@ import path from 'node:path';
 import type Database from 'better-sqlite3';
 import type { Config } from '../config.ts';
 import { EngineError } from '../errors.ts';
-import { useFileKeys, type Cipher, type FileKey } from '../file-keys.ts';
+import { useFileKeys, type Cipher, type FileKey } from '../find-file-key.ts';
 import { openDatabase } from '../store/open-database.ts';
 import { tenantAtPath } from './tenant-paths.ts';
 import { deriveKey, fingerprintOf, newDataKey, unwrapKey, wrapKey } from './wrapped-key.ts';

@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { EngineError } from '../errors.ts';
-import { CIPHERS, type FileKey } from '../file-keys.ts';
+import { CIPHERS, type FileKey } from '../find-file-key.ts';
 import { controlKeyOf, readDataKey, type KeySettings } from './data-keys.ts';
 import { fingerprintOf, unwrapKey, wrapKey } from './wrapped-key.ts';
 

@@ -1,7 +1,7 @@
 /** Wraps data keys by the master key, and derives keys from other keys. */
 
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
-import type { Cipher, FileKey } from '../file-keys.ts';
+import type { Cipher, FileKey } from '../find-file-key.ts';
 
 /** Length of a key in bytes. */
 const KEY_BYTES = 32;

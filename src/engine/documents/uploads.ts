@@ -12,7 +12,7 @@ import { EngineError } from '../errors.ts';
 import { createPrivateFile } from '../store/private-file.ts';
 import type { Store } from '../store/open-store.ts';
 import { findUploadPart, hasPartsOf, hasUploadParts, PART_BYTES, type UploadPart } from '../store/upload-parts.ts';
-import { keyOfFile, type FileKey } from '../file-keys.ts';
+import { keyOfFile, type FileKey } from '../find-file-key.ts';
 import type { Encoder } from '../types.ts';
 import { DocumentError } from './document-error.ts';
 import { createSealer, isSealed, plainEncoder, unseal, unsealPart } from './sealed-bytes.ts';

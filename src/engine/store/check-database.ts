@@ -3,7 +3,7 @@ import path from 'node:path';
 import * as sqliteVec from 'sqlite-vec';
 import { EngineError } from '../errors.ts';
 import { databaseForm, notADatabase } from './database-form.ts';
-import { keyOfFile } from '../file-keys.ts';
+import { keyOfFile } from '../find-file-key.ts';
 import { openDatabase } from './open-database.ts';
 import { isBusy, sqliteCode, storageError } from './storage-errors.ts';
 

@@ -7,7 +7,7 @@ import path from 'node:path';
 import Database from 'better-sqlite3';
 import { EngineError } from '../errors.ts';
 import { databaseForm, notADatabase } from './database-form.ts';
-import { keyOfFile, type FileKey } from '../file-keys.ts';
+import { keyOfFile, type FileKey } from '../find-file-key.ts';
 import { createPrivateFile } from './private-file.ts';
 import { isBusy, sqliteCode } from './storage-errors.ts';
 

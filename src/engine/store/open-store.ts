@@ -6,7 +6,7 @@ import { EngineError } from '../errors.ts';
 import { defineLabelFunctions } from './label-conditions.ts';
 import { migrate } from './migrate.ts';
 import { notADatabase } from './database-form.ts';
-import { keyOfFile, type FileKey } from '../file-keys.ts';
+import { keyOfFile, type FileKey } from '../find-file-key.ts';
 import type { Foresight } from './foresight.ts';
 import { createDatabaseFile, openDatabase } from './open-database.ts';
 import { IN_FILE, type Positioned } from './position.ts';

@@ -1,3 +1,8 @@
+/**
+ * Finds the key of an encrypted database file. The keys themselves are made, stored and derived in
+ * `control/data-keys.ts` and `control/wrapped-key.ts`.
+ */
+
 import path from 'node:path';
 
 /** Ciphers with which a database file can be encrypted. */
