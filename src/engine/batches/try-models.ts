@@ -150,7 +150,7 @@ function createQuerySourceFinder(batch: BatchContext): ReadContext['querySourceO
     const { embedder, gatherer } = source;
     const timeoutMs = batch.config.OM_QUERY_EMBED_TIMEOUT_MS;
     const provider = embedder.cacheable ? { provider: { gatherer, timeoutMs } } : {};
-    return { embedder, embedQuery: createQueryEmbedder({ embedder, logger: batch.logger, cached: 0, ...provider }) };
+    return { embedder, embedQuery: createQueryEmbedder({ embedder, logger: batch.logger, maxCached: 0, ...provider }) };
   };
 }
 

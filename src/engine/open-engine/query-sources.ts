@@ -29,7 +29,7 @@ export function createQuerySources(
           ? { provider: { gatherer: source.gatherer, timeoutMs: config.OM_QUERY_EMBED_TIMEOUT_MS } }
           : {}),
         logger,
-        cached: config.OM_QUERY_CACHE,
+        maxCached: config.OM_QUERY_CACHE,
         onLookup: (outcome, text) => countLookup(metrics, outcome, text),
       });
       querySources.set(source, (querySource = { embedder: source.embedder, embedQuery }));

@@ -28,7 +28,9 @@ export function createThreadQuerySources(
       const embedder = isConfigured ? configured : recreateEmbedder(config, space);
       found = embedder && {
         embedder,
-        embedHere: embedder.cacheable ? null : createQueryEmbedder({ embedder, logger, cached: config.OM_QUERY_CACHE }),
+        embedHere: embedder.cacheable
+          ? null
+          : createQueryEmbedder({ embedder, logger, maxCached: config.OM_QUERY_CACHE }),
       };
       embedders.set(key, found);
     }

@@ -41,18 +41,18 @@ export function createLimitedLanguageModel(
   model: LanguageModel,
   {
     budget,
-    cached,
+    maxCached,
     onCall,
     tracing,
   }: {
     readonly budget: ProviderBudget;
-    /** Greatest number of answers that are cached; 0 caches none. */
-    readonly cached: number;
+    /** Greatest number of answers that are cached (`OM_LLM_CACHE`); 0 caches none. */
+    readonly maxCached: number;
     readonly onCall: (call: LanguageModelCall) => void;
     readonly tracing?: Tracing | null | undefined;
   },
 ): LanguageModel {
-  const answers = createAnswerCache(cached);
+  const answers = createAnswerCache(maxCached);
 
   const call = {
     kind: 'client',
@@ -100,7 +100,7 @@ export function createLimitedLanguageModel(
         if (isEngineError(error, 'conflict')) return ask(request, signal);
         throw error;
       });
-      if (cached > 0) answers.set(key, completion);
+      if (maxCached > 0) answers.set(key, completion);
       return completion;
     },
   };

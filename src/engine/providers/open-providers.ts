@@ -137,7 +137,7 @@ function openOne(model: LanguageModel, account: readonly string[], options: Prov
   if (account.length === 0) metrics.watchBreaker({ service: 'language_model' }, () => budget.isBreakerOpen());
   const languageModel = createLimitedLanguageModel(model, {
     budget,
-    cached: config.OM_LLM_CACHE,
+    maxCached: config.OM_LLM_CACHE,
     tracing: options.tracing,
     onCall: (call) => recordAnswer(model, call, options),
   });

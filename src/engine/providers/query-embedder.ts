@@ -25,8 +25,8 @@ export interface QueryEmbedderOptions {
     readonly timeoutMs: number;
   };
   readonly logger: Logger;
-  /** Greatest number of queries whose vectors are cached; 0 caches none. */
-  readonly cached: number;
+  /** Greatest number of queries whose vectors are cached (`OM_QUERY_CACHE`); 0 caches none. */
+  readonly maxCached: number;
   /**
    * Called for each query with whether its vector was in the cache, and with the normalised text that is the key of the
    * cache. Not called if `Embedder.cacheable` is false.
@@ -51,9 +51,9 @@ export interface QueryEmbeddingSource {
  * Queries that differ only in white space or in how their accents are composed share a vector.
  */
 export function createQueryEmbedder(options: QueryEmbedderOptions): QueryEmbedder {
-  const { embedder, provider, logger, cached: most, onLookup } = options;
+  const { embedder, provider, logger, maxCached, onLookup } = options;
   const cache = new LRUCache<string, Float32Array>({
-    max: Math.max(1, most),
+    max: Math.max(1, maxCached),
     maxSize: CACHED_BYTES,
     sizeCalculation: (vector, text) => vector.byteLength + 2 * text.length,
     ttl: CACHED_FOR_MS,
@@ -65,7 +65,7 @@ export function createQueryEmbedder(options: QueryEmbedderOptions): QueryEmbedde
     if (cached !== undefined) return cached;
     try {
       const vector = await embed(text, signal);
-      if (most > 0) cache.set(text, vector);
+      if (maxCached > 0) cache.set(text, vector);
       return vector;
     } catch (error) {
       if (signal?.aborted) throw error;

@@ -6,7 +6,7 @@ import { type Embedder, silentLogger } from '../../../src/engine/ports.ts';
 import { createQueryEmbedder } from '../../../src/engine/providers/query-embedder.ts';
 
 /** One that stands for a provider, and notes what it is asked. */
-function countingEmbedder(dimensions = 256, cached = 1_000) {
+function countingEmbedder(dimensions = 256, maxCached = 1_000) {
   const asked: { text: string; purpose: string }[] = [];
   let failure: EngineError | null = null;
   const embedder: Embedder = {
@@ -29,7 +29,7 @@ function countingEmbedder(dimensions = 256, cached = 1_000) {
     embedder,
     provider: { gatherer, timeoutMs: 5_000 },
     logger: silentLogger,
-    cached,
+    maxCached,
   });
   return { asked, embedQuery, fail: (error: EngineError | null) => void (failure = error) };
 }
