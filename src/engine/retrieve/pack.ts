@@ -4,7 +4,7 @@ import { weightOf } from '../store/memory-weight.ts';
 import { estimateTokens } from '../text/tokens.ts';
 import type { Memory, Outcome, Provenance } from '../types.ts';
 import type { Candidate } from './candidate.ts';
-import { createNearDuplicates } from './near-duplicates.ts';
+import { createRepeatedHits } from './repeated-hits.ts';
 import type { CompleteQuery } from './options.ts';
 import { costsOf, MAX_RENDERED_CHARACTERS } from './prompt.ts';
 import type { MemoryReader } from './memory-reader.ts';
@@ -72,7 +72,7 @@ export function pack(store: Store, ranked: readonly Candidate[], query: Complete
   const quotas = quotasOf(store, ranked, query);
   const budget = budgetOf(query);
   const roots = createRoots();
-  const duplicates = createNearDuplicates(query.collapseSimilar);
+  const duplicates = createRepeatedHits(query.collapseSimilar);
   let memories: ReadonlyMap<number, Memory> = new Map();
   const provenance = new Map<number, Provenance>();
   let readUpTo = 0;

@@ -22,13 +22,14 @@ interface Known {
 }
 
 /**
- * Creates a detector of near-duplicates among the hits of one query: it keeps the words of each hit and compares later
- * memories with them. Two memories are compared only if they belong to one user and were written with one API key.
- * Otherwise, anyone who may write could store better matches with nearly the same words, so that the memories of other
- * writers would be left out. Memories whose writer is not known, as in an engine without keys, are not compared.
+ * Creates a detector of memories that nearly repeat an earlier hit of the same query (near-duplicates): it keeps the
+ * words of each hit and compares later memories with them. Two memories are compared only if they belong to one user
+ * and were written with one API key. Otherwise, anyone who may write could store better matches with nearly the same
+ * words, so that the memories of other writers would be left out. Memories whose writer is not known, as in an engine
+ * without keys, are not compared.
  * @param collapses whether near-duplicates are detected; with false, nothing is compared
  */
-export function createNearDuplicates(collapses: boolean) {
+export function createRepeatedHits(collapses: boolean) {
   const known = new Map<string, Known[]>();
   /**
    * The memory that was examined last, with its words. It is cached, since a memory is examined just before it becomes

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import { createNearDuplicates } from '../../../src/engine/retrieve/near-duplicates.ts';
+import { createRepeatedHits } from '../../../src/engine/retrieve/repeated-hits.ts';
 import type { Memory } from '../../../src/engine/types.ts';
 
 const memory = (content: string, more: object = {}) =>
   ({ id: content, userId: 'ana', writtenBy: 'key-1', title: '', content, ...more }) as Memory;
 /** Whether the second of two memories is taken for a repetition of the first. */
 function repeats(first: Memory, second: Memory): boolean {
-  const near = createNearDuplicates(true);
+  const near = createRepeatedHits(true);
   near.take(first);
   return near.isRepeated(second);
 }
