@@ -169,18 +169,18 @@ export function appendEmbedLog(store: Store, entry: EmbedLogEntry): void {
   });
 }
 
-/** Selects entries of the log of provider calls. */
-export interface EmbedLogFilter {
-  /** Whether only failed or only completed calls are wanted; all calls if left out. */
+/** Selects entries of the log of provider calls: calls of embedders and of language models. */
+export interface CallLogFilter {
+  /** `failed`: only calls that failed; `completed`: only calls that the provider answered; all calls if left out. */
   readonly state?: 'failed' | 'completed' | undefined;
 }
 
-const ofState = ({ state }: EmbedLogFilter) => (state === undefined ? '' : `WHERE status = '${state}'`);
+const ofState = ({ state }: CallLogFilter) => (state === undefined ? '' : `WHERE status = '${state}'`);
 
 /** Lists a page of the logged provider calls, newest first. */
 export function listEmbedLogs(
   store: Store,
-  filter: EmbedLogFilter,
+  filter: CallLogFilter,
   { limit, offset }: { readonly limit: number; readonly offset: number },
 ): EmbedLogEntry[] {
   const rows = store
@@ -198,7 +198,7 @@ export function listEmbedLogs(
 }
 
 /** Counts the logged provider calls that a filter selects. */
-export function countEmbedLogs(store: Store, filter: EmbedLogFilter): number {
+export function countEmbedLogs(store: Store, filter: CallLogFilter): number {
   return (store.prepare(`SELECT count(*) AS n FROM embed_logs ${ofState(filter)}`).get() as { n: number }).n;
 }
 
