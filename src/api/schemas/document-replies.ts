@@ -250,15 +250,22 @@ export const provenance = z
   .meta({ id: 'Provenance', description: 'Position of a match in its document.' });
 export type ProvenanceItem = Wire<typeof provenance>;
 
-const chunk = z.strictObject({ memory_id: uuid, ...positionFields, tokens: count });
+const chunk = z.strictObject({
+  memory_id: uuid,
+  ...positionFields,
+  chunk: count
+    .nullable()
+    .describe('Number of the chunk, counted from 0; never null, as the root memory is not listed.'),
+  tokens: count,
+});
 export type ChunkItem = Wire<typeof chunk>;
 /**
  * Schema of the reply 200 to `GET /documents/:id/chunks`, which lists the chunks of a document in the order of its
- * text.
+ * text, without the root memory.
  */
 export const chunkPage = z.strictObject({
   id: uuid,
-  items: z.array(chunk).describe('In the order of the text.'),
+  items: z.array(chunk).describe('The chunks of the document, in the order of its text, without the root memory.'),
   total: count,
   ...pageEnd,
 });

@@ -4912,10 +4912,10 @@ export type ListDocumentsReply = {
 export type ReplaceDocumentReply = IngestedDocument | AcceptedDocument;
 export type ListChunksReply = {
   readonly id: string;
-  /** In the order of the text. */
+  /** The chunks of the document, in the order of its text, without the root memory. */
   readonly items: readonly {
     readonly memory_id: string;
-    /** Number of the chunk, counted from 0; null for the root memory, which represents the whole document. */
+    /** Number of the chunk, counted from 0; never null, as the root memory is not listed. */
     readonly chunk: number | null;
     /** Start in the extracted text, in UTF-16 code units. */
     readonly start_offset: number | null;
