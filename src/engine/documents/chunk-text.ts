@@ -9,11 +9,14 @@ import type { TextKind } from './parsed-document.ts';
 
 /** How a text is cut into chunks. */
 export interface ChunkOptions {
-  /** Greatest number of tokens in a chunk, including the text that it repeats of the chunk before; at least 64. */
+  /**
+   * Greatest number of tokens in a chunk (`OM_CHUNK_TOKENS`), including the text that it repeats of the chunk before;
+   * at least 64.
+   */
   readonly sizeTokens: number;
   /**
-   * Greatest number of tokens at the start of a chunk that repeat the end of the chunk before; 0 for none, at most half
-   * of `sizeTokens`.
+   * Greatest number of tokens at the start of a chunk that repeat the end of the chunk before
+   * (`OM_CHUNK_OVERLAP_TOKENS`); 0 for none, at most half of `sizeTokens`.
    */
   readonly overlapTokens: number;
   /** Kind of the text, which determines the rules by which its lines and headings are recognised. */

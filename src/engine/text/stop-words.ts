@@ -1,7 +1,8 @@
 /**
  * English words in lower case that carry grammar rather than meaning, including question words, and the parts into
  * which words with apostrophes are split (`isn't` → `isn`, `t`). `not` and `no` are not included, since they change
- * what a memory says; but of `isn't` nothing is left.
+ * what a memory says; but of `isn't` nothing is left. Chinese question words are in `CJK_GRAMMAR` of
+ * `retrieve/query-words.ts`.
  */
 export const STOP_WORDS: ReadonlySet<string> = new Set(
   `a an the this that these those
