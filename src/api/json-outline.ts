@@ -65,8 +65,9 @@ export class JsonOutline {
 
   /**
    * Makes the outline of a body that has not arrived yet.
-   * @param maxBytes greatest number of bytes of the outline
-   * @param hold is told how many bytes of the outline are kept in memory; `push` throws what it throws
+   * @param maxBytes greatest size of the outline in bytes, without the long strings; `push` throws beyond it
+   * @param hold called each time bytes are added to the outline, with its whole size in bytes; `push` throws what it
+   *   throws
    */
   constructor(maxBytes: number, hold: (bytes: number) => void = () => {}) {
     this.#maxBytes = maxBytes;

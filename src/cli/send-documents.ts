@@ -80,7 +80,9 @@ async function sendFile(
 }
 
 /**
- * Sends a file, even if the server has it already.
+ * Sends a file, even if the server has it already. While the server is busy (429 or 503), or its disk is full (507) and
+ * documents are being processed, it waits and sends the file again, for up to ten minutes.
+ * @param onWait called before each new attempt
  * @param replaces id of a document that the file replaces, such as that of a renamed file; by default the server finds
  *   the document by the file's external id
  * @throws RefusalError, ConnectionError, ChangedFileError; the system's error if the file cannot be read
@@ -124,8 +126,10 @@ export function externalIdOf(file: string): string {
 }
 
 /**
- * Sends the URL of a web page, which the server fetches.
- * @throws RefusalError, ConnectionError
+ * Sends the URL of a web page, which the server fetches. While the server is busy (429 or 503), it waits and sends the
+ * URL again, for up to ten minutes.
+ * @param onWait called before each new attempt
+ * @throws RefusalError, also if the server is still busy after ten minutes; ConnectionError
  */
 export async function sendPage(
   client: Client,

@@ -179,7 +179,10 @@ export interface SettingInForce {
 /** Names of the settings that are durations. `Config` has them in ms. */
 const DURATIONS: ReadonlySet<string> = new Set<keyof Settings>(['OM_BACKUP_EVERY', 'OM_EVAL_EVERY']);
 
-/** Lists all settings with their values and whether each comes from the environment or is the default. */
+/**
+ * Lists all settings with their values, and whether each comes from the environment or is the default. Values that may
+ * be secret are left out.
+ */
 export function listSettings(config: Config): SettingInForce[] {
   return Object.entries(settingsSchema.shape).map(([name, schema]) => {
     const value = config[name as keyof Settings];

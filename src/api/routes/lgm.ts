@@ -47,7 +47,10 @@ import { warningsAbout } from './warnings.ts';
 const MAX_REPLY_TEXT = 3 * 1024 * 1024;
 /** Greatest length of the memories that a reply lists, in bytes of JSON, which escapes may make long. */
 const MAX_REPLY_JSON = 7 * 1024 * 1024;
-/** Memory that these memories may take (bytes). */
+/**
+ * Main memory that is reserved for the texts that a request reads, until its reply has been sent (bytes): 2 for each
+ * UTF-16 code unit.
+ */
 const HELD_BYTES = 2 * MAX_REPLY_TEXT;
 /** Greatest length of the part of a stored text that the reflection on it repeats, in UTF-16 code units. */
 const MAX_EXCERPT = 480;

@@ -229,7 +229,7 @@ export const reflectSchema = z.strictObject(
 
 /**
  * Schema of a filter of memories to erase. It refuses an empty id, which is probably an empty variable of the client.
- * Its fields are optional; the handler refuses a filter without any.
+ * All of its fields are optional; `Tenant.deleteMemories` refuses a filter without any.
  */
 export const deleteSchema = z.strictObject(
   {

@@ -14,10 +14,11 @@ import { pacedReplies } from './paced-replies.ts';
 export const FEDERATED_HEADER = 'x-cairn-federated';
 
 /**
- * The result of asking another server: the bytes of its answer, or why there is none. `refused`: it replied with an
- * error status. `invalid`: it replied with a redirect or more bytes than allowed. `failed`: the answer would have
- * exceeded the bound on memory (`AnswerRoom`). `timeout`: it did not reply in time. `unreachable`: no connection was
- * made, or it broke. `detail` is a sentence without host, address or key.
+ * The result of asking another server. `answered`: the bytes of its answer, whose content is not checked. The other
+ * outcomes say why there is none. `timeout`: the whole answer did not arrive within `OM_FEDERATION_TIMEOUT_MS`.
+ * `unreachable`: its address is not allowed, no connection was made, or it broke. `refused`: it replied with an error
+ * status. `invalid`: it replied with a redirect or more bytes than allowed. `failed`: this process had no memory left
+ * for the answer (`AnswerRoom`). `detail` is a sentence without host, address or key.
  */
 export type ServerAnswer =
   | { readonly outcome: 'answered'; readonly bytes: Buffer }

@@ -34,7 +34,10 @@ export type Limits = Readonly<Record<LimitName, number>>;
 /** The owner of stored limits: a tenant, or one key in it. */
 export interface LimitScope {
   readonly tenantId: string;
-  /** Id of a key; `environment` for `OM_API_KEY`; left out for the tenant itself. */
+  /**
+   * Id (not the secret) of the key whose own limits are meant; `environment` for the key of `OM_API_KEY`; left out for
+   * the limits of the tenant itself.
+   */
   readonly keyId?: string | undefined;
 }
 

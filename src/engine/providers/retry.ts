@@ -1,11 +1,11 @@
 import { isEngineError } from '../errors.ts';
 
 /**
- * Decision about a failed step: `retry` counts an attempt and runs the job again after `backoffMs`; `give_up` does not
- * run it again; `wait` lets the job wait `ms` and counts no attempt, since it is probably not at fault.
+ * Decision about a failed step. `wait`: the job is probably not at fault, so no attempt is counted, and it runs again
+ * after a pause; `ms` is the pause that the failure asks for. `retry`: an attempt is counted, and the job runs again
+ * after `backoffMs`. `give_up`: the job does not run again.
  */
 export type Retry =
-  /** The failure is probably not the job's fault: jobs wait `ms`, and no attempt is counted. */
   { readonly kind: 'wait'; readonly ms: number } | { readonly kind: 'retry' } | { readonly kind: 'give_up' };
 
 /** Pause after a failure that does not say how long to wait (ms). */

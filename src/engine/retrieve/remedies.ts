@@ -16,13 +16,14 @@ import type { RetrieveContext } from './retrieve-context.ts';
 /** Changes of a request with which the query returns a memory that it left out. */
 export interface Remedies {
   /**
-   * One sentence for each change. If no change helps: sentences for the conditions of the filter that the memory fails,
-   * then the reasons why nothing helps. Empty if the query returns the memory without a change.
+   * One sentence for each change; the query returns the memory if all of the changes are made together. If no change
+   * helps: sentences for the conditions of the filter that the memory fails, then the reasons why nothing helps. Empty
+   * if the query returns the memory without a change.
    */
   readonly remedies: readonly string[];
   /**
-   * The fields of the request that the changes set, by name, with their new values; null if no change helps, `{}` if
-   * none is needed.
+   * The fields of the request that all changes together set, by name, with their new values; null if no change helps,
+   * `{}` if none is needed.
    */
   readonly changes: { readonly [field: string]: Json } | null;
   /** Fields of the request whose changes were not tried because the work budget was used up; each once. */

@@ -58,7 +58,11 @@ function findPlain(store: Store, memoryNos: readonly number[]): ReadonlyMap<numb
   return new Map(readMemoryRows(store, plain).map((row) => [row.memoryNo, row]));
 }
 
-/** Lists those of the memories near another one that contradict it; none if that memory itself may not be compared. */
+/**
+ * Lists the memories of `near` that contradict `own` by the form of their texts. It leaves out memories that are not
+ * active or not valid now, and those that are not plain (`isSaid`). If `own` is not active or not valid now, the list
+ * is empty.
+ */
 function conflictingAmong(store: Store, own: MemoryRow, near: readonly number[], now: number): MemoryRow[] {
   const passing = new Set(listPassingOf(store, compileFilter({}, now), [own.memoryNo, ...near]));
   if (!passing.has(own.memoryNo)) return [];
@@ -86,6 +90,7 @@ export function putProposed(store: Store, { own, others }: Proposed, now: number
   }
 }
 
+/** Tells whether a memory is plain, as callers write them: no chunk of a document, no item and no reflection. */
 function isSaid(store: Store, row: MemoryRow): boolean {
   return row.generation_no === null && row.namespace === null && !isReflection(store, row.memoryNo);
 }

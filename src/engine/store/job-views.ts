@@ -127,8 +127,9 @@ const INDEX_OF_KIND = {
 } as const satisfies Record<Exclude<JobKind, 'memory'>, string>;
 
 /**
- * Counts all jobs by state, and the unfinished ones also by step. It reads three partial indexes that together hold
- * every job once.
+ * Counts all jobs by state. Unfinished jobs are also counted by the step that they are at, with the time at which the
+ * oldest of them was added (`oldestAt`), even if it came to this step later. It reads three partial indexes that
+ * together hold every job once.
  */
 export function summariseJobs(store: Store): JobSummary {
   const rows = store

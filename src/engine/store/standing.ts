@@ -254,8 +254,8 @@ export interface DueMemory {
 }
 
 /**
- * Tells whether there is a memory to be compared with the standing queries that no process holds a claim on at `now`
- * (Unix ms) and whose state is not `queued`.
+ * Tells whether a memory is to be compared with the standing queries now: one whose state is `ready` or `failed`, and
+ * on which no process holds a claim at `now` (Unix ms). A `queued` memory is compared later.
  */
 export function hasDueMemories(store: Store, now: number): boolean {
   return store.prepare(`SELECT 1 ${DUE} LIMIT 1`).get(now) !== undefined;

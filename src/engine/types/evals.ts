@@ -21,8 +21,9 @@ export interface EvalItem {
 export interface NewEvalSet {
   readonly name: string;
   /**
-   * Whether the set is guarded: a change of the tenant's query defaults is refused if it lowers the set's `recall` or
-   * `rightlyEmpty`, or raises `forbidden`. The other measures may fall.
+   * Whether the set is guarded: a change of the tenant's query defaults or of its embedding model is refused if it
+   * lowers the set's `recall` or `rightlyEmpty`, or raises `forbidden`, unless the caller forces it (`force`). The
+   * other measures may fall.
    */
   readonly guard: boolean;
   readonly items: readonly EvalItem[];

@@ -64,7 +64,7 @@ export type JobCounts = Readonly<Record<JobState, number>>;
 /** Numbers of unfinished jobs at one step, by state. */
 export interface StepBacklog extends Pick<JobCounts, 'queued' | 'active' | 'failed'> {
   readonly step: JobStep;
-  /** Time at which the oldest unfinished job at this step was added, Unix ms. */
+  /** Time at which the oldest unfinished job at this step was added, Unix ms; it may have come to the step later. */
   readonly oldestAt: number;
 }
 

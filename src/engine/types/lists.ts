@@ -46,8 +46,9 @@ export interface NameFilter {
 export interface NameSummary {
   readonly name: string;
   /**
-   * Number of memories under the name, whatever their status. Memories that have expired, or are not valid at present,
-   * do not count.
+   * Number of memories that have the name and that the filter selects, of every status. Chunks of documents and items
+   * count as memories. Memories that have expired or are not valid now do not count, nor do parts of a document that
+   * queries do not find.
    */
   readonly memories: number;
   /** Time at which the newest of these memories was added, or a session log of the name was last changed, Unix ms. */

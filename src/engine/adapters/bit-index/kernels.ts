@@ -58,7 +58,10 @@ export const LANE_BYTES = 16;
 export const COLUMN_BYTES = SEGMENT_ROWS / 8;
 /** Size of the start value of a question's sums (bytes), for all bits of a sum. */
 export const START_BYTES = PLANES * LANE_BYTES;
-/** Size of the list of columns that one batch adds (bytes): 4 for each column. */
+/**
+ * Size of the list of the columns that one batch adds (bytes). For each column, the list has its byte offset within a
+ * segment, 32 bits.
+ */
 export const BATCH_BYTES = 4 * BATCH_COLUMNS;
 
 /**
@@ -85,7 +88,7 @@ export interface Layout {
   readonly countsBytes: number;
   /**
    * Address of the choices of all questions: for each, which columns the first pass adds. A choice has the start value
-   * of the sums (16 bytes for each bit), then the columns, as offsets within a segment, 32 bits each.
+   * of the sums (16 bytes for each bit), then the columns, as byte offsets within a segment, 32 bits each.
    */
   readonly choices: number;
   /** Size of the choice (start value and list of columns) of one question. */

@@ -65,8 +65,9 @@ type Matrix = readonly [number, number, number, number, number, number];
 const IDENTITY: Matrix = [1, 0, 0, 1, 0, 0];
 
 /**
- * The graphics and text state that the operator `save` stores and `restore` brings back. Lengths are in PDF's text
- * space.
+ * The part of PDF's graphics state that this file interprets: the matrix of coordinates and the settings of text. The
+ * operator `save`, or the start of a form, stores it, and `restore`, or the end of the form, brings it back. Lengths
+ * are in PDF's text space.
  */
 interface TextState {
   /**
@@ -81,7 +82,9 @@ interface TextState {
   readonly wordSpacing: number;
   /** Horizontal scaling as a factor. */
   readonly hScale: number;
+  /** Distance along y by which `nextLine` moves to the next line: negative where lines go down. */
   readonly leading: number;
+  /** Distance by which text is shifted up from its baseline. */
   readonly rise: number;
 }
 

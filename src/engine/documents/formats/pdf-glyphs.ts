@@ -18,10 +18,16 @@ interface Glyph {
   readonly isSpace: boolean;
 }
 
-/** The part of PDF's text state that determines how far glyphs advance along the line; the rise is not in it. */
+/**
+ * The settings of PDF's text state that determine how far each glyph moves the start of the next one along the line.
+ * The setting `rise`, which shifts glyphs up or down, has no part in that. Lengths are in PDF's text space.
+ */
 interface GlyphSetting {
+  /** Size of the font. */
   readonly size: number;
+  /** Distance that is added after each glyph. */
   readonly charSpacing: number;
+  /** Distance that is added after each space, besides `charSpacing`. */
   readonly wordSpacing: number;
   /** Horizontal scaling as a factor. */
   readonly hScale: number;

@@ -22,7 +22,13 @@ const SEGMENT_GAP = 1;
  */
 const LINE_SHIFT = 0.5;
 
-/** Joins runs of one direction, given in drawing order, into segments: runs that follow each other on one line. */
+/**
+ * Joins runs into segments. A run joins the segment of the run that was drawn just before it if both are on one line
+ * and the gap between them is at most `SEGMENT_GAP`; else it begins a new segment. So one line may have several
+ * segments.
+ * @param runs runs of one direction, in drawing order
+ * @returns segments in drawing order
+ */
 export function joinSegments(runs: readonly Run[]): Segment[] {
   const segments: Segment[] = [];
   let current: Segment | undefined;

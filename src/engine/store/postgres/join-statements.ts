@@ -26,7 +26,11 @@ const JOINED: readonly MergeForm['kind'][] = ['insert', 'insert unless there', '
 /** Greatest number of values of a statement, of which the protocol takes 65,535. */
 const MAX_VALUES = 1_000;
 
-/** Tells whether statements of this form can be parts of a joined one. */
+/**
+ * Tells whether a write of this form can share one statement with writes of other tables: it is of a kind in `JOINED`,
+ * its first value is the tenant's number, it reads no other table, and it fires no trigger.
+ * @param form null for a statement that cannot be merged; the answer is then false
+ */
 export function mayBeJoined(form: MergeForm | null): form is MergeForm {
   if (form === null || form.isFixed || form.shared !== 1 || form.reads.length > 0) return false;
   return JOINED.includes(form.kind);

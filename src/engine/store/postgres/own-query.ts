@@ -21,7 +21,9 @@ export interface OwnQuery {
   readonly askLater: (name: string, text: string, values: readonly Parameter[]) => LaterAnswer;
   /**
    * Queues a statement, which is sent together with a later one. Call inside a write.
-   * @param table a table that the statement writes, if it can be joined with earlier writes of others: see `onceForm`
+   * @param table the table that the statement writes, if it may be joined with queued writes of other tables into one
+   *   statement. It must then neither read nor write another table that the store writes (`onceForm`). If it is left
+   *   out, the statement is not joined with others.
    */
   readonly write: (name: string, text: string, values: readonly Parameter[], table?: string) => void;
 }

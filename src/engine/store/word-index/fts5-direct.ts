@@ -62,8 +62,15 @@ interface Snapshot {
   readonly texts: Map<string, LocatedText>;
   /** Cached rows of phrases. */
   readonly phrases: Map<LocatedText, PhraseRows>;
-  /** Returns the number of terms of each row, by row number. */
+  /**
+   * Returns the number of terms (length) of each row, by row number; 0 for a number without a row. The first call reads
+   * them for the whole snapshot.
+   */
   lengths(): Uint32Array;
+  /**
+   * Checks that no other thread has changed the lengths since `lengths` read them.
+   * @throws SnapshotIsBehind if one has
+   */
   readonly requireUnchanged: RowLengths['requireUnchanged'];
 }
 

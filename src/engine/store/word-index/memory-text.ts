@@ -21,7 +21,7 @@ export interface TextRow {
   readonly gist: string;
   readonly entities: readonly string[];
   readonly tags: readonly string[];
-  /** Paths of files. Their words are in the column `tags`. */
+  /** Paths of files. Their words are in the column `tags`, and the identifiers in them in the column `identifiers`. */
   readonly files: readonly string[];
   /** Texts of the memory's neighbours in its session; '' if there are none. */
   readonly context: string;
