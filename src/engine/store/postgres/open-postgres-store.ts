@@ -1,8 +1,9 @@
 /**
- * Opens a tenant's database in PostgreSQL behind the interface `Store`, as a tenant's SQLite file is. Statements are
- * those of the files in `store`, in SQLite's dialect; `dialect.ts` translates them and `name-tenant.ts` names the
- * tenant in each. The word index is in `word-table.ts`. Functions that read SQLite's pragmas (the size of the file, its
- * log) do not work here.
+ * Makes the `Store` of a tenant in PostgreSQL, on an open connection. The tenant was found already: `openTenantStore`
+ * in `tenant-database.ts` opens the connection, finds or makes the tenant, and calls this. Statements are those of the
+ * files in `store`, in SQLite's dialect; `dialect.ts` translates them and `name-tenant.ts` names the tenant in each.
+ * The word index is in `word-table.ts`. Functions that read SQLite's pragmas (the size of the file, its log) do not
+ * work here.
  */
 
 import { LRUCache } from 'lru-cache';
@@ -50,7 +51,10 @@ export function ensureTenant(connection: BlockingConnection, id: string): number
   return findTenant(connection, id)!;
 }
 
-/** Opens a tenant's store on a connection. Several stores of one thread and one role may share the connection. */
+/**
+ * Makes the store of a tenant that was found already. Several stores of one thread and one role may share the
+ * connection.
+ */
 export function openPostgresStore(options: PostgresStoreOptions): Store {
   const { catalog, tenant, path = `postgres:${tenant}` } = options;
   const session = createSession(options);
