@@ -11,6 +11,7 @@ import {
   sectorPatterns,
   SECTORS,
 } from '../../engine/index.ts';
+import { recentAnswer } from '../recent-answer.ts';
 import { type Call, openRoute, route, type Route } from '../route.ts';
 import { healthReply, readyReply, sectorsReply, statsReply } from '../schemas/service.ts';
 
@@ -47,7 +48,7 @@ export const serviceRoutes: readonly Route[] = [
           model: embedder?.model ?? null,
           dimensions: embedder?.dimensions ?? null,
           configured: embedder !== null,
-          ...(await modelsOf(api.engine)),
+          ...(await recentModels(api.engine)),
         },
       });
     },
@@ -76,7 +77,7 @@ export const serviceRoutes: readonly Route[] = [
     async handle({ api, admit, send }) {
       const { ready, reasons } = api.ready();
       const isShown = await mayReadDefaultTenant(admit);
-      const ledger = await readLedger(api.engine, { isShown });
+      const ledger = await (isShown ? readLedger(api.engine) : recentlyReadable(api.engine));
       const isReady = ready && ledger !== undefined;
       const standby = api.engine.standbyState();
       send(isReady ? 200 : 503, {
@@ -84,7 +85,7 @@ export const serviceRoutes: readonly Route[] = [
         reasons: ledger === undefined ? [...reasons, 'the database cannot be read'] : reasons,
         ...(isShown
           ? {
-              ...(ledger === undefined ? {} : { jobs: ledger }),
+              ...(ledger ? { jobs: ledger } : {}),
               queues: queuesOf(api.engine),
               ...(standby === null ? {} : { standby }),
               embedding: await modelsOf(api.engine),
@@ -199,6 +200,9 @@ async function modelsOf(engine: Engine) {
   }
 }
 
+/** The same for those who need no key. */
+const recentModels = recentAnswer(modelsOf);
+
 const REFUSALS: ReadonlySet<ErrorCode> = new Set(['unauthenticated', 'forbidden', 'rate_limited']);
 
 /**
@@ -228,24 +232,34 @@ function queuesOf(engine: Engine) {
     : ({ mode: 'postgres', queues: isUp } as const);
 }
 
-/**
- * Counts the unfinished jobs of the default tenant; undefined if its job table cannot be read. With `isShown: false`
- * (the caller may not see the numbers), it counts only the active jobs, which are few, since anyone may call this route
- * and counting a million waiting jobs is slow.
- */
-async function readLedger(engine: Engine, { isShown }: { readonly isShown: boolean }) {
+/** Counts the unfinished jobs of the default tenant; undefined if its job table cannot be read. */
+async function readLedger(engine: Engine) {
   try {
     const ledger = await engine.tenant(DEFAULT_TENANT);
-    const active = await ledger.countActiveJobs();
-    if (!isShown) return { waiting: 0, active, oldest_age_ms: null };
     const oldest = await ledger.oldestWaitingJobAt();
     return {
       waiting: await ledger.countWaitingJobs(),
-      active,
+      active: await ledger.countActiveJobs(),
       oldest_age_ms: oldest === null ? null : Math.max(0, engine.clock.now() - oldest),
     };
   } catch (error) {
-    engine.logger.warn({ message: error instanceof Error ? error.message : String(error) }, 'ledger_unreadable');
-    return undefined;
+    return noteUnreadable(engine, error);
   }
+}
+
+/**
+ * Reads the job table of the default tenant as `readLedger` does, for callers who may not see its numbers, of which
+ * there may be many: only the active jobs, which are few, as counting a million waiting ones is slow.
+ */
+const recentlyReadable = recentAnswer(async (engine: Engine) => {
+  try {
+    await (await engine.tenant(DEFAULT_TENANT)).countActiveJobs();
+    return null;
+  } catch (error) {
+    return noteUnreadable(engine, error);
+  }
+});
+
+function noteUnreadable(engine: Engine, error: unknown): undefined {
+  engine.logger.warn({ message: error instanceof Error ? error.message : String(error) }, 'ledger_unreadable');
 }
