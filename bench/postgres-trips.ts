@@ -1,5 +1,6 @@
 /**
- * Cost of a tenant in PostgreSQL: `npm run measure -- postgres-trips [MEMORIES]`. For each operation it reports the
+ * Cost of a tenant in PostgreSQL: `npm run measure -- postgres-trips [MEMORIES]`. First it reports how long one round
+ * trip takes, over a plain connection and with TLS. For each operation it then reports the
  * round trips to the database, the statements in them, and the CPU time (µs) of this process, the threads of its
  * connections included, and of the server's processes. The same operations in a file give the CPU time beside them.
  * Prints one JSON line per figure. Needs the programs of PostgreSQL, as the tests do, and Linux, whose /proc tells the
@@ -16,16 +17,18 @@ import { createMetrics } from '../src/engine/metrics.ts';
 import { openEngine } from '../src/engine/open-engine.ts';
 import { openParts } from '../src/engine/parts/engine-parts.ts';
 import { silentLogger, systemClock } from '../src/engine/ports.ts';
+import { openBlockingConnection } from '../src/engine/store/postgres/blocking-connection.ts';
 import { tripTotals } from '../src/engine/store/postgres/connection-channel.ts';
 import { newMemory } from '../test/support/new-memory.ts';
 import { startPostgres, type PostgresServer } from '../test/support/postgres.ts';
-import { createQuestions, createTexts } from './load.ts';
+import { createQuestions, createTexts, reportLatencies } from './load.ts';
 import { report } from './report.ts';
 
 const MEMORIES = Math.max(400, Number(process.argv[2] ?? 2_000));
 /** Number of memories that the writer commits together in one group. */
 const GROUP = 100;
 const QUERIES = 100;
+const ROUND_TRIPS = 2_000;
 /** Length of a tick of the kernel's clock, in which /proc counts CPU time, µs. */
 const TICK_US = 10_000;
 
@@ -41,11 +44,32 @@ const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'cairn-bench-'));
 const server = await startPostgres();
 if (server === undefined) throw new Error('there is no PostgreSQL: install Debian’s package postgresql');
 try {
+  measureRoundTrips('plain', server.url);
+  measureRoundTrips('tls', await server.encrypt());
   await measure('sqlite', {});
   await measure('postgres', { OM_DATABASE_URL: await server.createSchema() }, server);
 } finally {
   server.stop();
   fs.rmSync(folder, { recursive: true, force: true });
+}
+
+/** Reports the latency of a statement that does nothing, and of one that takes the server some 0.2 ms. */
+function measureRoundTrips(kind: string, url: string): void {
+  const connection = openBlockingConnection(url);
+  const statements = { nothing: 'SELECT 1', some_work: 'SELECT sum(n) FROM generate_series(1, 2000) n' };
+  for (const [name, text] of Object.entries(statements)) {
+    const ask = () => connection.query(text, [], name);
+    for (let n = 0; n < ROUND_TRIPS; n += 1) ask();
+    const before = process.cpuUsage();
+    const latencies = Array.from({ length: ROUND_TRIPS }, () => {
+      const begunAt = performance.now();
+      ask();
+      return performance.now() - begunAt;
+    });
+    const { user, system } = process.cpuUsage(before);
+    reportLatencies(`round_trip_${kind}_${name}_ms`, latencies, { cpu_client_us: (user + system) / ROUND_TRIPS });
+  }
+  connection.close();
 }
 
 async function measure(store: string, settings: Readonly<Record<string, string>>, database?: PostgresServer) {

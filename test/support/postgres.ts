@@ -17,6 +17,8 @@ export interface PostgresServer {
    * @returns its address
    */
   createSchema(): Promise<string>;
+  /** Lets the server take encrypted connections (TLS) as well; returns the address of a new schema for them. */
+  encrypt(): Promise<string>;
   /** Reads rows from the schema of an address as the server's superuser, to whom row-level security does not apply. */
   read(url: string, sql: string): Promise<unknown[]>;
   /** Copies the server to a standby, which follows it from then on. Can be called once. */
@@ -160,6 +162,14 @@ async function startServer(programs: string): Promise<PostgresServer> {
     url: await createSchema(),
     log: path.join(folder, 'log'),
     createSchema,
+    async encrypt() {
+      const [key, certificate] = [path.join(data, 'server.key'), path.join(data, 'server.crt')];
+      const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1'];
+      const made = ['-x509', ...curve, '-nodes', '-subj', '/CN=localhost', '-keyout', key, '-out', certificate];
+      execFileSync('openssl', ['req', ...made], { ...owner, cwd: folder, stdio: 'ignore' });
+      for (const sql of ['ALTER SYSTEM SET ssl = on', 'SELECT pg_reload_conf()']) await asOwner(sql);
+      return `${await createSchema()}?sslmode=no-verify`;
+    },
     read: (url, sql) => asOwner(inSchemaOf(url, sql)),
     async startStandby(options = {}) {
       standby = await followServer({ folder, port, run, asOwner }, options);

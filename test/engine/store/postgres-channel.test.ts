@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { expect, onTestFinished, test } from 'vitest';
-import { waitForChange } from '../../../src/engine/store/postgres/connection-channel.ts';
+import { waitForChange } from '../../../src/engine/store/postgres/second-thread.ts';
 
 /** Notifies about nothing again and again, then changes the number. */
 const LATE_NOTIFICATIONS = `

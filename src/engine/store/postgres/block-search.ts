@@ -16,7 +16,7 @@ import { PARTITION_ROWS, termsOf } from '../word-index/terms.ts';
 import type { TableReader, TableSearch, TextRank } from '../word-index/word-search.ts';
 import { BLOCK_ROWS, firstJoined, keyOfTerm } from './block-codec.ts';
 import { joinBlocks, type BlockRow } from './block-lists.ts';
-import type { Parameter, QueryResult } from './connection-messages.ts';
+import type { Parameter, QueryResult } from './statements.ts';
 import { createKeptWords, NOWHERE, type Facts, type KeptWords } from './kept-words.ts';
 import type { LaterAnswer, OwnQuery } from './own-query.ts';
 

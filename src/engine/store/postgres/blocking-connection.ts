@@ -1,16 +1,16 @@
 /**
- * A connection to PostgreSQL on which the calling thread blocks until the reply arrives, as it does on a SQLite file. A
- * second thread holds the socket. A round trip takes some 30 µs more than an asynchronous one. Only threads that may
- * block use it: reader threads, the writer thread and workers. A thread that serves requests uses it with short
- * timeouts only.
+ * A connection to PostgreSQL on which the calling thread blocks until the reply arrives, as it does on a SQLite file.
+ * Only threads that may block use it: reader threads, the writer thread and workers. A thread that serves requests uses
+ * it with short timeouts only.
  */
 
 import { EngineError } from '../../errors.ts';
 import { openChannel, type ConnectionChannel, type Timeouts } from './connection-channel.ts';
-import { noteSeen, type Parameter, type QueryResult, type SentStatement } from './connection-messages.ts';
+import { noteSeen } from './connection-messages.ts';
 import type { MergeForm } from './merge-forms.ts';
 import { mergeStatements } from './merge-statements.ts';
 import { databaseError, PostgresError } from './postgres-error.ts';
+import type { Parameter, QueryResult, SentStatement } from './statements.ts';
 
 export type { Timeouts } from './connection-channel.ts';
 export { postgresError } from './postgres-error.ts';
@@ -108,7 +108,7 @@ const MAX_QUEUED = 2_048;
 const MAX_QUEUED_SIZE = 1_000_000;
 
 /**
- * Starts the thread that holds the connection. It connects when the first statement is sent. After a statement that
+ * Starts the thread that makes the connection. It connects when the first statement is sent. After a statement that
  * took too long, the thread is ended, and the next statement starts another one; but a connection with a watched number
  * stays closed, since the watch has ended too: its owner has to open a new connection.
  */
@@ -178,7 +178,7 @@ function watch(channel: ConnectionChannel, text: string): WatchedNumber {
   const number = channel.ask(text)[0]!.rows[0]![0] as number;
   const seen = new BigInt64Array(new SharedArrayBuffer(16));
   noteSeen(seen, number, readAt);
-  channel.watch(text, { everyMs: WATCH_MS, timeoutMs: SILENT_MS, seen });
+  channel.watch({ text, everyMs: WATCH_MS, timeoutMs: SILENT_MS, seen });
   return { latest: () => latestOf(seen) };
 }
 

@@ -1,13 +1,23 @@
 /**
- * The channel between a thread and the second thread that holds its connection to PostgreSQL. Requests are posted as
- * messages, and the calling thread blocks until the reply arrives.
+ * The channel of a thread that blocks to PostgreSQL. A second thread makes the connection and, where it can, hands over
+ * its socket, which this thread then reads and writes by itself (`direct-socket.ts`). Otherwise, as with TLS, each
+ * request is posted to the second thread, and this one blocks until the reply arrives.
  */
 
 import assert from 'node:assert';
-import { MessageChannel, receiveMessageOnPort, Worker } from 'node:worker_threads';
-import type { QueryResult, Reply, Request, SentResult, ThreadData } from './connection-messages.ts';
+import type { Request } from './connection-messages.ts';
+import { openDirectSocket, type MessageSocket } from './direct-socket.ts';
 import { PostgresError } from './postgres-error.ts';
-import { readRows, type Field } from './wire-values.ts';
+import { startSecondThread, type SecondThread } from './second-thread.ts';
+import {
+  batchMessages,
+  hasError,
+  readReply,
+  textMessage,
+  type PreparedStatements,
+  type Replied,
+} from './server-messages.ts';
+import type { QueryResult, SentStatement } from './statements.ts';
 
 /** Timeouts of a connection. */
 export interface Timeouts {
@@ -23,12 +33,16 @@ export interface Timeouts {
 const DEFAULT_TIMEOUTS: Timeouts = { connectMs: 5_000, statementMs: 60_000 };
 
 export interface ConnectionChannel {
-  /** Sends statements and waits for their results. Connects if there is no session. @throws PostgresError */
-  ask(statements: Request['statements']): readonly QueryResult[];
-  /** Sends statements without waiting for a reply; an error in one of them ends the session. @throws PostgresError */
-  post(statements: Request['statements']): void;
-  /** Lets the second thread poll a number in the database, as `Request.watch` describes. @throws PostgresError */
-  watch(text: string, watch: NonNullable<Request['watch']>): void;
+  /**
+   * Sends statements together and waits for the results, one for each. They run one after the other until one fails. A
+   * text may hold several statements without parameters; its only result is that of the last one. Connects if there is
+   * no session. @throws PostgresError
+   */
+  ask(statements: readonly SentStatement[] | string): readonly QueryResult[];
+  /** Sends a text without waiting for a reply; an error in it ends the session. @throws PostgresError */
+  post(text: string): void;
+  /** Lets the second thread poll a number in the database, as a request `watch` describes. @throws PostgresError */
+  watch(watch: Omit<Extract<Request, { readonly kind: 'watch' }>, 'no' | 'kind'>): void;
   /** Sets the timeouts of later requests. */
   setTimeouts(timeouts: Timeouts): void;
   /** Whether the channel was closed, or given up because a request took too long. */
@@ -55,74 +69,67 @@ export function tripTotals(): TripTotals {
   return { ...totals };
 }
 
-/** State of a channel that has had no request. */
-const FRESH = {
-  requests: 0,
-  roundTrips: 0,
-  session: null as number | null,
-  isClosed: false,
-  timeouts: DEFAULT_TIMEOUTS,
-};
+/** A session of a channel's connection. */
+interface Session {
+  readonly no: number;
+  readonly prepared: PreparedStatements;
+  readonly socket: MessageSocket;
+}
 
 /**
- * Starts the thread that holds the connection. It connects at the first request.
+ * Starts the thread that makes the connection. It connects at the first request.
  * @param sessionsBefore greatest number of a session so far; those of this channel have greater ones
  */
 export function openChannel(url: string, sessionsBefore = 0): ConnectionChannel {
-  const { port1: port, port2 } = new MessageChannel();
-  const signal = new Int32Array(new SharedArrayBuffer(4));
-  const thread = new Worker(new URL(`./connection-thread${import.meta.filename.slice(-3)}`, import.meta.url), {
-    workerData: { port: port2, signal, url, sessionsBefore } satisfies ThreadData,
-    transferList: [port2],
-  });
-  // A process ends with its main thread, however many connections are open.
-  thread.unref();
-  port.unref();
-  const state = { ...FRESH, sessions: sessionsBefore };
-  const knownFields = new Map<number, readonly Field[]>();
+  const second = startSecondThread(url, sessionsBefore);
+  const state = { roundTrips: 0, sessions: sessionsBefore, timeouts: DEFAULT_TIMEOUTS };
+  let session: Session | null = null;
 
-  const giveUp = () => {
-    Object.assign(state, { isClosed: true, session: null });
-    port.close();
-    void thread.terminate();
+  const lost = (code: string): PostgresError => {
+    session = null;
+    return new PostgresError({ code, constraint: null, isLost: true });
   };
-  const send = (request: Pick<Request, 'statements' | 'end' | 'isPosted' | 'watch'>): void => {
-    if (state.isClosed) throw new PostgresError({ code: 'closed', constraint: null, isLost: true });
-    state.requests += 1;
-    const { requests: no, session } = state;
-    port.postMessage({ ...request, no, session, timeoutMs: state.timeouts.connectMs } satisfies Request);
+  /** Gives the connection up. Its socket is closed with the thread that made it. */
+  const giveUp = (): never => {
+    second.terminate();
+    throw lost('ETIMEDOUT');
   };
-  const roundTrip = (request: Pick<Request, 'statements' | 'end' | 'watch'>): readonly QueryResult[] => {
-    const before = Atomics.load(signal, 0);
-    const hasSession = state.session !== null;
-    send(request);
-    count(request.statements);
-    state.roundTrips += 1;
+  const connect = (): Session => {
     const { connectMs, statementMs } = state.timeouts;
-    if (!waitForChange(signal, before, hasSession ? statementMs : connectMs + statementMs)) {
-      giveUp();
-      throw new PostgresError({ code: 'ETIMEDOUT', constraint: null, isLost: true });
-    }
-    const { message } = receiveMessageOnPort(port) as { message: Reply };
-    assert(message.no === state.requests, 'a reply to another request');
-    if ('error' in message) {
-      if (message.error.isLost) state.session = null;
-      throw new PostgresError(message.error);
-    }
-    state.session = message.session;
-    state.sessions = Math.max(state.sessions, message.session);
-    return resultsOf(message, knownFields);
+    const reply = second.ask({ kind: 'connect', timeoutMs: connectMs }, connectMs + statementMs) ?? giveUp();
+    if ('error' in reply) throw lost(reply.error.code);
+    assert('session' in reply);
+    state.sessions = reply.session;
+    return (session = { no: reply.session, prepared: new Map(), socket: socketOf(reply.fd, second) });
+  };
+  const run = (statements: readonly SentStatement[] | string): Replied => {
+    const { socket, prepared } = session ?? connect();
+    const { bytes, sent } = toMessages(statements, prepared);
+    const received = socket.exchange(bytes, state.timeouts.statementMs) ?? giveUp();
+    const replied = readReply(Buffer.from(received.bytes.buffer), sent);
+    if (received.lost === null && replied.error?.isLost !== true) return replied;
+    second.send({ kind: 'drop' });
+    throw lost(replied.error?.code ?? received.lost!);
   };
   return {
-    ask: (statements) => roundTrip({ statements }),
-    post: (statements) => send({ statements, isPosted: true }),
-    watch: (text, watch) => void roundTrip({ statements: text, watch }),
+    ask(statements) {
+      if (second.isEnded) throw new PostgresError({ code: 'closed', constraint: null, isLost: true });
+      count(statements);
+      state.roundTrips += 1;
+      const { results, error } = run(statements);
+      if (error !== undefined) throw new PostgresError(error);
+      return typeof statements === 'string' ? results.slice(-1) : results;
+    },
+    post(text) {
+      session?.socket.post(textMessage(text), state.timeouts.statementMs);
+    },
+    watch: (watch) => void (second.ask({ kind: 'watch', ...watch }, state.timeouts.statementMs) ?? giveUp()),
     setTimeouts: (timeouts) => void (state.timeouts = timeouts),
     get isClosed() {
-      return state.isClosed;
+      return second.isEnded;
     },
     get session() {
-      return state.session;
+      return session?.no ?? null;
     },
     get sessions() {
       return state.sessions;
@@ -131,48 +138,37 @@ export function openChannel(url: string, sessionsBefore = 0): ConnectionChannel 
       return state.roundTrips;
     },
     close() {
-      if (state.isClosed) return;
-      roundTrip({ statements: [], end: true });
-      giveUp();
+      if (second.isEnded) return;
+      second.ask({ kind: 'end' }, state.timeouts.statementMs);
+      session = null;
+      second.terminate();
     },
   };
 }
 
-/** Reads the results of a reply, whose rows may still be in the server's messages. */
-function resultsOf(
-  { results, fields = [], bytes }: Extract<Reply, { readonly results: unknown }>,
-  known: Map<number, readonly Field[]>,
-): readonly QueryResult[] {
-  for (const { no, list } of fields) known.set(no, list);
-  if (bytes === undefined) return results as readonly QueryResult[];
-  const messages = Buffer.from(bytes.buffer);
-  return (results as readonly SentResult[]).map(({ fields: no, isFirstRun, start, end, changes, command }) => {
-    const list = known.get(no) ?? [];
-    const rows = start === end ? [] : readRows(messages, { start, end, fields: list, isFirstRun });
-    return { columns: list.map(({ name }) => name), rows, changes, command };
-  });
+/** Makes the messages of statements, and tells how to read the reply to a batch. */
+function toMessages(statements: readonly SentStatement[] | string, prepared: PreparedStatements) {
+  if (typeof statements === 'string') return { bytes: textMessage(statements), sent: undefined };
+  const { bytes, expected } = batchMessages(prepared, statements);
+  return { bytes, sent: { statements, expected, prepared } };
 }
 
-/**
- * Blocks this thread until another thread has changed the number in `signal`.
- *
- * The other thread changes the number and then calls `Atomics.notify`. The notification may arrive late, when this
- * thread already waits for the next change. It then wakes up without a change, and goes on waiting.
- * @param before value of the number before the change
- * @param timeoutMs longest time to wait, in milliseconds
- * @returns whether the number changed in that time
- */
-export function waitForChange(signal: Int32Array<SharedArrayBuffer>, before: number, timeoutMs: number): boolean {
-  const end = performance.now() + timeoutMs;
-  while (Atomics.load(signal, 0) === before) {
-    const leftMs = end - performance.now();
-    if (leftMs <= 0) return false;
-    Atomics.wait(signal, 0, before, leftMs);
-  }
-  return true;
+/** Returns the socket that was handed over, or one whose messages go through the second thread if `fd` is null. */
+function socketOf(fd: number | null, second: SecondThread): MessageSocket {
+  const receive = (request: Parameters<SecondThread['ask']>[0], timeoutMs: number) => {
+    const reply = second.ask(request, timeoutMs);
+    assert(reply === undefined || 'bytes' in reply);
+    return reply;
+  };
+  const readElsewhere = (timeoutMs: number) => receive({ kind: 'read' }, timeoutMs);
+  if (fd !== null) return openDirectSocket(fd, { hasFailed: hasError, readElsewhere });
+  return {
+    exchange: (bytes, timeoutMs) => receive({ kind: 'exchange', bytes }, timeoutMs),
+    post: (bytes) => second.send({ kind: 'post', bytes }),
+  };
 }
 
-function count(statements: Request['statements']): void {
+function count(statements: readonly SentStatement[] | string): void {
   totals.trips += 1;
   totals.statements += typeof statements === 'string' ? 1 : statements.length;
 }

@@ -1,25 +1,19 @@
 /**
- * The thread that talks to PostgreSQL for a thread that blocks (`blocking-connection.ts`). It handles one request at a
- * time, and wakes the blocked thread with the results.
+ * The thread that makes the connections of a thread that blocks (`connection-channel.ts`). It handles one request at a
+ * time, and wakes the blocked thread with the reply. Where it can, it hands over the socket's file descriptor, and the
+ * blocked thread then reads and writes by itself; otherwise it does so here.
  */
 
+import type net from 'node:net';
 import { workerData } from 'node:worker_threads';
 import pg from 'pg';
+import type { Received, Reply, Request, ThreadData } from './connection-messages.ts';
+import { ReplyBuffer } from './reply-buffer.ts';
+import { hasError } from './server-messages.ts';
 import { watchNumber } from './watch-number.ts';
-import type { QueryResult, Reply, Request, RequestError, ThreadData } from './connection-messages.ts';
-import { PipelineError, runPipeline, type PipelineReply, type PipelineSession } from './pipeline.ts';
-import { createReplyReader } from './reply-reader.ts';
-import { parserOf } from './wire-values.ts';
-
-/** A reply that is no error. */
-type Answer = Extract<Reply, { readonly results: unknown }>;
-
-interface Session extends PipelineSession {
-  readonly no: number;
-}
 
 const { port, signal, url, sessionsBefore } = workerData as ThreadData;
-let session: Session | undefined;
+let client: pg.Client | undefined;
 let sessions = sessionsBefore;
 const watching = new AbortController();
 /**
@@ -32,98 +26,134 @@ port.on('message', (request: Request) => {
 });
 
 async function serve(request: Request): Promise<void> {
-  const reply = await answer(request);
-  if (request.isPosted) {
-    if ('error' in reply) drop(session?.client);
-    return;
-  }
+  const { no, kind } = request;
+  if (kind === 'drop') return drop();
+  if (kind === 'post') return post(request.bytes);
+  const reply = { no, ...(await answer(request)) } as Reply;
   port.postMessage(reply, 'bytes' in reply ? [reply.bytes.buffer] : []);
-  Atomics.store(signal, 0, request.no);
+  Atomics.store(signal, 0, no);
   Atomics.notify(signal, 0);
-  if (request.end) port.close();
+  if (kind === 'end') port.close();
 }
 
-async function answer(request: Request): Promise<Reply> {
-  const { no, statements } = request;
-  try {
-    if (request.end) {
+async function answer(request: Request) {
+  switch (request.kind) {
+    case 'connect':
+      drop();
+      return connect(request.timeoutMs).catch((error: NodeJS.ErrnoException) => ({
+        error: { code: error.code ?? 'lost' },
+      }));
+    case 'exchange':
+      return exchange(request.bytes);
+    case 'read':
+      return readOnce();
+    case 'watch':
+      void watchNumber({ ...request, url, signal: watching.signal });
+      return { done: true };
+    default:
       watching.abort();
-      await session?.client.end();
-      return { no, session: 0, results: [] };
-    }
-    if (request.watch) {
-      void watchNumber({ ...request.watch, url, text: statements as string, signal: watching.signal });
-      return { no, session: session?.no ?? 0, results: [] };
-    }
-    if (request.session === null) session ??= await connect(request.timeoutMs);
-    if (session === undefined || (request.session ?? session.no) !== session.no) {
-      return { no, error: { code: 'lost', constraint: null, isLost: true } };
-    }
-    const present = session;
-    if (typeof statements === 'string')
-      return { no, session: present.no, results: [await runText(present.client, statements)] };
-    return { no, session: present.no, ...toldOf(await runPipeline(present, statements)) };
-  } catch (error) {
-    if (error instanceof PipelineError) {
-      return { no, error: { ...describe(error.cause as pg.DatabaseError), place: error.place } };
-    }
-    return { no, error: describe(error as pg.DatabaseError) };
+      await leave();
+      return { done: true };
   }
 }
 
-/** Numbers of the columns that replies have told of. */
-const toldFields = new Set<number>();
-
-/** Replaces the columns of results by their numbers, and adds those that no reply has told of. */
-function toldOf({ bytes, results }: PipelineReply): Pick<Answer, 'bytes' | 'results' | 'fields'> {
-  const fields = results.map((result) => result.fields).filter(({ no }) => !toldFields.has(no));
-  for (const { no } of fields) toldFields.add(no);
-  return {
-    bytes,
-    results: results.map((result) => ({ ...result, fields: result.fields.no })),
-    fields: fields.map(({ no, list }) => ({ no, list })),
-  };
+async function connect(timeoutMs: number) {
+  const made = new pg.Client({ connectionString: url, connectionTimeoutMillis: timeoutMs, keepAlive: true });
+  // Without a listener a connection that ends would end the thread. The next request tells of it.
+  made.on('error', () => {});
+  await made.connect();
+  client = made;
+  const stream = socketOf(made);
+  // From here on `pg` gets no messages: it would make a text and an object of each value.
+  stream.removeAllListeners('data');
+  stream.pause();
+  return { session: ++sessions, fd: descriptorOf(stream) };
 }
 
-async function runText(client: pg.Client, text: string): Promise<QueryResult> {
-  const result: unknown = await client.query({ text, rowMode: 'array', types: { getTypeParser: parserOf } });
-  // A text of several statements has a result for each.
-  const last = (Array.isArray(result) ? result.at(-1) : result) as pg.QueryArrayResult<unknown[]>;
-  return {
-    columns: last.fields.map((field) => field.name),
-    rows: last.rows,
-    changes: last.command === 'SELECT' ? 0 : (last.rowCount ?? 0),
-    command: last.command,
-  };
+function socketOf(of: pg.Client): net.Socket {
+  return (of as unknown as { readonly connection: { readonly stream: net.Socket } }).connection.stream;
+}
+
+/** What Node's own handle of an unencrypted socket has on systems with file descriptors. */
+interface SocketHandle {
+  readonly fd?: number;
+  readStart(): void;
+  readStop(): void;
+}
+
+function handleOf(stream: net.Socket): SocketHandle | undefined {
+  return (stream as unknown as { readonly _handle?: SocketHandle })._handle;
+}
+
+/** Returns a socket's file descriptor, from which this thread reads no more; null if it has none to hand over. */
+function descriptorOf(stream: net.Socket): number | null {
+  const handle = handleOf(stream);
+  if ('encrypted' in stream || handle?.fd === undefined || handle.fd < 0) return null;
+  // The stream goes on to believe that it reads, and so does not begin again.
+  handle.readStop();
+  return handle.fd;
+}
+
+/** Sends messages and waits for the reply, on a socket that was not handed over. */
+async function exchange(bytes: Uint8Array): Promise<Received> {
+  const buffer = new ReplyBuffer();
+  if (client !== undefined) socketOf(client).write(bytes);
+  const lost = await receive((chunk) => buffer.append(chunk));
+  return { bytes: buffer.take(), lost };
+}
+
+/** Waits until something comes on a socket that was handed over, reads it, and reads no more. */
+async function readOnce(): Promise<Received> {
+  const handle = client && handleOf(socketOf(client));
+  let bytes = new Uint8Array(0);
+  handle?.readStart();
+  const lost = await receive((chunk) => {
+    handle!.readStop();
+    bytes = new Uint8Array(chunk);
+    return true;
+  });
+  return { bytes, lost };
 }
 
 /**
- * Converts an error to plain data, and drops the session if it is lost. An error message may quote stored values, so it
- * is passed on only for errors in the statement's own text (SQLSTATE 42…).
+ * Gives `take` what comes from the server, until it returns true.
+ * @returns null, or the system's code if the connection is lost
  */
-function describe({ code, constraint, message }: pg.DatabaseError): RequestError {
-  const isAnswer = session !== undefined && /^[0-9A-Z]{5}$/.test(code ?? '');
-  const isLost = !isAnswer || /^(?:08|57P)/.test(code!);
-  if (isLost) drop(session?.client);
-  const isOfText = isAnswer && code!.startsWith('42');
-  return {
-    code: code ?? 'lost',
-    constraint: constraint ?? null,
-    isLost,
-    ...(isOfText ? { detail: message } : {}),
-  };
+function receive(take: (chunk: Buffer) => boolean): Promise<string | null> {
+  const stream = client && socketOf(client);
+  if (stream === undefined || stream.destroyed) return Promise.resolve('lost');
+  return new Promise((resolve) => {
+    const finish = (lost: string | null) => {
+      stream.pause();
+      stream.off('data', onData).off('error', onLost).off('close', onLost);
+      resolve(lost);
+    };
+    const onData = (chunk: Buffer) => {
+      if (take(chunk)) finish(null);
+    };
+    const onLost = (error?: NodeJS.ErrnoException | boolean) =>
+      finish((typeof error === 'object' && error.code) || 'lost');
+    stream.on('data', onData).on('error', onLost).on('close', onLost);
+    stream.resume();
+  });
 }
 
-async function connect(timeoutMs: number): Promise<Session> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: timeoutMs, keepAlive: true });
-  // Without a listener a connection that ends would end the thread. The next statement tells of it.
-  client.on('error', () => drop(client));
-  await client.connect();
-  return { no: ++sessions, client, reader: createReplyReader(client), prepared: new Map() };
+async function post(bytes: Uint8Array): Promise<void> {
+  const reply = await exchange(bytes);
+  if (reply.lost !== null || hasError(Buffer.from(reply.bytes.buffer))) drop();
 }
 
-function drop(client: pg.Client | undefined): void {
-  if (client === undefined || client !== session?.client) return;
-  session = undefined;
-  client.end().catch(() => {});
+/** Closes the connection without a farewell. */
+function drop(): void {
+  if (client !== undefined) socketOf(client).destroy();
+  client = undefined;
 }
+
+/** Closes the connection with a farewell (Terminate), so that the server notes no broken one. */
+async function leave(): Promise<void> {
+  const stream = client === undefined ? undefined : socketOf(client);
+  if (stream?.writable === true) await new Promise<void>((resolve) => void stream.end(TERMINATE, () => resolve()));
+  drop();
+}
+
+const TERMINATE = Buffer.from([0x58, 0, 0, 0, 4]);

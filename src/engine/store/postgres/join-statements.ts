@@ -10,7 +10,7 @@
  */
 
 import { LRUCache } from 'lru-cache';
-import type { Parameter, QueryResult, SentStatement } from './connection-messages.ts';
+import type { Parameter, QueryResult, SentStatement } from './statements.ts';
 import type { MergeForm } from './merge-forms.ts';
 import { MAX_NAMES, nameOf } from './statement-names.ts';
 import { tokensOf } from './tokens.ts';

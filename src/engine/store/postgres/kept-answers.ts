@@ -6,7 +6,7 @@
  */
 
 import type { Queued } from './blocking-connection.ts';
-import type { QueryResult } from './connection-messages.ts';
+import type { QueryResult } from './statements.ts';
 import type { SentQuery } from './query-predictor.ts';
 import type { BegunRead } from './unit-of-work.ts';
 

@@ -4,7 +4,7 @@
  * tables share one.
  */
 
-import type { Parameter, QueryResult, SentStatement, SqlValue } from './connection-messages.ts';
+import type { Parameter, QueryResult, SentStatement, SqlValue } from './statements.ts';
 import { fits, joinWrites, mayBeJoined, resultInJoined, type Write } from './join-statements.ts';
 import type { MergeForm } from './merge-forms.ts';
 

@@ -5,7 +5,7 @@
 
 import { EngineError } from '../../errors.ts';
 import { openBlockingConnection, type BlockingConnection } from './blocking-connection.ts';
-import type { SqlValue } from './connection-messages.ts';
+import type { SqlValue } from './statements.ts';
 import { escaped, unescaped } from './escaped-text.ts';
 import { migrateSchema } from './migrate-schema.ts';
 import type { MovedValue, RowReader, RowWriter } from './moved-rows.ts';

@@ -1,4 +1,4 @@
-import type { Parameter, QueryResult } from './connection-messages.ts';
+import type { Parameter, QueryResult } from './statements.ts';
 
 /** Answer to a query that was queued. */
 export interface LaterAnswer {

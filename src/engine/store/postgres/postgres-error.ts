@@ -2,7 +2,7 @@
 
 import { EngineError } from '../../errors.ts';
 import { LateError } from '../late-error.ts';
-import type { RequestError } from './connection-messages.ts';
+import type { RequestError } from './statements.ts';
 
 /** An error of PostgreSQL, without its message where that could quote stored values. */
 export class PostgresError extends Error {

@@ -5,7 +5,7 @@ import type { RunResult, Statement } from '../statement.ts';
 import type { Catalog } from './catalog.ts';
 import type { Queued } from './blocking-connection.ts';
 import { isCounted } from './counted-work.ts';
-import type { Parameter, QueryResult, SqlValue } from './connection-messages.ts';
+import type { Parameter, QueryResult, SqlValue } from './statements.ts';
 import type { ListForm, ParameterForm, ParameterPlaces } from './dialect.ts';
 import { escaped, unescaped } from './escaped-text.ts';
 import { createQueryPredictor, type QueryPredictor } from './query-predictor.ts';

@@ -6,7 +6,7 @@
  */
 
 import { LRUCache } from 'lru-cache';
-import type { SqlValue } from './connection-messages.ts';
+import type { SqlValue } from './statements.ts';
 
 /** Greatest number of groups of transactions that are remembered; a group is named by its first query. */
 const MAX_KINDS = 64;

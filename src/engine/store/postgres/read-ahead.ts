@@ -6,7 +6,7 @@
 
 import type { Queued } from './blocking-connection.ts';
 import type { Catalog } from './catalog.ts';
-import type { QueryResult, SqlValue } from './connection-messages.ts';
+import type { QueryResult, SqlValue } from './statements.ts';
 import { queryForm, writeForm, type QueryForm, type WriteForm } from './statement-effects.ts';
 
 /** Greatest number of cached answers; further answers are not cached. */

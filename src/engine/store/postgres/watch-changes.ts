@@ -1,7 +1,7 @@
 /** Tracks whether statements have changed rows, including queued statements whose result is not known yet. */
 
 import type { BlockingConnection, Queued } from './blocking-connection.ts';
-import type { QueryResult } from './connection-messages.ts';
+import type { QueryResult } from './statements.ts';
 
 export interface ChangeWatch {
   /**

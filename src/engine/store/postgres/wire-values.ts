@@ -4,6 +4,8 @@
  * run of a statement, whose columns are not known yet, gets text only.
  */
 
+import { HEADER } from './reply-buffer.ts';
+
 /** A column of a result. */
 export interface Field {
   readonly name: string;
@@ -66,9 +68,8 @@ function readerOf(field: Field, isFirstRun: boolean): Reader {
   return (bytes, start, end) => parse(bytes.toString('utf8', start, end));
 }
 
-/** Type of the message that has one row (DataRow), and size of the header of each message: type and length, bytes. */
+/** Type of the message that has one row (DataRow). */
 export const DATA_ROW = 0x44;
-export const HEADER = 5;
 
 /**
  * Reads the rows among the messages of a reply.
