@@ -2,6 +2,7 @@
  * A connection on which the calling thread blocks, with the socket in its hands and, as with TLS, in those of a second
  * thread.
  */
+import fs from 'node:fs';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { LateError } from '../../src/engine/store/late-error.ts';
 import {
@@ -9,13 +10,17 @@ import {
   postgresError,
   type BlockingConnection,
 } from '../../src/engine/store/postgres/blocking-connection.ts';
+import { openDirectSocket } from '../../src/engine/store/postgres/direct-socket.ts';
 import { startSecondThread } from '../../src/engine/store/postgres/second-thread.ts';
+import { hasError, readReply, textMessage } from '../../src/engine/store/postgres/server-messages.ts';
 import { startPostgres } from '../support/postgres.ts';
 
 const SECONDS = 1_000;
 const MEGABYTE = 'x'.repeat(1_000_000);
 
 const server = await startPostgres();
+afterAll(() => server?.stop());
+
 describe.skipIf(server === undefined).each(['its own socket', 'TLS'])('a connection that blocks: %s', (kind) => {
   let url: string;
   let connection: BlockingConnection;
@@ -34,9 +39,6 @@ describe.skipIf(server === undefined).each(['its own socket', 'TLS'])('a connect
 
   beforeAll(async () => {
     url = kind === 'TLS' ? await server!.encrypt() : await server!.createSchema();
-  });
-  afterAll(() => {
-    if (kind === 'TLS') server?.stop();
   });
   beforeEach(() => {
     connection = openBlockingConnection(url);
@@ -125,6 +127,45 @@ describe.skipIf(server === undefined).each(['its own socket', 'TLS'])('a connect
     expect([connection.query('SELECT 2', []).rows, connection.session]).toEqual([[[2]], 2]);
     expect(lossOf(() => connection.query('SELECT pg_terminate_backend(pg_backend_pid())', []))).toBe('57P01');
     expect([connection.query('SELECT 3', []).rows, connection.session]).toEqual([[[3]], 3]);
+  });
+
+  test('is lost when the server ends it for a reason of its own, whose code is kept', async () => {
+    connection.query(`SET idle_in_transaction_session_timeout = '50ms'; BEGIN`);
+    const ended = `SELECT count(*)::int FROM pg_stat_activity WHERE usename = current_user AND pid <> pg_backend_pid()`;
+    const other = openBlockingConnection(url);
+    onTestFinished(() => other.close());
+    await expect.poll(() => other.query(ended, []).rows).toEqual([[0]]);
+    expect(lossOf(() => connection.query('COMMIT', []))).toBe('25P03');
+  });
+
+  test('is lost when its second thread has ended', async () => {
+    const thread = startSecondThread(url, 0);
+    const asked = thread.ask({ kind: 'connect', timeoutMs: 60 * SECONDS }, 60 * SECONDS) as { readonly fd: number };
+    const socket = openDirectSocket(asked.fd ?? -1, {
+      isOpen: () => !thread.isEnded,
+      hasFailed: hasError,
+      readElsewhere: () => undefined,
+    });
+    thread.ask({ kind: 'end' }, 60 * SECONDS);
+    await expect.poll(() => thread.isEnded).toBe(true);
+    expect(thread.ask({ kind: 'read' }, 60 * SECONDS)).toBeUndefined();
+    expect(socket.exchange(textMessage('SELECT 1'), 60 * SECONDS)).toEqual({
+      bytes: new Uint8Array(0),
+      lost: 'closed',
+    });
+  });
+
+  test.skipIf(kind === 'TLS')('takes a reply that is there, however late it looks', async () => {
+    const thread = startSecondThread(url, 0);
+    onTestFinished(() => thread.terminate());
+    const { fd } = thread.ask({ kind: 'connect', timeoutMs: 60 * SECONDS }, 60 * SECONDS) as { readonly fd: number };
+    fs.writeSync(fd, textMessage('SELECT 4711'));
+    const replied = `SELECT count(*)::int FROM pg_stat_activity WHERE query = 'SELECT 4711' AND state = 'idle'`;
+    await expect.poll(() => connection.query(replied, []).rows).toEqual([[1]]);
+    const socket = openDirectSocket(fd, { isOpen: () => true, hasFailed: hasError, readElsewhere: () => undefined });
+    const { bytes, lost } = socket.exchange(new Uint8Array(0), 0)!;
+    expect([readReply(Buffer.from(bytes)).results[0]!.rows, lost]).toEqual([[[4711]], null]);
+    expect(socket.exchange(textMessage('SELECT pg_sleep(60)'), 50)).toBeUndefined();
   });
 
   test('is given up after a statement that takes too long, and made anew', () => {

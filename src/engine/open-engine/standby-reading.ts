@@ -127,6 +127,9 @@ function openLink({ config, primary, pool }: StandbyReadingOptions): StandbyLink
   });
 }
 
+/** SQLSTATE of what was in the way of the replay of the log. */
+const IN_THE_WAY = '40001';
+
 /** Thrown if the connection to the standby was replaced during a read. */
 class SessionWasReplaced extends Error {}
 
@@ -139,6 +142,8 @@ function reportOf(error: unknown): Omit<StandbyReport, 'position'> | undefined {
   if (error instanceof StandbyIsRefused) return { outcome: 'down', reason: error.message };
   if (error instanceof SessionWasReplaced) return { outcome: 'failed', reason: 'its session ended' };
   const cause = postgresError(error);
+  // A conflict with the log of the primary may end the session, too.
+  if (cause?.code === IN_THE_WAY) return { outcome: 'failed', reason: cause.code };
   if (cause !== undefined) return { outcome: cause.isLost ? 'down' : 'failed', reason: cause.code };
   // What the standby does not have may have been stored a moment ago.
   const isRepeated = isEngineError(error, 'not_found') || isEngineError(error, 'unavailable');

@@ -117,7 +117,8 @@ export function openBlockingConnection(url: string): BlockingConnection {
   let timeouts: Timeouts | undefined;
   let [isWatched, isClosed, roundTrips, failures] = [false, false, 0, 0];
   const current = () => {
-    if (!channel.isClosed || isWatched || isClosed) return channel;
+    // A session of whose loss nobody was told is not replaced silently.
+    if (!channel.isClosed || channel.session !== null || isWatched || isClosed) return channel;
     roundTrips += channel.roundTrips;
     channel = openChannel(url, channel.sessions);
     if (timeouts !== undefined) channel.setTimeouts(timeouts);

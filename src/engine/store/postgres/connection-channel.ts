@@ -45,7 +45,7 @@ export interface ConnectionChannel {
   watch(watch: Omit<Extract<Request, { readonly kind: 'watch' }>, 'no' | 'kind'>): void;
   /** Sets the timeouts of later requests. */
   setTimeouts(timeouts: Timeouts): void;
-  /** Whether the channel was closed, or given up because a request took too long. */
+  /** Whether the channel was closed, or given up because a request took too long or its second thread died. */
   readonly isClosed: boolean;
   /** Number of the session; null if there is none, or if it is known to be lost. */
   readonly session: number | null;
@@ -103,9 +103,11 @@ export function openChannel(url: string, sessionsBefore = 0): ConnectionChannel 
     return (session = { no: reply.session, prepared: new Map(), socket: socketOf(reply.fd, second) });
   };
   const run = (statements: readonly SentStatement[] | string): Replied => {
+    const { connectMs, statementMs } = state.timeouts;
+    const end = performance.now() + statementMs + (session === null ? connectMs : 0);
     const { socket, prepared } = session ?? connect();
     const { bytes, sent } = toMessages(statements, prepared);
-    const received = socket.exchange(bytes, state.timeouts.statementMs) ?? giveUp();
+    const received = socket.exchange(bytes, end - performance.now()) ?? giveUp();
     const replied = readReply(Buffer.from(received.bytes.buffer), sent);
     if (received.lost === null && replied.error?.isLost !== true) return replied;
     second.send({ kind: 'drop' });
@@ -113,7 +115,7 @@ export function openChannel(url: string, sessionsBefore = 0): ConnectionChannel 
   };
   return {
     ask(statements) {
-      if (second.isEnded) throw new PostgresError({ code: 'closed', constraint: null, isLost: true });
+      if (second.isEnded) throw lost('closed');
       count(statements);
       state.roundTrips += 1;
       const { results, error } = run(statements);
@@ -161,7 +163,7 @@ function socketOf(fd: number | null, second: SecondThread): MessageSocket {
     return reply;
   };
   const readElsewhere = (timeoutMs: number) => receive({ kind: 'read' }, timeoutMs);
-  if (fd !== null) return openDirectSocket(fd, { hasFailed: hasError, readElsewhere });
+  if (fd !== null) return openDirectSocket(fd, { isOpen: () => !second.isEnded, hasFailed: hasError, readElsewhere });
   return {
     exchange: (bytes, timeoutMs) => receive({ kind: 'exchange', bytes }, timeoutMs),
     post: (bytes) => second.send({ kind: 'post', bytes }),

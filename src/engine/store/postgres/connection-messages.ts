@@ -5,10 +5,13 @@
 
 import type { MessagePort } from 'node:worker_threads';
 
+/** Place in `ThreadData.signal`. */
+export const HAS_DIED = 1;
+
 /** The data with which the thread of a connection is started. */
 export interface ThreadData {
   readonly port: MessagePort;
-  /** Shared memory with a single number: the number of the last request whose reply was sent. */
+  /** Shared memory: the number of the last request whose reply was sent, and at `HAS_DIED` 1 once the thread ends. */
   readonly signal: Int32Array;
   readonly url: string;
   /** Greatest number of a session that an earlier thread of the same connection had; 0 if there was none. */

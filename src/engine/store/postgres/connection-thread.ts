@@ -7,13 +7,15 @@
 import type net from 'node:net';
 import { workerData } from 'node:worker_threads';
 import pg from 'pg';
-import type { Received, Reply, Request, ThreadData } from './connection-messages.ts';
+import { HAS_DIED, type Received, type Reply, type Request, type ThreadData } from './connection-messages.ts';
 import { ReplyBuffer } from './reply-buffer.ts';
 import { hasError } from './server-messages.ts';
 import { watchNumber } from './watch-number.ts';
 
 const { port, signal, url, sessionsBefore } = workerData as ThreadData;
 let client: pg.Client | undefined;
+/** Collects the replies to `client`, if its socket was not handed over. */
+let replies = new ReplyBuffer();
 let sessions = sessionsBefore;
 const watching = new AbortController();
 /**
@@ -21,6 +23,12 @@ const watching = new AbortController();
  */
 let lastRequest: Promise<void> = Promise.resolve();
 
+// Sockets are closed when a thread ends, by a fault as well: whoever uses one by its number is to know before.
+process.on('exit', () => {
+  Atomics.store(signal, HAS_DIED, 1);
+  Atomics.store(signal, 0, -1);
+  Atomics.notify(signal, 0);
+});
 port.on('message', (request: Request) => {
   lastRequest = lastRequest.then(() => serve(request));
 });
@@ -63,6 +71,7 @@ async function connect(timeoutMs: number) {
   made.on('error', () => {});
   await made.connect();
   client = made;
+  replies = new ReplyBuffer();
   const stream = socketOf(made);
   // From here on `pg` gets no messages: it would make a text and an object of each value.
   stream.removeAllListeners('data');
@@ -96,10 +105,9 @@ function descriptorOf(stream: net.Socket): number | null {
 
 /** Sends messages and waits for the reply, on a socket that was not handed over. */
 async function exchange(bytes: Uint8Array): Promise<Received> {
-  const buffer = new ReplyBuffer();
   if (client !== undefined) socketOf(client).write(bytes);
-  const lost = await receive((chunk) => buffer.append(chunk));
-  return { bytes: buffer.take(), lost };
+  const lost = await receive((chunk) => replies.append(chunk));
+  return { bytes: replies.take(), lost };
 }
 
 /** Waits until something comes on a socket that was handed over, reads it, and reads no more. */

@@ -30,6 +30,11 @@ export interface MessageSocket {
 
 /** What `openDirectSocket` needs beside the file descriptor. */
 export interface DirectSocketOptions {
+  /**
+   * Tells whether the other thread still lives. The descriptor is closed with that thread, and its number may then be
+   * that of another file.
+   */
+  isOpen(): boolean;
   /** Tells whether the reply to a posted message holds an error. */
   hasFailed(reply: Buffer): boolean;
   /** Lets the other thread read once, and waits for that; undefined if nothing comes within `timeoutMs` (ms). */
@@ -37,56 +42,38 @@ export interface DirectSocketOptions {
 }
 
 /** Makes a socket of a file descriptor, on which this thread reads and writes by itself. */
-export function openDirectSocket(fd: number, { hasFailed, readElsewhere }: DirectSocketOptions): MessageSocket {
-  const buffer = new ReplyBuffer();
+export function openDirectSocket(fd: number, options: DirectSocketOptions): MessageSocket {
+  const { buffer, read, complete, write } = openDescriptor(fd, options);
   /** Number of posted messages whose reply is still to come. */
   let posted = 0;
   let lost: string | null = null;
 
-  /** Reads what there is. Returns whether something came. */
-  const read = (): boolean => {
-    const count = orNothing(() => fs.readSync(fd, buffer.room()));
-    if (count === 0) throw lossOf('ECONNRESET');
-    if (count !== undefined) buffer.filled(count);
-    return count !== undefined;
-  };
-  /** Reads what there is or comes, in the time that is left. Returns false if nothing came in that time. */
-  const readOrWait = (wait: Wait): boolean => {
-    if (read()) return wait.restart();
-    if (wait.pausedMs() < POLLED_MS) return wait.pause();
-    const leftMs = wait.leftMs();
-    const received = leftMs > 0 ? readElsewhere(leftMs) : undefined;
-    if (received === undefined) return false;
-    if (received.lost !== null) throw lossOf(received.lost);
-    buffer.append(received.bytes);
-    return wait.restart();
-  };
-  const write = (bytes: Uint8Array, wait: Wait): boolean => {
-    for (let sent = 0; sent < bytes.length;) {
-      const count = orNothing(() => fs.writeSync(fd, bytes, sent));
-      // The server may take no more before its replies are read.
-      if (count !== undefined || read()) wait.restart();
-      else if (!wait.pause()) return false;
-      sent += count ?? 0;
+  /** Notes why the connection is lost, and reads what the server said before, which may tell more. */
+  const lose = (error: unknown): string => {
+    lost = (error as NodeJS.ErrnoException).code ?? 'lost';
+    try {
+      while (read());
+    } catch {
+      // Nothing more comes.
     }
-    return true;
+    return lost;
   };
   return {
     exchange(bytes, timeoutMs) {
       const wait = waitFor(timeoutMs);
       try {
-        if (lost !== null) return { bytes: buffer.take(), lost };
+        if (lost !== null) return { bytes: NOTHING, lost };
         if (!write(bytes, wait)) return undefined;
         for (;;) {
-          while (!buffer.isComplete()) if (!readOrWait(wait)) return undefined;
+          if (!complete(wait)) return undefined;
           const reply = buffer.take();
           if (posted === 0) return { bytes: reply, lost: null };
           posted -= 1;
-          if (hasFailed(Buffer.from(reply.buffer))) return { bytes: NOTHING, lost: (lost = 'lost') };
+          if (options.hasFailed(Buffer.from(reply.buffer))) return { bytes: NOTHING, lost: (lost = 'lost') };
         }
       } catch (error) {
-        lost = (error as NodeJS.ErrnoException).code ?? 'lost';
-        return { bytes: posted === 0 ? buffer.take() : NOTHING, lost };
+        const reason = lose(error);
+        return { bytes: posted === 0 ? buffer.take() : NOTHING, lost: reason };
       }
     },
     post(bytes, timeoutMs) {
@@ -94,20 +81,66 @@ export function openDirectSocket(fd: number, { hasFailed, readElsewhere }: Direc
         posted += 1;
         if (lost === null && !write(bytes, waitFor(timeoutMs))) lost = 'ETIMEDOUT';
       } catch (error) {
-        lost = (error as NodeJS.ErrnoException).code ?? 'lost';
+        lose(error);
       }
     },
   };
 }
 
+/** Reads and writes a file descriptor. All throw an error whose `code` says why the connection is lost. */
+function openDescriptor(fd: number, { isOpen, readElsewhere }: DirectSocketOptions) {
+  const buffer = new ReplyBuffer();
+  /** Reads what there is. Returns whether something came. */
+  const read = (): boolean => {
+    if (!isOpen()) throw lossOf('closed');
+    const count = orNothing(() => fs.readSync(fd, buffer.room()));
+    if (count === 0) throw lossOf('ECONNRESET');
+    if (count !== undefined) buffer.filled(count);
+    return count !== undefined;
+  };
+  /** Reads until a reply is complete. Returns false if the time is over before. */
+  const complete = (wait: Wait): boolean => {
+    while (!buffer.isComplete()) {
+      const hasRead = read();
+      if (buffer.isComplete()) return true;
+      const leftMs = wait.leftMs();
+      if (leftMs <= 0) return false;
+      if (hasRead) wait.restart();
+      else if (wait.pausedMs() < POLLED_MS) wait.pause();
+      else {
+        const received = readElsewhere(leftMs);
+        if (received === undefined) return false;
+        if (received.lost !== null) throw lossOf(received.lost);
+        buffer.append(received.bytes);
+        wait.restart();
+      }
+    }
+    return true;
+  };
+  /** Writes all bytes. Returns false if the time is over before. */
+  const write = (bytes: Uint8Array, wait: Wait): boolean => {
+    for (let sent = 0; sent < bytes.length;) {
+      if (!isOpen()) throw lossOf('closed');
+      const count = orNothing(() => fs.writeSync(fd, bytes, sent));
+      // The server may take no more before its replies are read.
+      if (count !== undefined || read()) wait.restart();
+      else wait.pause();
+      sent += count ?? 0;
+      if (sent < bytes.length && wait.leftMs() <= 0) return false;
+    }
+    return true;
+  };
+  return { buffer, read, complete, write };
+}
+
 const NOTHING = new Uint8Array(0);
 
-/** The time that an exchange may take, and pauses in it. Methods return whether time is left, or how much. */
+/** The time that an exchange may take, and pauses in it. */
 interface Wait {
   /** Pauses for a moment. */
-  pause(): boolean;
+  pause(): void;
   /** Notes that something came or went, so that the next pause is a short one. */
-  restart(): boolean;
+  restart(): void;
   /** Time since something came or went, ms. */
   pausedMs(): number;
   leftMs(): number;
@@ -116,20 +149,15 @@ interface Wait {
 function waitFor(timeoutMs: number): Wait {
   const end = performance.now() + timeoutMs;
   let restartedAt = performance.now();
-  const leftMs = () => end - performance.now();
   const pausedMs = () => performance.now() - restartedAt;
   return {
     pause() {
       const pauseMs = Math.min(Math.max(pausedMs() * PAUSE_SHARE, LEAST_PAUSE_MS), LONGEST_PAUSE_MS);
       Atomics.wait(PAUSE, 0, 0, pauseMs);
-      return leftMs() > 0;
     },
-    restart() {
-      restartedAt = performance.now();
-      return restartedAt < end;
-    },
+    restart: () => void (restartedAt = performance.now()),
     pausedMs,
-    leftMs,
+    leftMs: () => end - performance.now(),
   };
 }
 

@@ -2,17 +2,20 @@
 
 import assert from 'node:assert';
 import { MessageChannel, receiveMessageOnPort, Worker } from 'node:worker_threads';
-import type { Reply, Request, ThreadData } from './connection-messages.ts';
+import { HAS_DIED, type Reply, type Request, type ThreadData } from './connection-messages.ts';
 
 /** A request without its number, for each kind of request. */
 type Unnumbered<Kind extends Request = Request> = Kind extends Request ? Omit<Kind, 'no'> : never;
 
 export interface SecondThread {
-  /** Sends a request and blocks until its reply arrives; undefined if it does not arrive within `timeoutMs` (ms). */
+  /**
+   * Sends a request and blocks until its reply arrives; undefined if it does not arrive within `timeoutMs` (ms), or if
+   * the thread has ended.
+   */
   ask(request: Unnumbered, timeoutMs: number): Reply | undefined;
   /** Sends a request that has no reply. */
   send(request: Unnumbered): void;
-  /** Whether the thread was ended. */
+  /** Whether the thread was ended, or has died. */
   readonly isEnded: boolean;
   /** Ends the thread, and with it the sockets that it made. */
   terminate(): void;
@@ -21,7 +24,7 @@ export interface SecondThread {
 /** Starts the thread. `sessionsBefore`: greatest number of a session that an earlier thread had. */
 export function startSecondThread(url: string, sessionsBefore: number): SecondThread {
   const { port1: port, port2 } = new MessageChannel();
-  const signal = new Int32Array(new SharedArrayBuffer(4));
+  const signal = new Int32Array(new SharedArrayBuffer(8));
   const thread = new Worker(new URL(`./connection-thread${import.meta.filename.slice(-3)}`, import.meta.url), {
     workerData: { port: port2, signal, url, sessionsBefore } satisfies ThreadData,
     transferList: [port2],
@@ -30,7 +33,8 @@ export function startSecondThread(url: string, sessionsBefore: number): SecondTh
   thread.unref();
   port.unref();
   let requests = 0;
-  let isEnded = false;
+  let isTerminated = false;
+  const isEnded = () => isTerminated || Atomics.load(signal, HAS_DIED) === 1;
   const send = (request: Unnumbered) => {
     requests += 1;
     port.postMessage({ ...request, no: requests } satisfies Request);
@@ -40,16 +44,16 @@ export function startSecondThread(url: string, sessionsBefore: number): SecondTh
     ask(request, timeoutMs) {
       const before = Atomics.load(signal, 0);
       send(request);
-      if (!waitForChange(signal, before, timeoutMs)) return undefined;
+      if (isEnded() || !waitForChange(signal, before, timeoutMs) || isEnded()) return undefined;
       const { message } = receiveMessageOnPort(port) as { message: Reply };
       assert(message.no === requests, 'a reply to another request');
       return message;
     },
     get isEnded() {
-      return isEnded;
+      return isEnded();
     },
     terminate() {
-      isEnded = true;
+      isTerminated = true;
       port.close();
       void thread.terminate();
     },
