@@ -3,7 +3,7 @@ import { mayHoldRows } from '../control/place-of.ts';
 import type { Tenant } from '../engine.ts';
 import type { PrivacyGuard } from '../privacy/guard.ts';
 import { screenStandingQuery } from '../privacy/standing-texts.ts';
-import { hasNeighbours } from '../readers/standing.ts';
+import { hasNeighbours } from '../readers/standing-vectors.ts';
 import { distinctModels } from '../store/live-model.ts';
 import { type DueMemory, hasDueMemories, hasStanding } from '../store/standing.ts';
 import { listUnembeddedQueries } from '../store/standing-vectors.ts';
