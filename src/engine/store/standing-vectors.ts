@@ -11,19 +11,26 @@ export interface StandingVector {
   readonly embedding: Float32Array;
 }
 
-/** Lists at most `limit` standing queries without a vector of this model, oldest first. */
-export function listUnembeddedQueries(
-  store: Store,
-  modelNo: number,
-  limit: number,
-): { readonly queryNo: number; readonly query: string }[] {
+/** A standing query that has no vector. */
+export interface UnembeddedQuery {
+  readonly queryNo: number;
+  readonly query: string;
+}
+
+/**
+ * Lists at most `limit` standing queries without a vector of this model, oldest first. If all have one, which is so
+ * nearly always, only the counts are read.
+ */
+export function listUnembeddedQueries(store: Store, modelNo: number, limit: number): UnembeddedQuery[] {
+  const queries = store.prepare('SELECT count(*) FROM standing_queries').pluck().get() as number;
+  if (countStandingVectors(store, modelNo) === queries) return [];
   return store
     .prepare(
       `SELECT q.query_no AS queryNo, q.query FROM standing_queries q
          LEFT JOIN standing_vectors v ON v.query_no = q.query_no AND v.model_no = ?
        WHERE v.query_no IS NULL ORDER BY q.query_no LIMIT ?`,
     )
-    .all(modelNo, limit) as { queryNo: number; query: string }[];
+    .all(modelNo, limit) as UnembeddedQuery[];
 }
 
 /**

@@ -73,7 +73,7 @@ test('nothing is read of a head after it was found too large', async () => {
 
 test('a connection that fails is a failure of its request', async () => {
   const connect: ConnectTo = (_addresses, _options, callback) => {
-    (callback as (error: Error) => void)(new Error('nobody there'));
+    (callback as unknown as (error: Error) => void)(new Error('nobody there'));
   };
   await expect(request('http://example.com', { dispatcher: openAgent(connect) })).rejects.toThrow('nobody there');
 });

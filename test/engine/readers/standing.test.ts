@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { compareStanding } from '../../../src/engine/readers/standing.ts';
 import type { ReadContext } from '../../../src/engine/readers/read-context.ts';
-import { putStandingVectors } from '../../../src/engine/store/standing-vectors.ts';
+import type { Store } from '../../../src/engine/store/open-store.ts';
+import { listUnembeddedQueries, putStandingVectors } from '../../../src/engine/store/standing-vectors.ts';
 import { silentLogger } from '../../../src/engine/ports.ts';
 import type { RetrievalOptions } from '../../../src/engine/types.ts';
 import { newMemory, openTestEngine, type TestEngine } from '../../support/engine-fixture.ts';
@@ -39,15 +40,15 @@ async function openWithProvider(content = WORDS): Promise<TestEngine & { readonl
 }
 
 /** Makes that many standing queries of all users; `filter` is the SQL of a query's filter, with its number `n`. */
-function addQueries({ store }: TestEngine, count: number, query: string, filter = `'{}'`): void {
+function addQueries({ store }: TestEngine, count: number, query: string, filter = `'{}'`, id = 'q'): void {
   store.write(() =>
     store
       .prepare(
         `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?)
          INSERT INTO standing_queries (id, query, filter, given, created_at)
-         SELECT 'q' || n, ? || n, ${filter}, '{}', 0 FROM numbers`,
+         SELECT ? || n, ? || n, ${filter}, '{}', 0 FROM numbers`,
       )
-      .run(count, query),
+      .run(count, id, query),
   );
 }
 
@@ -106,7 +107,7 @@ test('a memory whose vectors are compared with many queries leaves the next memo
   const modelNo = addVectors(fixture);
   const memoryNos = fixture.all<{ no: number }>('SELECT seq AS no FROM memories ORDER BY seq').map(({ no }) => no);
   expect([memoryNos[0], memoryNos.length]).toEqual([first, 50]);
-  const compare = (from = memoryNos) =>
+  const compare = (from: readonly number[] = memoryNos) =>
     compareStanding(contextOf(fixture), {
       memoryNos: from,
       afterQuery: 0,
@@ -138,6 +139,26 @@ test('a memory whose vectors are compared with many queries leaves the next memo
   }
   // 8 codes × 4,000 queries × 1,536 bits count as 24,000 characters.
   expect(reads.map((rest) => rest.length)).toEqual([50, 8]);
+});
+
+test('where all queries have a vector, none is looked for by joining them', async () => {
+  await using fixture = await openWithProvider();
+  const { store } = fixture;
+  addQueries(fixture, 10, WORDS);
+  const modelNo = addVectors(fixture);
+  const statements: string[] = [];
+  const noted = {
+    prepare: (sql: string) => {
+      statements.push(sql);
+      return store.prepare(sql);
+    },
+  } as Store;
+  const missing = () => listUnembeddedQueries(noted, modelNo, 256);
+  expect(missing()).toEqual([]);
+  expect(statements.filter((sql) => sql.includes('JOIN'))).toEqual([]);
+  addQueries(fixture, 1, 'ferry', `'{}'`, 'more');
+  expect(missing()).toEqual([{ queryNo: 11, query: 'ferry1' }]);
+  expect(listUnembeddedQueries(noted, modelNo + 1, 256)).toHaveLength(11);
 });
 
 test('the filters of queries, a statement each, end a read', async () => {
