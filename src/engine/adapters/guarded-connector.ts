@@ -5,6 +5,7 @@ import type { Network } from '../config.ts';
 import { DocumentError } from '../documents/document-error.ts';
 import { isPublicAddress } from '../documents/public-address.ts';
 import { ownAddresses } from './own-addresses.ts';
+import { paceSocket } from './paced-socket.ts';
 
 /** Resolves a host name to its addresses, public or not. It rejects with a system error if there are none. */
 export type ResolveHost = (hostname: string, signal: AbortSignal) => Promise<readonly string[]>;
@@ -32,6 +33,12 @@ interface GuardOptions {
 }
 
 /**
+ * Greatest number of addresses of a host that are looked at. A DNS server may name four thousand of them in one answer,
+ * and each is checked and, until one answers, connected to.
+ */
+const MOST_ADDRESSES = 16;
+
+/**
  * Creates a connector for undici that resolves a host name, checks the addresses and connects to one of them in one
  * step, so that the name is not resolved a second time with another result. Every error is passed to undici's callback,
  * because undici would otherwise wait forever. `signal` ends the wait for the resolver, even if the resolver ignores
@@ -39,7 +46,11 @@ interface GuardOptions {
  */
 export function guardedConnector({ connect, ...guards }: GuardOptions): buildConnector.connector {
   const { signal } = guards;
-  return (options, callback) => {
+  return (options, reply) => {
+    const callback: buildConnector.Callback = (...result) => {
+      if (result[0] === null) paceSocket(result[1]);
+      reply(...result);
+    };
     const host = options.hostname.replace(/^\[|\]$/g, '');
     const aborted = new Promise<never>((_resolve, reject) => {
       signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
@@ -60,7 +71,7 @@ async function allowedAddressesOf(
   host: string,
   { resolve, denied, allowed: stated = [], onlyAllowed = false, signal }: Omit<GuardOptions, 'connect'>,
 ): Promise<readonly string[]> {
-  const addresses = net.isIP(host) === 0 ? await resolve(host, signal) : [host];
+  const addresses = net.isIP(host) === 0 ? (await resolve(host, signal)).slice(0, MOST_ADDRESSES) : [host];
   const named = addresses.filter((address) => isAmong(address, stated));
   if (named.length > 0 || onlyAllowed) return requireSome(named);
   const own = ownAddresses();
@@ -85,11 +96,18 @@ function requireSome(addresses: readonly string[]): readonly string[] {
 /** Tells whether an address is in one of these networks. An IPv4 address is never in an IPv6 network. */
 export function isAmong(address: string, networks: readonly Network[]): boolean {
   const family = net.isIPv6(address) ? 'ipv6' : 'ipv4';
-  const list = new net.BlockList();
-  for (const network of networks) {
-    if (network.family === family) list.addSubnet(network.address, network.prefix, family);
-  }
-  return list.check(address, family);
+  let lists = listsOf.get(networks);
+  if (lists === undefined) listsOf.set(networks, (lists = createLists(networks)));
+  return lists[family].check(address, family);
+}
+
+/** Cache of the lists of networks, which come from the settings. */
+const listsOf = new WeakMap<readonly Network[], Readonly<Record<Network['family'], net.BlockList>>>();
+
+function createLists(networks: readonly Network[]): Readonly<Record<Network['family'], net.BlockList>> {
+  const lists = { ipv4: new net.BlockList(), ipv6: new net.BlockList() };
+  for (const { address, prefix, family } of networks) lists[family].addSubnet(address, prefix, family);
+  return lists;
 }
 
 /**

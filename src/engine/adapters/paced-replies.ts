@@ -9,6 +9,12 @@ const SHORT_BYTES = 1024;
  */
 const MANY_PIECES = 256;
 
+/**
+ * Greatest number of interim replies (status 1xx, such as `103 Early Hints`) before a reply. Servers send one or two; a
+ * server that sends nothing else would keep this thread busy, since the HTTP client reads on without a pause.
+ */
+const MAX_INTERIM = 8;
+
 /** Number of short pieces that arrived in this turn. */
 let pieces = 0;
 
@@ -38,6 +44,8 @@ class PacedReply implements Dispatcher.DispatchHandler {
   #controller: PacedController | undefined;
   /** Short pieces that arrived in this turn and were not passed on yet. */
   #held: Buffer[] = [];
+  /** Number of interim replies that arrived. */
+  #interim = 0;
 
   constructor(handler: Dispatcher.DispatchHandler) {
     this.#handler = handler;
@@ -52,8 +60,12 @@ class PacedReply implements Dispatcher.DispatchHandler {
     this.#handler.onRequestUpgrade?.(this.#paced(controller), ...rest);
   }
 
-  onResponseStart(...[controller, ...rest]: Parameters<Handler['onResponseStart']>): void {
-    this.#handler.onResponseStart?.(this.#paced(controller), ...rest);
+  onResponseStart(...[controller, status, ...rest]: Parameters<Handler['onResponseStart']>): void {
+    if (status < 200 && (this.#interim += 1) > MAX_INTERIM) {
+      controller.abort(new Error(`the server sent more than ${MAX_INTERIM} interim replies`));
+      return;
+    }
+    this.#handler.onResponseStart?.(this.#paced(controller), status, ...rest);
   }
 
   onResponseData(controller: Controller, piece: Buffer): void {

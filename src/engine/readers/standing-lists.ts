@@ -3,6 +3,7 @@
  * many of these as memories, so they run on reader threads.
  */
 import { getStandingQuery, listStandingAnswers, listStandingQueries } from '../store/standing.ts';
+import { listUnembeddedQueries } from '../store/standing-vectors.ts';
 import { getWebhook, listDeliveries, listWebhooks } from '../store/webhooks.ts';
 import type { DeliveryState, StandingPage, StandingPart } from '../types.ts';
 import type { ReadContext } from './read-context.ts';
@@ -20,6 +21,13 @@ export const STANDING_LISTS = {
   listStandingAnswers: ({ open }: ReadContext, { id, page }: { readonly id: string; readonly page: StandingPart }) => {
     const { store } = open();
     return store.read(() => listStandingAnswers(store, id, page));
+  },
+  listUnembeddedQueries: (
+    { open }: ReadContext,
+    { modelNo, limit }: { readonly modelNo: number; readonly limit: number },
+  ) => {
+    const { store } = open();
+    return store.read(() => listUnembeddedQueries(store, modelNo, limit));
   },
   listWebhooks: ({ open }: ReadContext, page: StandingPage) => {
     const { store } = open();

@@ -1,25 +1,20 @@
 import { createEvidenceMeter, type EvidenceMeter, NEAR_WEIGHT } from '../retrieve/evidence-meter.ts';
 import { enoughHeld } from '../retrieve/lenience.ts';
-import { type Circumstances, confidenceOf } from '../retrieve/calibrate.ts';
-import { type QueryVector, similaritiesOf } from '../retrieve/dense.ts';
+import { confidenceOf } from '../retrieve/calibrate.ts';
 import { createStandingIndex, type PreparedQuery, type StandingIndex } from '../retrieve/standing-index.ts';
-import { bitsWithin, createStandingNeighbours, type StandingNeighbours } from '../retrieve/standing-neighbours.ts';
 import { memoryCount } from '../retrieve/term-frequencies.ts';
 import { readCosineBase } from '../store/calibrations.ts';
 import { compileFilter } from '../store/filter.ts';
-import { distinctModels, type SectorModels, type StoredModel } from '../store/live-model.ts';
+import type { SectorModels } from '../store/live-model.ts';
 import { findUsers } from '../store/memory-counts.ts';
 import type { Store } from '../store/open-store.ts';
 import { createTextReader, type OwnText } from '../store/own-texts.ts';
 import { listPassingOf } from '../store/passing-memories.ts';
 import { readProvenance } from '../store/provenance.ts';
 import { findSupersededAnswers, listOwners, readComparedQueries, standingVersion } from '../store/standing.ts';
-import { countStandingVectors, findStandingVector, readStandingVectors } from '../store/standing-vectors.ts';
-import { readCodesOf } from '../store/vector-codes.ts';
-import { signBits } from '../store/vector-encoding.ts';
 import type { RetrievalOptions, StandingMatch, StandingRest } from '../types.ts';
-import { spaceOf } from '../tenant-file/open-tenant.ts';
 import type { ReadContext } from './read-context.ts';
+import { createCosines, createNearFinder, vectorsOf } from './standing-vectors.ts';
 
 /** Length of the beginning of a memory's text that is compared, in UTF-16 code units: as much as a query reads. */
 const MAX_CHARACTERS = 4_000;
@@ -27,6 +22,11 @@ const MAX_CHARACTERS = 4_000;
 const COMPARED_CHARACTERS = 1_000_000;
 /** Number of characters that each pair of a memory and a query counts in addition to their texts. */
 const CHARACTERS_PER_PAIR = 250;
+/**
+ * Number of characters that the first pair with a filter counts in addition: each filter is a statement of its own,
+ * and so a round trip where the tenant is in PostgreSQL.
+ */
+const CHARACTERS_PER_FILTER = 2_500;
 
 /** The result of one read that compares memories with standing queries. */
 interface Compared {
@@ -47,17 +47,18 @@ export async function compareStanding(
 ): Promise<Compared> {
   const least = defaults.minScore ?? context.config.OM_MIN_SCORE;
   const { pairs, rest } = findPairs(context, asked, least);
-  const vectors = new Map<number, QueryVector | null>();
-  for (const { query, isScored } of pairs) {
-    if (isScored && !vectors.has(query.queryNo)) vectors.set(query.queryNo, await vectorOf(context, query));
-  }
+  const scored = pairs.filter(({ isScored }) => isScored);
+  const vectors = await vectorsOf(context, [...new Set(scored.map(({ query }) => query))]);
   const { store } = context.open();
   const matches = store.read(() => {
     const passes = createFilters(store, pairs, context.clock.now());
+    const cosineOf = createCosines(store, scored, vectors);
+    const base = readCosineBase(store, vectors.space?.modelNo ?? null);
     return pairs.flatMap((pair): StandingMatch[] => {
       const { query, memoryNo, isScored, supersedes } = pair;
       const { queryNo, minScore } = query;
-      const score = isScored ? scoreOf(store, pair, vectors.get(queryNo) ?? null) : 0;
+      const cosine = isScored ? cosineOf(pair) : null;
+      const score = isScored ? confidenceBy(store, query, { ...pair, cosine, base }) : 0;
       const answers = isScored && score >= (minScore ?? least);
       if (!(answers || supersedes !== null) || !passes(query, memoryNo)) return [];
       return [{ queryNo, memoryNo, score: answers ? score : null, supersedes }];
@@ -89,18 +90,24 @@ function findPairs(
   return store.read(() => {
     const index = indexOf(store);
     const pairs: Pair[] = [];
+    const filters = new Set<string>();
     let room = COMPARED_CHARACTERS;
     const candidatesOf = createCandidates(store, index, { least, memoryNos, liveModels });
     for (const [place, memoryNo] of memoryNos.entries()) {
       if (room <= 0) return { pairs, rest: { memoryNos: memoryNos.slice(place), afterQuery: 0 } };
-      const { candidates, judge } = candidatesOf(memoryNo, place === 0 ? afterQuery : 0);
+      const { candidates, judge, searched } = candidatesOf(memoryNo, place === 0 ? afterQuery : 0);
       for (const [tried, query] of candidates.entries()) {
         if (room <= 0)
           return { pairs, rest: { memoryNos: memoryNos.slice(place), afterQuery: candidates[tried - 1]!.queryNo } };
         const { pair, characters } = judge(query);
-        if (pair !== undefined) pairs.push(pair);
         room -= CHARACTERS_PER_PAIR + query.characters + characters;
+        if (pair === undefined) continue;
+        pairs.push(pair);
+        const known = filters.size;
+        if (filters.add(filterKeyOf(query)).size > known) room -= CHARACTERS_PER_FILTER;
       }
+      // Only now, so that each read compares at least some queries with the first of its memories.
+      room -= searched;
     }
     return { pairs, rest: null };
   });
@@ -108,7 +115,8 @@ function findPairs(
 
 /**
  * Creates the function that finds the queries which a memory may answer, in the order of their numbers, together with
- * the function `judge`, which makes the pair of the memory and one of these queries.
+ * the function `judge`, which makes the pair of the memory and one of these queries, and with the number of characters
+ * that the search for them by vectors counts.
  */
 function createCandidates(
   store: Store,
@@ -136,9 +144,10 @@ function createCandidates(
     // The root memory of a document repeats its chunks, which are compared by themselves.
     const isOwn = text !== undefined && provenance.get(memoryNo)?.chunk !== null;
     const owner = owners.get(memoryNo) ?? '';
-    const near = new Set(isOwn ? nearOf(memoryNo, owner) : []);
+    const found = isOwn ? nearOf(memoryNo, owner) : { queries: [], characters: 0 };
+    const near = new Set(found.queries);
     const byWords = new Set(isOwn ? index.candidatesFor(text, owner, strengthOf) : []);
-    const answers = new Map((superseded.get(memoryNo) ?? []).map((found) => [found.queryNo, found.supersedes]));
+    const answers = new Map((superseded.get(memoryNo) ?? []).map(({ queryNo, supersedes }) => [queryNo, supersedes]));
     const older = [...answers.keys()].flatMap((queryNo) => index.queries.get(queryNo) ?? []);
     const candidates = [...new Set([...byWords, ...near, ...older])]
       .filter(({ queryNo }) => queryNo > afterQuery)
@@ -153,72 +162,13 @@ function createCandidates(
       const pair = isScored || supersedes !== null ? { query, memoryNo, text, scope, isScored, supersedes } : undefined;
       return { pair, characters: text.content.length };
     };
-    return { candidates, judge };
+    return { candidates, judge, searched: found.characters };
   };
-}
-
-/**
- * Tells whether a model's vectors can find queries that share no word with a memory. Those of the offline embedder
- * cannot, since they are computed from words.
- */
-export function hasNeighbours({ encoding }: Pick<StoredModel, 'encoding'>): boolean {
-  return encoding === 'float32';
-}
-
-/**
- * Creates the function that finds the queries which a memory may answer because of its vector alone. It finds none
- * without a live model of this kind (`hasNeighbours`).
- */
-function createNearFinder(
-  store: Store,
-  { queries }: StandingIndex,
-  {
-    least,
-    scopes,
-    memoryNos,
-    liveModels,
-  }: {
-    readonly least: number;
-    readonly scopes: (userId: string | null) => number;
-    readonly memoryNos: readonly number[];
-    readonly liveModels: SectorModels | null;
-  },
-): (memoryNo: number, userId: string) => readonly PreparedQuery[] {
-  const live = liveModels === null ? undefined : distinctModels(liveModels)[0];
-  if (live === undefined || !hasNeighbours(live)) return () => [];
-  const { near } = neighboursOf(store, queries, live);
-  const codes = readCodesOf(store, spaceOf(live), memoryNos);
-  const base = readCosineBase(store, live.modelNo);
-  const known = new Map<string, number>();
-  const reachOf = ({ userId, minScore, forms }: PreparedQuery) => {
-    const scope = scopes(userId);
-    const key = `${scope} ${minScore} ${forms}`;
-    let reach = known.get(key);
-    if (reach === undefined) {
-      const nearness = leastNearness(minScore ?? least, { scope, forms });
-      reach = nearness > 1 ? -1 : bitsWithin(base + nearness * (1 - base), live.dimensions);
-      known.set(key, reach);
-    }
-    return reach;
-  };
-  return (memoryNo, userId) => near(codes.get(memoryNo) ?? [], userId, reachOf);
-}
-
-/**
- * Returns the least nearness (cosine above that of unrelated texts, 0..1) at which a memory without a word of the query
- * reaches a score; Infinity if none suffices.
- */
-function leastNearness(score: number, circumstances: Circumstances): number {
-  for (let near = 0; near <= 1; near += STEP) {
-    const evidence = [{ strength: NEAR_WEIGHT * near, wordsStrength: 0, speakerMatch: 1, held: 0 }];
-    if (confidenceOf({ evidence }, circumstances) >= score) return near;
-  }
-  return Infinity;
 }
 
 /** Least strength of a memory's words (0..1) if a part of the query's words may suffice for an answer. */
 const SMALL_SCOPE_STRENGTH = 0.15;
-/** Step by which the least strength and the least nearness are approximated. */
+/** Step by which the least strength is approximated. */
 const STEP = 0.02;
 
 /**
@@ -265,12 +215,6 @@ function highestScore(
   return confidenceBy(store, query, { text, cosine: hasVectors ? NEAR_MOST : null, base: 0, scope });
 }
 
-function scoreOf(store: Store, { query, memoryNo, text, scope }: Pair, vector: QueryVector | null): number {
-  const cosine = vector === null ? null : (similaritiesOf(store, vector, [memoryNo])[0]?.similarity ?? null);
-  const base = readCosineBase(store, vector?.modelNo ?? null);
-  return confidenceBy(store, query, { text, cosine, base, scope });
-}
-
 /** Returns the confidence of a query whose best hit is this text: the score that `calibrate` gives the best hit. */
 function confidenceBy(
   store: Store,
@@ -304,17 +248,21 @@ function meterOf(store: Store, asked: PreparedQuery['text'], base: number): Evid
   return meter;
 }
 
+/** Returns a text that is equal for queries whose filters, the user included, are equal. */
+function filterKeyOf({ userId, filter }: PreparedQuery): string {
+  return JSON.stringify([userId, filter]);
+}
+
 /**
  * Creates the function that tells whether the memory of one of these pairs passes the filter of its query now. Queries
  * with equal filters share one statement, which checks only the memories of their pairs.
  */
 function createFilters(store: Store, pairs: readonly Pair[], now: number) {
-  const keyOf = ({ userId, filter }: PreparedQuery) => JSON.stringify([userId, filter]);
-  const asked = Map.groupBy(pairs, ({ query }) => keyOf(query));
+  const asked = Map.groupBy(pairs, ({ query }) => filterKeyOf(query));
   const passing = new Map<string, ReadonlySet<number>>();
   return (query: PreparedQuery, memoryNo: number): boolean => {
     const { userId, filter } = query;
-    const key = keyOf(query);
+    const key = filterKeyOf(query);
     let passed = passing.get(key);
     if (passed === undefined) {
       const whole = userId === null ? filter : { ...filter, userIds: [userId] };
@@ -324,22 +272,6 @@ function createFilters(store: Store, pairs: readonly Pair[], now: number) {
     }
     return passed.has(memoryNo);
   };
-}
-
-/**
- * Returns the vector of a query by the live model: the stored one, else a new one. Returns null where there is no model
- * or it cannot be reached, so that words decide.
- */
-async function vectorOf(
-  { open, querySourceOf }: ReadContext,
-  { query, queryNo }: PreparedQuery,
-): Promise<QueryVector | null> {
-  const { store, liveModels } = open();
-  const live: StoredModel | undefined = liveModels === null ? undefined : distinctModels(liveModels)[0];
-  if (live === undefined) return null;
-  const stored = findStandingVector(store, live.modelNo, queryNo);
-  const embedding = stored ?? (await querySourceOf(live)?.embedQuery(query, undefined));
-  return embedding == null ? null : { ...spaceOf(live), embedding };
 }
 
 /** Cache of indexes by the connection on which they were made, each for one set of queries. */
@@ -355,29 +287,6 @@ function indexOf(store: Store): StandingIndex {
   const index = createStandingIndex(readComparedQueries(store));
   indexes.set(store, { version, index });
   return index;
-}
-
-/**
- * Cache of the vectors of queries by the connection on which they were read, each for one set of queries and one model.
- */
-const neighbours = new WeakMap<Store, { readonly version: string; readonly neighbours: StandingNeighbours }>();
-
-/** Returns the index of all queries that have a vector of a model. It must be called inside a read. */
-function neighboursOf(
-  store: Store,
-  queries: StandingIndex['queries'],
-  { modelNo, dimensions }: StoredModel,
-): StandingNeighbours {
-  const version = `${standingVersion(store)} ${modelNo} ${countStandingVectors(store, modelNo)}`;
-  const cached = neighbours.get(store);
-  if (cached?.version === version) return cached.neighbours;
-  const placed = [...readStandingVectors(store, modelNo)].flatMap(({ queryNo, embedding }) => {
-    const query = queries.get(queryNo);
-    return query === undefined ? [] : { query, code: signBits(embedding) };
-  });
-  const made = createStandingNeighbours(placed, dimensions);
-  neighbours.set(store, { version, neighbours: made });
-  return made;
 }
 
 function ownersOf(store: Store, memoryNos: readonly number[]): ReadonlyMap<number, string> {

@@ -31,6 +31,8 @@ export interface StandingNeighbours {
    *   `forms`, since it is called for one query of each such group
    */
   near(codes: readonly Uint8Array[], userId: string, reachOf: (query: PreparedQuery) => number): PreparedQuery[];
+  /** Counts the queries of a user and of all users, with which `near` compares each code of a memory. */
+  countFor(userId: string): number;
 }
 
 /**
@@ -52,7 +54,9 @@ export function createStandingNeighbours(placed: readonly PlacedQuery[], dimensi
   // `distanceOf` reads the 32-bit numbers of a code in pairs.
   const wordCount = 2 * Math.ceil(dimensions / (2 * WORD_BITS));
   const byUser = new Map<string | null, readonly Group[]>();
+  const counts = new Map<string | null, number>();
   for (const [userId, own] of Map.groupBy(placed, ({ query }) => query.userId)) {
+    counts.set(userId, own.length);
     const groups = Map.groupBy(own, ({ query: { minScore, forms } }) => `${minScore} ${forms}`);
     byUser.set(
       userId,
@@ -80,6 +84,7 @@ export function createStandingNeighbours(placed: readonly PlacedQuery[], dimensi
         .slice(0, MAX_NEIGHBOURS)
         .map(({ query }) => query);
     },
+    countFor: (userId) => (counts.get(null) ?? 0) + (counts.get(userId) ?? 0),
   };
 }
 

@@ -22,6 +22,7 @@ const SETS = `SELECT set_no AS setNo, name, guard, updated_at AS updatedAt,
  *   items together in sets that guard changes of the model
  */
 export function putEval(store: Store, { name, guard, items }: NewEvalSet, now: number): void {
+  const before = countBytes(store);
   store
     .prepare(
       `INSERT INTO eval_sets (name, guard, created_at, updated_at) VALUES (:name, :guard, :now, :now)
@@ -32,16 +33,22 @@ export function putEval(store: Store, { name, guard, items }: NewEvalSet, now: n
   store.prepare('DELETE FROM eval_items WHERE set_no = ?').run(setNo);
   const insert = store.prepare('INSERT INTO eval_items (set_no, place, user_id, item) VALUES (?, ?, ?, ?)');
   items.forEach(({ userId, ...item }, place) => insert.run(setNo, place, userId ?? null, JSON.stringify(item)));
-  requireWithinLimits(store);
+  requireWithinLimits(store, before);
 }
 
-function requireWithinLimits(store: Store): void {
+/** Counts the bytes of all items. */
+function countBytes(store: Store): number {
+  return store.prepare('SELECT coalesce(sum(octet_length(item)), 0) FROM eval_items').pluck().get() as number;
+}
+
+function requireWithinLimits(store: Store, bytesBefore: number): void {
   const sets = store.prepare(SETS).all() as SetRow[];
   const guarded = sets.filter(({ guard }) => guard === 1).reduce((sum, set) => sum + set.items, 0);
   if (sets.length > EVAL_LIMITS.sets)
     throw new EngineError('conflict', `a tenant has at most ${EVAL_LIMITS.sets} sets: delete one first`);
-  const bytes = store.prepare('SELECT coalesce(sum(octet_length(item)), 0) FROM eval_items').pluck().get() as number;
-  if (bytes > EVAL_LIMITS.bytes)
+  const bytes = countBytes(store);
+  // A tenant that has more from earlier may put smaller sets in place of larger ones.
+  if (bytes > EVAL_LIMITS.bytes && bytes >= bytesBefore)
     throw new EngineError(
       'conflict',
       `the evaluation sets of a tenant have at most ${EVAL_LIMITS.bytes} bytes together: delete one first`,
@@ -131,10 +138,38 @@ export function putEvalItem(
     .run(JSON.stringify(item), setNo, place);
 }
 
-/** Deletes the items about these users from all sets. Call inside a write. @returns the number of deleted items */
-export function eraseEvalItems(store: Store, userIds: readonly string[]): number {
-  const erase = store.prepare('DELETE FROM eval_items WHERE user_id = ?');
-  return userIds.reduce((sum, userId) => sum + erase.run(userId).changes, 0);
+/** Greatest number of items that one commit erases. */
+const ERASED_AT_ONCE = 1_000;
+/**
+ * Number of bytes of items after which a commit erases no more: their bytes are overwritten, and the evaluation sets of
+ * a tenant may have 64 MiB.
+ */
+const ERASED_BYTES = 1024 * 1024;
+
+/** What one commit erased. */
+export interface ErasedEvalItems {
+  readonly items: number;
+  /** Whether no item about the users is left. */
+  readonly isDone: boolean;
+}
+
+/** Deletes the next items about these users from all sets, up to some 1 MiB. Call inside a write. */
+export function eraseEvalItems(store: Store, userIds: readonly string[]): ErasedEvalItems {
+  const found = store
+    .prepare(
+      `SELECT i.set_no AS setNo, i.place, octet_length(i.item) AS bytes
+       FROM json_each(?) AS wanted CROSS JOIN eval_items i ON i.user_id = wanted.value LIMIT ${ERASED_AT_ONCE}`,
+    )
+    .all(JSON.stringify(userIds)) as { setNo: number; place: number; bytes: number }[];
+  const erase = store.prepare('DELETE FROM eval_items WHERE set_no = ? AND place = ?');
+  let [items, bytes] = [0, 0];
+  for (const item of found) {
+    if (bytes >= ERASED_BYTES) return { items, isDone: false };
+    erase.run(item.setNo, item.place);
+    items += 1;
+    bytes += item.bytes;
+  }
+  return { items, isDone: found.length < ERASED_AT_ONCE };
 }
 
 /**

@@ -11,19 +11,26 @@ export interface StandingVector {
   readonly embedding: Float32Array;
 }
 
-/** Lists at most `limit` standing queries without a vector of this model, oldest first. */
-export function listUnembeddedQueries(
-  store: Store,
-  modelNo: number,
-  limit: number,
-): { readonly queryNo: number; readonly query: string }[] {
+/** A standing query that has no vector. */
+export interface UnembeddedQuery {
+  readonly queryNo: number;
+  readonly query: string;
+}
+
+/**
+ * Lists at most `limit` standing queries without a vector of this model, oldest first. If all have one, which is so
+ * nearly always, only the counts are read.
+ */
+export function listUnembeddedQueries(store: Store, modelNo: number, limit: number): UnembeddedQuery[] {
+  const queries = store.prepare('SELECT count(*) FROM standing_queries').pluck().get() as number;
+  if (countStandingVectors(store, modelNo) === queries) return [];
   return store
     .prepare(
       `SELECT q.query_no AS queryNo, q.query FROM standing_queries q
          LEFT JOIN standing_vectors v ON v.query_no = q.query_no AND v.model_no = ?
        WHERE v.query_no IS NULL ORDER BY q.query_no LIMIT ?`,
     )
-    .all(modelNo, limit) as { queryNo: number; query: string }[];
+    .all(modelNo, limit) as UnembeddedQuery[];
 }
 
 /**
@@ -44,22 +51,43 @@ export function countStandingVectors(store: Store, modelNo: number): number {
   return store.prepare('SELECT count(*) FROM standing_vectors WHERE model_no = ?').pluck().get(modelNo) as number;
 }
 
-/** Iterates over the vectors of a model, by ascending number of their queries. */
+/** Greatest number of vectors that one statement reads. Those of 1,536 dimensions take 3 MB, in PostgreSQL some 10. */
+const READ_AT_ONCE = 512;
+
+/** Iterates over the vectors of a model, by ascending number of their queries. Call inside a read. */
 export function* readStandingVectors(store: Store, modelNo: number): Iterable<StandingVector> {
-  const rows = store
-    .prepare('SELECT query_no AS queryNo, embedding FROM standing_vectors WHERE model_no = ? ORDER BY query_no')
-    .iterate(modelNo) as Iterable<{ queryNo: number; embedding: Buffer }>;
-  for (const { queryNo, embedding } of rows) yield { queryNo, embedding: floatsOf(embedding) };
+  const read = store.prepare(
+    `SELECT query_no AS queryNo, embedding FROM standing_vectors
+     WHERE model_no = ? AND query_no > ? ORDER BY query_no LIMIT ${READ_AT_ONCE}`,
+  );
+  for (let after = 0; ;) {
+    const rows = read.all(modelNo, after) as StoredRow[];
+    yield* rows.map(vectorOf);
+    if (rows.length < READ_AT_ONCE) return;
+    after = rows.at(-1)!.queryNo;
+  }
 }
 
-/** Returns the vector of a standing query by this model; undefined if it has none. */
-export function findStandingVector(store: Store, modelNo: number, queryNo: number): Float32Array | undefined {
-  const embedding = store
-    .prepare('SELECT embedding FROM standing_vectors WHERE query_no = ? AND model_no = ?')
-    .pluck()
-    .get(queryNo, modelNo) as Buffer | undefined;
-  return embedding && floatsOf(embedding);
+/** Returns the vectors of these standing queries by a model, in no certain order; a query without one is left out. */
+export function findStandingVectors(store: Store, modelNo: number, queryNos: readonly number[]): StandingVector[] {
+  const read = store.prepare(
+    `SELECT v.query_no AS queryNo, v.embedding FROM json_each(?) AS wanted
+       CROSS JOIN standing_vectors v ON v.query_no = wanted.value WHERE v.model_no = ?`,
+  );
+  const found: StandingVector[] = [];
+  for (let at = 0; at < queryNos.length; at += READ_AT_ONCE) {
+    const wanted = JSON.stringify(queryNos.slice(at, at + READ_AT_ONCE));
+    found.push(...(read.all(wanted, modelNo) as StoredRow[]).map(vectorOf));
+  }
+  return found;
 }
+
+interface StoredRow {
+  readonly queryNo: number;
+  readonly embedding: Buffer;
+}
+
+const vectorOf = ({ queryNo, embedding }: StoredRow): StandingVector => ({ queryNo, embedding: floatsOf(embedding) });
 
 /** Copies bytes to a Float32Array of their own, since it must begin at a multiple of four bytes. */
 function floatsOf(bytes: Buffer): Float32Array {

@@ -157,11 +157,10 @@ export function hasDueDeliveries(store: Store, now: number): boolean {
 /** Which deliveries are to be claimed. */
 export interface WantedDeliveries {
   readonly limit: number;
-  /**
-   * Numbers of webhooks of which no deliveries are to be claimed, since enough of their deliveries are being sent
-   * already.
-   */
-  readonly busyHooks: readonly number[];
+  /** Greatest number of deliveries to the webhooks of one user that are sent at the same time. */
+  readonly ofUser: number;
+  /** Deliveries that are being sent already. No more of their webhooks are claimed. */
+  readonly underWay: readonly Pick<ClaimedDelivery, 'hookNo' | 'hookUserId'>[];
   /** Number of the webhook after which webhooks are looked at; 0 for the first ones. */
   readonly after: number;
 }
@@ -175,31 +174,69 @@ export interface ClaimedDeliveries {
 
 /**
  * Claims at most `limit` due deliveries of the next 256 webhooks, at most 4 of each, for an attempt that must end
- * within `leaseMs` (ms); after that they are due again. The attempt is counted here. Call inside a write.
+ * within `leaseMs` (ms); after that they are due again. Users take turns, so that the webhooks of one that do not
+ * answer leave room for those of others. The attempt is counted here. Call inside a write.
  */
 export function claimDeliveries(
   store: Store,
-  { now, leaseMs, limit, busyHooks, after }: WantedDeliveries & { readonly now: number; readonly leaseMs: number },
+  { now, leaseMs, after, ...wanted }: WantedDeliveries & { readonly now: number; readonly leaseMs: number },
 ): ClaimedDeliveries {
   const hooks = hooksWithPending(store, after);
   const next = hooks.length === HOOKS_AT_ONCE ? hooks.at(-1)! : 0;
-  const wanted = hooks.filter((hookNo) => !busyHooks.includes(hookNo));
-  const rows = store
+  const busy = new Set(wanted.underWay.map(({ hookNo }) => hookNo));
+  const free = hooks.filter((hookNo) => !busy.has(hookNo));
+  const due = store
     .prepare(
-      `SELECT d.delivery_no AS deliveryNo, d.hook_no AS hookNo, d.id, d.at, d.user_id AS userId, d.event,
-         d.attempts + 1 AS attempts, h.url, h.secret
+      `SELECT d.delivery_no AS deliveryNo, h.user_id AS hookUserId
        FROM json_each(?) AS hooks CROSS JOIN json_each((
            SELECT json_group_array(delivery_no) FROM (
              SELECT delivery_no FROM deliveries
              WHERE hook_no = hooks.value AND state = 'pending' AND next_at <= ? ORDER BY next_at LIMIT ${EACH}) AS due
          )) AS due CROSS JOIN deliveries d ON d.delivery_no = CAST(due.value AS INTEGER)
          CROSS JOIN webhooks h ON h.hook_no = d.hook_no
-       ORDER BY d.next_at, d.delivery_no LIMIT ?`,
+       ORDER BY d.next_at, d.delivery_no`,
     )
-    .all(JSON.stringify(wanted), now, limit) as (Omit<ClaimedDelivery, 'event'> & { event: string })[];
+    .all(JSON.stringify(free), now) as DueDelivery[];
+  const chosen = chooseInTurn(due, wanted);
+  if (chosen.length === 0) return { claimed: [], next };
+  const rows = store
+    .prepare(
+      `SELECT d.delivery_no AS deliveryNo, d.hook_no AS hookNo, h.user_id AS hookUserId, d.id, d.at,
+         d.user_id AS userId, d.event, d.attempts + 1 AS attempts, h.url, h.secret
+       FROM json_each(?) AS chosen CROSS JOIN deliveries d ON d.delivery_no = chosen.value
+         CROSS JOIN webhooks h ON h.hook_no = d.hook_no ORDER BY d.next_at, d.delivery_no`,
+    )
+    .all(JSON.stringify(chosen)) as (Omit<ClaimedDelivery, 'event'> & { event: string })[];
   const claim = store.prepare('UPDATE deliveries SET attempts = ?, next_at = ? WHERE delivery_no = ?');
   for (const { deliveryNo, attempts } of rows) claim.run(attempts, now + leaseMs, deliveryNo);
   return { claimed: rows.map((row) => ({ ...row, event: parseStored(row.event) as DeliveredEvent })), next };
+}
+
+type DueDelivery = Pick<ClaimedDelivery, 'deliveryNo' | 'hookUserId'>;
+
+/**
+ * Chooses at most `limit` deliveries: those of the users of whom fewest are under way or chosen come first, and at most
+ * `ofUser` of a user are under way. Webhooks that are told of all users count as one user, without that bound.
+ * @param due in the order in which those of one user are chosen
+ * @returns the numbers of the deliveries
+ */
+function chooseInTurn(
+  due: readonly DueDelivery[],
+  { limit, ofUser, underWay }: Pick<WantedDeliveries, 'limit' | 'ofUser' | 'underWay'>,
+): number[] {
+  const counts = new Map<string | null, number>();
+  const countOf = (userId: string | null) => {
+    const count = (counts.get(userId) ?? 0) + 1;
+    counts.set(userId, count);
+    return count;
+  };
+  for (const { hookUserId } of underWay) countOf(hookUserId);
+  return due
+    .map(({ deliveryNo, hookUserId }) => ({ deliveryNo, hookUserId, turn: countOf(hookUserId) }))
+    .filter(({ hookUserId, turn }) => hookUserId === null || turn <= ofUser)
+    .sort((a, b) => a.turn - b.turn)
+    .slice(0, limit)
+    .map(({ deliveryNo }) => deliveryNo);
 }
 
 /** Lists the next webhooks with pending deliveries, by skips along the index: one may have a hundred thousand. */

@@ -9,6 +9,11 @@ import type { TenantOptions } from './tenant-options.ts';
 
 /** Greatest number of deliveries of a tenant that this process sends at the same time. */
 const MAX_UNDER_WAY = 32;
+/**
+ * Greatest number of these deliveries that go to webhooks of one user, so that those of other users find a place at
+ * once, whatever the number of webhooks of that user that do not answer.
+ */
+const MAX_OF_USER = MAX_UNDER_WAY / 2;
 
 /**
  * Makes the function that starts the deliveries that are due, at most as many as fit into 32 at the same time. It does
@@ -24,21 +29,22 @@ export function createDeliveries({
   writer,
   webhookSender,
 }: TenantOptions): (signal: AbortSignal) => Promise<boolean> {
-  /** `hookNo` of the webhook of each delivery that is being sent; a webhook may occur several times. */
-  const underWay: number[] = [];
+  /** The deliveries that are being sent. */
+  const underWay: ClaimedDelivery[] = [];
   /** Number of the webhook after which the next claim looks. */
   let after = 0;
   return async (signal) => {
     if (underWay.length >= MAX_UNDER_WAY || !hasDueDeliveries(open().store, clock.now())) return false;
     const { claimed, next } = await writer.write(path, 'claimDeliveries', {
       limit: MAX_UNDER_WAY - underWay.length,
-      busyHooks: [...new Set(underWay)],
+      ofUser: MAX_OF_USER,
+      underWay: underWay.map(({ hookNo, hookUserId }) => ({ hookNo, hookUserId })),
       after,
     });
     after = next;
     for (const delivery of claimed) {
-      underWay.push(delivery.hookNo);
-      void attempt(delivery, signal).finally(() => void underWay.splice(underWay.indexOf(delivery.hookNo), 1));
+      underWay.push(delivery);
+      void attempt(delivery, signal).finally(() => void underWay.splice(underWay.indexOf(delivery), 1));
     }
     return claimed.length > 0;
   };

@@ -87,7 +87,7 @@ export function createEraseMatching(
 async function eraseQuestions(options: TenantOptions, filter: ErasureFilter): Promise<ErasedStanding | undefined> {
   const { userIds } = filter;
   if (userIds === undefined || !namesOnlyUsers(filter)) return undefined;
-  await options.writer.write(options.path, 'eraseEvalItems', { userIds });
+  while (!(await options.writer.write(options.path, 'eraseEvalItems', { userIds })).isDone);
   return eraseStandingOf(options, { userIds });
 }
 

@@ -3,10 +3,9 @@ import { mayHoldRows } from '../control/place-of.ts';
 import type { Tenant } from '../engine.ts';
 import type { PrivacyGuard } from '../privacy/guard.ts';
 import { screenStandingQuery } from '../privacy/standing-texts.ts';
-import { hasNeighbours } from '../readers/standing.ts';
+import { hasNeighbours } from '../readers/standing-vectors.ts';
 import { distinctModels } from '../store/live-model.ts';
 import { type DueMemory, hasDueMemories, hasStanding } from '../store/standing.ts';
-import { listUnembeddedQueries } from '../store/standing-vectors.ts';
 import { hasEventsToHand } from '../store/hand-events.ts';
 import type { StandingPart } from '../store/erase-standing.ts';
 import type {
@@ -230,13 +229,21 @@ function createComparison(options: TenantOptions): () => Promise<boolean> {
  * per call. If the provider fails, they are compared by their words alone, and the provider is called again after 30
  * seconds.
  */
-function createStandingEmbedder({ path, clock, open, querySourceOf, writer }: TenantOptions): () => Promise<void> {
+function createStandingEmbedder({
+  path,
+  clock,
+  open,
+  querySourceOf,
+  readers,
+  writer,
+}: TenantOptions): () => Promise<void> {
   let askAgainAt = -Infinity;
   return async () => {
-    const { store, liveModels } = open();
+    const { liveModels } = open();
     const live = liveModels === null ? undefined : distinctModels(liveModels)[0];
     if (live === undefined || !hasNeighbours(live) || clock.now() < askAgainAt) return;
-    const waiting = listUnembeddedQueries(store, live.modelNo, EMBEDDED_AT_ONCE);
+    const missing = { modelNo: live.modelNo, limit: EMBEDDED_AT_ONCE };
+    const waiting = await readers.read(path, 'listUnembeddedQueries', missing);
     const querySource = waiting.length === 0 ? null : querySourceOf(live);
     if (querySource === null) return;
     const embedded = await Promise.all(

@@ -201,6 +201,8 @@ export interface Delivery {
 export interface ClaimedDelivery extends Pick<Delivery, 'id' | 'event' | 'userId' | 'at'> {
   readonly deliveryNo: number;
   readonly hookNo: number;
+  /** The user whose events the webhook is told; null for one that is told of all users. */
+  readonly hookUserId: string | null;
   /** Number of attempts, this one included. */
   readonly attempts: number;
   readonly url: string;

@@ -94,7 +94,7 @@ const AUDITED: { readonly [N in WriteCommandName]?: Describe<N> } = {
   requestRun: ({ schedule }, isDue) => (isDue ? { action: `${schedule}.request`, detail: {} } : null),
   putEval: ({ guard, count }) => ({ action: 'eval.put', detail: { items: count, guard: Number(guard) } }),
   deleteEval: () => ({ action: 'eval.delete', detail: {} }),
-  eraseEvalItems: (_, items) => (items === 0 ? null : { action: 'eval.erase', detail: { items } }),
+  eraseEvalItems: (_, { items }) => (items === 0 ? null : { action: 'eval.erase', detail: { items } }),
   appendEvalRun: () => ({ action: 'eval.run', detail: {} }),
   createStandingQuery: (_, { id, webhook }) => ({
     action: 'standing.add',

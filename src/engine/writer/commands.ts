@@ -152,7 +152,7 @@ export const WRITE_COMMANDS = {
   deleteEval: ({ store }: WriteContext, { name }: { readonly name: string }) => deleteEval(store, name),
   eraseEvalItems: ({ store, now }: WriteContext, { userIds }: { readonly userIds: readonly string[] }) => {
     const erased = eraseEvalItems(store, userIds);
-    if (erased > 0) putInfo(store, ERASE_PENDING, String(now));
+    if (erased.items > 0) putInfo(store, ERASE_PENDING, String(now));
     return erased;
   },
   appendEvalRun: ({ store }: WriteContext, { name, run }: { readonly name: string; readonly run: EvalRun }) =>

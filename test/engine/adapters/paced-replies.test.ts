@@ -90,3 +90,19 @@ test('a reader that is slow holds the connection up, and one that leaves ends it
   body.on('error', () => {}).destroy();
   await expect.poll(() => hasClosed).toBe(true);
 });
+
+test('a reply comes after a few interim replies, and a server that sends many of them is given up', async () => {
+  const dispatcher = openAgent();
+  const after = async (interim: number) => {
+    const server = net.createServer((socket) => {
+      socket.on('error', () => {});
+      socket.write(`${'HTTP/1.1 103 E\r\n\r\n'.repeat(interim)}HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok`);
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    onTestFinished(() => void server.close());
+    return request(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, { dispatcher });
+  };
+  expect(await (await after(8)).body.text()).toBe('ok');
+  await expect(after(9)).rejects.toThrow('more than 8 interim replies');
+});

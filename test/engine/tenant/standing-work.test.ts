@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { handEvents } from '../../../src/engine/store/hand-events.ts';
 import { claimDeliveries } from '../../../src/engine/store/webhooks.ts';
-import { STANDING_LIMITS } from '../../../src/engine/types.ts';
+import { type ClaimedDelivery, STANDING_LIMITS } from '../../../src/engine/types.ts';
 import { openTestEngine, START } from '../../support/engine-fixture.ts';
 import { newMemory } from '../../support/new-memory.ts';
 
@@ -178,7 +178,10 @@ test('a claim looks at some of the webhooks with deliveries that wait, and the n
   });
   const claim = (after: number) =>
     store.write(() =>
-      claimDeliveries(store, { now: START, leaseMs: 1_000, limit: 1_000, busyHooks: [after + 1], after }),
+      claimDeliveries(store, {
+        ...{ now: START, leaseMs: 1_000, limit: 1_000, ofUser: 1, after },
+        underWay: [{ hookNo: after + 1, hookUserId: null }],
+      }),
     );
   const first = claim(0);
   expect(first.next).toBe(256);
@@ -188,4 +191,40 @@ test('a claim looks at some of the webhooks with deliveries that wait, and the n
   const numbers = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, at) => from + at);
   expect(hooks).toEqual([numbers(2, 256), numbers(258, 300)]);
   expect(claim(0).claimed.map(({ hookNo }) => hookNo)).toEqual([]);
+});
+
+test('the webhooks of a user that do not answer leave room for those of other users', async () => {
+  await using fixture = await openTestEngine({ settings: { OM_WEBHOOK_ALLOW: '127.0.0.1' } });
+  const { tenant, store } = fixture;
+  const url = 'http://127.0.0.1:9/hook';
+  const create = async (userId?: string) => (await tenant.createWebhook({ url, kinds: [], userId })).id;
+  for (let no = 0; no < 40; no += 1) await create('ana');
+  const [ofBen, ofAll] = [await create('ben'), await create()];
+  const due = store.prepare(
+    `INSERT INTO deliveries (id, hook_no, at, event, next_at) SELECT ? || hook_no, hook_no, 0, '{}', ? FROM webhooks`,
+  );
+  store.write(() => {
+    for (let no = 0; no < 6; no += 1) due.run(`msg ${no} `, no);
+  });
+  const hookNoOf = (id: string) => fixture.get<number>('SELECT hook_no FROM webhooks WHERE id = ?', id);
+  const underWay: ClaimedDelivery[] = [];
+  const claim = (limit = 32 - underWay.length) => {
+    const { claimed } = store.write(() =>
+      claimDeliveries(store, { now: START, leaseMs: 1_000, limit, ofUser: 16, underWay, after: 0 }),
+    );
+    underWay.push(...claimed);
+    return Object.fromEntries(
+      [...Map.groupBy(claimed, ({ hookUserId }) => String(hookUserId))].map(([user, own]) => [user, own.length]),
+    );
+  };
+  // Theirs are newer than all of the other user.
+  store.write(() => {
+    const later = store.prepare('UPDATE deliveries SET next_at = 100 WHERE hook_no = ?');
+    for (const id of [ofBen, ofAll]) later.run(hookNoOf(id));
+  });
+  expect(claim(6)).toEqual({ ana: 2, ben: 2, null: 2 });
+  expect(claim()).toEqual({ ana: 14 });
+  expect(claim()).toEqual({});
+  underWay.splice(0, underWay.length, ...underWay.filter(({ hookUserId }) => hookUserId === 'ana'));
+  expect(claim()).toEqual({ ben: 4, null: 4 });
 });

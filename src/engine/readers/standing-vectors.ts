@@ -1,0 +1,185 @@
+/** What vectors decide in a comparison with standing queries: which queries are near a memory, and their cosines. */
+
+import { type Circumstances, confidenceOf } from '../retrieve/calibrate.ts';
+import { type QueryVector, similaritiesOf } from '../retrieve/dense.ts';
+import { NEAR_WEIGHT } from '../retrieve/evidence-meter.ts';
+import type { PreparedQuery, StandingIndex } from '../retrieve/standing-index.ts';
+import { bitsWithin, createStandingNeighbours, type StandingNeighbours } from '../retrieve/standing-neighbours.ts';
+import { readCosineBase } from '../store/calibrations.ts';
+import { distinctModels, type SectorModels, type StoredModel } from '../store/live-model.ts';
+import type { Store } from '../store/open-store.ts';
+import { standingVersion } from '../store/standing.ts';
+import { countStandingVectors, findStandingVectors, readStandingVectors } from '../store/standing-vectors.ts';
+import { readCodesOf } from '../store/vector-codes.ts';
+import { signBits } from '../store/vector-encoding.ts';
+import { spaceOf } from '../tenant-file/open-tenant.ts';
+import type { ReadContext } from './read-context.ts';
+
+/**
+ * Greatest number of queries without a stored vector that one read embeds, all at the same time. The others are
+ * compared by their words alone, since a claim soon embeds them.
+ */
+const EMBEDDED_IN_READ = 256;
+/** Step by which the least nearness is approximated. */
+const STEP = 0.02;
+/** Number of bits of codes whose comparison takes as long as that of a character of texts. */
+const BITS_PER_CHARACTER = 2_048;
+
+/**
+ * Tells whether a model's vectors can find queries that share no word with a memory. Those of the offline embedder
+ * cannot, since they are computed from words.
+ */
+export function hasNeighbours({ encoding }: Pick<StoredModel, 'encoding'>): boolean {
+  return encoding === 'float32';
+}
+
+/** The queries that a memory may answer because of its vector alone. */
+interface NearQueries {
+  readonly queries: readonly PreparedQuery[];
+  /** Number of characters of texts whose comparison takes as long as it took to find the queries. */
+  readonly characters: number;
+}
+
+/** Finds the queries that a memory of a user may answer because of its vector alone. */
+type NearFinder = (memoryNo: number, userId: string) => NearQueries;
+
+/**
+ * Creates the function that finds the queries which a memory may answer because of its vector alone. It finds none
+ * without a live model of this kind (`hasNeighbours`).
+ */
+export function createNearFinder(
+  store: Store,
+  { queries }: StandingIndex,
+  {
+    least,
+    scopes,
+    memoryNos,
+    liveModels,
+  }: {
+    readonly least: number;
+    readonly scopes: (userId: string | null) => number;
+    readonly memoryNos: readonly number[];
+    readonly liveModels: SectorModels | null;
+  },
+): NearFinder {
+  const live = liveModels === null ? undefined : distinctModels(liveModels)[0];
+  if (live === undefined || !hasNeighbours(live)) return () => ({ queries: [], characters: 0 });
+  const { near, countFor } = neighboursOf(store, queries, live);
+  const codes = readCodesOf(store, spaceOf(live), memoryNos);
+  const base = readCosineBase(store, live.modelNo);
+  const known = new Map<string, number>();
+  const reachOf = ({ userId, minScore, forms }: PreparedQuery) => {
+    const scope = scopes(userId);
+    const key = `${scope} ${minScore} ${forms}`;
+    let reach = known.get(key);
+    if (reach === undefined) {
+      const nearness = leastNearness(minScore ?? least, { scope, forms });
+      reach = nearness > 1 ? -1 : bitsWithin(base + nearness * (1 - base), live.dimensions);
+      known.set(key, reach);
+    }
+    return reach;
+  };
+  return (memoryNo, userId) => {
+    const own = codes.get(memoryNo) ?? [];
+    const bits = own.length * countFor(userId) * live.dimensions;
+    return { queries: near(own, userId, reachOf), characters: bits / BITS_PER_CHARACTER };
+  };
+}
+
+/**
+ * Returns the least nearness (cosine above that of unrelated texts, 0..1) at which a memory without a word of the query
+ * reaches a score; Infinity if none suffices.
+ */
+function leastNearness(score: number, circumstances: Circumstances): number {
+  for (let near = 0; near <= 1; near += STEP) {
+    const evidence = [{ strength: NEAR_WEIGHT * near, wordsStrength: 0, speakerMatch: 1, held: 0 }];
+    if (confidenceOf({ evidence }, circumstances) >= score) return near;
+  }
+  return Infinity;
+}
+
+/**
+ * Cache of the vectors of queries by the connection on which they were read, each for one set of queries and one model.
+ */
+const neighbours = new WeakMap<Store, { readonly version: string; readonly neighbours: StandingNeighbours }>();
+
+/** Returns the index of all queries that have a vector of a model. It must be called inside a read. */
+function neighboursOf(
+  store: Store,
+  queries: StandingIndex['queries'],
+  { modelNo, dimensions }: StoredModel,
+): StandingNeighbours {
+  const version = `${standingVersion(store)} ${modelNo} ${countStandingVectors(store, modelNo)}`;
+  const cached = neighbours.get(store);
+  if (cached?.version === version) return cached.neighbours;
+  const placed = [...readStandingVectors(store, modelNo)].flatMap(({ queryNo, embedding }) => {
+    const query = queries.get(queryNo);
+    return query === undefined ? [] : { query, code: signBits(embedding) };
+  });
+  const made = createStandingNeighbours(placed, dimensions);
+  neighbours.set(store, { version, neighbours: made });
+  return made;
+}
+
+/** The vectors of some queries by the live model, by `queryNo`; empty without a model. */
+export interface QueryVectors {
+  readonly space: Omit<QueryVector, 'embedding'> | null;
+  readonly embeddings: ReadonlyMap<number, Float32Array>;
+}
+
+/**
+ * Returns the vectors of these queries by the live model: the stored ones, and new ones of at most `EMBEDDED_IN_READ`
+ * queries, which a provider makes in few calls. A query is left out, so that its words decide, if there is no model, it
+ * cannot be reached, or there are more queries.
+ */
+export async function vectorsOf(
+  { open, querySourceOf }: ReadContext,
+  queries: readonly Pick<PreparedQuery, 'queryNo' | 'query'>[],
+): Promise<QueryVectors> {
+  const { store, liveModels } = open();
+  const live = liveModels === null ? undefined : distinctModels(liveModels)[0];
+  if (live === undefined || queries.length === 0) return { space: null, embeddings: new Map() };
+  const embeddings = new Map<number, Float32Array>();
+  const isPaid = hasNeighbours(live);
+  if (isPaid) {
+    const queryNos = queries.map(({ queryNo }) => queryNo);
+    for (const { queryNo, embedding } of findStandingVectors(store, live.modelNo, queryNos))
+      embeddings.set(queryNo, embedding);
+  }
+  const missing = queries.filter(({ queryNo }) => !embeddings.has(queryNo));
+  const source = missing.length === 0 ? null : querySourceOf(live);
+  const asked = source === null ? [] : missing.slice(0, isPaid ? EMBEDDED_IN_READ : missing.length);
+  await Promise.all(
+    asked.map(async ({ queryNo, query }) => {
+      const embedding = await source!.embedQuery(query, undefined);
+      if (embedding !== null) embeddings.set(queryNo, embedding);
+    }),
+  );
+  return { space: spaceOf(live), embeddings };
+}
+
+/** Pairs of a query and a memory whose vectors are compared. */
+interface ComparedPair {
+  readonly query: Pick<PreparedQuery, 'queryNo'>;
+  readonly memoryNo: number;
+}
+
+/**
+ * Creates the function that returns the cosine of the query and the memory of one of these pairs; null if one of them
+ * has no vector. All memories of a query are read by one statement.
+ */
+export function createCosines(store: Store, pairs: readonly ComparedPair[], { space, embeddings }: QueryVectors) {
+  const memories = Map.groupBy(pairs, ({ query }) => query.queryNo);
+  const cosines = new Map<number, ReadonlyMap<number, number>>();
+  return ({ query: { queryNo }, memoryNo }: ComparedPair): number | null => {
+    const embedding = embeddings.get(queryNo);
+    if (space === null || embedding === undefined) return null;
+    let own = cosines.get(queryNo);
+    if (own === undefined) {
+      const memoryNos = memories.get(queryNo)!.map((pair) => pair.memoryNo);
+      const ranks = similaritiesOf(store, { ...space, embedding }, memoryNos);
+      cosines.set(queryNo, (own = new Map(ranks.map((rank) => [rank.memoryNo, rank.similarity]))));
+    }
+    return own.get(memoryNo) ?? null;
+  };
+}

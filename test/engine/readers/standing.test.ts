@@ -1,0 +1,172 @@
+import { expect, test } from 'vitest';
+import { compareStanding } from '../../../src/engine/readers/standing.ts';
+import type { ReadContext } from '../../../src/engine/readers/read-context.ts';
+import type { Store } from '../../../src/engine/store/open-store.ts';
+import { listUnembeddedQueries, putStandingVectors } from '../../../src/engine/store/standing-vectors.ts';
+import { silentLogger } from '../../../src/engine/ports.ts';
+import type { RetrievalOptions } from '../../../src/engine/types.ts';
+import { newMemory, openTestEngine, type TestEngine } from '../../support/engine-fixture.ts';
+import { startFakeServer } from '../../support/fake-server.ts';
+
+const WORDS = 'harbour ferry lighthouse captain anchor compass schooner barnacle mooring starboard';
+const DIMENSIONS = 1_536;
+const DEFAULTS = { minScore: 0 } as RetrievalOptions;
+
+/** Opens an engine whose embedder is a provider, so that vectors find queries, with a memory that is encoded. */
+async function openWithProvider(content = WORDS): Promise<TestEngine & { readonly memoryNo: number }> {
+  const provider = await startFakeServer((response, { text }) => {
+    const { input } = JSON.parse(text) as { readonly input: readonly string[] };
+    const embedding = Array.from({ length: DIMENSIONS }, (_, at) => Math.sin(at + 1));
+    const data = input.map((_, index) => ({ object: 'embedding', index, embedding }));
+    const body = { object: 'list', model: 'm', data, usage: { prompt_tokens: 1, total_tokens: 1 } };
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+  });
+  const settings = {
+    OM_EMBEDDINGS: 'openai',
+    OM_OPENAI_BASE_URL: provider.url,
+    OM_OPENAI_MODEL: 'm',
+    OPENAI_API_KEY: 'key',
+    OM_VEC_DIM: String(DIMENSIONS),
+  };
+  const fixture = await openTestEngine({ settings });
+  const { memoryNo } = await fixture.add({ content, userId: 'ana' });
+  await fixture.drain();
+  const closeEngine = fixture.close;
+  const close = async () => {
+    await closeEngine();
+    await provider[Symbol.asyncDispose]();
+  };
+  return Object.assign(fixture, { memoryNo, close, [Symbol.asyncDispose]: close });
+}
+
+/** Makes that many standing queries of all users; `filter` is the SQL of a query's filter, with its number `n`. */
+function addQueries({ store }: TestEngine, count: number, query: string, filter = `'{}'`, id = 'q'): void {
+  store.write(() =>
+    store
+      .prepare(
+        `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?)
+         INSERT INTO standing_queries (id, query, filter, given, created_at)
+         SELECT ? || n, ? || n, ${filter}, '{}', 0 FROM numbers`,
+      )
+      .run(count, id, query),
+  );
+}
+
+/** Gives each standing query a vector of the live model. */
+function addVectors(fixture: TestEngine): number {
+  const modelNo = fixture.get<number>('SELECT model_no FROM vector_codes LIMIT 1');
+  const embedding = Float32Array.from({ length: DIMENSIONS }, (_, at) => Math.cos(3 * at));
+  const vectors = fixture.all<{ queryNo: number }>('SELECT query_no AS queryNo FROM standing_queries');
+  const { store } = fixture;
+  store.write(() =>
+    putStandingVectors(
+      store,
+      modelNo,
+      vectors.map(({ queryNo }) => ({ queryNo, embedding })),
+    ),
+  );
+  return modelNo;
+}
+
+const contextOf = ({ batch }: TestEngine, querySourceOf: ReadContext['querySourceOf'] = () => null): ReadContext => ({
+  ...batch,
+  ...{ logger: silentLogger, tracing: null, languageModel: null, querySourceOf },
+});
+
+test('a read embeds some hundred queries that have no vector, all together', async () => {
+  await using fixture = await openWithProvider();
+  addQueries(fixture, 600, WORDS);
+  let [calls, running, most] = [0, 0, 0];
+  const embedQuery = async () => {
+    calls += 1;
+    most = Math.max(most, (running += 1));
+    await new Promise(setImmediate);
+    running -= 1;
+    return new Float32Array(DIMENSIONS).fill(1 / Math.sqrt(DIMENSIONS));
+  };
+  const context = contextOf(fixture, () => ({ embedder: fixture.batch.embedder!, embedQuery }));
+  const asked = { memoryNos: [fixture.memoryNo], afterQuery: 0, defaults: DEFAULTS };
+  const { matches } = await compareStanding(context, asked);
+  expect([calls, most]).toEqual([256, 256]);
+  // The others are compared by their words.
+  expect(matches).toHaveLength(600);
+  addVectors(fixture);
+  await compareStanding(context, asked);
+  expect(calls).toBe(256);
+});
+
+test('a memory whose vectors are compared with many queries leaves the next memories to another read', async () => {
+  await using fixture = await openWithProvider('A quiet evening.');
+  const { store, memoryNo: first } = fixture;
+  const further = Array.from({ length: 49 }, (_, no) =>
+    newMemory({ content: `A quiet evening, ${no}.`, userId: 'ana' }),
+  );
+  await fixture.tenant.addMemories(further);
+  await fixture.drain();
+  addQueries(fixture, 4_000, 'harbour ');
+  const modelNo = addVectors(fixture);
+  const memoryNos = fixture.all<{ no: number }>('SELECT seq AS no FROM memories ORDER BY seq').map(({ no }) => no);
+  expect([memoryNos[0], memoryNos.length]).toEqual([first, 50]);
+  const compare = (from: readonly number[] = memoryNos) =>
+    compareStanding(contextOf(fixture), {
+      memoryNos: from,
+      afterQuery: 0,
+      defaults: { minScore: 0.9 },
+    });
+  expect((await compare()).rest).toBeNull();
+
+  store.write(() => {
+    store
+      .prepare(
+        `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 7)
+         INSERT INTO vectors (memory, user_no, model_no, window_no, role, embedding)
+         SELECT memory, user_no, model_no, n, role, embedding FROM vectors, numbers
+         WHERE model_no = ? AND window_no = 0`,
+      )
+      .run(modelNo);
+    store
+      .prepare(
+        `INSERT OR IGNORE INTO vector_codes (vector_no, model_no, memory, user_no, role, code)
+         SELECT v.vector_no, c.model_no, c.memory, c.user_no, c.role, c.code FROM vectors v
+           JOIN vector_codes c ON c.memory = v.memory`,
+      )
+      .run();
+  });
+  const reads: (readonly number[])[] = [];
+  for (let rest: readonly number[] | undefined = memoryNos; rest !== undefined;) {
+    reads.push(rest);
+    rest = (await compare(rest)).rest?.memoryNos;
+  }
+  // 8 codes × 4,000 queries × 1,536 bits count as 24,000 characters.
+  expect(reads.map((rest) => rest.length)).toEqual([50, 8]);
+});
+
+test('where all queries have a vector, none is looked for by joining them', async () => {
+  await using fixture = await openWithProvider();
+  const { store } = fixture;
+  addQueries(fixture, 10, WORDS);
+  const modelNo = addVectors(fixture);
+  const statements: string[] = [];
+  const noted = {
+    prepare: (sql: string) => {
+      statements.push(sql);
+      return store.prepare(sql);
+    },
+  } as Store;
+  const missing = () => listUnembeddedQueries(noted, modelNo, 256);
+  expect(missing()).toEqual([]);
+  expect(statements.filter((sql) => sql.includes('JOIN'))).toEqual([]);
+  addQueries(fixture, 1, 'ferry', `'{}'`, 'more');
+  expect(missing()).toEqual([{ queryNo: 11, query: 'ferry1' }]);
+  expect(listUnembeddedQueries(noted, modelNo + 1, 256)).toHaveLength(11);
+});
+
+test('the filters of queries, a statement each, end a read', async () => {
+  await using fixture = await openWithProvider();
+  addQueries(fixture, 1_000, WORDS, `'{"eventFrom":-' || n || '}'`);
+  const asked = { memoryNos: [fixture.memoryNo], afterQuery: 0, defaults: DEFAULTS };
+  const { matches, rest } = await compareStanding(contextOf(fixture), asked);
+  expect(matches.length).toBeGreaterThan(100);
+  expect(matches.length).toBeLessThan(500);
+  expect(rest).toEqual({ memoryNos: [fixture.memoryNo], afterQuery: matches.at(-1)!.queryNo });
+});

@@ -1,0 +1,51 @@
+/** Slices of consolidation, evaluation sets and deliveries in PostgreSQL. */
+import { afterAll, describe, expect, test } from 'vitest';
+import { startOfUser } from '../../src/engine/store/consolidations.ts';
+import { eraseEvalItems, putEval } from '../../src/engine/store/evals.ts';
+import { listGatherable } from '../../src/engine/store/gatherable.ts';
+import { claimDeliveries } from '../../src/engine/store/webhooks.ts';
+import { newMemory, openTestEngine, START } from '../support/engine-fixture.ts';
+import { startPostgres } from '../support/postgres.ts';
+
+const server = await startPostgres();
+describe.skipIf(server === undefined)('in PostgreSQL', () => {
+  afterAll(() => server?.stop());
+
+  test('slices end as they do in a file', async () => {
+    const settings = { OM_DATABASE_URL: await server!.createSchema(), OM_WEBHOOK_ALLOW: '127.0.0.1' };
+    await using fixture = await openTestEngine({ settings });
+    const { tenant } = fixture;
+    const { store } = fixture.batch.open();
+    const metadata = { a: 'x'.repeat(14_000) };
+    const memories = Array.from({ length: 100 }, (_, no) =>
+      newMemory({ content: `The ferry ${no} leaves.`, userId: 'ana', metadata }),
+    );
+    await tenant.addMemories(memories);
+    const userNo = store.prepare(`SELECT user_no FROM users WHERE user_id = 'ana'`).pluck().get() as number;
+    const first = listGatherable(store, startOfUser(userNo), { looked: 1_000, again: false });
+    const second = listGatherable(store, first.next!, { looked: 1_000, again: false });
+    expect([first.memories.length, second.memories.length, second.next]).toEqual([75, 25, null]);
+
+    const item = { query: 'x'.repeat(300_000), userId: 'ana', expected: ['berth 4'] };
+    store.write(() => putEval(store, { name: 'home', guard: false, items: Array(5).fill(item) }, START));
+    const erase = () => store.write(() => eraseEvalItems(store, ['ana']));
+    expect([erase(), erase()]).toEqual([
+      { items: 4, isDone: false },
+      { items: 1, isDone: true },
+    ]);
+
+    for (const userId of ['ana', 'ana', 'ana', 'ben'])
+      await tenant.createWebhook({ url: 'http://127.0.0.1:9/hook', kinds: [], userId });
+    const due = store.prepare(
+      `INSERT INTO deliveries (id, hook_no, at, event, next_at) SELECT 'msg' || hook_no, hook_no, 0, '{}', hook_no
+       FROM webhooks`,
+    );
+    store.write(() => due.run());
+    const wanted = { now: START, leaseMs: 1_000, limit: 2, ofUser: 2, underWay: [], after: 0 };
+    const { claimed } = store.write(() => claimDeliveries(store, wanted));
+    expect(claimed.map(({ hookUserId, attempts }) => [hookUserId, attempts])).toEqual([
+      ['ana', 1],
+      ['ben', 1],
+    ]);
+  });
+});
