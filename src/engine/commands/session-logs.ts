@@ -65,7 +65,7 @@ export function changeLog(
   if (first < before) log = logs.cutLog(store, log, first, now);
   log = logs.appendItems(store, log, items, { writerNo: ensureWriter(store, context.writtenBy), now });
   const receipt = { first, removed: before - first, total: log.items, replayed: false };
-  if (operation) logs.putOperation(store, operation, { logNo: log.logNo, reply: receipt, now });
+  if (operation) logs.putOperation(store, operation, { log, reply: receipt, now });
   return receipt;
 }
 
