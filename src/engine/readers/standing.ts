@@ -13,8 +13,9 @@ import type { Store } from '../store/open-store.ts';
 import { createTextReader, type OwnText } from '../store/own-texts.ts';
 import { listPassingOf } from '../store/passing-memories.ts';
 import { readProvenance } from '../store/provenance.ts';
-import { findSupersededAnswers, listOwners, readComparedQueries, standingVersion } from '../store/standing.ts';
+import { listOwners, readComparedQueries, standingVersion } from '../store/standing.ts';
 import { countStandingVectors, findStandingVector, readStandingVectors } from '../store/standing-vectors.ts';
+import { createSupersededFinder } from '../store/superseded-answers.ts';
 import { readCodesOf } from '../store/vector-codes.ts';
 import { signBits } from '../store/vector-encoding.ts';
 import type { RetrievalOptions, StandingMatch, StandingRest } from '../types.ts';
@@ -127,7 +128,7 @@ function createCandidates(
   const owners = ownersOf(store, memoryNos);
   const scopes = createScopes(store);
   const provenance = readProvenance(store, memoryNos);
-  const superseded = Map.groupBy(findSupersededAnswers(store, memoryNos), ({ memoryNo }) => memoryNo);
+  const supersededBy = createSupersededFinder(store, memoryNos, 1 + COMPARED_CHARACTERS / CHARACTERS_PER_PAIR);
   const hasVectors = liveModels !== null;
   const strengthOf = createLeastStrength({ least, scopes, hasVectors });
   const nearOf = createNearFinder(store, index, { least, scopes, memoryNos, liveModels });
@@ -138,7 +139,7 @@ function createCandidates(
     const owner = owners.get(memoryNo) ?? '';
     const near = new Set(isOwn ? nearOf(memoryNo, owner) : []);
     const byWords = new Set(isOwn ? index.candidatesFor(text, owner, strengthOf) : []);
-    const answers = new Map((superseded.get(memoryNo) ?? []).map((found) => [found.queryNo, found.supersedes]));
+    const answers = supersededBy(memoryNo, afterQuery);
     const older = [...answers.keys()].flatMap((queryNo) => index.queries.get(queryNo) ?? []);
     const candidates = [...new Set([...byWords, ...near, ...older])]
       .filter(({ queryNo }) => queryNo > afterQuery)

@@ -317,23 +317,6 @@ export function listOwners(
 }
 
 /**
- * Finds older answers of standing queries that these memories supersede. Returns the number of the newer memory, of the
- * query, and of the older memory (`supersedes`).
- */
-export function findSupersededAnswers(
-  store: Store,
-  memoryNos: readonly number[],
-): { readonly memoryNo: number; readonly queryNo: number; readonly supersedes: number }[] {
-  return store
-    .prepare(
-      `SELECT e.src AS memoryNo, a.query_no AS queryNo, a.memory AS supersedes
-       FROM json_each(?) AS wanted CROSS JOIN edges e ON e.src = wanted.value AND e.type = 'supersedes'
-         CROSS JOIN standing_answers a ON a.memory = e.dst`,
-    )
-    .all(JSON.stringify(memoryNos)) as { memoryNo: number; queryNo: number; supersedes: number }[];
-}
-
-/**
  * Stores the answers that a comparison found, appends an event for each new one, and deletes the notes of the compared
  * memories, which are done. An answer that was stored before, or whose query or memory was deleted, is ignored. Call
  * inside a write.
