@@ -16,7 +16,8 @@ import { startPostgres } from '../support/postgres.ts';
 const TO_EARLIER = `DROP TRIGGER standing_of_queued_memories ON memory_dynamics;
   DROP FUNCTION standing_of_queued_memories;
   ALTER TABLE webhooks DROP COLUMN room, DROP COLUMN counted_at, DROP COLUMN dropped, DROP COLUMN dropped_at;
-  ALTER TABLE webhook_cursor DROP COLUMN room, DROP COLUMN counted_at; UPDATE schema_version SET version = 18`;
+  ALTER TABLE webhook_cursor DROP COLUMN room, DROP COLUMN counted_at;
+  ALTER TABLE session_logs DROP COLUMN operations_no; UPDATE schema_version SET version = 18`;
 
 const server = await startPostgres();
 describe.skipIf(server === undefined)('in PostgreSQL', () => {

@@ -1,46 +1,92 @@
-/** The round trips that vectors of standing queries take to PostgreSQL. */
-import { afterAll, describe, expect, test } from 'vitest';
+/** The round trips of answers to standing queries, of their events and of the deliveries that are made of them. */
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { readEvents } from '../../src/engine/store/events.ts';
+import { handEvents } from '../../src/engine/store/hand-events.ts';
+import type { Store } from '../../src/engine/store/open-store.ts';
 import { tripTotals } from '../../src/engine/store/postgres/connection-channel.ts';
-import {
-  findStandingVectors,
-  putStandingVectors,
-  readStandingVectors,
-} from '../../src/engine/store/standing-vectors.ts';
-import { openTestEngine } from '../support/engine-fixture.ts';
+import { noteAnswers } from '../../src/engine/store/standing.ts';
+import type { StandingMatch } from '../../src/engine/types.ts';
+import { newMemory, openTestEngine, START, type TestEngine } from '../support/engine-fixture.ts';
 import { startPostgres } from '../support/postgres.ts';
 
-const QUERIES = 1_100;
+const [MEMORIES, QUERIES] = [20, 20];
+/** Each memory has a user of its own. */
+const userOf = (memory: number) => `user ${memory} of trips`;
+const URL = 'http://127.0.0.1:9/hook';
+const SETTINGS = { OM_EVENTS: 'true', OM_WEBHOOK_ALLOW: '127.0.0.1' };
 
 const server = await startPostgres();
-describe.skipIf(server === undefined)('vectors of standing queries in PostgreSQL', () => {
-  afterAll(() => server?.stop());
+describe.skipIf(server === undefined)('standing queries in PostgreSQL', () => {
+  let database: TestEngine;
+  let file: TestEngine;
+  beforeAll(async () => {
+    database = await openTestEngine({ settings: { ...SETTINGS, OM_DATABASE_URL: await server!.createSchema() } });
+    file = await openTestEngine({ settings: SETTINGS });
+    for (const fixture of [file, database]) await fill(fixture);
+  });
+  afterAll(async () => {
+    await database?.close();
+    await file?.close();
+    server?.stop();
+  });
 
-  test('are read some hundred at a time, all of a model as well as those of certain queries', async () => {
-    await using fixture = await openTestEngine({ settings: { OM_DATABASE_URL: await server!.createSchema() } });
-    const { store } = fixture.batch.open();
-    const insert = store.prepare(
-      `INSERT INTO standing_queries (id, query, filter, given, created_at) VALUES (?, 'ferry', '{}', '{}', 0)`,
-    );
-    store.write(() => {
-      for (let no = 0; no < QUERIES; no += 1) insert.run(`q${no}`);
+  /** Does the same on both engines, and compares the results. @returns the round trips to PostgreSQL */
+  function tripsOf(work: (store: Store) => unknown): number {
+    const wanted = work(file.batch.open().store);
+    const { store } = database.batch.open();
+    const before = tripTotals().trips;
+    const found = work(store);
+    const trips = tripTotals().trips - before;
+    expect(found).toEqual(wanted);
+    return trips;
+  }
+
+  test('answers, events and deliveries take a few round trips, however many they are', () => {
+    const matches = Array.from({ length: MEMORIES * QUERIES }, (_, n): StandingMatch => {
+      const memoryNo = 1 + Math.floor(n / QUERIES);
+      return { queryNo: 1 + (n % QUERIES), memoryNo, score: n / 1_000, supersedes: null };
     });
-    const queryNos = store.prepare('SELECT query_no FROM standing_queries ORDER BY query_no').pluck().all() as number[];
-    const vectors = queryNos.map((queryNo) => ({ queryNo, embedding: Float32Array.of(queryNo, 1, 2, 3) }));
-    store.write(() => putStandingVectors(store, 1, vectors));
-    const during = (read: () => unknown) => {
-      const before = tripTotals().trips;
-      const result = store.read(read);
-      return { result, trips: tripTotals().trips - before };
-    };
+    const note = (store: Store) =>
+      store.write(() =>
+        noteAnswers(store, { dueNos: [], matches: [...matches, { ...matches[0]!, queryNo: 999 }] }, START),
+      );
+    expect(tripsOf(note)).toBeLessThanOrEqual(5);
+    expect(tripsOf(note)).toBeLessThanOrEqual(5);
 
-    const all = during(() => [...readStandingVectors(store, 1)]);
-    expect(all.result).toEqual(vectors);
-    const some = during(() => findStandingVectors(store, 1, queryNos));
-    expect(some.result).toEqual(expect.arrayContaining(vectors));
-    expect([all.trips, some.trips]).toEqual([expect.toSatisfy(isFew), expect.toSatisfy(isFew)]);
-    expect(during(() => findStandingVectors(store, 2, queryNos)).result).toEqual([]);
+    const read = (store: Store) =>
+      store.read(() => {
+        const { events } = readEvents(store, { limit: 1_000 });
+        return events.map(({ kind, subject, userId, standingId }) => [kind, subject === null, userId, standingId]);
+      });
+    expect(tripsOf(read)).toBeLessThanOrEqual(12);
+    expect(readEvents(file.batch.open().store, { limit: 1_000 }).events.length).toBeGreaterThan(MEMORIES * QUERIES);
+
+    const hand = (store: Store) => {
+      const result = store.write(() => handEvents(store, { limit: 500, now: START, newId: randomUUID }));
+      const rows = store.prepare('SELECT hook_no, user_id, state FROM deliveries ORDER BY delivery_no').all();
+      const told = store.prepare('SELECT count(*) FROM deliveries WHERE event LIKE ?').pluck().get('%"score"%');
+      return [result, rows, told, store.prepare('SELECT hook_no, room, dropped FROM webhooks ORDER BY hook_no').all()];
+    };
+    expect(tripsOf(hand)).toBeLessThanOrEqual(50);
   });
 });
 
-/** Three slices, and the beginning and the end of the read. */
-const isFew = (trips: number) => trips >= 3 && trips <= 5;
+/** Adds memories, and then standing queries that are not compared with them, each with a webhook. */
+async function fill({ tenant, drain }: TestEngine): Promise<void> {
+  await tenant.addMemories(
+    Array.from({ length: MEMORIES }, (_, n) => newMemory({ content: `Ferry ${n} leaves.`, userId: userOf(n) })),
+  );
+  await drain();
+  for (let n = 0; n < MEMORIES; n += 1)
+    await tenant.createWebhook({ url: URL, kinds: ['standing.answered'], userId: userOf(n) });
+  const made = Array.from({ length: QUERIES }, (_, n) => `01900000-0000-7000-8000-0000000000${n + 10}`);
+  for (const id of made)
+    await tenant.createStandingQuery({
+      query: 'tower',
+      filter: {},
+      given: {},
+      webhookUrl: URL,
+      made: { id, at: START },
+    });
+}

@@ -45,6 +45,7 @@ const TO_EARLIER = `ALTER TABLE word_blocks DROP COLUMN last; ALTER TABLE word_t
   DROP TRIGGER standing_of_queued_memories ON memory_dynamics; DROP FUNCTION standing_of_queued_memories;
   ALTER TABLE webhooks DROP COLUMN room, DROP COLUMN counted_at, DROP COLUMN dropped, DROP COLUMN dropped_at;
   ALTER TABLE webhook_cursor DROP COLUMN room, DROP COLUMN counted_at;
+  ALTER TABLE session_logs DROP COLUMN operations_no;
   DROP FUNCTION varint(bigint); DROP FUNCTION tenant_goes CASCADE; UPDATE schema_version SET version = 14`;
 const MIGRATIONS = '../../src/engine/store/postgres/migrations';
 const APPENDED_WORDS = fs.readFileSync(path.join(import.meta.dirname, MIGRATIONS, '0015-appended-words.sql'), 'utf8');

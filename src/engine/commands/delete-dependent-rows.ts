@@ -3,6 +3,7 @@ import { deleteEdge, listSuccessors, MAX_LINKED_ANEW, putStatedEdge } from '../s
 import {
   listOwnSupersessions,
   listWonContradictions,
+  deleteAnswersSlice,
   deleteLinksSlice,
   deleteRecallsSlice,
   deleteRevisionsSlice,
@@ -30,26 +31,28 @@ const MAX_SETTLED = 100;
 export type DeletedRows = Pick<DeleteReceipt, 'edges' | 'revisions' | 'jobs'>;
 
 /**
- * Removes some of the rows that depend on memories which are about to be erased (earlier versions, candidates of
- * recalls, links), and the memories from some of their ended jobs, if they are more than one commit should change: all
- * writes of all tenants wait for a commit. Memories that a removed link had superseded or contradicted get their own
- * status back. The caller repeats the call until it returns undefined, and then erases the memories.
+ * Removes some of the rows that depend on memories which are about to be erased (earlier versions, rows of recalls,
+ * answers to standing queries, links), and the memories from some of their ended jobs, if they are more than one
+ * commit should change: all writes of all tenants wait for a commit. Memories that a removed link had superseded or
+ * contradicted get their own status back. The caller repeats the call until it returns undefined, and then erases
+ * the memories.
  *
  * Of the memories whose waypoint (automatic link) leads to an erased memory, the erasure links only 100
  * (`MAX_LINKED_ANEW`) again; the others get another waypoint when they change.
  * @param memoryNos `memoryNo` of each memory
- * @returns numbers of what was removed, candidates of recalls not counted; undefined if nothing had to be removed
+ * @returns numbers of what was removed, without rows of recalls and answers; undefined if nothing had to be removed
  */
 export function deleteDependentRowsSlice(context: WriteContext, memoryNos: readonly number[]): DeletedRows | undefined {
   const { store } = context;
   const revisions = deleteRevisionsSlice(store, memoryNos, { most: MAX_ROWS, bytes: MAX_BYTES });
   const jobs = detachJobsSlice(store, memoryNos, MAX_ROWS);
   const recalls = deleteRecallsSlice(store, memoryNos, MAX_ROWS);
+  const answers = deleteAnswersSlice(store, memoryNos, MAX_ROWS);
   const links =
     deleteLinksSlice(store, memoryNos, MAX_ROWS) +
     deleteWaypointsSlice(store, memoryNos, { most: MAX_LINKED_ANEW, slice: MAX_ROWS });
   const released = releaseSuperseded(context, memoryNos) || releaseLosers(context, memoryNos);
-  if (revisions + jobs + recalls + links + released === 0) return undefined;
+  if (revisions + jobs + recalls + answers + links + released === 0) return undefined;
   return { revisions, jobs, edges: links + released };
 }
 

@@ -16,11 +16,16 @@ import { type Quota, refuseOverQuota } from './quota.ts';
 import type { WriteContext } from './write-context.ts';
 
 const MB = 1024 * 1024;
+/**
+ * Number of recalls that one commit deletes beyond `OM_RECALL_MB`, in addition to as many as it appends. Each may have
+ * some hundred candidates, and the log may be far too large after the setting was lowered.
+ */
+const TRIMMED = 20;
 
 /**
- * Appends recalls (answered queries) to the recall log, and deletes the oldest ones beyond `OM_RECALL_MB`. A recall is
- * left out if a delete of its users or sessions began after it was asked: it waited in another process, or was answered
- * during the delete.
+ * Appends recalls (answered queries) to the recall log, and deletes some of the oldest ones beyond `OM_RECALL_MB`; if
+ * there are more, later calls and the upkeep delete them. A recall is left out if a delete of its users or sessions
+ * began after it was asked: it waited in another process, or was answered during the delete.
  */
 export function logRecalls(
   { store, config, now }: WriteContext,
@@ -28,7 +33,7 @@ export function logRecalls(
 ): void {
   const isErased = createErasedCheck(store, now);
   for (const recall of recalls) if (!isErased(recall)) appendRecall(store, recall);
-  trimRecalls(store, config.OM_RECALL_MB * MB);
+  trimRecalls(store, { maxBytes: config.OM_RECALL_MB * MB, limit: recalls.length + TRIMMED });
 }
 
 /**

@@ -58,14 +58,15 @@ export function changeLog(
   if (items.length === 0 && first === before && !operation) {
     return { first, removed: 0, total: before, replayed: false };
   }
-  if (items.length > 0 || log === undefined) refuseOverQuota(context, quota, 0);
+  // Where nothing is removed, the row of an operation takes room as well.
+  if (items.length > 0 || log === undefined || first === before) refuseOverQuota(context, quota, 0);
 
   if (log !== undefined && before - first > 1) requireFewBytes(logs.bytesFrom(store, log, first));
   log ??= logs.insertLog(store, place, now);
   if (first < before) log = logs.cutLog(store, log, first, now);
   log = logs.appendItems(store, log, items, { writerNo: ensureWriter(store, context.writtenBy), now });
   const receipt = { first, removed: before - first, total: log.items, replayed: false };
-  if (operation) logs.putOperation(store, operation, { logNo: log.logNo, reply: receipt, now });
+  if (operation) logs.putOperation(store, operation, { log, reply: receipt, now });
   return receipt;
 }
 

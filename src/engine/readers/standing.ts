@@ -11,7 +11,8 @@ import type { Store } from '../store/open-store.ts';
 import { createTextReader, type OwnText } from '../store/own-texts.ts';
 import { listPassingOf } from '../store/passing-memories.ts';
 import { readProvenance } from '../store/provenance.ts';
-import { findSupersededAnswers, listOwners, readComparedQueries, standingVersion } from '../store/standing.ts';
+import { listOwners, readComparedQueries, standingVersion } from '../store/standing.ts';
+import { createSupersededFinder } from '../store/superseded-answers.ts';
 import type { RetrievalOptions, StandingMatch, StandingRest } from '../types.ts';
 import type { ReadContext } from './read-context.ts';
 import { createCosines, createNearFinder, vectorsOf } from './standing-vectors.ts';
@@ -135,7 +136,7 @@ function createCandidates(
   const owners = ownersOf(store, memoryNos);
   const scopes = createScopes(store);
   const provenance = readProvenance(store, memoryNos);
-  const superseded = Map.groupBy(findSupersededAnswers(store, memoryNos), ({ memoryNo }) => memoryNo);
+  const supersededBy = createSupersededFinder(store, memoryNos, 1 + COMPARED_CHARACTERS / CHARACTERS_PER_PAIR);
   const hasVectors = liveModels !== null;
   const strengthOf = createLeastStrength({ least, scopes, hasVectors });
   const nearOf = createNearFinder(store, index, { least, scopes, memoryNos, liveModels });
@@ -147,7 +148,7 @@ function createCandidates(
     const found = isOwn ? nearOf(memoryNo, owner) : { queries: [], characters: 0 };
     const near = new Set(found.queries);
     const byWords = new Set(isOwn ? index.candidatesFor(text, owner, strengthOf) : []);
-    const answers = new Map((superseded.get(memoryNo) ?? []).map(({ queryNo, supersedes }) => [queryNo, supersedes]));
+    const answers = supersededBy(memoryNo, afterQuery);
     const older = [...answers.keys()].flatMap((queryNo) => index.queries.get(queryNo) ?? []);
     const candidates = [...new Set([...byWords, ...near, ...older])]
       .filter(({ queryNo }) => queryNo > afterQuery)

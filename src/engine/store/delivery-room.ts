@@ -25,6 +25,12 @@ export interface StoredRoom {
   readonly droppedAt: number | null;
 }
 
+/** Room of a webhook, with the events that found none. */
+interface HookRoom extends Room {
+  dropped: number;
+  droppedAt: number | null;
+}
+
 interface RoomyHook extends StoredRoom {
   readonly hookNo: number;
   readonly userId: string | null;
@@ -32,6 +38,11 @@ interface RoomyHook extends StoredRoom {
 
 /** Room for the deliveries that one commit adds. */
 export interface DeliveryRooms {
+  /**
+   * Counts the deliveries that wait for webhooks, and for their users, whose room is not known. `take` would count
+   * those of one webhook after the other.
+   */
+  count(hooks: Iterable<RoomyHook>): void;
   /** Takes the room of one delivery; if there is none, counts a dropped event of the webhook and returns false. */
   take(hook: RoomyHook): boolean;
   /** Counts an event that is not handed to a webhook. */
@@ -49,14 +60,10 @@ export function openDeliveryRooms(store: Store, now: number): DeliveryRooms {
   };
   const tenant: Room = { left: cursor.room, countedAt: cursor.countedAt };
   const users = new Map<string, Room>();
-  const hooks = new Map<number, Room & { dropped: number; droppedAt: number | null }>();
+  const hooks = new Map<number, HookRoom>();
 
-  /** Counts what waits only if no room is known to be left: many may wait. */
   function hasRoom(room: Room, bound: number, count: (limit: number) => number): boolean {
-    if (room.left > 0) return true;
-    if (room.countedAt <= now && now - room.countedAt < FULL_MS) return false;
-    room.left = bound - count(bound);
-    room.countedAt = now;
+    if (!isKnown(room, now)) setRoom(room, bound - count(bound), now);
     return room.left > 0;
   }
 
@@ -77,7 +84,19 @@ export function openDeliveryRooms(store: Store, now: number): DeliveryRooms {
     room.droppedAt = now;
   }
 
+  function count(wanted: Iterable<RoomyHook>): void {
+    const asked = [...wanted];
+    const unknown = asked.filter((hook) => !isKnown(roomOf(hook), now)).map(({ hookNo }) => hookNo);
+    for (const [hookNo, waiting] of countsOfHooks(store, [...new Set(unknown)], pendingOfWebhook))
+      setRoom(hooks.get(hookNo)!, pendingOfWebhook - waiting, now);
+    const names = new Set(asked.flatMap(({ userId }) => userId ?? []));
+    const unknownNames = [...names].filter((userId) => !isKnown(roomOfUser(userId), now));
+    for (const [userId, waiting] of countsOfUsers(store, unknownNames, pendingOfUser))
+      setRoom(users.get(userId)!, pendingOfUser - waiting, now);
+  }
+
   return {
+    count,
     drop,
     take(hook) {
       const { hookNo, userId } = hook;
@@ -94,15 +113,25 @@ export function openDeliveryRooms(store: Store, now: number): DeliveryRooms {
       for (const room of [own, ofUser, tenant]) if (room !== undefined) room.left -= 1;
       return true;
     },
-    store() {
-      const update = store.prepare(
-        'UPDATE webhooks SET room = ?, counted_at = ?, dropped = ?, dropped_at = ? WHERE hook_no = ?',
-      );
-      for (const [hookNo, { left, countedAt, dropped, droppedAt }] of hooks)
-        update.run(left, countedAt, dropped, droppedAt, hookNo);
-      store.prepare('UPDATE webhook_cursor SET room = ?, counted_at = ?').run(tenant.left, tenant.countedAt);
-    },
+    store: () => storeRooms(store, hooks, tenant),
   };
+}
+
+/** What waits is counted only if no room is known to be left: many may wait. */
+const isKnown = ({ left, countedAt }: Room, now: number) => left > 0 || (countedAt <= now && now - countedAt < FULL_MS);
+
+function setRoom(room: Room, left: number, now: number): void {
+  room.left = left;
+  room.countedAt = now;
+}
+
+function storeRooms(store: Store, hooks: ReadonlyMap<number, HookRoom>, tenant: Room): void {
+  const update = store.prepare(
+    'UPDATE webhooks SET room = ?, counted_at = ?, dropped = ?, dropped_at = ? WHERE hook_no = ?',
+  );
+  for (const [hookNo, { left, countedAt, dropped, droppedAt }] of hooks)
+    update.run(left, countedAt, dropped, droppedAt, hookNo);
+  store.prepare('UPDATE webhook_cursor SET room = ?, counted_at = ?').run(tenant.left, tenant.countedAt);
 }
 
 /**
@@ -114,24 +143,37 @@ export function countRoomAnew(store: Store, hookNo: number): void {
   store.prepare('UPDATE webhook_cursor SET room = 0, counted_at = 0').run();
 }
 
-function countOfHook(store: Store, hookNo: number, limit: number): number {
-  return store
+const countOfHook = (store: Store, hookNo: number, limit: number) =>
+  countsOfHooks(store, [hookNo], limit).get(hookNo) ?? 0;
+
+/** Counts the deliveries of webhooks that wait, of each at most `limit`, by the number of the webhook. */
+function countsOfHooks(store: Store, hookNos: readonly number[], limit: number): ReadonlyMap<number, number> {
+  if (hookNos.length === 0) return new Map();
+  const rows = store
     .prepare(
-      `SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE hook_no = ? AND state = 'pending' LIMIT ?) AS waiting`,
+      `SELECT h.hook_no AS hookNo, (SELECT count(*) FROM (SELECT 1 FROM deliveries d
+           WHERE d.hook_no = h.hook_no AND d.state = 'pending' LIMIT ?) AS waiting) AS waiting
+       FROM webhooks h WHERE h.hook_no IN (SELECT value FROM json_each(?))`,
     )
-    .pluck()
-    .get(hookNo, limit) as number;
+    .all(limit, JSON.stringify(hookNos)) as { readonly hookNo: number; readonly waiting: number }[];
+  return new Map(rows.map(({ hookNo, waiting }) => [hookNo, waiting]));
 }
 
-function countOfUser(store: Store, userId: string, limit: number): number {
-  return store
+const countOfUser = (store: Store, userId: string, limit: number) =>
+  countsOfUsers(store, [userId], limit).get(userId) ?? 0;
+
+/** Counts the deliveries that wait for the webhooks of users, of each user at most `limit`, by the user's name. */
+function countsOfUsers(store: Store, userIds: readonly string[], limit: number): ReadonlyMap<string, number> {
+  if (userIds.length === 0) return new Map();
+  const rows = store
     .prepare(
-      `SELECT count(*) FROM (
-         SELECT 1 FROM webhooks h CROSS JOIN deliveries d ON d.hook_no = h.hook_no AND d.state = 'pending'
-         WHERE h.user_id = ? LIMIT ?) AS waiting`,
+      `SELECT u.user_id AS userId, (SELECT count(*) FROM (
+           SELECT 1 FROM webhooks h CROSS JOIN deliveries d ON d.hook_no = h.hook_no AND d.state = 'pending'
+           WHERE h.user_id = u.user_id LIMIT ?) AS waiting) AS waiting
+       FROM (SELECT DISTINCT user_id FROM webhooks WHERE user_id IN (SELECT value FROM json_each(?))) AS u`,
     )
-    .pluck()
-    .get(userId, limit) as number;
+    .all(limit, JSON.stringify(userIds)) as { readonly userId: string; readonly waiting: number }[];
+  return new Map(rows.map(({ userId, waiting }) => [userId, waiting]));
 }
 
 /** The condition on `next_at` holds for every delivery; it makes SQLite read the index of those that wait. */

@@ -1,6 +1,7 @@
 /**
  * Deletes, in slices of bounded size, rows that belong to memories which are about to be erased: revisions, candidates
- * in the recall log, jobs and links. A memory may have any number of such rows, too many for a single write.
+ * and feedback in the recall log, answers to standing queries, jobs and links. A memory may have any number of such
+ * rows, too many for a single write.
  */
 
 import { UNFINISHED } from './jobs.ts';
@@ -39,19 +40,41 @@ export function deleteRevisionsSlice(
 
 /**
  * Deletes `most` + 1 rows of the recall log in which one of these memories is a candidate, if there are more than
- * `most`. Otherwise it deletes none. Call inside a write.
+ * `most`; and in the same way feedback on them. Otherwise it deletes none. Call inside a write.
  * @returns the number of deleted rows
  */
 export function deleteRecallsSlice(store: Store, memoryNos: readonly number[], most: number): number {
+  return (
+    deleteSlice(store, { table: 'recall_candidates', keys: ['recall_no', 'place'] }, memoryNos, most) +
+    deleteSlice(store, { table: 'recall_feedback', keys: ['recall_no', 'memory'] }, memoryNos, most)
+  );
+}
+
+/**
+ * Deletes `most` + 1 answers that these memories gave to standing queries, if there are more than `most`. Otherwise it
+ * deletes none. Call inside a write.
+ * @returns the number of deleted answers
+ */
+export function deleteAnswersSlice(store: Store, memoryNos: readonly number[], most: number): number {
+  return deleteSlice(store, { table: 'standing_answers', keys: ['query_no', 'memory'] }, memoryNos, most);
+}
+
+/** Deletes `most` + 1 rows of a table whose column `memory` has one of these numbers, if there are more than `most`. */
+function deleteSlice(
+  store: Store,
+  { table, keys: [first, second] }: { readonly table: string; readonly keys: readonly [string, string] },
+  memoryNos: readonly number[],
+  most: number,
+): number {
   const rows = store
     .prepare(
-      `SELECT c.recall_no AS recallNo, c.place FROM json_each(?) AS w
-       CROSS JOIN recall_candidates c ON c.memory = w.value LIMIT ?`,
+      `SELECT c.${first} AS first, c.${second} AS second FROM json_each(?) AS w
+       CROSS JOIN ${table} c ON c.memory = w.value LIMIT ?`,
     )
-    .all(JSON.stringify(memoryNos), most + 1) as { recallNo: number; place: number }[];
+    .all(JSON.stringify(memoryNos), most + 1) as { first: number; second: number }[];
   if (rows.length <= most) return 0;
-  const remove = store.prepare('DELETE FROM recall_candidates WHERE recall_no = ? AND place = ?');
-  for (const { recallNo, place } of rows) remove.run(recallNo, place);
+  const remove = store.prepare(`DELETE FROM ${table} WHERE ${first} = ? AND ${second} = ?`);
+  for (const row of rows) remove.run(row.first, row.second);
   return rows.length;
 }
 

@@ -276,8 +276,21 @@ export function findErasedDocument(store: Store, id: string | null = null): numb
   return row?.no;
 }
 
-/** Deletes a document's row with all generations that are left, and removes its number from its jobs. */
+/** Greatest number of jobs of a document that one commit detaches; each takes some microseconds. */
+const DETACHED_JOBS = 1_000;
+
+/**
+ * Removes a document's number from its jobs, of which it may have any number: from at most 1,000 in one call. Once none
+ * is left it deletes the document's row, with all generations that are left. Call inside a write, repeatedly until
+ * `findErasedDocument` does not find the document any more.
+ */
 export function deleteDocumentRow(store: Store, documentNo: number): void {
-  store.prepare('UPDATE jobs SET document = NULL WHERE document = ?').run(documentNo);
+  const { changes } = store
+    .prepare(
+      `UPDATE jobs SET document = NULL WHERE seq IN
+         (SELECT seq FROM jobs WHERE document = ? AND document > 0 LIMIT ?)`,
+    )
+    .run(documentNo, DETACHED_JOBS);
+  if (changes === DETACHED_JOBS) return;
   store.prepare('DELETE FROM documents WHERE document_no = ?').run(documentNo);
 }

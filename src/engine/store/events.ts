@@ -6,34 +6,16 @@
 import { randomBytes } from 'node:crypto';
 import { assert, EngineError } from '../errors.ts';
 import { EVENT_KINDS, type EventKind, type EventPage, type EventQuery, type FeedEvent } from '../types.ts';
+import { type EventRow, readSubjects, type Subject, uuidOf } from './event-subjects.ts';
 import { keyedHash } from './keyed-hash.ts';
 import type { Store } from './open-store.ts';
 import { findInfo } from './store-info.ts';
 import { findUserNo } from './users.ts';
 
-interface EventRow {
-  readonly event_no: number;
-  readonly at: number;
-  readonly kind: number;
-  /**
-   * Number of the memory that the event is about, while the memory exists; id and user are then read from the memory.
-   */
-  readonly memory: number | null;
-  readonly user_no: number | null;
-  readonly subject: Buffer | string | null;
-}
-
-/** The memory, document or other thing that an event is about, and its user. */
-interface Subject {
-  readonly id: string | null;
-  /** Number of the user; null if there is none or it is not known. */
-  readonly userNo: number | null;
-  /** Name of the user; null if there is none, or if nothing of the user is stored any more. */
-  readonly userId: string | null;
-}
-
 /** Greatest number of rows that one read examines. If few events pass a filter, several reads are needed. */
 const LOOKED_AT_ONCE = 5_000;
+/** Number of rows whose subjects are read together: a page is often full after a few hundred. */
+const SUBJECTS_AT_ONCE = 500;
 const INSERT_STORED = `INSERT INTO events (at, kind, memory) VALUES (?, ${EVENT_KINDS.indexOf('memory.stored')}, ?)`;
 /** SQL that selects whether the change feed is on. */
 export const SELECT_FEED = 'SELECT is_on FROM event_feed';
@@ -179,12 +161,15 @@ export function erasedNumbers(store: Store, userIds: ReadonlySet<string>): Reado
   const numbers = new Map<string, number>();
   const isAny = store.prepare('SELECT 1 FROM erased_users LIMIT 1').get() !== undefined;
   if (!isAny || userIds.size === 0) return numbers;
-  const find = store.prepare('SELECT user_no FROM erased_users WHERE user_hash = ?').pluck();
   const hashOf = userHashes(store);
-  for (const userId of userIds) {
-    const userNo = find.get(hashOf(userId)) as number | undefined;
-    if (userNo !== undefined) numbers.set(userId, userNo);
-  }
+  const named = new Map([...userIds].map((userId) => [hashOf(userId).toString('hex').toUpperCase(), userId]));
+  const rows = store
+    .prepare(
+      `SELECT e.user_no AS userNo, hex(e.user_hash) AS hash FROM json_each(?) AS w
+       CROSS JOIN erased_users e ON e.user_hash = unhex(w.value)`,
+    )
+    .all(JSON.stringify([...named.keys()])) as { readonly userNo: number; readonly hash: string }[];
+  for (const { userNo, hash } of rows) numbers.set(named.get(hash)!, userNo);
   return numbers;
 }
 
@@ -223,11 +208,15 @@ export function readEvents(store: Store, { cursor, limit, kinds, userId }: Event
   const isOwn = userId === undefined ? () => true : ownersNamed(store, userId);
   const events: FeedEvent[] = [];
   let last = after;
-  for (const row of rows) {
+  const isWanted = ({ kind }: EventRow) => wanted === undefined || wanted.has(kind);
+  let subjectOf: ReturnType<typeof readSubjects> = () => undefined;
+  for (const [place, row] of rows.entries()) {
     if (events.length === limit) break;
+    if (place % SUBJECTS_AT_ONCE === 0)
+      subjectOf = readSubjects(store, rows.slice(place, place + SUBJECTS_AT_ONCE).filter(isWanted));
     last = row.event_no;
-    if (wanted !== undefined && !wanted.has(row.kind)) continue;
-    const subject = subjectOf(store, row);
+    if (!isWanted(row)) continue;
+    const subject = subjectOf(row);
     if (subject === undefined || !isOwn(subject)) continue;
     events.push({ cursor: cursorAt(feed, row.event_no), ...tellOf(row, subject) });
   }
@@ -254,8 +243,9 @@ export function readNumberedEvents(
   limit: number,
 ): { readonly events: readonly NumberedEvent[]; readonly last: number } {
   const rows = readRows(store, after, limit);
+  const subjectOf = readSubjects(store, rows);
   const events = rows.flatMap((row) => {
-    const subject = subjectOf(store, row);
+    const subject = subjectOf(row);
     if (subject === undefined) return [];
     return { eventNo: row.event_no, memoryNo: row.memory, userNo: subject.userNo, ...tellOf(row, subject) };
   });
@@ -271,29 +261,6 @@ function readRows(store: Store, after: number, limit: number): EventRow[] {
 function tellOf({ kind, at, memory, subject }: EventRow, { id, userId }: Subject): Omit<FeedEvent, 'cursor'> {
   const standing = memory === null || subject === null ? {} : { standingId: uuidOf(subject) ?? undefined };
   return { kind: EVENT_KINDS[kind]!, at, subject: id, userId, ...standing };
-}
-
-/**
- * Finds the memory, document or other thing that an event is about; undefined if it is a memory that was erased since.
- */
-function subjectOf(store: Store, { kind, memory, user_no: userNo, subject }: EventRow): Subject | undefined {
-  if (memory !== null) {
-    return store
-      .prepare(
-        `SELECT m.id, m.user_no AS userNo, u.user_id AS userId
-         FROM memories m JOIN users u ON u.user_no = m.user_no WHERE m.seq = ?`,
-      )
-      .get(memory) as Subject | undefined;
-  }
-  const id = uuidOf(subject);
-  if (userNo !== null) {
-    const name = store.prepare('SELECT user_id FROM users WHERE user_no = ?').pluck().get(userNo);
-    return { id, userNo, userId: (name as string | undefined) ?? null };
-  }
-  // A document may have come before the first memory of its user: then its own row names the user.
-  if (!EVENT_KINDS[kind]!.startsWith('document.')) return { id, userNo, userId: null };
-  const name = store.prepare('SELECT user_id FROM documents WHERE id = ?').pluck().get(id);
-  return { id, userNo, userId: (name as string | undefined) ?? null };
 }
 
 /**
@@ -339,10 +306,4 @@ function placeOf(store: Store, cursor: string, feed: string): number {
     'conflict',
     'events behind this cursor are no longer kept: take the cursor `latest`, list what there is, and follow from there',
   );
-}
-
-function uuidOf(subject: Buffer | string | null): string | null {
-  if (subject === null || typeof subject === 'string') return subject;
-  const hex = subject.toString('hex');
-  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
 }

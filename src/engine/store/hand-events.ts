@@ -4,7 +4,7 @@ import { type DeliveredEvent, type EventKind, type HandedEvents, STANDING_LIMITS
 import { openDeliveryRooms, type StoredRoom } from './delivery-room.ts';
 import { erasedNumbers, feedId, hasEvents, newestNo, type NumberedEvent, readNumberedEvents } from './events.ts';
 import type { Store } from './open-store.ts';
-import { findStandingAnswer } from './standing.ts';
+import { findQueryNos, type NumberedAnswer, readAnswersOf } from './standing.ts';
 import { parseStored } from './stored-json.ts';
 
 /**
@@ -12,6 +12,8 @@ import { parseStored } from './stored-json.ts';
  * `STANDING_LIMITS`.
  */
 const DELIVERIES_AT_ONCE = 1_000;
+/** Number of events for which shares, rooms and answers are read together, in a few statements. */
+const READ_AT_ONCE = 100;
 
 /** Tells whether there are webhooks, and events in the feed for which no deliveries were made yet. */
 export function hasEventsToHand(store: Store): boolean {
@@ -33,33 +35,34 @@ export function handEvents(
   if (!hasEventsToHand(store)) return { made: 0, dropped: 0 };
   const feed = feedId(store);
   const { events, last } = readNumberedEvents(store, cursorOf(store), limit);
-  const forAll = listHooks(store, 'query_no IS NULL AND user_id IS NULL');
-  const hooksOfOwner = ownersHooks(store);
+  const queryNos = readQueryNos(store, events);
+  const hooksOf = readHooks(store, events, queryNos);
   const insert = store.prepare(
     'INSERT INTO deliveries (id, hook_no, at, user_id, event, next_at) VALUES (?, ?, ?, ?, ?, ?)',
   );
   const rooms = openDeliveryRooms(store, now);
-  const isInShare = sharesOfMemories(store);
   let [made, dropped] = [0, 0];
   let handed = last;
-  for (const event of events) {
-    const hooks = [...forAll, ...hooksOfOwner(event), ...hooksOfQuery(store, event)];
-    const wanted = hooks.filter(
-      ({ since, kinds }) => since < event.eventNo && (kinds === null || kinds.has(event.kind)),
-    );
-    if (wanted.length === 0) continue;
-    const followers = wanted.filter(({ queryNo }) => queryNo === null);
-    const isForAll = isInShare(event, followers.length);
+  const hand = ({ event, wanted, followers }: Wanted, isForAll: boolean, toldOf: (event: NumberedEvent) => object) => {
     if (!isForAll) for (const hook of followers) rooms.drop(hook);
     const told = wanted.filter((hook) => (isForAll || hook.queryNo !== null) && rooms.take(hook));
     dropped += wanted.length - told.length;
-    if (told.length === 0) continue;
-    const text = JSON.stringify(toldOf(store, event));
+    if (told.length === 0) return;
+    const text = JSON.stringify(toldOf(event));
     for (const { hookNo } of told) insert.run(`msg_${newId()}`, hookNo, event.at, event.userId, text, now);
     made += told.length;
-    if (made < DELIVERIES_AT_ONCE) continue;
-    handed = event.eventNo;
-    break;
+  };
+  for (let from = 0; from < events.length && made < DELIVERIES_AT_ONCE; from += READ_AT_ONCE) {
+    const part = events.slice(from, from + READ_AT_ONCE).flatMap((event) => wantedBy(event, hooksOf(event)));
+    const isInShare = readShares(store, part, queryNos);
+    const toldOf = createTeller(store, part, queryNos);
+    rooms.count(part.flatMap(({ wanted }) => wanted));
+    for (const one of part) {
+      hand(one, isInShare(one), toldOf);
+      if (made < DELIVERIES_AT_ONCE) continue;
+      handed = one.event.eventNo;
+      break;
+    }
   }
   store.prepare('UPDATE webhook_cursor SET feed_id = ?, event_no = ?').run(feed, handed);
   rooms.store();
@@ -101,24 +104,58 @@ function listHooks(store: Store, condition: string, ...values: readonly (string 
   });
 }
 
+/** An event with the webhooks that are told of it, if they have room. */
+interface Wanted {
+  readonly event: NumberedEvent;
+  /** At least one webhook. */
+  readonly wanted: readonly Hook[];
+  /** Those of them that are no standing query's. */
+  readonly followers: readonly Hook[];
+}
+
+function wantedBy(event: NumberedEvent, hooks: readonly Hook[]): Wanted | readonly [] {
+  const wanted = hooks.filter(({ since, kinds }) => since < event.eventNo && (kinds === null || kinds.has(event.kind)));
+  return wanted.length === 0 ? [] : { event, wanted, followers: wanted.filter(({ queryNo }) => queryNo === null) };
+}
+
+/** Reads the numbers of the standing queries that events name, by their ids. */
+function readQueryNos(store: Store, events: readonly NumberedEvent[]): ReadonlyMap<string, number> {
+  const ids = new Set(events.flatMap(({ standingId }) => standingId ?? []));
+  return ids.size === 0 ? new Map() : findQueryNos(store, [...ids]);
+}
+
 /**
- * Makes a function that finds the webhooks for the events of the user whom an event is about. It reads the webhooks of
- * each user once.
+ * Reads the webhooks that may be told of events: those for all events, those for the events of a user, and those for
+ * the answers to a standing query.
+ * @returns the function that returns the webhooks of one of these events
  */
-function ownersHooks(store: Store): (event: NumberedEvent) => readonly Hook[] {
-  const byName = new Map<string, readonly Hook[]>();
+function readHooks(
+  store: Store,
+  events: readonly NumberedEvent[],
+  queryNos: ReadonlyMap<string, number>,
+): (event: NumberedEvent) => readonly Hook[] {
+  const among = (column: string) => `${column} IN (SELECT value FROM json_each(?))`;
+  const forAll = listHooks(store, 'query_no IS NULL AND user_id IS NULL');
+  const names = [...new Set(events.flatMap(({ userId }) => userId ?? []))];
+  const ofUsers =
+    names.length === 0 ? [] : listHooks(store, `query_no IS NULL AND ${among('user_id')}`, JSON.stringify(names));
+  const byName = Map.groupBy(ofUsers, ({ userId }) => userId!);
+  const ofQueries =
+    queryNos.size === 0 ? [] : listHooks(store, among('query_no'), JSON.stringify([...queryNos.values()]));
+  const byQuery = Map.groupBy(ofQueries, ({ queryNo }) => queryNo!);
   let ofErased: ReadonlyMap<number, readonly Hook[]> | undefined;
-  return ({ userId, userNo, kind }) => {
-    if (userId !== null) {
-      const hooks = byName.get(userId) ?? listHooks(store, 'query_no IS NULL AND user_id = ?', userId);
-      byName.set(userId, hooks);
-      return hooks;
-    }
+  const ofOwner = ({ userId, userNo, kind }: NumberedEvent): readonly Hook[] => {
+    if (userId !== null) return byName.get(userId) ?? [];
     if (userNo === null || (kind !== 'memory.deleted' && kind !== 'memory.expired')) return [];
     // The name may have gone with the user's last memory: only a hash of it is kept.
     ofErased ??= hooksOfErasedUsers(store);
     return ofErased.get(userNo) ?? [];
   };
+  const ofQuery = ({ standingId }: NumberedEvent): readonly Hook[] => {
+    const queryNo = standingId === undefined ? undefined : queryNos.get(standingId);
+    return queryNo === undefined ? [] : (byQuery.get(queryNo) ?? []);
+  };
+  return (event) => [...forAll, ...ofOwner(event), ...ofQuery(event)];
 }
 
 /** Finds the webhooks of users whose names are erased, by the numbers that the users had. */
@@ -133,41 +170,68 @@ function hooksOfErasedUsers(store: Store): ReadonlyMap<number, readonly Hook[]> 
   return found;
 }
 
-function hooksOfQuery(store: Store, { standingId }: NumberedEvent): Hook[] {
-  if (standingId === undefined) return [];
-  return listHooks(store, 'query_no = (SELECT query_no FROM standing_queries WHERE id = ?)', standingId);
-}
-
 /**
  * Makes a function that tells whether an event is handed to the `followers` of its kind, the webhooks that are no
  * standing query's. Of the answers that one memory gives, it is so only for those to the oldest queries: as many as
  * make at most `STANDING_LIMITS.answersOfMemory` deliveries.
  */
-function sharesOfMemories(store: Store): (event: NumberedEvent, followers: number) => boolean {
-  const queryNoOf = store.prepare('SELECT query_no FROM standing_queries WHERE id = ?').pluck();
-  const firstBeyond = store
-    .prepare('SELECT query_no FROM standing_answers WHERE memory = ? ORDER BY query_no LIMIT 1 OFFSET ?')
-    .pluck();
-  const known = new Map<string, number>();
-  return ({ standingId, memoryNo }, followers) => {
-    if (standingId === undefined || memoryNo === null || followers === 0) return true;
-    const most = Math.floor(STANDING_LIMITS.answersOfMemory / followers);
-    const key = `${memoryNo} ${most}`;
-    const beyond = known.get(key) ?? (firstBeyond.get(memoryNo, most) as number | undefined) ?? Infinity;
-    known.set(key, beyond);
-    return ((queryNoOf.get(standingId) as number | undefined) ?? 0) < beyond;
+function readShares(
+  store: Store,
+  events: readonly Wanted[],
+  queryNos: ReadonlyMap<string, number>,
+): (event: Wanted) => boolean {
+  const firstBeyond = store.prepare(
+    `SELECT m.seq AS memoryNo,
+       (SELECT query_no FROM standing_answers WHERE memory = m.seq ORDER BY query_no LIMIT 1 OFFSET ?) AS queryNo
+     FROM memories m WHERE m.seq IN (SELECT value FROM json_each(?))`,
+  );
+  const mostOf = ({ followers }: Wanted) => Math.floor(STANDING_LIMITS.answersOfMemory / followers.length);
+  const isShared = ({ event: { standingId, memoryNo }, followers }: Wanted) =>
+    standingId !== undefined && memoryNo !== null && followers.length > 0;
+  const beyond = new Map<string, number>();
+  for (const [most, those] of Map.groupBy(events.filter(isShared), mostOf)) {
+    const memoryNos = [...new Set(those.map(({ event }) => event.memoryNo))];
+    const rows = firstBeyond.all(most, JSON.stringify(memoryNos)) as { memoryNo: number; queryNo: number | null }[];
+    for (const { memoryNo, queryNo } of rows) if (queryNo !== null) beyond.set(`${memoryNo} ${most}`, queryNo);
+  }
+  return (wanted) => {
+    if (!isShared(wanted)) return true;
+    const { standingId, memoryNo } = wanted.event;
+    return (queryNos.get(standingId!) ?? 0) < (beyond.get(`${memoryNo} ${mostOf(wanted)}`) ?? Infinity);
   };
 }
 
-function toldOf(store: Store, { kind, subject, standingId, memoryNo }: NumberedEvent): DeliveredEvent {
-  const told = { type: kind, id: subject };
-  if (standingId === undefined || memoryNo === null) return told;
-  const answer = findStandingAnswer(store, standingId, memoryNo);
-  return {
-    ...told,
-    standingId,
-    documentId: answer?.documentId ?? undefined,
-    score: answer?.score ?? undefined,
-    supersedes: answer?.supersedes ?? undefined,
+/**
+ * Makes the function that returns what a webhook is told of one of these events. The answers among them are read
+ * together when the first one is told.
+ */
+function createTeller(
+  store: Store,
+  events: readonly Wanted[],
+  queryNos: ReadonlyMap<string, number>,
+): (event: NumberedEvent) => DeliveredEvent {
+  const pairOf = ({ standingId, memoryNo }: NumberedEvent): readonly [number, number] | undefined => {
+    const queryNo = standingId === undefined ? undefined : queryNos.get(standingId);
+    return queryNo === undefined || memoryNo === null ? undefined : [queryNo, memoryNo];
+  };
+  let answers: ReadonlyMap<string, NumberedAnswer> | undefined;
+  const read = () => {
+    const pairs = events.map(({ event }) => pairOf(event)).filter((pair) => pair !== undefined);
+    const found = readAnswersOf(store, pairs);
+    return new Map(found.map((answer) => [`${answer.queryNo} ${answer.memoryNo}`, answer]));
+  };
+  return (event) => {
+    const { kind, subject, standingId, memoryNo } = event;
+    const told = { type: kind, id: subject };
+    if (standingId === undefined || memoryNo === null) return told;
+    const pair = pairOf(event);
+    const answer = pair === undefined ? undefined : (answers ??= read()).get(pair.join(' '));
+    return {
+      ...told,
+      standingId,
+      documentId: answer?.documentId ?? undefined,
+      score: answer?.score ?? undefined,
+      supersedes: answer?.supersedes ?? undefined,
+    };
   };
 }

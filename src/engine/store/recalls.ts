@@ -64,15 +64,24 @@ export function appendRecall(store: Store, { recallId, at, asked, head, candidat
   for (const [place, { memoryNo, data }] of candidates.entries()) insert.run(recallNo, place, data, memoryNo);
 }
 
-/** Deletes the oldest recalls until the others take at most `maxBytes` bytes. Call inside a write. */
-export function trimRecalls(store: Store, maxBytes: number): void {
-  const total = () => store.prepare('SELECT bytes FROM recall_total').pluck().get() as number;
-  while (total() > maxBytes) {
-    const { changes } = store
-      .prepare('DELETE FROM recalls WHERE recall_no = (SELECT min(recall_no) FROM recalls)')
-      .run();
-    if (changes === 0) return;
-  }
+/**
+ * Deletes the oldest recalls, at most `limit` of them, until the others take at most `maxBytes` bytes. Call inside a
+ * write.
+ * @returns the number of deleted recalls; `limit` if there may be more to delete
+ */
+export function trimRecalls(
+  store: Store,
+  { maxBytes, limit }: { readonly maxBytes: number; readonly limit: number },
+): number {
+  let excess = (store.prepare('SELECT bytes FROM recall_total').pluck().get() as number) - maxBytes;
+  if (excess <= 0) return 0;
+  const oldest = store
+    .prepare('SELECT recall_no AS recallNo, bytes FROM recalls ORDER BY recall_no LIMIT ?')
+    .all(limit) as { readonly recallNo: number; readonly bytes: number }[];
+  const enough = oldest.findIndex(({ bytes }) => (excess -= bytes) <= 0);
+  const going = enough === -1 ? oldest : oldest.slice(0, enough + 1);
+  store.prepare('DELETE FROM recalls WHERE recall_no <= ?').run(going.at(-1)?.recallNo ?? 0);
+  return going.length;
 }
 
 /**

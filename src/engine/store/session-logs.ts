@@ -19,26 +19,43 @@ export interface LogRow {
   readonly logNo: number;
   /** Number of items, which is also the position of the next one. */
   readonly items: number;
+  /** Number under which the operations of the log (changes with an id) are stored. It stays when the log is cleared. */
+  readonly operationsNo: number;
 }
+
+/** Columns of a `LogRow`, of a log with the alias `l`. */
+export const LOG_ROW = 'l.log_no AS logNo, l.items, coalesce(l.operations_no, l.log_no) AS operationsNo';
 
 /** Greatest weight (`jsonWeight`, in bytes) of the items on one page. A page has at least one item in any case. */
 const PAGE_BYTES = 1024 * 1024;
 /** Greatest size (bytes) of the items that `eraseLogItems` erases, unless a single one is larger. */
 const ERASED_BYTES = 2 * 1024 * 1024;
+/** Greatest number of operations whose content `eraseLogItems` deletes; each takes some microseconds. */
+const ERASED_OPERATIONS = 1_000;
+/** Stands for the number of no log: of operations whose content was erased, and of a log whose operations went on. */
+const NO_LOG = 0;
 
 /** Finds the log of a session of a user; undefined if the session has none. */
 export function findLog(store: Store, { userId, sessionId }: LogPlace): LogRow | undefined {
   return store
-    .prepare('SELECT log_no AS logNo, items FROM session_logs WHERE user_id = ? AND session_id = ?')
+    .prepare(`SELECT ${LOG_ROW} FROM session_logs l WHERE user_id = ? AND session_id = ?`)
     .get(userId, sessionId) as LogRow | undefined;
 }
 
 /** Adds an empty log for a session that has none, with the time `now` (Unix ms). Call inside a write. */
-export function insertLog(store: Store, { userId, sessionId }: LogPlace, now: number): LogRow {
+export function insertLog(
+  store: Store,
+  { userId, sessionId }: LogPlace,
+  now: number,
+  operationsNo: number | null = null,
+): LogRow {
   const made = store
-    .prepare('INSERT INTO session_logs (user_id, session_id, created_at, updated_at) VALUES (?, ?, ?, ?)')
-    .run(userId, sessionId, now, now);
-  return { logNo: Number(made.lastInsertRowid), items: 0 };
+    .prepare(
+      'INSERT INTO session_logs (user_id, session_id, created_at, updated_at, operations_no) VALUES (?, ?, ?, ?, ?)',
+    )
+    .run(userId, sessionId, now, now, operationsNo);
+  const logNo = Number(made.lastInsertRowid);
+  return { logNo, items: 0, operationsNo: operationsNo ?? logNo };
 }
 
 /**
@@ -71,9 +88,9 @@ export function cutLog(store: Store, log: LogRow, from: number, now: number): Lo
   return setLength(store, log, from, now);
 }
 
-function setLength(store: Store, { logNo }: LogRow, items: number, now: number): LogRow {
-  store.prepare('UPDATE session_logs SET items = ?, updated_at = ? WHERE log_no = ?').run(items, now, logNo);
-  return { logNo, items };
+function setLength(store: Store, log: LogRow, items: number, now: number): LogRow {
+  store.prepare('UPDATE session_logs SET items = ?, updated_at = ? WHERE log_no = ?').run(items, now, log.logNo);
+  return { ...log, items };
 }
 
 /** Returns the size of the items of a log from the position `from` (counted from 0) on, in bytes. */
@@ -192,18 +209,18 @@ export function putLogItem(
 
 /**
  * Empties a log for every reader at once: a new log takes over the session and the stored operations (changes with an
- * id). `eraseLogItems` erases the old items later. Call inside a write.
+ * id), whose rows stay as they are. `eraseLogItems` erases the old items later. Call inside a write.
  */
 export function replaceLog(store: Store, place: LogPlace, log: LogRow, now: number): void {
-  abandon(store, log.logNo);
-  const next = insertLog(store, place, now);
-  store.prepare('UPDATE session_log_operations SET log_no = ? WHERE log_no = ?').run(next.logNo, log.logNo);
+  store
+    .prepare('UPDATE session_logs SET user_id = NULL, session_id = NULL, operations_no = ? WHERE log_no = ?')
+    .run(NO_LOG, log.logNo);
+  insertLog(store, place, now, log.operationsNo);
 }
 
 /**
- * Hides at most `limit` logs that match a filter from every reader, by removing user and session from them, and deletes
- * the content of their operations (changes with an id). `eraseLogItems` erases their items later. A filter with
- * writers, or with neither users nor sessions, matches no log. Call inside a write.
+ * Hides at most `limit` logs that match a filter from every reader, as `abandonLog` does. A filter with writers, or
+ * with neither users nor sessions, matches no log. Call inside a write.
  * @returns the number of logs
  */
 export function abandonLogs(store: Store, filter: ErasureFilter, limit: number): number {
@@ -213,7 +230,7 @@ export function abandonLogs(store: Store, filter: ErasureFilter, limit: number):
     .prepare(`SELECT log_no FROM session_logs l WHERE ${conditions} LIMIT ?`)
     .pluck()
     .all(...values, limit) as number[];
-  for (const logNo of logNos) abandonWithOperations(store, logNo);
+  for (const logNo of logNos) abandonLog(store, logNo);
   return logNos.length;
 }
 
@@ -240,28 +257,26 @@ export function matchingLogs(filter: ErasureFilter): {
   return { conditions: conditions.join(' AND '), values };
 }
 
-function abandon(store: Store, logNo: number): void {
+/**
+ * Hides a log from every reader for good, by removing its user and session. `eraseLogItems` erases its items and the
+ * content of its operations (changes with an id) later. Call inside a write.
+ */
+export function abandonLog(store: Store, logNo: number): void {
   store.prepare('UPDATE session_logs SET user_id = NULL, session_id = NULL WHERE log_no = ?').run(logNo);
 }
 
 /**
- * Hides a log from every reader for good, by removing its user and session, and deletes the content of its operations
- * (changes with an id).
- */
-export function abandonWithOperations(store: Store, logNo: number): void {
-  abandon(store, logNo);
-  store.prepare('UPDATE session_log_operations SET content_hash = NULL, reply = NULL WHERE log_no = ?').run(logNo);
-}
-
-/**
- * Erases at most `limit` items and 2 MiB, but at least one item, of one log that was taken from its user, and the log
- * once it has no items. Call inside a write.
+ * Erases a slice of one log that was taken from its user: the content of at most 1,000 operations (changes with an id),
+ * and after the last of them at most `limit` items and 2 MiB, but at least one item, and the log once it has no items.
+ * The operations of a log that was cleared stay. Call inside a write.
  * @returns the number of erased items; `isDone` is true if there was no such log
  */
 export function eraseLogItems(store: Store, limit: number): { readonly items: number; readonly isDone: boolean } {
-  const logNo = store.prepare('SELECT log_no FROM session_logs WHERE user_id IS NULL LIMIT 1').pluck().get() as
-    number | undefined;
-  if (logNo === undefined) return { items: 0, isDone: true };
+  const log = store.prepare(`SELECT ${LOG_ROW} FROM session_logs l WHERE user_id IS NULL LIMIT 1`).get() as
+    LogRow | undefined;
+  if (log === undefined) return { items: 0, isDone: true };
+  if (!eraseOperations(store, log)) return { items: 0, isDone: false };
+  const { logNo } = log;
   const first = store
     .prepare(
       `SELECT position, octet_length(item) AS bytes FROM session_log_items WHERE log_no = ?
@@ -275,6 +290,20 @@ export function eraseLogItems(store: Store, limit: number): { readonly items: nu
     store.prepare('DELETE FROM session_log_items WHERE log_no = ? AND position <= ?').run(logNo, last.position);
   if (items === first.length && items < limit) store.prepare('DELETE FROM session_logs WHERE log_no = ?').run(logNo);
   return { items, isDone: false };
+}
+
+/** Deletes the content of some operations of a log. @returns whether none is left */
+function eraseOperations(store: Store, { logNo, operationsNo }: LogRow): boolean {
+  if (operationsNo === NO_LOG) return true;
+  const { changes } = store
+    .prepare(
+      `UPDATE session_log_operations SET content_hash = NULL, reply = NULL, log_no = ${NO_LOG} WHERE operation_hash IN
+         (SELECT operation_hash FROM session_log_operations WHERE log_no = ? LIMIT ?)`,
+    )
+    .run(operationsNo, ERASED_OPERATIONS);
+  if (changes === ERASED_OPERATIONS) return false;
+  store.prepare('UPDATE session_logs SET operations_no = ? WHERE log_no = ?').run(NO_LOG, logNo);
+  return true;
 }
 
 /** Tells whether `eraseLogItems` has anything to do. */
@@ -321,7 +350,7 @@ export function findOperation(store: Store, operation: LogOperation): LogReceipt
 export function putOperation(
   store: Store,
   operation: LogOperation,
-  { logNo, reply, now }: { readonly logNo: number; readonly reply: LogReceipt; readonly now: number },
+  { log, reply, now }: { readonly log: LogRow; readonly reply: LogReceipt; readonly now: number },
 ): void {
   const { operationHash, contentHash } = hashesOf(store, operation);
   store
@@ -329,7 +358,7 @@ export function putOperation(
       `INSERT INTO session_log_operations (operation_hash, log_no, content_hash, reply, created_at)
        VALUES (?, ?, ?, ?, ?)`,
     )
-    .run(operationHash, logNo, contentHash, JSON.stringify(reply), now);
+    .run(operationHash, log.operationsNo, contentHash, JSON.stringify(reply), now);
 }
 
 function hashesOf(store: Store, { place, operationId, content }: LogOperation) {

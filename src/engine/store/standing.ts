@@ -163,21 +163,43 @@ export function listStandingAnswers(store: Store, id: string, { limit, offset }:
   return { items: rows, total: answers };
 }
 
-/**
- * Returns the answer that a memory gave to a standing query; undefined if the memory is not an answer, or if the query
- * or the memory was deleted.
- */
-export function findStandingAnswer(store: Store, standingId: string, memoryNo: number): StandingAnswer | undefined {
-  return store
-    .prepare(`${ANSWERS} WHERE a.memory = ? AND a.query_no = (SELECT query_no FROM standing_queries WHERE id = ?)`)
-    .get(memoryNo, standingId) as StandingAnswer | undefined;
+/** An answer to a standing query, with the numbers of the query and the memory. */
+export interface NumberedAnswer extends StandingAnswer {
+  readonly queryNo: number;
+  readonly memoryNo: number;
 }
 
-const ANSWERS = `SELECT m.id AS memoryId, o.id AS documentId, a.score, older.id AS supersedes, a.at
-  FROM standing_answers a JOIN memories m ON m.seq = a.memory JOIN memory_dynamics d ON d.seq = a.memory
+/**
+ * Reads the answers that memories gave to standing queries. A pair is left out if the memory is not an answer of the
+ * query, or if one of them was deleted.
+ */
+export function readAnswersOf(
+  store: Store,
+  pairs: readonly (readonly [queryNo: number, memoryNo: number])[],
+): NumberedAnswer[] {
+  return store
+    .prepare(
+      `SELECT a.query_no AS queryNo, a.memory AS memoryNo, ${ANSWER} FROM json_each(?) AS w
+       CROSS JOIN standing_answers a
+         ON a.query_no = CAST(w.value ->> 0 AS INTEGER) AND a.memory = CAST(w.value ->> 1 AS INTEGER) ${ANSWER_ROWS}`,
+    )
+    .all(JSON.stringify(pairs)) as NumberedAnswer[];
+}
+
+const ANSWER = 'm.id AS memoryId, o.id AS documentId, a.score, older.id AS supersedes, a.at';
+const ANSWER_ROWS = `JOIN memories m ON m.seq = a.memory JOIN memory_dynamics d ON d.seq = a.memory
     LEFT JOIN memories older ON older.seq = a.supersedes
     LEFT JOIN document_generations g ON g.generation_no = d.generation_no
     LEFT JOIN documents o ON o.document_no = g.document_no`;
+const ANSWERS = `SELECT ${ANSWER} FROM standing_answers a ${ANSWER_ROWS}`;
+
+/** Finds the numbers of standing queries by their ids; unknown ids are left out. */
+export function findQueryNos(store: Store, ids: readonly string[]): ReadonlyMap<string, number> {
+  const rows = store
+    .prepare('SELECT id, query_no AS queryNo FROM standing_queries WHERE id IN (SELECT value FROM json_each(?))')
+    .all(JSON.stringify(ids)) as { readonly id: string; readonly queryNo: number }[];
+  return new Map(rows.map(({ id, queryNo }) => [id, queryNo]));
+}
 
 /** Deletes a standing query with its answers and its webhook. Call inside a write. @throws EngineError `not_found` */
 export function deleteStandingQuery(store: Store, id: string): void {
@@ -295,23 +317,6 @@ export function listOwners(
 }
 
 /**
- * Finds older answers of standing queries that these memories supersede. Returns the number of the newer memory, of the
- * query, and of the older memory (`supersedes`).
- */
-export function findSupersededAnswers(
-  store: Store,
-  memoryNos: readonly number[],
-): { readonly memoryNo: number; readonly queryNo: number; readonly supersedes: number }[] {
-  return store
-    .prepare(
-      `SELECT e.src AS memoryNo, a.query_no AS queryNo, a.memory AS supersedes
-       FROM json_each(?) AS wanted CROSS JOIN edges e ON e.src = wanted.value AND e.type = 'supersedes'
-         CROSS JOIN standing_answers a ON a.memory = e.dst`,
-    )
-    .all(JSON.stringify(memoryNos)) as { memoryNo: number; queryNo: number; supersedes: number }[];
-}
-
-/**
  * Stores the answers that a comparison found, appends an event for each new one, and deletes the notes of the compared
  * memories, which are done. An answer that was stored before, or whose query or memory was deleted, is ignored. Call
  * inside a write.
@@ -322,19 +327,41 @@ export function noteAnswers(
   { dueNos, matches }: { readonly dueNos: readonly number[]; readonly matches: readonly StandingMatch[] },
   now: number,
 ): number {
+  const found = listNewPairs(store, matches);
   const insert = store.prepare(
-    `INSERT OR IGNORE INTO standing_answers (query_no, memory, score, supersedes, at)
-     SELECT q.query_no, m.seq, ?, ?, ? FROM standing_queries q, memories m WHERE q.query_no = ? AND m.seq = ?`,
+    'INSERT OR IGNORE INTO standing_answers (query_no, memory, score, supersedes, at) VALUES (?, ?, ?, ?, ?)',
   );
-  const idOf = store.prepare('SELECT id FROM standing_queries WHERE query_no = ?').pluck();
-  let answers = 0;
-  for (const { queryNo, memoryNo, score, supersedes } of matches) {
-    if (insert.run(score, supersedes, now, queryNo, memoryNo).changes === 0) continue;
-    appendAnswered(store, memoryNo, idOf.get(queryNo) as string);
-    answers += 1;
-  }
+  for (const { match } of found) insert.run(match.queryNo, match.memoryNo, match.score, match.supersedes, now);
+  for (const { match, id } of found) appendAnswered(store, match.memoryNo, id);
   store
     .prepare('DELETE FROM standing_due WHERE due_no IN (SELECT value FROM json_each(?))')
     .run(JSON.stringify(dueNos));
-  return answers;
+  return found.length;
+}
+
+/**
+ * Lists the matches whose query and memory exist and that are no answer yet, with the id of the query. One statement
+ * finds all of them, since a comparison may find some thousands.
+ */
+function listNewPairs(
+  store: Store,
+  matches: readonly StandingMatch[],
+): readonly { readonly match: StandingMatch; readonly id: string }[] {
+  if (matches.length === 0) return [];
+  const pairs = new Map(matches.toReversed().map((match) => [`${match.queryNo} ${match.memoryNo}`, match]));
+  const wanted = [...pairs.values()].map(({ queryNo, memoryNo }) => [queryNo, memoryNo]);
+  const rows = store
+    .prepare(
+      `SELECT q.query_no AS queryNo, q.id, m.seq AS memoryNo FROM json_each(?) AS w
+       CROSS JOIN standing_queries q ON q.query_no = CAST(w.value ->> 0 AS INTEGER)
+       CROSS JOIN memories m ON m.seq = CAST(w.value ->> 1 AS INTEGER)
+       WHERE NOT EXISTS (SELECT 1 FROM standing_answers a WHERE a.query_no = q.query_no AND a.memory = m.seq)`,
+    )
+    .all(JSON.stringify(wanted)) as { queryNo: number; id: string; memoryNo: number }[];
+  const idOf = new Map(rows.map(({ queryNo, memoryNo, id }) => [`${queryNo} ${memoryNo}`, id]));
+  return matches.flatMap((match) => {
+    const key = `${match.queryNo} ${match.memoryNo}`;
+    const id = pairs.get(key) === match ? idOf.get(key) : undefined;
+    return id === undefined ? [] : [{ match, id }];
+  });
 }

@@ -6,7 +6,7 @@
 
 import type { ErasureFilter } from '../types.ts';
 import type { Store } from './open-store.ts';
-import { abandonWithOperations, cutLog, type LogRow, matchingLogs } from './session-logs.ts';
+import { abandonLog, cutLog, LOG_ROW, type LogRow, matchingLogs } from './session-logs.ts';
 import { isByOneOf } from './writers.ts';
 
 /**
@@ -79,7 +79,7 @@ const beginningOf = ({ logNo }: LogRow): LogProgress => ({ logNo, first: 0, next
 /** Finds the log of the previous slice; undefined if it was hidden from its user, or changed before `next`. */
 function findKnown(store: Store, { logNo, next, lastAt }: LogProgress): LogRow | undefined {
   const log = store
-    .prepare('SELECT log_no AS logNo, items FROM session_logs WHERE log_no = ? AND user_id IS NOT NULL')
+    .prepare(`SELECT ${LOG_ROW} FROM session_logs l WHERE log_no = ? AND user_id IS NOT NULL`)
     .get(logNo) as LogRow | undefined;
   if (log === undefined || next === 0) return log;
   const at = store
@@ -94,7 +94,7 @@ function findLogOfWriters(store: Store, filter: ErasureFilter): LogRow | undefin
   const { conditions, values } = matchingLogs(filter);
   return store
     .prepare(
-      `SELECT i.log_no AS logNo, l.items FROM session_log_items i JOIN session_logs l ON l.log_no = i.log_no
+      `SELECT ${LOG_ROW} FROM session_log_items i JOIN session_logs l ON l.log_no = i.log_no
        WHERE ${isByOneOf('i.writer_no')} AND i.writer_no > 0 AND ${conditions} LIMIT 1`,
     )
     .get(JSON.stringify(filter.writtenBy), ...values) as LogRow | undefined;
@@ -182,7 +182,7 @@ function cutEnd(
   const staying = newest.findIndex(({ goes }) => !goes);
   const items = staying === -1 ? newest.length : staying;
   const left = items === 0 ? log : cutLog(store, log, log.items - items, now);
-  if (left.items === 0) abandonWithOperations(store, log.logNo);
+  if (left.items === 0) abandonLog(store, log.logNo);
   if (staying !== -1 || left.items <= from.first) return { items, progress: null };
   const next = left.items;
   const lastAt = store

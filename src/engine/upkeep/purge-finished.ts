@@ -9,7 +9,7 @@ import { purgeEvents } from '../store/events.ts';
 import { purgeStoredReplies } from '../store/idempotency.ts';
 import { purgeJobs } from '../store/job-control.ts';
 import type { Store } from '../store/open-store.ts';
-import { purgeRecalls } from '../store/recalls.ts';
+import { purgeRecalls, trimRecalls } from '../store/recalls.ts';
 import { hasAbandonedLogs, purgeLogOperations } from '../store/session-logs.ts';
 import { purgeDeliveries } from '../store/webhooks.ts';
 import { type MaintenanceContext, yieldTurn, writeContextOf } from './maintenance-context.ts';
@@ -24,7 +24,8 @@ const RECALL_SLICE = 10;
 /**
  * Deletes what was kept for a time that is over: jobs that are done or cancelled, uploads whose reading failed for
  * good, stored replies, the ids of changes of session logs, logs of provider calls and of webhook deliveries, the audit
- * log, receipts of erasures, events and recalls. It also erases the items of session logs that were cleared or erased.
+ * log, receipts of erasures, events and recalls; and the oldest recalls beyond `OM_RECALL_MB`. It also erases the items
+ * of session logs that were cleared or erased.
  */
 export async function purgeFinished(context: MaintenanceContext): Promise<void> {
   const { config, clock } = context;
@@ -39,6 +40,8 @@ export async function purgeFinished(context: MaintenanceContext): Promise<void> 
   await inSlices(context, (store) => purgeEvents(store, { ...events, limit: PURGE_SLICE }));
   const lastRecall = daysAgo(config.OM_RECALL_DAYS);
   await inSlices(context, (store) => purgeRecalls(store, lastRecall, RECALL_SLICE), RECALL_SLICE);
+  const maxBytes = config.OM_RECALL_MB * 1024 * 1024;
+  await inSlices(context, (store) => trimRecalls(store, { maxBytes, limit: RECALL_SLICE }), RECALL_SLICE);
   await eraseAbandonedLogs(context);
   removeFailedUploads(context.open().store, before);
 }

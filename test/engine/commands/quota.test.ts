@@ -87,13 +87,19 @@ test('at the quota in MB nothing is written that no delete frees: no reinforceme
   const empty = { first: 0, removed: 0, total: 0, replayed: false };
   expect(await tenant.changeLog(place, { items: [], replaces: { from: 0 } })).toEqual(empty);
   expect(fixture.all('SELECT * FROM session_logs')).toEqual([]);
+  const filled = { ...place, sessionId: 'filled' };
+  await tenant.changeLog(filled, { items: ['one', 'two'] });
   for (let n = 0; n < 4; n += 1) await fixture.add({ content: `${n} ${'filling '.repeat(25_000)}` });
   engine.control.limits.change({ tenantId: 'default' }, { max_mb: 1 });
   const records = fixture.all('SELECT * FROM audit').length;
   await expect(tenant.reinforceMemory(id, 0.1)).rejects.toMatchObject({ code: 'storage_full' });
   const change = { items: [], replaces: { from: 0 }, operationId: 'one' };
   await expect(tenant.changeLog(place, change)).rejects.toMatchObject({ code: 'storage_full' });
+  const nothing = { items: [], replaces: { from: 2 }, operationId: 'nothing' };
+  await expect(tenant.changeLog(filled, nothing)).rejects.toMatchObject({ code: 'storage_full' });
   expect(fixture.all('SELECT * FROM audit')).toHaveLength(records);
+  const cut = { items: [], replaces: { from: 1 }, operationId: 'cut' };
+  expect(await tenant.changeLog(filled, cut)).toMatchObject({ removed: 1, total: 1 });
 });
 
 test('at the quota in MB no line of an import is stored, and no feedback on a recall', async () => {

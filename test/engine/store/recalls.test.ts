@@ -2,6 +2,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { expect, test } from 'vitest';
 import { logRecalls } from '../../../src/engine/commands/recalls.ts';
 import { appendRecall, type RecallToKeep } from '../../../src/engine/store/recalls.ts';
+import { runDueSchedules } from '../../../src/engine/upkeep/schedules.ts';
 import { openTestEngine, START, type TestEngine } from '../../support/engine-fixture.ts';
 
 test('an answer takes in the file about as many bytes as are counted against the bound of the log', async () => {
@@ -98,4 +99,20 @@ test('many deletes leave a bounded note, beyond which no question of before is l
     expect.objectContaining({ at: START + 1 }),
   ]);
   expect(logElsewhere(fixture, { asked: { userIds: ['user 5.99'] }, at: START + 5 })).toHaveLength(1);
+});
+
+test('a log that is far too large is trimmed in commits of some recalls, and by the upkeep', async () => {
+  await using fixture = await openTestEngine({ settings: { OM_RECALL_MB: '1' } });
+  fixture.store.db.exec(
+    `WITH RECURSIVE counted (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted WHERE n < 300)
+     INSERT INTO recalls (recall_id, asked_at, users, sessions, head, bytes)
+     SELECT 'trimmed ' || n, ${START}, '[]', '[]', '{}', 20000 FROM counted`,
+  );
+  const left = () => fixture.get<number>('SELECT count(*) FROM recalls');
+  logElsewhere(fixture, { at: START });
+  expect(left()).toBe(301 - 21);
+  expect(fixture.get('SELECT min(recall_no) FROM recalls')).toBe(22);
+  await runDueSchedules(fixture.maintenance);
+  expect(left()).toBe(53);
+  expect(fixture.get('SELECT bytes FROM recall_total')).toBeLessThanOrEqual(1024 * 1024);
 });
