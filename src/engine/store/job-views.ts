@@ -180,14 +180,14 @@ export function oldestWaitingAt(store: Store): number | null {
 }
 
 /**
- * Returns the lowest number of an unfinished job from `first` to `last`, both included; undefined if there is none. It
- * examines every row up to the result, so callers should ask about a bounded number of rows.
+ * Lists the numbers of the unfinished jobs from `first` to `last`, both included, ascending. It examines every row, so
+ * callers should ask about a bounded number of rows.
  */
-export function firstUnfinishedBetween(store: Store, first: number, last: number): number | undefined {
+export function unfinishedBetween(store: Store, first: number, last: number): number[] {
   return store
-    .prepare(`SELECT seq FROM jobs WHERE seq BETWEEN ? AND ? AND state IN ${UNFINISHED} ORDER BY seq LIMIT 1`)
+    .prepare(`SELECT seq FROM jobs WHERE seq BETWEEN ? AND ? AND state IN ${UNFINISHED} ORDER BY seq`)
     .pluck()
-    .get(first, last) as number | undefined;
+    .all(first, last) as number[];
 }
 
 /** Returns the highest number of a job that is in the table `jobs`; 0 if there is none. */
