@@ -34,4 +34,17 @@ describe.skipIf(server === undefined)('in PostgreSQL', () => {
     expect(stamps.get('searched-a')).not.toBe(stampsBefore.get('searched-a'));
     expect(stamps.get('searched-b')).toBe(stampsBefore.get('searched-b'));
   });
+
+  test('watched jobs are read with one statement', async () => {
+    await using fixture = await openTestEngine({ settings: { OM_DATABASE_URL: await server!.createSchema() } });
+    const { tenant } = fixture;
+    const jobs = await Promise.all(Array.from({ length: 5 }, (_, no) => fixture.add({ content: `Ferry ${no}.` })));
+    const ids = jobs.map(({ jobId }) => jobId);
+    const byNo = (found: readonly { jobNo: number }[]) => found.toSorted((a, b) => a.jobNo - b.jobNo);
+    expect(byNo(await tenant.findJobs(ids))).toEqual(byNo(await Promise.all(ids.map((id) => tenant.getJob(id)))));
+    expect(await tenant.findJobs(['no id'])).toEqual([]);
+    const before = tripTotals().trips;
+    await tenant.findJobs(ids);
+    expect(tripTotals().trips - before).toBeLessThanOrEqual(3);
+  });
 });

@@ -27,7 +27,7 @@ import { readTextReceipt } from '../store/receipts.ts';
 import { readRevisionSlice } from '../store/revisions.ts';
 import { readLogPage } from '../store/session-logs.ts';
 import { listMatchingDocuments } from '../store/documents.ts';
-import { countWaiting, oldestWaitingAt } from '../store/job-views.ts';
+import { countWaiting, findJobs, oldestWaitingAt } from '../store/job-views.ts';
 import { readTimeline } from '../store/timeline.ts';
 import { createWorkBudget, runWithin } from '../store/work-budget.ts';
 import type {
@@ -46,6 +46,7 @@ import type {
   EventQuery,
   LogPlace,
   Page,
+  PresentFilter,
   Profile,
   TimelineOptions,
 } from '../types.ts';
@@ -103,11 +104,12 @@ export const READ_COMMANDS = {
   },
   listPresent: (
     { open, clock }: ReadContext,
-    { ids, filter }: { readonly ids: readonly string[]; readonly filter: Pick<MemoryFilter, 'userIds' | 'withinTags'> },
+    { ids, filter }: { readonly ids: readonly string[]; readonly filter: PresentFilter },
   ) => {
     const now = clock.now();
     return listPassingIds(open().store, compileFilter(filter, now, { includeHidden: true }), ids, now);
   },
+  findJobs: ({ open }: ReadContext, { ids }: { readonly ids: readonly string[] }) => findJobs(open().store, ids),
   replayLogged,
   learnWeights: (
     { open }: ReadContext,

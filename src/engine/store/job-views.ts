@@ -25,6 +25,17 @@ export function getJob(store: Store, id: string): Job {
   return toJob(row);
 }
 
+/** Returns those of the jobs that exist, in no certain order, in one statement. @param ids as the ledger spells them */
+export function findJobs(store: Store, ids: readonly string[]): Job[] {
+  const rows = store
+    .prepare(
+      `${JOB_COLUMNS} FROM json_each(?) AS wanted CROSS JOIN jobs j ON j.uuid = unhex(wanted.value, '-')
+      ${JOB_NAMES}`,
+    )
+    .all(JSON.stringify(ids)) as JobRow[];
+  return rows.map(toJob);
+}
+
 /**
  * Lists a page of jobs, the last added first; `state` and `kind` keep only jobs that have them. Jobs of imported
  * memories count as `memory`.
@@ -68,10 +79,14 @@ interface JobRow {
   readonly timeline: string;
 }
 
-const JOB = `SELECT j.seq AS jobNo, j.id, j.kind, m.id AS memory_id, o.id AS document_id, j.step, j.state, j.priority,
+const JOB_COLUMNS = `SELECT j.seq AS jobNo, j.id, j.kind, m.id AS memory_id, o.id AS document_id, j.step, j.state,
+  j.priority,
   j.attempts, j.crashes, j.run_at, j.error_code,
-  j.error, j.created_at, j.updated_at, j.finished_at, j.timeline
-  FROM jobs j LEFT JOIN memories m ON m.seq = j.memory LEFT JOIN documents o ON o.document_no = j.document`;
+  j.error, j.created_at, j.updated_at, j.finished_at, j.timeline`;
+/** Joins of the memory and the document of a job, for their ids. */
+const JOB_NAMES = `LEFT JOIN memories m ON m.seq = j.memory
+  LEFT JOIN documents o ON o.document_no = j.document`;
+const JOB = `${JOB_COLUMNS} FROM jobs j ${JOB_NAMES}`;
 
 function toJob(row: JobRow): Job {
   return {

@@ -10,6 +10,7 @@ import type { JobWaits } from './wait-for-jobs.ts';
 type JobMethods = Pick<
   Tenant,
   | 'getJob'
+  | 'findJobs'
   | 'listJobs'
   | 'countJobs'
   | 'countWaitingJobs'
@@ -31,6 +32,7 @@ export function createJobMethods(options: TenantOptions, { eraseAbandoned }: Era
   const unfinished = (from: number, to: number) => seen((opened) => unfinishedBetween(opened, from, to));
   return {
     getJob: async (id) => getJob(store(), id),
+    findJobs: (ids) => readers.read(path, 'findJobs', { ids }),
     listJobs: (filter) => readers.read(path, 'listJobs', filter),
     countJobs: async () => countJobs(store()),
     countWaitingJobs: () => readers.read(path, 'countWaiting', {}),

@@ -19,7 +19,7 @@ type ListUnfinished = (from: number, to: number) => readonly number[];
 interface Wait {
   next: number;
   readonly last: number;
-  readonly settle: (result: { readonly isDone: boolean } | { readonly error: unknown }) => void;
+  readonly settle: (result: { readonly isDone: boolean } | { readonly error: Error }) => void;
 }
 
 /** What all who wait for jobs of a tenant share. */
@@ -55,7 +55,7 @@ export function createJobWaits(): JobWaits {
       try {
         tookMs = await poll(list);
       } catch (error) {
-        for (const wait of waits) wait.settle({ error });
+        for (const wait of waits) wait.settle({ error: error as Error });
       }
     }
     isPolling = false;

@@ -5,6 +5,7 @@ import { createErasureMethods } from '../../../src/engine/tenant/tenant-erasures
 import { createDocumentMethods } from '../../../src/engine/tenant/tenant-documents.ts';
 import { createEvalMethods } from '../../../src/engine/tenant/tenant-evals.ts';
 import { createJobMethods } from '../../../src/engine/tenant/tenant-jobs.ts';
+import { createJobWaits } from '../../../src/engine/tenant/wait-for-jobs.ts';
 import { createLinkMethods } from '../../../src/engine/tenant/tenant-links.ts';
 import { createMemoryMethods } from '../../../src/engine/tenant/tenant-memories.ts';
 import type { TenantOptions } from '../../../src/engine/tenant/tenant-options.ts';
@@ -57,7 +58,7 @@ test('what counts or sorts as many rows as a tenant has is read by reader thread
   expect(await documents.getDocument(document.id)).toMatchObject({ id: document.id, state: 'queued' });
   expect(await documents.listDocuments({}, PAGE)).toMatchObject({ items: [{ id: document.id }], total: 1 });
   for await (const chunks of documents.streamDocumentChunks(document.id, PAGE)) expect(chunks).toEqual([]);
-  const jobs = createJobMethods(options, {} as Erasure);
+  const jobs = createJobMethods(options, {} as Erasure, createJobWaits());
   expect([await jobs.countWaitingJobs(), await jobs.oldestWaitingJobAt()]).toEqual([3, clock.now()]);
   const set = { name: 'home', guard: false, items: [{ query: 'ferries', userId: 'ana', expected: ['two ferries'] }] };
   await tenant.putEval(set);
