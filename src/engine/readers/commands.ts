@@ -8,6 +8,7 @@ import { listConsolidations } from '../store/consolidations.ts';
 import { type DiffRequest, readDiff } from '../store/diff.ts';
 import { getDocument, listDocumentNos, readDocuments } from '../store/document-views.ts';
 import { listLinks } from '../store/edges.ts';
+import { countEmbedLogs, listEmbedLogs } from '../store/embeddings.ts';
 import { listEntities } from '../store/entity-lists.ts';
 import { newestCursor, readEvents } from '../store/events.ts';
 import { compileFilter } from '../store/filter.ts';
@@ -48,6 +49,7 @@ import type {
   Page,
   PresentFilter,
   Profile,
+  ProviderCallFilter,
   TimelineOptions,
 } from '../types.ts';
 import { describeReembed } from '../upkeep/reembed-status.ts';
@@ -108,6 +110,13 @@ export const READ_COMMANDS = {
   ) => {
     const now = clock.now();
     return listPassingIds(open().store, compileFilter(filter, now, { includeHidden: true }), ids, now);
+  },
+  listProviderCalls: (
+    { open }: ReadContext,
+    { filter, page }: { readonly filter: ProviderCallFilter; readonly page: Page },
+  ) => {
+    const { store } = open();
+    return store.read(() => ({ items: listEmbedLogs(store, filter, page), total: countEmbedLogs(store, filter) }));
   },
   findJobs: ({ open }: ReadContext, { ids }: { readonly ids: readonly string[] }) => findJobs(open().store, ids),
   replayLogged,

@@ -4,6 +4,7 @@ import type { Erasure } from '../../../src/engine/tenant/tenant-erasure.ts';
 import { createErasureMethods } from '../../../src/engine/tenant/tenant-erasures.ts';
 import { createDocumentMethods } from '../../../src/engine/tenant/tenant-documents.ts';
 import { createEvalMethods } from '../../../src/engine/tenant/tenant-evals.ts';
+import { createProviderCallMethods } from '../../../src/engine/tenant/tenant-provider-calls.ts';
 import { createJobMethods } from '../../../src/engine/tenant/tenant-jobs.ts';
 import { createJobWaits } from '../../../src/engine/tenant/wait-for-jobs.ts';
 import { createLinkMethods } from '../../../src/engine/tenant/tenant-links.ts';
@@ -60,6 +61,8 @@ test('what counts or sorts as many rows as a tenant has is read by reader thread
   for await (const chunks of documents.streamDocumentChunks(document.id, PAGE)) expect(chunks).toEqual([]);
   const jobs = createJobMethods(options, {} as Erasure, createJobWaits());
   expect([await jobs.countWaitingJobs(), await jobs.oldestWaitingJobAt()]).toEqual([3, clock.now()]);
+  const calls = await createProviderCallMethods(options).listProviderCalls({}, PAGE);
+  expect(calls.total).toBe(calls.items.length);
   const set = { name: 'home', guard: false, items: [{ query: 'ferries', userId: 'ana', expected: ['two ferries'] }] };
   await tenant.putEval(set);
   const evals = createEvalMethods(options);
