@@ -34,6 +34,8 @@ export interface WatchOptions {
   readonly key: string;
   /** Time between two reads of the item (ms). */
   readonly pollMs: number;
+  /** The item as the caller has just read it; left out, it is read at once. */
+  readonly first?: Watched;
   /** Reads the item; throws EngineError `not_found` once it no longer exists. */
   readonly read: () => Promise<Watched>;
 }
@@ -82,7 +84,7 @@ export function stateEvents(state: z.ZodType, example: { readonly id: string; re
  */
 export async function streamState(call: TenantCall, options: WatchOptions): Promise<void> {
   const { principal, response } = call;
-  const first = await options.read();
+  const { first = await options.read() } = options;
   if (response.destroyed) return; // The client left meanwhile: `close` was emitted and is not emitted again.
   const closed = openStream(call);
   let sent = '';

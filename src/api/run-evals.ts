@@ -12,28 +12,24 @@ const LOOK_MS = 60_000;
 export async function runEvalsByScheduleUntil(signal: AbortSignal, engine: Engine): Promise<void> {
   if (engine.config.OM_EVAL_EVERY === undefined) return;
   while (await passes(LOOK_MS, signal)) {
-    for (const id of tenantsOf(engine, 'evals_failed')) {
-      if (signal.aborted) return;
-      try {
-        const sets = await (await engine.tenant(id)).runDueEvals(signal);
-        if (sets > 0) engine.logger.info({ sets }, 'evals_done');
-      } catch (error) {
-        if (!signal.aborted) engine.logger.error({ error: serialiseError(error) }, 'evals_failed');
+    try {
+      for await (const id of engine.looks.find('evals')) {
+        if (signal.aborted) return;
+        await runDue(engine, id, signal);
       }
+    } catch (error) {
+      // The control database cannot be read just now: the next check comes.
+      if (!signal.aborted) engine.logger.error({ error: serialiseError(error) }, 'evals_failed');
     }
   }
 }
 
-/**
- * Lists the ids of all tenants. If the control database cannot be read, it returns an empty list and logs an event with
- * the name `failed`; the caller tries again at its next check.
- */
-export function tenantsOf({ control, logger }: Engine, failed: string): string[] {
+async function runDue(engine: Engine, id: string, signal: AbortSignal): Promise<void> {
   try {
-    return control.listTenants().map(({ id }) => id);
+    const sets = await (await engine.tenant(id)).runDueEvals(signal);
+    if (sets > 0) engine.logger.info({ sets }, 'evals_done');
   } catch (error) {
-    logger.error({ error: serialiseError(error) }, failed);
-    return [];
+    if (!signal.aborted) engine.logger.error({ error: serialiseError(error) }, 'evals_failed');
   }
 }
 

@@ -68,6 +68,7 @@ import type {
   SessionLogs,
   Standing,
   Upkeep,
+  TenantLooks,
 } from './types.ts';
 
 /** The whole service without HTTP and queues. The API, the command line, the tests and other programs call it. */
@@ -92,11 +93,10 @@ export interface Engine {
   readonly queuesAt: QueuePlace | null;
   /** Commits and dispatches jobs on behalf of the machine's other API processes, which do not do so themselves. */
   readonly lead: Lead;
-  /**
-   * Returns a tenant by its id. Its file is opened at the first call of one of the tenant's methods.
-   * @throws EngineError `not_found` if there is no such tenant
-   */
+  /** Returns a tenant by its id, whose file its methods open. @throws EngineError `not_found` if there is none */
   tenant(tenantId: string): Promise<Tenant>;
+  /** Finds the tenants that have something to do without opening all of them. */
+  readonly looks: TenantLooks;
   /** Ids of the tenants that this process knows to have webhooks or standing queries. */
   readonly tended: Set<string>;
   /** Says whether workers take jobs from the tenants' files or from queues, and whether these can be reached. */

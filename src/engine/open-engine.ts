@@ -15,6 +15,7 @@ import { createMetrics, type Metrics } from './metrics.ts';
 import { openDispatcher } from './open-engine/open-dispatcher.ts';
 import { type OpenedStandby, openStandby } from './open-engine/open-standby.ts';
 import { createQuerySources } from './open-engine/query-sources.ts';
+import { createTenantLooks } from './open-engine/tenant-looks.ts';
 import { createTenants } from './open-engine/tenants.ts';
 import { openParts, type EngineParts } from './parts/engine-parts.ts';
 import { silentLogger, systemClock, type Clock, type JobDispatcher, type LanguageModel, type Logger } from './ports.ts';
@@ -119,6 +120,7 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
   warnOfOtherModel(pool.get(config.paths.defaultTenant), querySourceOf, logger);
   const census = options.lead === undefined ? watchFiles(control, surroundings) : undefined;
   const tending = createTending(surroundings);
+  const looks = createTenantLooks(config, control);
   const tenants = createTenants({
     ...surroundings,
     ...{ querySourceOf, control, pool, readers, writer, dispatcher, recalls, languageModel },
@@ -138,8 +140,9 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
     prepare: async () => void (await Promise.allSettled([embedder?.prepare?.(), languageModel?.prepare?.()])),
     tenant: async (id) => tenants.get(id),
     tended: tending.tended,
+    looks,
     async close() {
-      for (const watching of [tenants, census]) await watching?.close();
+      for (const watching of [tenants, census, looks]) await watching?.close();
       if (options.lead === undefined) await dispatcher.close();
       await recalls.flush();
       await readers.close();

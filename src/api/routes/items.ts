@@ -21,7 +21,9 @@ export const itemRoutes: readonly Route[] = [
     replies: { 200: { description: 'The item.', json: itemReply, headers: ['etag'] } },
     errors: { not_found: NO_ITEM },
     async handle({ tenant, query, response, send }) {
+      await takeTurn();
       const memory = await tenant.getItem(toItemPlace(query));
+      await takeTurn();
       setVersionTag(response, memory);
       send(200, itemOf(memory));
     },

@@ -1,5 +1,6 @@
-import type { JobState } from '../../engine/index.ts';
+import type { Job, JobState } from '../../engine/index.ts';
 import { stateEvents, streamState } from '../event-stream.ts';
+import { nextJob } from '../next-job.ts';
 import { route, type Route } from '../route.ts';
 import { discardedReply, jobPage, jobSchema, jobsQuery } from '../schemas/jobs.ts';
 import { PAGE_END } from './memory-list.ts';
@@ -60,12 +61,12 @@ export const jobRoutes: readonly Route[] = [
     replies: stateEvents(jobSchema, { id: JOB_ID.example, state: 'done' }),
     errors: { not_found: NO_JOB },
     async handle(call) {
-      const { tenant, params } = call;
-      const read = async () => {
-        const job = await tenant.getJob(params.id);
-        return { item: jobItem(job), hasEnded: ENDED.has(job.state) };
-      };
-      await streamState(call, { key: `job ${tenant.id} ${params.id}`, pollMs: POLL_MS, read });
+      const { api, tenant, params } = call;
+      const watched = (job: Job) => ({ item: jobItem(job), hasEnded: ENDED.has(job.state) });
+      // Whether the caller may see the job is looked up once, and not at each read.
+      const first = watched(await tenant.getJob(params.id));
+      const read = async () => watched(await nextJob(api.engine, tenant.id, params.id));
+      await streamState(call, { key: `job ${tenant.id} ${params.id}`, pollMs: POLL_MS, first, read });
     },
   }),
   route({

@@ -251,9 +251,9 @@ export const lgmRoutes: readonly Route[] = [
       // A reflection must not tell what memories of others say.
       const placed = placeOf(call, body);
       const place = { ...placed, userId: placed.userId ?? '' };
-      const given = await Promise.all(
-        [...new Set(body.context_ids ?? [])].map((id) => getOwnedMemory(tenant, id, place.userId)),
-      );
+      const given: Memory[] = [];
+      // One after the other, as each may have half a megabyte.
+      for (const id of new Set(body.context_ids ?? [])) given.push(await getOwnedMemory(tenant, id, place.userId));
       const sources =
         body.content != null || given.length > 0
           ? given

@@ -1,4 +1,4 @@
-import { EngineError, type Revision, type Timeline } from '../../engine/index.ts';
+import { EngineError, type Revision, takeTurn, type Timeline } from '../../engine/index.ts';
 import { controlTurn } from '../control-turn.ts';
 import { sendInPieces } from '../json-reply.ts';
 import { route, type Route, type TenantCall } from '../route.ts';
@@ -97,6 +97,7 @@ export const memoryRoutes: readonly Route[] = [
     errors: { not_found: NO_MEMORY },
     async handle({ tenant, params, query, response, send }) {
       const memory = await getOwnedMemory(tenant, params.id, query.user_id);
+      await takeTurn();
       setVersionTag(response, memory);
       send(200, memoryItem(memory));
     },

@@ -67,8 +67,10 @@ export const storeRoutes: readonly Route[] = [
     async handle(call) {
       const { tenant, query, send } = call;
       const { namespace, key, user_id } = query;
+      await takeTurn();
       const found = await orUndefined(() => tenant.getItem({ userId: user_id ?? '', namespace, key }));
       if (found !== undefined && query.refresh_ttl) await renew(call, [found]);
+      await takeTurn();
       send(200, found === undefined ? null : storeItemOf(found));
     },
   }),

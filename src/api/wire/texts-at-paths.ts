@@ -2,19 +2,38 @@ import { EngineError, type Json, textOfValue } from '../../engine/index.ts';
 
 /** Greatest number of places in a value that all paths of one item together may visit. */
 const MAX_LOOKED_AT = 20_000;
+/**
+ * Greatest number of places in the values that all paths together find, each with all below it: as many as the longest
+ * value can have, so that paths which find one inside another cost no more than the whole value does.
+ */
+const MAX_WALKED = 131_072;
 
 /**
  * Returns the texts of a JSON value that some paths find, one on each line, without duplicates; '' if there are none. A
  * path is `$` for the whole value, or names separated by dots, each followed by `[n]` for an entry of a list (`[-1]` is
  * the last) or `[*]` for all entries; `*` matches every name. A path that finds nothing adds no text.
- * @throws EngineError `invalid` if the paths visit more than 20,000 places of the value
+ * @throws EngineError `invalid` if the paths visit more than 20,000 places of the value, or find values with more than
+ *   131,072 places together
  */
 export function textsAtPaths(value: Json, paths: readonly string[]): string {
   const budget = { left: MAX_LOOKED_AT };
-  const found = [...new Set(paths)].flatMap((path) =>
-    path === '$' ? [value] : [...valuesAt(value, { steps: stepsOf(path), at: 0, budget })],
-  );
-  return [...new Set(found.map(textOfValue))].filter((text) => text !== '').join('\n');
+  // Paths that are written differently may lead to one and the same value.
+  const found = new Set<Json>();
+  for (const path of new Set(paths)) {
+    if (path === '$') found.add(value);
+    else for (const one of valuesAt(value, { steps: stepsOf(path), at: 0, budget })) found.add(one);
+  }
+  const walk = { left: MAX_WALKED };
+  for (const one of found) takePlaces(one, walk);
+  return [...new Set([...found].map(textOfValue))].filter((text) => text !== '').join('\n');
+}
+
+/** Takes a value, and all values in it, from what may be walked. */
+function takePlaces(value: Json, walk: { left: number }): void {
+  if (--walk.left < 0)
+    throw new EngineError('invalid', `index: its paths find values with more than ${MAX_WALKED} places together`);
+  if (typeof value !== 'object' || value === null) return;
+  for (const child of Object.values(value)) takePlaces(child, walk);
 }
 
 function stepsOf(path: string): string[] {

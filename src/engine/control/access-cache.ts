@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Holder, TenantRecord } from './control-database.ts';
 import type { ControlFile, KeyRow, TenantRow } from './control-file.ts';
-import { createGenerationLook, GENERATION_LOOK_MS } from './generation-look.ts';
+import { createGenerationLook, GENERATION_LOOK_MS, type GenerationLook } from './generation-look.ts';
 import { createLookupAllowance } from './lookup-allowance.ts';
 import { TENANT_ID } from './tenant-paths.ts';
 
@@ -79,10 +79,12 @@ export interface AccessCache {
    * another process changed something in the meantime.
    */
   changeKey<T>(keyId: string, work: () => T): T;
+  /** Does what `change` does, for a setting of a tenant. Tenants and keys are not read again, as with `changeKey`. */
+  changeSetting(tenantId: string, name: string, value: string): void;
 }
 
-function readAll({ listKeys, listTenants }: ControlFile['statements']): Access {
-  const keys = listKeys.all().filter((key) => key.revoked_at === null && key.tenants !== '[]');
+function readAll({ listLiveKeys, listTenants }: ControlFile['statements']): Access {
+  const keys = listLiveKeys.all().filter(({ tenants }) => tenants !== '[]');
   return {
     tenants: new Map(listTenants.all().map((row) => [row.id, tenantFromRow(row)])),
     noTenants: new LRUCache({ max: MAX_NO_TENANTS }),
@@ -145,13 +147,9 @@ export function openAccessCache(file: ControlFile): AccessCache {
       return result;
     },
     changeKey(keyId, work) {
-      const { result, generation, row } = file.write(() => {
-        const value = work();
-        statements.bumpGeneration.run();
-        const { generation: now } = statements.readGeneration.get()!;
-        return { result: value, generation: now, row: statements.findKey.get(keyId) };
-      });
-      if (!look.follow(generation)) access = readAccess();
+      const find = () => statements.findKey.get(keyId);
+      const { result, row, isFollowed } = changeOne(file, look, () => ({ result: work(), row: find() }));
+      if (!isFollowed) access = readAccess();
       else {
         if (row === undefined || row.revoked_at !== null) access.keys.delete(keyId);
         else access.keys.set(keyId, { digest: row.digest, holder: holderFromRow(row) });
@@ -159,7 +157,30 @@ export function openAccessCache(file: ControlFile): AccessCache {
       }
       return result;
     },
+    changeSetting(tenantId, name, value) {
+      const { isFollowed } = changeOne(file, look, () => statements.writeSetting.run(tenantId, name, value));
+      if (isFollowed) access.settings.delete(`${tenantId} ${name}`);
+      else access = readAccess();
+    },
   };
+}
+
+interface Followed {
+  readonly isFollowed: boolean;
+}
+
+/**
+ * Runs `work` in `ControlFile.write` and raises the generation counter.
+ * @returns what `work` made, with whether nothing but this change has happened since the last read
+ */
+function changeOne<T extends object>(file: ControlFile, look: GenerationLook, work: () => T): T & Followed {
+  const { bumpGeneration, readGeneration } = file.statements;
+  const { made, generation } = file.write(() => {
+    const value = work();
+    bumpGeneration.run();
+    return { made: value, generation: readGeneration.get()!.generation };
+  });
+  return { ...made, isFollowed: look.follow(generation) };
 }
 
 /**

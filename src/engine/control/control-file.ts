@@ -142,6 +142,7 @@ export interface ControlStatements {
   readonly insertTenant: Statement<[string, number]>;
   readonly deleteTenant: Statement<[string]>;
   readonly listKeys: Statement<[], KeyRow>;
+  readonly listLiveKeys: Statement<[], KeyRow>;
   readonly listKeysOf: Statement<[string], KeyRow>;
   readonly pageKeysOf: Statement<[string, number, number], KeyRow>;
   readonly countKeysOf: Statement<[string], { live: number; total: number }>;
@@ -193,6 +194,7 @@ export function prepareStatements(
     deleteTenant: prepare<[string]>('DELETE FROM tenants WHERE id = ?'),
 
     listKeys: prepare<[], KeyRow>(`${KEYS} ORDER BY created_at, id`),
+    listLiveKeys: prepare<[], KeyRow>(`${KEYS} WHERE revoked_at IS NULL`),
     listKeysOf: prepare<[string], KeyRow>(`${KEYS} ${OF_TENANT} ORDER BY created_at, id`),
     pageKeysOf: prepare<[string, number, number], KeyRow>(
       `${KEYS} ${OF_TENANT} ORDER BY created_at DESC, id DESC LIMIT ? OFFSET ?`,

@@ -35,6 +35,14 @@ export function createKeyRecords({
     if (statements.countKeysOf.get(tenantId)!.live < KEY_LIMITS.keys) return;
     throw new EngineError('conflict', `a tenant has at most ${KEY_LIMITS.keys} keys: revoke some first`);
   };
+  /** Returns a key with its last use, of which the file may not know yet: it is written within a minute. */
+  const shown = (row: KeyRow): KeyRecord => {
+    const usedAt = uses.lastUse(row.id);
+    return {
+      ...recordOf(row),
+      lastUsedAt: usedAt === null ? row.last_used_at : Math.max(usedAt, row.last_used_at ?? 0),
+    };
+  };
   return {
     createKey(key, by) {
       requireSound(key, clock.now());
@@ -53,13 +61,11 @@ export function createKeyRecords({
     },
 
     listKeys(tenantId) {
-      uses.write();
       const rows = tenantId === undefined ? statements.listKeys.all() : statements.listKeysOf.all(tenantId);
-      return rows.map(recordOf);
+      return rows.map(shown);
     },
     pageKeys(tenantId, { limit, offset }) {
-      uses.write();
-      const items = statements.pageKeysOf.all(tenantId, limit, offset).map(recordOf);
+      const items = statements.pageKeysOf.all(tenantId, limit, offset).map(shown);
       return { items, total: statements.countKeysOf.get(tenantId)!.total };
     },
     findKey(keyId) {

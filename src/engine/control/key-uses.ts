@@ -15,12 +15,8 @@ export interface KeyUses {
    * @param keyId public id of the key
    */
   note(keyId: string): void;
-  /**
-   * Writes the recorded uses to the control database.
-   * @throws EngineError `unavailable` while another process locks the file; `storage_full`. The uses are then kept in
-   *   memory
-   */
-  write(): void;
+  /** Returns the last use that is recorded in memory (Unix ms); null if there is none that was not written yet. */
+  lastUse(keyId: string): number | null;
   /**
    * Writes the recorded uses and stops the timer. If the file is locked or the disk full, the uses of the last minute
    * are lost.
@@ -61,7 +57,7 @@ export function createKeyUses(file: ControlFile, clock: Clock): KeyUses {
         tryToWrite();
       }, GATHER_MS).unref();
     },
-    write,
+    lastUse: (keyId) => usedAt.get(keyId) ?? null,
     close() {
       clearTimeout(timer);
       tryToWrite();

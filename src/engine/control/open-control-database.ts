@@ -95,7 +95,7 @@ export function openControlDatabase(config: Config, clock: Clock): ControlDataba
     getSetting: (tenantId, name) => cache.getSetting(tenantId, name),
     putSetting(tenantId, name, value) {
       requireTenant(context, tenantId);
-      cache.change(() => statements.writeSetting.run(tenantId, name, value));
+      cache.changeSetting(tenantId, name, value);
     },
 
     close() {

@@ -58,8 +58,12 @@ export function openStreamShares(place: CounterPlace, clock: Clock): StreamShare
     shared?.note((statements) => {
       const now = clock.now();
       for (const [tenant, streams] of tenants) statements.tell.run({ process: id, tenant, streams, now });
-      statements.forget.run({ now });
     });
+  /** Tells all counts again, and removes those without streams and those of processes that were probably killed. */
+  const tellAll = () => {
+    tell(own);
+    shared?.note((statements) => statements.forget.run({ now: clock.now() }));
+  };
   const leave = (tenant: string) => tell([[tenant, change(tenant, -1)]]);
 
   /**
@@ -68,7 +72,7 @@ export function openStreamShares(place: CounterPlace, clock: Clock): StreamShare
    */
   const enter = (tenant: string, share: number): boolean => {
     shared ??= openCounterFile(place, TABLES);
-    telling ??= setInterval(() => tell(own), TELL_EVERY_MS).unref();
+    telling ??= setInterval(tellAll, TELL_EVERY_MS).unref();
     return shared.write((statements) => {
       const now = clock.now();
       const others = statements.others.get({ tenant, process: id, now }) as { readonly streams: number };

@@ -8,6 +8,7 @@ import { listConsolidations } from '../store/consolidations.ts';
 import { type DiffRequest, readDiff } from '../store/diff.ts';
 import { getDocument, listDocumentNos, readDocuments } from '../store/document-views.ts';
 import { listLinks } from '../store/edges.ts';
+import { countEmbedLogs, listEmbedLogs } from '../store/embeddings.ts';
 import { listEntities } from '../store/entity-lists.ts';
 import { newestCursor, readEvents } from '../store/events.ts';
 import { compileFilter } from '../store/filter.ts';
@@ -27,7 +28,7 @@ import { readTextReceipt } from '../store/receipts.ts';
 import { readRevisionSlice } from '../store/revisions.ts';
 import { readLogPage } from '../store/session-logs.ts';
 import { listMatchingDocuments } from '../store/documents.ts';
-import { countWaiting, oldestWaitingAt } from '../store/job-views.ts';
+import { countWaiting, findJobs, oldestWaitingAt } from '../store/job-views.ts';
 import { readTimeline } from '../store/timeline.ts';
 import { createWorkBudget, runWithin } from '../store/work-budget.ts';
 import type {
@@ -46,7 +47,9 @@ import type {
   EventQuery,
   LogPlace,
   Page,
+  PresentFilter,
   Profile,
+  ProviderCallFilter,
   TimelineOptions,
 } from '../types.ts';
 import { describeReembed } from '../upkeep/reembed-status.ts';
@@ -103,11 +106,19 @@ export const READ_COMMANDS = {
   },
   listPresent: (
     { open, clock }: ReadContext,
-    { ids, filter }: { readonly ids: readonly string[]; readonly filter: Pick<MemoryFilter, 'userIds' | 'withinTags'> },
+    { ids, filter }: { readonly ids: readonly string[]; readonly filter: PresentFilter },
   ) => {
     const now = clock.now();
     return listPassingIds(open().store, compileFilter(filter, now, { includeHidden: true }), ids, now);
   },
+  listProviderCalls: (
+    { open }: ReadContext,
+    { filter, page }: { readonly filter: ProviderCallFilter; readonly page: Page },
+  ) => {
+    const { store } = open();
+    return store.read(() => ({ items: listEmbedLogs(store, filter, page), total: countEmbedLogs(store, filter) }));
+  },
+  findJobs: ({ open }: ReadContext, { ids }: { readonly ids: readonly string[] }) => findJobs(open().store, ids),
   replayLogged,
   learnWeights: (
     { open }: ReadContext,

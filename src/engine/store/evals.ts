@@ -90,6 +90,11 @@ export function readEvalTexts(
   return { name, guard: guard === 1, items };
 }
 
+/** Tells whether a file has an evaluation set. */
+export function hasEvals(store: Store): boolean {
+  return store.prepare('SELECT 1 FROM eval_sets LIMIT 1').get() !== undefined;
+}
+
 /** Makes an item of a set of what is stored. */
 export function parseEvalItem({ userId, text }: EvalItemText): EvalItem {
   return { ...(parseStored(text) as EvalItem), ...(userId === null ? {} : { userId }) };

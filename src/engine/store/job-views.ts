@@ -25,6 +25,17 @@ export function getJob(store: Store, id: string): Job {
   return toJob(row);
 }
 
+/** Returns those of the jobs that exist, in no certain order, in one statement. @param ids as the ledger spells them */
+export function findJobs(store: Store, ids: readonly string[]): Job[] {
+  const rows = store
+    .prepare(
+      `${JOB_COLUMNS} FROM json_each(?) AS wanted CROSS JOIN jobs j ON j.uuid = unhex(wanted.value, '-')
+      ${JOB_NAMES}`,
+    )
+    .all(JSON.stringify(ids)) as JobRow[];
+  return rows.map(toJob);
+}
+
 /**
  * Lists a page of jobs, the last added first; `state` and `kind` keep only jobs that have them. Jobs of imported
  * memories count as `memory`.
@@ -68,10 +79,14 @@ interface JobRow {
   readonly timeline: string;
 }
 
-const JOB = `SELECT j.seq AS jobNo, j.id, j.kind, m.id AS memory_id, o.id AS document_id, j.step, j.state, j.priority,
+const JOB_COLUMNS = `SELECT j.seq AS jobNo, j.id, j.kind, m.id AS memory_id, o.id AS document_id, j.step, j.state,
+  j.priority,
   j.attempts, j.crashes, j.run_at, j.error_code,
-  j.error, j.created_at, j.updated_at, j.finished_at, j.timeline
-  FROM jobs j LEFT JOIN memories m ON m.seq = j.memory LEFT JOIN documents o ON o.document_no = j.document`;
+  j.error, j.created_at, j.updated_at, j.finished_at, j.timeline`;
+/** Joins of the memory and the document of a job, for their ids. */
+const JOB_NAMES = `LEFT JOIN memories m ON m.seq = j.memory
+  LEFT JOIN documents o ON o.document_no = j.document`;
+const JOB = `${JOB_COLUMNS} FROM jobs j ${JOB_NAMES}`;
 
 function toJob(row: JobRow): Job {
   return {
@@ -181,14 +196,14 @@ export function oldestWaitingAt(store: Store): number | null {
 }
 
 /**
- * Returns the lowest number of an unfinished job from `first` to `last`, both included; undefined if there is none. It
- * examines every row up to the result, so callers should ask about a bounded number of rows.
+ * Lists the numbers of the unfinished jobs from `first` to `last`, both included, ascending. It examines every row, so
+ * callers should ask about a bounded number of rows.
  */
-export function firstUnfinishedBetween(store: Store, first: number, last: number): number | undefined {
+export function unfinishedBetween(store: Store, first: number, last: number): number[] {
   return store
-    .prepare(`SELECT seq FROM jobs WHERE seq BETWEEN ? AND ? AND state IN ${UNFINISHED} ORDER BY seq LIMIT 1`)
+    .prepare(`SELECT seq FROM jobs WHERE seq BETWEEN ? AND ? AND state IN ${UNFINISHED} ORDER BY seq`)
     .pluck()
-    .get(first, last) as number | undefined;
+    .all(first, last) as number[];
 }
 
 /** Returns the highest number of a job that is in the table `jobs`; 0 if there is none. */

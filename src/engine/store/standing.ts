@@ -283,6 +283,11 @@ export function hasDueMemories(store: Store, now: number): boolean {
   return store.prepare(`SELECT 1 ${DUE} LIMIT 1`).get(now) !== undefined;
 }
 
+/** Returns the time at which the next claim of a memory for comparison ends (Unix ms); Infinity if none is noted. */
+export function nextClaimAt(store: Store): number {
+  return (store.prepare('SELECT min(lease_until) FROM standing_due').pluck().get() as number | null) ?? Infinity;
+}
+
 /** The triggers keep notes of `queued` memories away, so that nobody passes over many of them to find another. */
 const DUE = `FROM standing_due w JOIN memory_dynamics d ON d.seq = w.memory
   WHERE w.lease_until <= ? AND d.state <> 'queued'`;

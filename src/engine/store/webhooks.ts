@@ -154,6 +154,12 @@ export function hasDueDeliveries(store: Store, now: number): boolean {
   );
 }
 
+/** Returns the time at which the next pending delivery is due (Unix ms); Infinity if none is pending. */
+export function nextDeliveryAt(store: Store): number {
+  const next = store.prepare(`SELECT min(next_at) FROM deliveries WHERE state = 'pending'`).pluck().get();
+  return (next as number | null) ?? Infinity;
+}
+
 /** Which deliveries are to be claimed. */
 export interface WantedDeliveries {
   readonly limit: number;

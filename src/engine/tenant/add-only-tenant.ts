@@ -32,7 +32,7 @@ export function addOnlyTenant(tenant: Tenant, keyId: string): Tenant {
       const job = await tenant.getJob(id);
       const { memoryId, documentId } = job;
       const mayBeSeen =
-        (memoryId !== null && (await isOwn(() => tenant.getMemory(memoryId)))) ||
+        (memoryId !== null && (await tenant.listPresent([memoryId], { writtenBy: [keyId] })).length > 0) ||
         (documentId !== null && (await isOwn(() => tenant.getDocument(documentId))));
       if (!mayBeSeen) throw new EngineError('not_found', 'no job with this id');
       return job;

@@ -37,8 +37,8 @@ export function itemMethods(tenant: Tenant, { tags, ownerOf, onlyOwn, ownOf, rea
 /** Makes the methods that list names and return graphs for a bound key: they read only memories within its bounds. */
 export function listMethods(tenant: Tenant, { tags, reachedMemory, ownerOf, onlyOwn, withTags }: Reach) {
   return {
-    listPresent: async (ids, { userIds, withinTags = [] }) =>
-      tenant.listPresent(ids, { userIds: onlyOwn(userIds), withinTags: withTags(withinTags) }),
+    listPresent: async (ids, { userIds, withinTags = [], writtenBy }) =>
+      tenant.listPresent(ids, { userIds: onlyOwn(userIds), withinTags: withTags(withinTags), writtenBy }),
     listNames: async (kind, filter, page) =>
       tenant.listNames(kind, { ...filter, userId: onlyOwn(listed(filter.userId))?.[0], withinTags: tags }, page),
     async neighbourhood(id, around) {

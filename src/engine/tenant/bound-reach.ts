@@ -100,7 +100,7 @@ export function reachOf(tenant: Tenant, bounds: Bounds): Reach {
       const { memoryId, documentId } = job;
       const isOwn =
         reach.ownJobs.has(id) ||
-        (memoryId !== null && (await reach.isReached(() => reach.reachedMemory(memoryId)))) ||
+        (memoryId !== null && (await reach.reachedIds([memoryId])).has(memoryId)) ||
         (documentId !== null && (await reach.isReached(() => reach.reachedDocument(documentId))));
       if (!isOwn) throw new EngineError('not_found', 'no job with this id');
       return job;

@@ -63,5 +63,8 @@ export function standingMethods(tenant: Tenant, { tags, bounds, ownerOf, onlyOwn
     tendStanding: async () => {
       throw refusal();
     },
+    standingDueAt: async () => {
+      throw refusal();
+    },
   } satisfies Partial<Tenant>;
 }

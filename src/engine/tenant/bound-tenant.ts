@@ -102,7 +102,7 @@ function memoryMethods(tenant: Tenant, reach: Reach) {
       const sources = (options.derived ?? []).flatMap(({ from }) =>
         from.filter((source) => typeof source === 'string'),
       );
-      await Promise.all(sources.map(reachedMemory));
+      if ((await reachedIds(sources)).size < new Set(sources).size) throw new EngineError('not_found', 'no memory');
       const idempotency = options.idempotency && claimWithin(bounds, options.idempotency);
       return tenant.addMemories(owned, { ...options, idempotency, withinTags: tags });
     },
@@ -344,6 +344,7 @@ function reflectionMethods(tenant: Tenant, { tags, ownerOf, ownJobs }: Reach) {
 function jobMethods(tenant: Tenant, { reachedJob }: Reach) {
   return {
     getJob: reachedJob,
+    findJobs: refused,
     listJobs: refused,
     countJobs: refused,
     countWaitingJobs: refused,

@@ -1,5 +1,4 @@
 import type { Tenant } from '../engine.ts';
-import { countEmbedLogs, listEmbedLogs } from '../store/embeddings.ts';
 import { listUsage } from '../store/provider-usage.ts';
 import type { TenantOptions } from './tenant-options.ts';
 
@@ -7,12 +6,9 @@ import type { TenantOptions } from './tenant-options.ts';
 export function createProviderCallMethods(
   options: TenantOptions,
 ): Pick<Tenant, 'listProviderCalls' | 'listProviderUsage'> {
-  const store = () => options.open().store;
+  const { path, readers } = options;
   return {
-    async listProviderCalls(filter, page) {
-      const here = store();
-      return here.read(() => ({ items: listEmbedLogs(here, filter, page), total: countEmbedLogs(here, filter) }));
-    },
-    listProviderUsage: async (since) => listUsage(store(), { since }),
+    listProviderCalls: (filter, page) => readers.read(path, 'listProviderCalls', { filter, page }),
+    listProviderUsage: async (since) => listUsage(options.open().store, { since }),
   };
 }

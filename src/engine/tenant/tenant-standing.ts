@@ -5,8 +5,10 @@ import type { PrivacyGuard } from '../privacy/guard.ts';
 import { screenStandingQuery } from '../privacy/standing-texts.ts';
 import { hasNeighbours } from '../readers/standing-vectors.ts';
 import { distinctModels } from '../store/live-model.ts';
-import { type DueMemory, hasDueMemories, hasStanding } from '../store/standing.ts';
+import type { Store } from '../store/open-store.ts';
+import { type DueMemory, hasDueMemories, hasStanding, nextClaimAt } from '../store/standing.ts';
 import { hasEventsToHand } from '../store/hand-events.ts';
+import { nextDeliveryAt } from '../store/webhooks.ts';
 import type { StandingPart } from '../store/erase-standing.ts';
 import type {
   ErasedStanding,
@@ -103,7 +105,16 @@ export function createStandingMethods(options: TenantOptions): Pick<Tenant, keyo
       const handed = await handEvents(options);
       return (await deliver(signal)) || compared || handed ? 'busy' : 'idle';
     },
+    standingDueAt: async () => dueAt(store(), clock.now()),
   };
+}
+
+/** Returns the time from which on there is something to do in a file that is not written to before (Unix ms). */
+function dueAt(store: Store, now: number): number {
+  return store.read(() => {
+    if (hasDueMemories(store, now) || hasEventsToHand(store)) return now;
+    return Math.min(nextClaimAt(store), nextDeliveryAt(store));
+  });
 }
 
 /** Reads a page of standing queries in slices, of which this thread receives one at a time. */

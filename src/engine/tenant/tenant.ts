@@ -26,6 +26,7 @@ import { createReflectionMethods } from './tenant-reflections.ts';
 import { createStandingMethods } from './tenant-standing.ts';
 import { createProviderCallMethods } from './tenant-provider-calls.ts';
 import { createUpkeepMethods } from './tenant-upkeep.ts';
+import { createJobWaits, type JobWaits } from './wait-for-jobs.ts';
 import { createUploadMethods, type ArrivingBytes } from './tenant-uploads.ts';
 
 /**
@@ -36,6 +37,7 @@ export function createTenant(options: TenantOptions): Tenant {
   const views = new LRUCache<string, Tenant>({ max: MAX_VIEWS });
   const shared: Shared = {
     arriving: new Map(),
+    waits: createJobWaits(),
     viewOf(keyId) {
       let view = views.get(keyId);
       if (view === undefined) views.set(keyId, (view = tenantFor(optionsFor(options, keyId), shared)));
@@ -51,11 +53,12 @@ const MAX_VIEWS = 256;
 /** What a tenant's objects for different API keys (`Tenant.as`) share. */
 interface Shared {
   readonly arriving: ArrivingBytes;
+  readonly waits: JobWaits;
   /** Returns the tenant's object whose reads and writes are made in the name of an API key. */
   viewOf(keyId: string): Tenant;
 }
 
-function tenantFor(options: TenantOptions, { arriving, viewOf }: Shared): Tenant {
+function tenantFor(options: TenantOptions, { arriving, waits, viewOf }: Shared): Tenant {
   const erasure = createErasure(options);
   const documents = createDocumentMethods(options, erasure);
   const queries = createQueryMethods(options);
@@ -76,7 +79,7 @@ function tenantFor(options: TenantOptions, { arriving, viewOf }: Shared): Tenant
     ...createRecallMethods(options),
     ...createUploadMethods(options, arriving),
     ...documents,
-    ...createJobMethods(options, erasure),
+    ...createJobMethods(options, erasure, waits),
     ...createReflectionMethods(options),
     ...createConsolidationMethods(options),
     ...createReembedMethods(options),

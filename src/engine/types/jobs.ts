@@ -87,6 +87,8 @@ export interface JobFilter extends Page {
 export interface Jobs {
   /** Returns the job with this id. @throws EngineError `not_found` */
   getJob(id: string): Promise<Job>;
+  /** Returns those of the jobs that exist, in no certain order, by one read on a reader thread. */
+  findJobs(ids: readonly string[]): Promise<Job[]>;
   /**
    * Lists a page of the jobs that match a filter, newest first. `total` counts all jobs that match; `counts` and
    * `backlog` count all jobs, whatever the filter.

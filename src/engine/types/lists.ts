@@ -57,6 +57,9 @@ export interface NameSummary {
   readonly logItems?: number;
 }
 
+/** Conditions of `listPresent`; one that is left out holds for all. */
+export type PresentFilter = Pick<MemoryFilter, 'userIds' | 'withinTags' | 'writtenBy'>;
+
 /** The methods of a tenant that list things page by page. */
 export interface Lists extends Items {
   /**
@@ -76,10 +79,10 @@ export interface Lists extends Items {
    */
   listNames(kind: NameKind, filter: NameFilter, page: CursorPage): Promise<ListPage<NameSummary>>;
   /**
-   * Lists those of the ids whose memories exist, belong to one of the users and have all of the tags. A memory that has
-   * expired, or is a part of a document that queries do not find, counts as absent.
+   * Lists those of the ids whose memories exist, belong to one of the users, have all of the tags and were written by
+   * one of the keys. It reads none of their texts. A memory that has expired, or is a part of a document that queries do not find, counts as absent.
    */
-  listPresent(ids: readonly string[], filter: Pick<MemoryFilter, 'userIds' | 'withinTags'>): Promise<string[]>;
+  listPresent(ids: readonly string[], filter: PresentFilter): Promise<string[]>;
   /**
    * Reads the graph around a memory, breadth first: memories of the same user that links or common names connect to it,
    * whatever their status. Memories that have expired, or are not valid at present, are left out.

@@ -307,4 +307,24 @@ export interface Standing {
    *   deliveries added or begun, so that more may be due at once; else `idle`
    */
   tendStanding(signal: AbortSignal): Promise<'absent' | 'idle' | 'busy'>;
+  /**
+   * Returns the time (Unix ms) from which on `tendStanding` has something to do if nothing is written to the tenant
+   * before; a time that has passed if it may have something to do now, Infinity for never.
+   */
+  standingDueAt(): Promise<number>;
+}
+
+/** Light looks into tenants, which open none of the files that serve requests. */
+export interface TenantLooks {
+  /**
+   * Reads stamps of tenants, texts that differ after every write to a tenant. One that may change again within the
+   * resolution of its stamp, or cannot be read, is left out.
+   */
+  stampsOf(ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
+  /**
+   * Yields the ids of all tenants that have standing queries or webhooks, or evaluation sets, and of those that cannot
+   * be read. A tenant is looked into only if it was written to since the last call, and in a turn of its own.
+   * @throws what the control database throws
+   */
+  find(what: 'standing' | 'evals'): AsyncGenerator<string>;
 }

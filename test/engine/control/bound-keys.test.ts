@@ -77,8 +77,11 @@ test('the last use of a key is stored, by no request', () => {
   control.authenticate(secret);
   const db = new Database(config.paths.control, { readonly: true });
   expect(db.prepare('SELECT last_used_at FROM keys').pluck().get()).toBeNull();
-  db.close();
   expect(control.listKeys()).toEqual([{ ...record, lastUsedAt: NOW + 5_000 }]);
+  expect(control.pageKeys('default', { limit: 1, offset: 0 }).items).toEqual(control.listKeys());
+  // Nor by a list, which would wait for the commit.
+  expect(db.prepare('SELECT last_used_at FROM keys').pluck().get()).toBeNull();
+  db.close();
 });
 
 test('a key of several tenants outlives one of them, and goes with the last', () => {

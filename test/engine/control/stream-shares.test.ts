@@ -1,5 +1,6 @@
 import path from 'node:path';
-import { expect, test } from 'vitest';
+import Database from 'better-sqlite3';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { openStreamShares } from '../../../src/engine/control/stream-shares.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
@@ -48,3 +49,26 @@ test.each([31_000, -31_000])(
     expect(there.take('acme', 1)).toBeDefined();
   },
 );
+
+test('what a killed process counted stays in the file until the next tick, and counts for nothing', () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const file = path.join(tempFolder(), 'rates.sqlite');
+  const clock = { ms: 1_000_000_000_000, now: () => clock.ms };
+  const killed = openStreamShares(file, clock);
+  killed.take('killed-acme', 1);
+  vi.clearAllTimers();
+  const here = openStreamShares(file, clock);
+  clock.ms += 60_000;
+  const db = new Database(file, { readonly: true });
+  onTestFinished(() => void db.close());
+  const counted = () => db.prepare('SELECT tenant_id FROM stream_counts ORDER BY tenant_id').pluck().all();
+  const leave = here.take('killed-beta', 5);
+  leave!();
+  expect(counted()).toEqual(['killed-acme', 'killed-beta']);
+  expect(here.take('killed-acme', 1)).toBeDefined();
+  here.take('killed-gamma', 5)!();
+  vi.advanceTimersByTime(10_000);
+  expect(counted()).toEqual(['killed-acme']);
+  here.close();
+});

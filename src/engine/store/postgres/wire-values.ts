@@ -44,7 +44,7 @@ export function isBinary({ oid }: Field): boolean {
  * and fractions become numbers, true becomes 1, bytea becomes bytes, everything else stays text.
  * @param oid object identifier of the type
  */
-export function parserOf(oid: number): (text: string) => unknown {
+function parserOf(oid: number): (text: string) => unknown {
   if (NUMBERS.has(oid)) return toNumber;
   if (oid === BOOL) return (text) => (text === 't' ? 1 : 0);
   if (oid === BYTEA) return (text) => Buffer.from(text.slice(2), 'hex');

@@ -1,0 +1,42 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Engine, EngineError, type Job } from '../engine/index.ts';
+
+/** Time between the first call that waits for a read of jobs and the read (ms). */
+const GATHER_MS = 50;
+/**
+ * Name under which reads wait for a reader thread, beside the keys of the tenant: a key with many reads of its own
+ * keeps no stream waiting.
+ */
+const READER = 'event streams';
+
+/** The next read of the jobs of a tenant, for all that wait for it. */
+interface JobRead {
+  readonly ids: Set<string>;
+  readonly jobs: Promise<ReadonlyMap<string, Job>>;
+}
+
+const reads = new WeakMap<object, Map<string, JobRead>>();
+
+/**
+ * Returns a job of a tenant as it is at the next read, which is at most 50 ms ahead. However many jobs of the tenant
+ * are waited for, one read brings all of them. The caller has checked that the job may be seen.
+ * @throws EngineError `not_found` if the job does not exist; what `Engine.tenant` and `findJobs` throw
+ */
+export async function nextJob(engine: Pick<Engine, 'tenant'>, tenantId: string, id: string): Promise<Job> {
+  const ofEngine = reads.get(engine) ?? new Map<string, JobRead>();
+  reads.set(engine, ofEngine);
+  let read = ofEngine.get(tenantId);
+  if (read === undefined) {
+    const ids = new Set<string>();
+    const jobs = pause(GATHER_MS).then(async () => {
+      ofEngine.delete(tenantId);
+      const found = await (await engine.tenant(tenantId)).as(READER).findJobs([...ids]);
+      return new Map(found.map((job) => [job.id, job]));
+    });
+    ofEngine.set(tenantId, (read = { ids, jobs }));
+  }
+  read.ids.add(id);
+  const job = (await read.jobs).get(id);
+  if (job === undefined) throw new EngineError('not_found', 'no job with this id');
+  return job;
+}
