@@ -15,6 +15,7 @@ import { readSession } from './console/session-cookie.ts';
 import { clientAddresses } from '../client-address.ts';
 import type { Access } from './route.ts';
 import { holderOfToken } from './token-holder.ts';
+import { withoutStack } from './without-stack.ts';
 
 type Guarded = Exclude<Access, 'anyone'>;
 type GuardedByRole = Exclude<Guarded, 'metrics'>;
@@ -117,11 +118,11 @@ export function createAccessControl(engine: Engine): AccessControl {
     const pauseMs = guesses.pauseMs(address);
     if (pauseMs > 0) {
       metrics.refusedKeys.inc({ reason: 'paused' });
-      throw new EngineError('rate_limited', 'too many wrong keys came from your address', { retryAfterMs: pauseMs });
+      throw withoutStack('rate_limited', 'too many wrong keys came from your address', { retryAfterMs: pauseMs });
     }
     metrics.refusedKeys.inc({ reason: 'wrong' });
     if (guesses.noteWrong(address)) logger.info({ address }, 'wrong_keys_slowed_down');
-    throw new EngineError('unauthenticated', 'this key is not known, has expired or was revoked');
+    throw withoutStack('unauthenticated', 'this key is not known, has expired or was revoked');
   }
 
   /**
@@ -144,7 +145,7 @@ export function createAccessControl(engine: Engine): AccessControl {
       if (visitor !== undefined) return visitor;
       if (secret === undefined) {
         if (config.OM_PUBLIC_READS && isReading(access)) return inTenant(PUBLIC_READER, request);
-        throw new EngineError('unauthenticated', 'send a key as `Authorization: Bearer <key>` or `x-api-key: <key>`');
+        throw withoutStack('unauthenticated', 'send a key as `Authorization: Bearer <key>` or `x-api-key: <key>`');
       }
       if (access === 'metrics') return admitToMetrics(secret, request);
       return withRole(inTenant(await identify(secret, addressOf(request)), request), access);

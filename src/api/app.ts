@@ -1,6 +1,7 @@
 import cors from 'cors';
 import express, { type Express, type Request, type RequestHandler, type Response } from 'express';
 import { EngineError, isBound, runInShare } from '../engine/index.ts';
+import { clientAddresses } from '../client-address.ts';
 import { createAccessControl, type AccessControl, isReading } from './access-control.ts';
 import { watchAdmission } from './watch-admission.ts';
 import { answerErrors } from './http-errors.ts';
@@ -8,6 +9,7 @@ import { recordRequests } from './middleware/record-requests.ts';
 import { refuseForeignPagesWhileOpen } from './middleware/refuse-foreign-pages.ts';
 import { refuseStrangersWhileOpen } from './middleware/refuse-strangers.ts';
 import { setSecurityHeaders } from './middleware/security-headers.ts';
+import { takeRequestTurns } from './middleware/take-request-turns.ts';
 import { isTraced, traceRequests } from './middleware/trace-requests.ts';
 import { parseQueryString } from './query-string.ts';
 import { QUEUE_BOARD_PATH, serveQueueBoard } from './queue-board.ts';
@@ -17,11 +19,13 @@ import type { ApiContext, Call, KeyRoute, Route } from './route.ts';
 import { challengeForMcp, refuseOtherMethods } from './mcp/endpoint.ts';
 import { ROUTES } from './routes.ts';
 import { tenantOf } from './tenant-of.ts';
+import { withoutStack } from './without-stack.ts';
 
 /**
  * Builds the HTTP API as an Express app; `listen` in server.ts serves it. A request passes the steps from top to
- * bottom: it is recorded for logs and metrics; while no key is configured, it is refused if it comes from another
- * machine or from a page of another origin; its key is checked; and only then is its body read.
+ * bottom: it is recorded for logs and metrics; it waits for its turn if many came at once; while no key is configured,
+ * it is refused if it comes from another machine or from a page of another origin; its key is checked; and only then is
+ * its body read.
  */
 export function createApp(api: ApiContext): Express {
   const { config, logger, metrics } = api.engine;
@@ -33,6 +37,7 @@ export function createApp(api: ApiContext): Express {
   app.enable('case sensitive routing');
   app.enable('strict routing');
   app.use(recordRequests(logger, metrics));
+  app.use(takeRequestTurns(clientAddresses(config.trustedProxies)));
   app.use(setSecurityHeaders);
   app.use(refuseStrangersWhileOpen(api.engine));
   app.use(refuseForeignPagesWhileOpen(api.engine));
@@ -43,7 +48,7 @@ export function createApp(api: ApiContext): Express {
   for (const route of ROUTES) app[route.method](route.path, serve(route, api, accessControl));
   app.use(refuseOtherMethods);
   app.use(() => {
-    throw new EngineError('not_found', 'no such path');
+    throw withoutStack('not_found', 'no such path');
   });
   app.use(answerErrors(logger));
   return app;

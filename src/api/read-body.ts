@@ -4,6 +4,7 @@ import { EngineError, isEngineError, takeTurn } from '../engine/index.ts';
 import { placeOfBody } from './body-places.ts';
 import { checkJsonInSteps, type JsonBounds } from './check-json.ts';
 import { GatheredBytes } from './gathered-bytes.ts';
+import { withoutStack } from './without-stack.ts';
 
 /** Longest JSON body that is read, in bytes. Uploads of documents have another bound. */
 export const MAX_JSON_BYTES = 1024 * 1024;
@@ -112,27 +113,13 @@ export function readBytes(request: IncomingMessage, maxBytes: number, timeoutMs:
       }
     };
     const onEnd = () => settle();
-    const onClose = () => settle(withoutStack('the connection broke off before the body was complete'));
+    const onClose = () => settle(withoutStack('invalid', 'the connection broke off before the body was complete'));
     const timer = setTimeout(
-      () => settle(withoutStack(`the body did not arrive within ${timeoutMs / 1000} s`)),
+      () => settle(withoutStack('invalid', `the body did not arrive within ${timeoutMs / 1000} s`)),
       timeoutMs,
     );
     request.on('data', onData).on('end', onEnd).on('close', onClose);
   });
-}
-
-/**
- * Makes an error `invalid` for a body that did not arrive. It has no stack trace, which nobody reads: thousands of
- * clients may leave at once, and to trace each took most of the time that the event loop was held.
- */
-function withoutStack(message: string): EngineError {
-  const { stackTraceLimit } = Error;
-  Error.stackTraceLimit = 0;
-  try {
-    return new EngineError('invalid', message);
-  } finally {
-    Error.stackTraceLimit = stackTraceLimit;
-  }
 }
 
 /**

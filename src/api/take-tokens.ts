@@ -1,7 +1,8 @@
 import type { Response } from 'express';
-import { EngineError, type RateClass } from '../engine/index.ts';
+import type { RateClass } from '../engine/index.ts';
 import { localsOf } from './reply.ts';
 import type { Route, TenantCall } from './route.ts';
+import { withoutStack } from './without-stack.ts';
 
 const MB = 1024 * 1024;
 
@@ -45,13 +46,9 @@ export function takeTokens(call: TenantCall, kind: RateClass, cost: number, { mu
   tellRest(response, kind, { perMinute, ...verdict });
   if (verdict.isAllowed) return;
   api.engine.metrics.limitedRequests.inc({ limit: kind });
-  throw new EngineError(
-    'rate_limited',
-    `this key may spend ${perMinute} ${kind} a minute; this request needs ${cost}`,
-    {
-      retryAfterMs: verdict.retryAfterMs,
-    },
-  );
+  throw withoutStack('rate_limited', `this key may spend ${perMinute} ${kind} a minute; this request needs ${cost}`, {
+    retryAfterMs: verdict.retryAfterMs,
+  });
 }
 
 /**

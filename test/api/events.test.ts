@@ -1,7 +1,10 @@
+import { ServerResponse } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { sharedStreamPage } from '../../src/api/event-pages.ts';
 import { nextLook } from '../../src/api/next-look.ts';
 import { purgeEvents } from '../../src/engine/store/events.ts';
 import { openStore } from '../../src/engine/store/open-store.ts';
+import type { EventQuery } from '../../src/engine/types.ts';
 import { openEvents } from '../support/event-stream.ts';
 import { startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -169,6 +172,88 @@ test('the streams of a tenant share the looks for new events, at the place where
   expect(asked.toSorted()).toEqual(['one', 'one', 'other', 'other']);
   await expect(Promise.all([1, 2].map(() => nextLook(engine, 'broken')))).rejects.toThrow('x');
   expect(await nextLook(engine, 'one')).toBe(await latest());
+});
+
+test('streams that one look wakes share a page, if their queries and the bounds of their keys are equal', async () => {
+  const from = await latest();
+  const { id } = await api.add({ content: 'Told to many.', user_id: 'many' });
+  const [newest, tenant] = [await latest(), await api.engine.tenant('default')];
+  const asked: unknown[] = [];
+  const read = (principal: object, query: object, look = newest, name = 'default') => {
+    const listEvents = (wanted: EventQuery) => (asked.push({ principal, query: wanted }), tenant.listEvents(wanted));
+    const call = { api, tenant: { ...tenant, id: name, listEvents }, principal } as never;
+    return sharedStreamPage(call, { cursor: from, limit: 100, ...query }, look);
+  };
+  const alike = await Promise.all([
+    read({ keyId: 'a' }, {}),
+    read({ keyId: 'b' }, {}),
+    read({ userId: undefined }, {}),
+  ]);
+  expect(asked).toHaveLength(1);
+  expect(new Set(alike).size).toBe(1);
+  expect(String(alike[0].bytes)).toContain(`"id":"${id}"`);
+  const different = [
+    read({ userId: 'many' }, {}),
+    read({ userId: 'other' }, {}),
+    read({ tags: ['x'] }, {}),
+    read({}, { userId: 'many' }),
+    read({}, { kinds: ['memory.deleted'] }),
+    read({}, { limit: 1 }),
+    read({}, { cursor: newest }),
+    read({}, {}, 'a later look'),
+    read({}, {}, newest, 'another tenant'),
+  ];
+  const pages = await Promise.all(different);
+  expect(asked).toHaveLength(1 + different.length);
+  expect(new Set([...alike, ...pages]).size).toBe(1 + different.length);
+  expect(pages[4]!.bytes).toHaveLength(0);
+  // A read that failed is not kept.
+  await expect(read({}, { cursor: 'x' })).rejects.toThrow('cursor');
+  await expect(read({}, { cursor: 'x' })).rejects.toThrow('cursor');
+  expect(asked).toHaveLength(3 + different.length);
+});
+
+test('streams that wake together write a few in each turn, and each what its query and its key allow', async () => {
+  await using service = await startApi({ folder: tempFolder(), settings: { OM_EMBEDDINGS: 'none' }, threads: false });
+  const { secret } = service.engine.control.createKey({ tenantId: 'default', role: 'read', userId: 'uma' } as never);
+  const open = (query: string, key: object) =>
+    openEvents(service, `/events?cursor=latest${query}`, { headers: { accept: 'text/event-stream' }, ...key });
+  const { write } = ServerResponse.prototype;
+  const writes: number[] = [];
+  let turn = 0;
+  let isDone = false;
+  const count = () => {
+    turn += 1;
+    if (!isDone) setImmediate(count);
+  };
+  setImmediate(count);
+  const slowWrite = function (this: ServerResponse, ...parts: Parameters<typeof write>) {
+    if (String(parts[0]).includes('event: change')) {
+      writes[turn] = (writes[turn] ?? 0) + 1;
+      for (const end = performance.now() + 1; performance.now() < end;);
+    }
+    return write.apply(this, parts);
+  };
+  ServerResponse.prototype.write = slowWrite as typeof write;
+  try {
+    const all = await Promise.all(Array.from({ length: 40 }, () => open('', {})));
+    const own = await Promise.all([open('', { key: secret }), open('&user_id=uma', {})]);
+    const items = ['vic', 'uma'].map((userId) => ({ content: `Of ${userId}.`, user_id: userId }));
+    const reply = await service.request('POST', '/memory/add/batch', { body: { items } });
+    const [ofVic, ofUma] = reply.body.results.map(({ id }) => id);
+    for (const stream of all) {
+      expect((await stream.next())!.data.id).toBe(ofVic);
+      expect((await stream.next())!.data.id).toBe(ofUma);
+    }
+    for (const stream of own) expect((await stream.next())!.data.id).toBe(ofUma);
+    for (const { request } of [...all, ...own]) request.destroy();
+  } finally {
+    isDone = true;
+    ServerResponse.prototype.write = write;
+  }
+  const counts = Array.from(writes, (here) => here ?? 0);
+  expect(counts.reduce((sum, here) => sum + here)).toBeGreaterThanOrEqual(42);
+  expect(Math.max(...counts)).toBeLessThanOrEqual(8);
 });
 
 test('a revoked key ends its stream', async () => {

@@ -1,16 +1,20 @@
 import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
-import { type EventQuery, type FeedEvent, isEngineError } from '../../engine/index.ts';
+import { type EventQuery, isEngineError } from '../../engine/index.ts';
+import { eventItem, readStreamPage, sharedStreamPage } from '../event-pages.ts';
 import { goneEvent, openStream } from '../event-stream.ts';
 import { nextLook } from '../next-look.ts';
 import { route, type Route, type TenantCall } from '../route.ts';
+import { createTurnLine } from '../turn-line.ts';
 import { EVENT_EXAMPLE, eventPage, eventSchema, eventsQuery, LATEST, type EventsQuery } from '../schemas/events.ts';
 
 /** Number of looks in a row that may fail before a stream ends, and the pause after the first of them (ms). */
 const [MOST_FAILURES, FAILURE_MS] = [10, 500];
 /** Greatest number of events that a stream reads at once. */
-const STREAM_PAGE = 500;
+const STREAM_PAGE = 100;
+/** Line of the streams that are to write a page: one look may wake a thousand of them. */
+const writers = createTurnLine();
 
 /** Route of the change feed. */
 export const eventRoutes: readonly Route[] = [
@@ -69,27 +73,30 @@ async function toEventQuery(
 
 /**
  * Streams events as they are committed, after the cursor of the request. Every 200 ms the newest cursor is read once
- * for all streams of a tenant, and a stream reads events only if that has changed. It waits for a client that reads
- * slowly. If the cursor is no longer kept or the feed is switched off, the connection is closed.
+ * for all streams of a tenant, and a stream reads events only if that has changed. Streams that wake together share the
+ * pages that they have in common, and write them in turns. A stream waits for a client that reads slowly. If the cursor
+ * is no longer kept or the feed is switched off, the connection is closed.
  */
 async function streamEvents(call: TenantCall, query: EventsQuery): Promise<void> {
   const { tenant, request, response } = call;
   const given = request.get('last-event-id') ?? query.cursor;
   let wanted = await toEventQuery(call, { ...query, cursor: given, limit: STREAM_PAGE });
-  let page = await tenant.listEvents(wanted);
+  let page = await readStreamPage(call, wanted);
   if (response.destroyed) return;
   const closed = openStream(call);
+  /** What the last look found; undefined before the first. */
+  let newest: string | undefined;
   try {
     for (;;) {
-      // Its key may have been revoked, or the server may stop, while the events were read.
-      if (response.writableEnded) return;
-      const text = page.events.map(toText).join('');
-      if (text !== '' && !response.write(text)) await once(response, 'drain', { signal: closed });
+      if (page.bytes.length > 0) await new Promise<void>((resolve) => writers.wait(tenant.id, resolve));
+      // The client may have left, its key may have been revoked, or the server may stop, while the events were read.
+      if (closed.aborted || response.writableEnded) return;
+      if (page.bytes.length > 0 && !response.write(page.bytes)) await once(response, 'drain', { signal: closed });
       wanted = { ...wanted, cursor: page.cursor };
-      if (!page.hasMore) await untilMoved(call, page.cursor, closed);
+      if (!page.hasMore) newest = await untilMoved(call, page.cursor, closed);
       if (call.api.stop.aborted) response.end();
       if (closed.aborted || response.writableEnded) return;
-      page = await tenant.listEvents(wanted);
+      page = await (newest === undefined ? readStreamPage(call, wanted) : sharedStreamPage(call, wanted, newest));
     }
   } catch {
     // The client left, the feed was switched off, or the cursor fell behind what is kept. A client that connects again
@@ -98,12 +105,20 @@ async function streamEvents(call: TenantCall, query: EventsQuery): Promise<void>
   }
 }
 
-/** Waits until the tenant has an event after the cursor, or the stream has to end. */
-async function untilMoved({ tenant, api }: TenantCall, cursor: string, closed: AbortSignal): Promise<void> {
+/**
+ * Waits until the tenant has an event after the cursor, or the stream has to end.
+ * @returns the cursor of the newest event; undefined if the stream has to end
+ */
+async function untilMoved(
+  { tenant, api }: TenantCall,
+  cursor: string,
+  closed: AbortSignal,
+): Promise<string | undefined> {
   let failures = 0;
   while (!closed.aborted && !api.stop.aborted) {
     try {
-      if ((await nextLook(api.engine, tenant.id)) !== cursor) return;
+      const newest = await nextLook(api.engine, tenant.id);
+      if (newest !== cursor) return newest;
       failures = 0;
     } catch (error) {
       // The readers are too busy, or the database is away for a moment: a later look may tell.
@@ -112,17 +127,5 @@ async function untilMoved({ tenant, api }: TenantCall, cursor: string, closed: A
       await pause(FAILURE_MS * failures, undefined, { signal: closed });
     }
   }
+  return undefined;
 }
-
-function toText(event: FeedEvent): string {
-  return `id: ${event.cursor}\nevent: change\ndata: ${JSON.stringify(eventItem(event))}\n\n`;
-}
-
-const eventItem = ({ cursor, kind, at, subject, userId, standingId }: FeedEvent) => ({
-  cursor,
-  kind,
-  at,
-  id: subject,
-  user_id: userId,
-  ...(standingId === undefined ? {} : { standing_id: standingId }),
-});

@@ -1,0 +1,69 @@
+/** Longest time for which a line lets its callers go on in one turn of the event loop (ms). */
+const TURN_MS = 3;
+
+/**
+ * A line of short works that become due together, such as the requests of many connections. In each turn of the event
+ * loop it lets them go on for about 3 ms, one after the other; shares, such as the networks of clients, take turns.
+ *
+ * `takeTurn` does not fit such works: each turn goes to one of those that wait, and none while connections arrive, and
+ * those that ask together all go on before the first of them has worked.
+ */
+export interface TurnLine {
+  /** Tells whether nobody waits and a work may begin at once, since the time of the present turn is not over. */
+  isFree(): boolean;
+  /** Calls `goOn` in a later turn, in the order of the calls with the same share. `goOn` must not throw. */
+  wait(share: string, goOn: () => void): void;
+}
+
+export function createTurnLine(): TurnLine {
+  /** Those who wait, by their share, whose turn is next first. No list in it is empty. */
+  const waiting = new Map<string, (() => void)[]>();
+  /** Time, as `performance.now()`, until which works begin at once in the present turn; undefined before the first. */
+  let endsAt: number | undefined;
+  let isAdmitting = false;
+
+  /** Lets those who wait go on, in as many turns as are needed. */
+  async function admitWaiting(): Promise<void> {
+    isAdmitting = true;
+    while (waiting.size > 0) {
+      await new Promise(setImmediate);
+      const until = performance.now() + TURN_MS;
+      do {
+        takeNext()();
+        await settled();
+      } while (waiting.size > 0 && performance.now() < until);
+    }
+    isAdmitting = false;
+  }
+
+  /** Takes the longest waiting of the share whose turn it is. */
+  function takeNext(): () => void {
+    const [[share, queue]] = waiting as unknown as [[string, (() => void)[]]];
+    const goOn = queue.shift()!;
+    waiting.delete(share);
+    if (queue.length > 0) waiting.set(share, queue);
+    return goOn;
+  }
+
+  return {
+    isFree() {
+      if (waiting.size > 0) return false;
+      if (endsAt !== undefined) return performance.now() < endsAt;
+      endsAt = performance.now() + TURN_MS;
+      setImmediate(() => (endsAt = undefined));
+      return true;
+    },
+    wait(share, goOn) {
+      const queue = waiting.get(share) ?? [];
+      queue.push(goOn);
+      waiting.set(share, queue);
+      if (!isAdmitting) void admitWaiting();
+    },
+  };
+}
+
+/** Waits until what was begun has come as far as it does without an event of the system. */
+async function settled(): Promise<void> {
+  await Promise.resolve();
+  await new Promise<void>((resolve) => process.nextTick(resolve));
+}
