@@ -22,6 +22,7 @@ import {
   type Role,
   type Tenant,
 } from '../engine/index.ts';
+import { MAX_JSON_NAMES, MAX_JSON_VALUES } from './check-json.ts';
 import { hasBody, readJson } from './read-body.ts';
 import { sendJson } from './reply.ts';
 import type { ReplyHeader, RequestHeader } from './schemas/headers.ts';
@@ -104,6 +105,8 @@ export interface Body<Schema extends z.ZodType = z.ZodType> {
   readonly optional?: true;
   /** Longest body in bytes; by default 1 MiB. */
   readonly maxBytes?: number;
+  /** Greatest number of field names in the body, all objects together; by default 20,000. */
+  readonly maxNames?: number;
   /**
    * Set if the fields may be given in the query string instead of a body. It is the word for the fields in an error
    * message, such as `filter`.
@@ -279,12 +282,16 @@ async function readBody<Json extends z.ZodType>(
   return parse(body.json, await readFields(body, request)) as z.output<Json>;
 }
 
-async function readFields({ optional, orQuery, maxBytes }: Body, request: Request): Promise<unknown> {
+async function readFields(
+  { optional, orQuery, maxBytes, maxNames = MAX_JSON_NAMES }: Body,
+  request: Request,
+): Promise<unknown> {
   const isThere = hasBody(request);
   if (orQuery !== undefined) {
     if (isThere && Object.keys(request.query).length > 0)
       throw new EngineError('invalid', `give the ${orQuery} in the query string or in the body, not in both`);
     if (!isThere) return request.query;
   }
-  return optional && !isThere ? {} : (await readJson(request, { maxBytes })).value;
+  if (optional && !isThere) return {};
+  return (await readJson(request, { maxBytes, most: { values: MAX_JSON_VALUES, names: maxNames } })).value;
 }

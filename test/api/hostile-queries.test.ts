@@ -245,3 +245,14 @@ function expectProblem({ headers, body }: Reply, what: string): void {
   expect(body.code, what).toBe('invalid');
   expect(body.detail, what).toContain('query');
 }
+
+test.each(['/memory/query', '/explain', '/federation/query', '/standing'])(
+  'a body with more names than filters have is refused before its names are read: %s',
+  async (path) => {
+    const filters = Object.fromEntries(Array.from({ length: 3_001 }, (_, no) => [`n${no}`, 1]));
+    const reply = await api.request('POST', path, { body: { query: 'x', filters } });
+    expect(reply.status).toBe(400);
+    expect(reply.body.detail).toContain('over 3000 names');
+    expect(reply.body.errors).toBeUndefined();
+  },
+);

@@ -1,4 +1,5 @@
 /** Limits how much time and memory the MCP messages of one HTTP request take. A batch may have a hundred messages. */
+import type { McpServer } from '@modelcontextprotocol/server';
 import { nextTurn } from '../../engine/index.ts';
 import type { Response } from 'express';
 import { takeReplyPlace } from '../reply-places.ts';
@@ -66,4 +67,25 @@ export async function inTurn(call: TenantCall, work: () => Promise<string>): Pro
       else next();
     });
   }
+}
+
+/**
+ * Makes a server answer the messages of a batch one after the other, each in a turn of the event loop of its own. The
+ * SDK begins all of them at once, and what is no call of a tool, such as a list of tools, takes milliseconds. Messages
+ * that are left when the connection is closed are dropped.
+ */
+export function answerInTurns(server: Pick<McpServer, 'connect'>, response: Pick<Response, 'destroyed'>): void {
+  const connect = server.connect.bind(server);
+  server.connect = async (transport) => {
+    await connect(transport);
+    const { onmessage: answer } = transport;
+    let last: Promise<unknown> = Promise.resolve();
+    transport.onmessage = (...message) => {
+      const handOver = async () => {
+        if (!response.destroyed) await nextTurn();
+        if (!response.destroyed) answer?.(...message);
+      };
+      last = last.then(handOver).catch((error: unknown) => transport.onerror?.(error as Error));
+    };
+  };
 }

@@ -1,3 +1,4 @@
+import { MAX_FILTER_NAMES } from '../check-json.ts';
 import { createFederationClient, FEDERATED_HEADER, loadFederation } from '../../engine/adapters/index.ts';
 import { EngineError } from '../../engine/index.ts';
 import { askMembers, membersOf } from '../ask-members.ts';
@@ -50,6 +51,7 @@ export const federationRoutes: readonly Route[] = [
     query: noQuery,
     body: {
       json: federatedQuery,
+      maxNames: MAX_FILTER_NAMES,
       example: { query: 'when do we deploy to staging?', tenants: ['default'], servers: ['berlin'], k: 1 },
     },
     replies: { 200: { description: 'The best matches of all members.', json: federatedAnswer } },

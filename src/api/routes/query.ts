@@ -1,3 +1,4 @@
+import { MAX_FILTER_NAMES } from '../check-json.ts';
 import { sendObject } from '../json-reply.ts';
 import { route, type Route } from '../route.ts';
 import { explanation, queryReply } from '../schemas/query-replies.ts';
@@ -33,6 +34,7 @@ export const queryRoutes: readonly Route[] = [
     query: noQuery,
     body: {
       json: querySchema,
+      maxNames: MAX_FILTER_NAMES,
       example: { query: 'when do we deploy to staging?', user_id: 'ana', k: 1 },
     },
     replies: { 200: { description: 'The matches, or a text made from them.', json: queryReply } },
@@ -66,6 +68,7 @@ export const queryRoutes: readonly Route[] = [
     query: noQuery,
     body: {
       json: explainSchema,
+      maxNames: MAX_FILTER_NAMES,
       example: {
         query: 'when do we deploy to staging?',
         user_id: 'ana',

@@ -1,3 +1,4 @@
+import { MAX_FILTER_NAMES } from '../check-json.ts';
 import { route, type Route } from '../route.ts';
 import {
   createdStanding,
@@ -53,6 +54,7 @@ export const standingRoutes: readonly Route[] = [
     query: noQuery,
     body: {
       json: newStanding,
+      maxNames: MAX_FILTER_NAMES,
       example: {
         query: 'Where does Ana work?',
         user_id: 'ana',

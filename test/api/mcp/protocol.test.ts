@@ -179,6 +179,24 @@ describe('bodies and methods', () => {
     }
   });
 
+  test('each message of a batch is answered, whatever it asks for', async () => {
+    const methods = ['tools/list', 'ping', 'prompts/list', 'no/such', 'resources/list'];
+    const batch = Array.from({ length: 50 }, (_, id) => ({ jsonrpc: '2.0', id, method: methods[id % 5] }));
+    const reply = await post([
+      ...batch,
+      { jsonrpc: '2.0', method: 'notifications/x' },
+      { ...call('none', {}), id: 50 },
+    ]);
+    expect(reply.status).toBe(200);
+    const answers = reply.text
+      .split('\n')
+      .filter((line) => line.startsWith('data: {'))
+      .map(messageOf);
+    expect(answers.map(({ id }) => id)).toEqual(Array.from({ length: 51 }, (_, id) => id));
+    expect(answers.filter(({ error }) => error === undefined || error.code === -32601)).toHaveLength(50);
+    expect((await post([{ jsonrpc: '2.0', method: 'notifications/x' }])).status).toBe(202);
+  });
+
   test.each<[string, object, Record<string, string>, string]>([
     ['initialize', {}, {}, 'initialize: params.protocolVersion: expected string, received undefined; params.cap'],
     [

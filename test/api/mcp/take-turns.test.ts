@@ -2,9 +2,10 @@ import { once } from 'node:events';
 import http from 'node:http';
 import net, { type AddressInfo } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
+import type { Transport } from '@modelcontextprotocol/server';
 import type { Response } from 'express';
 import { expect, onTestFinished, test } from 'vitest';
-import { inTurn } from '../../../src/api/mcp/take-turns.ts';
+import { answerInTurns, inTurn } from '../../../src/api/mcp/take-turns.ts';
 import type { TenantCall } from '../../../src/api/route.ts';
 
 const MORE_THAN_SOCKETS_HOLD = Buffer.alloc(64 * 1024 * 1024);
@@ -82,4 +83,35 @@ test('no message is begun once the connection is closed, as when its key is revo
   const outcomes = await Promise.allSettled(answers);
   expect(outcomes.filter(({ status }) => status === 'rejected')).toHaveLength(96);
   expect(begun).toBe(4);
+});
+
+test('messages of a batch are answered in order, one in each turn, until the connection is closed', async () => {
+  const answered: { message: unknown; turn: number }[] = [];
+  const failures: unknown[] = [];
+  let turnNo = 0;
+  const done = Promise.withResolvers<void>();
+  const transport = { onerror: (error: Error) => failures.push(error.message) } as unknown as Transport;
+  const response = { destroyed: false };
+  const connect = async (to: Transport) => {
+    to.onmessage = (message) => {
+      answered.push({ message, turn: turnNo });
+      if (answered.length === 30) response.destroyed = true;
+      if (answered.length === 5) throw new Error('no');
+    };
+  };
+  const server = { connect };
+  answerInTurns(server, response);
+  await server.connect(transport);
+  const count = () => {
+    turnNo += 1;
+    if (turnNo < 200) setImmediate(count);
+    else done.resolve();
+  };
+  setImmediate(count);
+  for (let no = 0; no < 40; no++) transport.onmessage?.(no as never);
+  expect(answered).toEqual([]);
+  await done.promise;
+  expect(answered.map(({ message }) => message)).toEqual(Array.from({ length: 30 }, (_, no) => no));
+  expect(new Set(answered.map((each) => each.turn)).size).toBe(30);
+  expect(failures).toEqual(['no']);
 });
