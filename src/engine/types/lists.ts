@@ -80,7 +80,8 @@ export interface Lists extends Items {
   listNames(kind: NameKind, filter: NameFilter, page: CursorPage): Promise<ListPage<NameSummary>>;
   /**
    * Lists those of the ids whose memories exist, belong to one of the users, have all of the tags and were written by
-   * one of the keys. It reads none of their texts. A memory that has expired, or is a part of a document that queries do not find, counts as absent.
+   * one of the keys. It reads none of their texts. A memory that has expired, or is a part of a document that queries
+   * do not find, counts as absent.
    */
   listPresent(ids: readonly string[], filter: PresentFilter): Promise<string[]>;
   /**
