@@ -41,7 +41,7 @@ describe.skipIf(server === undefined)('in PostgreSQL', () => {
        FROM webhooks`,
     );
     store.write(() => due.run());
-    const wanted = { now: START, leaseMs: 1_000, limit: 2, ofUser: 2, underWay: [], after: 0 };
+    const wanted = { now: START, leaseMs: 1_000, limit: 2, ofUser: 2, ofAll: 2, underWay: [], after: 0 };
     const { claimed } = store.write(() => claimDeliveries(store, wanted));
     expect(claimed.map(({ hookUserId, attempts }) => [hookUserId, attempts])).toEqual([
       ['ana', 1],

@@ -33,10 +33,10 @@ interface GuardOptions {
 }
 
 /**
- * Greatest number of addresses of a host that are looked at. A DNS server may name four thousand of them in one answer,
- * and each is checked and, until one answers, connected to.
+ * Greatest number of addresses of a host, of each family, that are looked at. A DNS server may name four thousand of
+ * them in one answer, and each is checked and, until one answers, connected to.
  */
-const MOST_ADDRESSES = 16;
+const MOST_OF_FAMILY = 8;
 
 /**
  * Creates a connector for undici that resolves a host name, checks the addresses and connects to one of them in one
@@ -71,7 +71,7 @@ async function allowedAddressesOf(
   host: string,
   { resolve, denied, allowed: stated = [], onlyAllowed = false, signal }: Omit<GuardOptions, 'connect'>,
 ): Promise<readonly string[]> {
-  const addresses = net.isIP(host) === 0 ? (await resolve(host, signal)).slice(0, MOST_ADDRESSES) : [host];
+  const addresses = net.isIP(host) === 0 ? firstOfEach(await resolve(host, signal)) : [host];
   const named = addresses.filter((address) => isAmong(address, stated));
   if (named.length > 0 || onlyAllowed) return requireSome(named);
   const own = ownAddresses();
@@ -86,6 +86,12 @@ async function allowedAddressesOf(
       ? 'its host is in a network that pages are not fetched from here (OM_FETCH_DENY)'
       : 'its host has no public address; pages are fetched only from public addresses',
   );
+}
+
+/** Returns the first addresses of each family, in their order. */
+function firstOfEach(addresses: readonly string[]): readonly string[] {
+  const left = { 4: MOST_OF_FAMILY, 6: MOST_OF_FAMILY };
+  return addresses.filter((address) => left[net.isIPv6(address) ? 6 : 4]-- > 0);
 }
 
 function requireSome(addresses: readonly string[]): readonly string[] {

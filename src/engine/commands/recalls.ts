@@ -17,10 +17,10 @@ import type { WriteContext } from './write-context.ts';
 
 const MB = 1024 * 1024;
 /**
- * Number of recalls that one commit deletes beyond `OM_RECALL_MB`, in addition to as many as it appends. Each may have
- * some hundred candidates, and the log may be far too large after the setting was lowered.
+ * What one commit deletes beyond `OM_RECALL_MB`: as many bytes as it appends and some more, of so many recalls at most.
+ * The log may be far too large after the setting was lowered, or its recalls far smaller than those that are appended.
  */
-const TRIMMED = 20;
+const [TRIMMED_BYTES, MAX_TRIMMED] = [262_144, 1_000];
 
 /**
  * Appends recalls (answered queries) to the recall log, and deletes some of the oldest ones beyond `OM_RECALL_MB`; if
@@ -32,8 +32,9 @@ export function logRecalls(
   { recalls }: { readonly recalls: readonly RecallToKeep[] },
 ): void {
   const isErased = createErasedCheck(store, now);
-  for (const recall of recalls) if (!isErased(recall)) appendRecall(store, recall);
-  trimRecalls(store, { maxBytes: config.OM_RECALL_MB * MB, limit: recalls.length + TRIMMED });
+  let most = TRIMMED_BYTES;
+  for (const recall of recalls) if (!isErased(recall)) most += appendRecall(store, recall);
+  trimRecalls(store, { maxBytes: config.OM_RECALL_MB * MB, limit: MAX_TRIMMED, most });
 }
 
 /**

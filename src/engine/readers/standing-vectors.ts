@@ -112,10 +112,11 @@ function neighboursOf(
   const version = `${standingVersion(store)} ${modelNo} ${countStandingVectors(store, modelNo)}`;
   const cached = neighbours.get(store);
   if (cached?.version === version) return cached.neighbours;
-  const placed = [...readStandingVectors(store, modelNo)].flatMap(({ queryNo, embedding }) => {
+  const placed = [];
+  for (const { queryNo, embedding } of readStandingVectors(store, modelNo)) {
     const query = queries.get(queryNo);
-    return query === undefined ? [] : { query, code: signBits(embedding) };
-  });
+    if (query !== undefined) placed.push({ query, code: signBits(embedding) });
+  }
   const made = createStandingNeighbours(placed, dimensions);
   neighbours.set(store, { version, neighbours: made });
   return made;

@@ -41,8 +41,9 @@ const ROW_BYTES = { recall: 150, candidate: 40 };
 /**
  * Adds a recall (an answered query) to the log. A candidate whose memory was erased since the answer is left out. Call
  * inside a write.
+ * @returns the number of bytes that it takes
  */
-export function appendRecall(store: Store, { recallId, at, asked, head, candidates }: RecallToKeep): void {
+export function appendRecall(store: Store, { recallId, at, asked, head, candidates }: RecallToKeep): number {
   const bytes = candidates.reduce(
     (sum, { data }) => sum + Buffer.byteLength(data) + ROW_BYTES.candidate,
     Buffer.byteLength(head) + ROW_BYTES.recall,
@@ -62,22 +63,24 @@ export function appendRecall(store: Store, { recallId, at, asked, head, candidat
      SELECT ?, ?, seq, ? FROM memories WHERE seq = ?`,
   );
   for (const [place, { memoryNo, data }] of candidates.entries()) insert.run(recallNo, place, data, memoryNo);
+  return bytes;
 }
 
 /**
- * Deletes the oldest recalls, at most `limit` of them, until the others take at most `maxBytes` bytes. Call inside a
- * write.
- * @returns the number of deleted recalls; `limit` if there may be more to delete
+ * Deletes the oldest recalls, at most `limit` of them and no more than have `most` bytes together, or one, until the
+ * others take at most `maxBytes` bytes. Call inside a write.
+ * @returns the number of deleted recalls; `limit` if there may be more to delete, unless `most` is given
  */
 export function trimRecalls(
   store: Store,
-  { maxBytes, limit }: { readonly maxBytes: number; readonly limit: number },
+  { maxBytes, limit, most = Infinity }: { readonly maxBytes: number; readonly limit: number; readonly most?: number },
 ): number {
   let excess = (store.prepare('SELECT bytes FROM recall_total').pluck().get() as number) - maxBytes;
   if (excess <= 0) return 0;
   const oldest = store
     .prepare('SELECT recall_no AS recallNo, bytes FROM recalls ORDER BY recall_no LIMIT ?')
     .all(limit) as { readonly recallNo: number; readonly bytes: number }[];
+  excess = Math.min(excess, most);
   const enough = oldest.findIndex(({ bytes }) => (excess -= bytes) <= 0);
   const going = enough === -1 ? oldest : oldest.slice(0, enough + 1);
   store.prepare('DELETE FROM recalls WHERE recall_no <= ?').run(going.at(-1)?.recallNo ?? 0);

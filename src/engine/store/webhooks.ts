@@ -165,6 +165,8 @@ export interface WantedDeliveries {
   readonly limit: number;
   /** Greatest number of deliveries to the webhooks of one user that are sent at the same time. */
   readonly ofUser: number;
+  /** The same for all webhooks that are told of all users. */
+  readonly ofAll: number;
   /** Deliveries that are being sent already. No more of their webhooks are claimed. */
   readonly underWay: readonly Pick<ClaimedDelivery, 'hookNo' | 'hookUserId'>[];
   /** Number of the webhook after which webhooks are looked at; 0 for the first ones. */
@@ -190,7 +192,11 @@ export function claimDeliveries(
   const hooks = hooksWithPending(store, after);
   const next = hooks.length === HOOKS_AT_ONCE ? hooks.at(-1)! : 0;
   const busy = new Set(wanted.underWay.map(({ hookNo }) => hookNo));
-  const free = hooks.filter((hookNo) => !busy.has(hookNo));
+  const free = withoutFull(
+    store,
+    hooks.filter((hookNo) => !busy.has(hookNo)),
+    wanted,
+  );
   const due = store
     .prepare(
       `SELECT d.delivery_no AS deliveryNo, h.user_id AS hookUserId
@@ -222,13 +228,13 @@ type DueDelivery = Pick<ClaimedDelivery, 'deliveryNo' | 'hookUserId'>;
 
 /**
  * Chooses at most `limit` deliveries: those of the users of whom fewest are under way or chosen come first, and at most
- * `ofUser` of a user are under way. Webhooks that are told of all users count as one user, without that bound.
+ * `ofUser` of a user are under way. Webhooks that are told of all users count as one user, with a bound of its own.
  * @param due in the order in which those of one user are chosen
  * @returns the numbers of the deliveries
  */
 function chooseInTurn(
   due: readonly DueDelivery[],
-  { limit, ofUser, underWay }: Pick<WantedDeliveries, 'limit' | 'ofUser' | 'underWay'>,
+  { limit, underWay, ...most }: Pick<WantedDeliveries, 'limit' | 'underWay' | keyof Most>,
 ): number[] {
   const counts = new Map<string | null, number>();
   const countOf = (userId: string | null) => {
@@ -239,10 +245,35 @@ function chooseInTurn(
   for (const { hookUserId } of underWay) countOf(hookUserId);
   return due
     .map(({ deliveryNo, hookUserId }) => ({ deliveryNo, hookUserId, turn: countOf(hookUserId) }))
-    .filter(({ hookUserId, turn }) => hookUserId === null || turn <= ofUser)
+    .filter(({ hookUserId, turn }) => turn <= mostOf(hookUserId, most))
     .sort((a, b) => a.turn - b.turn)
     .slice(0, limit)
     .map(({ deliveryNo }) => deliveryNo);
+}
+
+type Most = Pick<WantedDeliveries, 'ofUser' | 'ofAll'>;
+
+function mostOf(hookUserId: string | null, { ofUser, ofAll }: Most): number {
+  return hookUserId === null ? ofAll : ofUser;
+}
+
+/** Leaves out webhooks of users of whom as many deliveries are under way as may be. */
+function withoutFull(
+  store: Store,
+  hooks: readonly number[],
+  { underWay, ...most }: Pick<WantedDeliveries, 'underWay' | keyof Most>,
+): readonly number[] {
+  const counts = new Map<string | null, number>();
+  for (const { hookUserId } of underWay) counts.set(hookUserId, (counts.get(hookUserId) ?? 0) + 1);
+  const isFull = (userId: string | null) => (counts.get(userId) ?? 0) >= mostOf(userId, most);
+  if (![...counts.keys()].some(isFull)) return hooks;
+  const owned = store
+    .prepare(
+      `SELECT h.hook_no AS hookNo, h.user_id AS hookUserId
+       FROM json_each(?) AS hooks CROSS JOIN webhooks h ON h.hook_no = hooks.value`,
+    )
+    .all(JSON.stringify(hooks)) as Pick<ClaimedDelivery, 'hookNo' | 'hookUserId'>[];
+  return owned.filter(({ hookUserId }) => !isFull(hookUserId)).map(({ hookNo }) => hookNo);
 }
 
 /** Lists the next webhooks with pending deliveries, by skips along the index: one may have a hundred thousand. */

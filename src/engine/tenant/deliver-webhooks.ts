@@ -14,6 +14,10 @@ const MAX_UNDER_WAY = 32;
  * once, whatever the number of webhooks of that user that do not answer.
  */
 const MAX_OF_USER = MAX_UNDER_WAY / 2;
+/** Number of places that webhooks which are told of all users leave to those of one user. */
+const KEPT_FREE = 4;
+/** Time until the next claim if there was nothing to claim while one user has as many deliveries as it may, ms. */
+const REST_MS = 1_000;
 
 /**
  * Makes the function that starts the deliveries that are due, at most as many as fit into 32 at the same time. It does
@@ -33,18 +37,26 @@ export function createDeliveries({
   const underWay: ClaimedDelivery[] = [];
   /** Number of the webhook after which the next claim looks. */
   let after = 0;
+  /** Until when no claim is made (ms, `performance.now`), since those who may have more under way had nothing due. */
+  let restsUntil = 0;
   return async (signal) => {
+    if (underWay.length >= MAX_OF_USER && performance.now() < restsUntil) return false;
     if (underWay.length >= MAX_UNDER_WAY || !hasDueDeliveries(open().store, clock.now())) return false;
     const { claimed, next } = await writer.write(path, 'claimDeliveries', {
       limit: MAX_UNDER_WAY - underWay.length,
       ofUser: MAX_OF_USER,
+      ofAll: MAX_UNDER_WAY - KEPT_FREE,
       underWay: underWay.map(({ hookNo, hookUserId }) => ({ hookNo, hookUserId })),
       after,
     });
     after = next;
+    restsUntil = claimed.length > 0 || next > 0 ? 0 : performance.now() + REST_MS;
     for (const delivery of claimed) {
       underWay.push(delivery);
-      void attempt(delivery, signal).finally(() => void underWay.splice(underWay.indexOf(delivery), 1));
+      void attempt(delivery, signal).finally(() => {
+        underWay.splice(underWay.indexOf(delivery), 1);
+        restsUntil = 0;
+      });
     }
     return claimed.length > 0;
   };

@@ -40,7 +40,7 @@ const reportingReads =
     socket.once('connect', () => callback(null, socket)).once('error', (error) => callback(error, null));
   };
 
-test('heads of very many headers are read some kilobytes a turn, those of all connections together', async () => {
+test('heads of very many headers are read for a short time a turn, those of all connections together', async () => {
   const port = await serve(`HTTP/1.1 200 OK\r\n${'a:\r\n'.repeat(16_000)}content-length: 2\r\n\r\nok`);
   let [inTurn, most] = [0, 0];
   const note = (_socket: net.Socket, bytes: number) => {
@@ -54,7 +54,8 @@ test('heads of very many headers are read some kilobytes a turn, those of all co
     return [headers.a?.length, await body.text()];
   };
   expect(await Promise.all(Array.from({ length: 6 }, ask))).toEqual(Array(6).fill([16_000, 'ok']));
-  expect(most).toBeLessThanOrEqual(32 * 1024);
+  // Half of what they have together: 49,000 headers take any machine longer than the time of a turn.
+  expect(most).toBeLessThan(3 * 64 * 1024);
 });
 
 test('nothing is read of a head after it was found too large', async () => {
@@ -85,8 +86,8 @@ test('of a host with very many addresses, some are tried', async () => {
     callback(new Error('not here'), null);
   };
   const agent = openAgent(connect, async () =>
-    Array.from({ length: 4_000 }, (_, no) => `127.0.${no >> 8}.${no & 255}`),
+    Array.from({ length: 4_000 }, (_, no) => (no < 2_000 ? `::1:${no.toString(16)}` : `127.0.${no >> 8}.${no & 255}`)),
   );
   await expect(request('http://example.com', { dispatcher: agent })).rejects.toThrow();
-  expect(tried.map(({ length }) => length)).toEqual([16]);
+  expect(tried.map(({ length }) => length)).toEqual([8]);
 });

@@ -3,9 +3,12 @@ import { once } from 'node:events';
 import net, { type AddressInfo } from 'node:net';
 import { channel } from 'node:diagnostics_channel';
 import { gzipSync } from 'node:zlib';
-import { Agent, request } from 'undici';
+import { Agent, buildConnector, request } from 'undici';
 import { expect, onTestFinished, test } from 'vitest';
 import { pacedReplies } from '../../../src/engine/adapters/paced-replies.ts';
+import { paceSocket } from '../../../src/engine/adapters/paced-socket.ts';
+
+const connectPlainly = buildConnector({});
 
 const TEXT = Array.from({ length: 4_000 }, (_, no) => `word${no}`).join(' ');
 
@@ -105,4 +108,35 @@ test('a reply comes after a few interim replies, and a server that sends many of
   };
   expect(await (await after(8)).body.text()).toBe('ok');
   await expect(after(9)).rejects.toThrow('more than 8 interim replies');
+});
+
+test('what came before a connection was reset is taken to the end', async () => {
+  const agent = new Agent({
+    connect(options, callback) {
+      connectPlainly(options, (...result) => {
+        if (result[0] === null) paceSocket(result[1]);
+        callback(...result);
+      });
+    },
+  });
+  onTestFinished(() => agent.destroy());
+  const dispatcher = pacedReplies(agent);
+  const server = net.createServer((socket) => {
+    socket.on('error', () => {});
+    socket.write(`HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n${TEXT}`, () => void socket.resetAndDestroy());
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const lengthOf = async () => {
+    try {
+      return (await (await request(url, { dispatcher })).body.text()).length;
+    } catch {
+      return 'an error';
+    }
+  };
+  const lengths = await Promise.all(Array.from({ length: 16 }, lengthOf));
+  // The kernel may drop what it has not sent when a connection is reset, and then there is an error.
+  expect(lengths.filter((length) => length !== 'an error' && length !== TEXT.length)).toEqual([]);
 });

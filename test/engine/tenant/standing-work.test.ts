@@ -179,7 +179,7 @@ test('a claim looks at some of the webhooks with deliveries that wait, and the n
   const claim = (after: number) =>
     store.write(() =>
       claimDeliveries(store, {
-        ...{ now: START, leaseMs: 1_000, limit: 1_000, ofUser: 1, after },
+        ...{ now: START, leaseMs: 1_000, limit: 1_000, ofUser: 1, ofAll: 1_000, after },
         underWay: [{ hookNo: after + 1, hookUserId: null }],
       }),
     );
@@ -210,7 +210,7 @@ test('the webhooks of a user that do not answer leave room for those of other us
   const underWay: ClaimedDelivery[] = [];
   const claim = (limit = 32 - underWay.length) => {
     const { claimed } = store.write(() =>
-      claimDeliveries(store, { now: START, leaseMs: 1_000, limit, ofUser: 16, underWay, after: 0 }),
+      claimDeliveries(store, { now: START, leaseMs: 1_000, limit, ofUser: 16, ofAll: 28, underWay, after: 0 }),
     );
     underWay.push(...claimed);
     return Object.fromEntries(
