@@ -3,7 +3,7 @@ import { serialiseError } from '../errors.ts';
 import type { JobDispatcher } from '../ports.ts';
 import type { DispatcherOptions, DispatchParts } from './dispatch-parts.ts';
 import { fillLane } from './fill-lane.ts';
-import { createLanes, type Left } from './lanes.ts';
+import { addToLanes, createLanes, type Left } from './lanes.ts';
 import { createLedgerGuard } from './ledger-guard.ts';
 import { createLedgerWatch } from './watch-ledgers.ts';
 
@@ -81,10 +81,29 @@ async function keepFilling(parts: DispatchParts, hints: Hints, noteThrough: (now
 
 async function fillAll(parts: DispatchParts, hints: Hints): Promise<Left> {
   const { lanes } = parts;
-  for (const tenant of hints.takeAll()) for (const { tenants } of lanes) tenants.add(tenant);
+  await addHinted(parts, hints);
   const left: Left[] = [];
   for (const lane of lanes) left.push(await fillLane(lane, parts));
   return left.includes('more') ? 'more' : left.includes('waiting') ? 'waiting' : 'nothing';
+}
+
+/**
+ * Adds the tenants of hints to the lanes in which they have rows; where each ledger is a file, to all lanes, since a
+ * round that finds no rows in one costs little.
+ */
+async function addHinted({ lanes, ledger: { together } }: DispatchParts, hints: Hints): Promise<void> {
+  const hinted = hints.takeAll();
+  if (hinted.length === 0) return;
+  if (together === null) {
+    for (const tenant of hinted) for (const { tenants } of lanes) tenants.add(tenant);
+    return;
+  }
+  try {
+    for (const [tenant, due] of await together.dueSteps(hinted)) addToLanes(lanes, tenant, due);
+  } catch (error) {
+    for (const tenant of hinted) hints.add(tenant);
+    throw error;
+  }
 }
 
 /** Drops the hints of new jobs, since another dispatcher fills the queues and hands out these jobs. */

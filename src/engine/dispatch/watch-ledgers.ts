@@ -1,5 +1,6 @@
 import { countRecovery } from '../metrics.ts';
 import type { DispatchParts } from './dispatch-parts.ts';
+import { addToLanes } from './lanes.ts';
 
 /**
  * Checks regularly for work that no hint named: retries that fell due, marks (of rows handed out) and leases that
@@ -50,8 +51,8 @@ export function createLedgerWatch(parts: DispatchParts): LedgerWatch {
     await warnIfNobodyMaintains();
     const { statuses, failures, isComplete } = await ledger.look();
     for (const { tenant, error } of failures) guard.noteFailure(tenant, error);
-    for (const { tenant, steps, hasLapsed } of statuses) {
-      for (const lane of lanes) if (steps.includes(lane.step)) lane.tenants.add(tenant);
+    for (const { tenant, hasLapsed, ...due } of statuses) {
+      addToLanes(lanes, tenant, due);
       if (hasLapsed) await guard.attempt(tenant, () => recover(tenant));
     }
     lookAt = performance.now() + (isComplete ? LOOK_EVERY_MS : LOOK_ON_MS);

@@ -1,0 +1,170 @@
+import { addressOf, type PlaceSettings } from '../control/place-of.ts';
+import { tenantAtPath } from '../control/tenant-paths.ts';
+import { assert, EngineError, serialiseError } from '../errors.ts';
+import type { Metrics } from '../metrics.ts';
+import type { Logger } from '../ports.ts';
+import { openLedgerReader, type LedgerReader, type TenantStamp } from '../store/postgres/ledger-reader.ts';
+
+export interface LedgerDatabasesOptions {
+  readonly config: PlaceSettings;
+  readonly logger: Logger;
+  readonly metrics: Pick<Metrics, 'dispatchFailures'>;
+}
+
+/**
+ * The ledgers of tenants in the databases of a service, by the tenants' paths. A further database (OM_DATABASES) that
+ * does not answer or is not known is left out, counted, and logged once. Each method throws what reading the database
+ * of OM_DATABASE_URL throws: without it a process can do nothing for anybody.
+ */
+export interface LedgerDatabases {
+  /**
+   * Reads the rows of the tenants of all databases in which these tenants are.
+   * @returns a function that returns the row of a tenant; null if there is none of this placement, undefined if its
+   *   database cannot be read
+   */
+  readRows(paths: readonly string[]): Promise<(path: string) => TenantStamp | null | undefined>;
+  /** Reads something of each of the tenants, by the numbers of their rows. Tenants without a row are left out. */
+  readEach<T>(
+    paths: readonly string[],
+    work: (reader: LedgerReader, tenants: readonly number[]) => Promise<ReadonlyMap<number, T>>,
+  ): Promise<Map<string, T>>;
+  /** Forgets what is known of all tenants but these. */
+  keepOnly(paths: ReadonlySet<string>): void;
+  close(): void;
+}
+
+/** Where the ledger of a tenant is. */
+interface Place {
+  /** Name of a further database (OM_DATABASES); null for the one of OM_DATABASE_URL. */
+  readonly name: string | null;
+  readonly tenant: string;
+  readonly placement: number;
+  /** Number of the tenant's row, as it was last read; undefined if there was none. */
+  number: number | undefined;
+}
+
+/** Opens the ledgers of all databases, each when it is first read. The caller must close them. */
+export function openLedgerDatabases(options: LedgerDatabasesOptions): LedgerDatabases {
+  const { config } = options;
+  const databases = openReaders(options);
+  const places = new Map<string, Place>();
+  const placeAt = (path: string): Place => {
+    let place = places.get(path);
+    if (place === undefined) places.set(path, (place = findPlace(config, path)));
+    return place;
+  };
+
+  async function readRows(paths: readonly string[]): ReturnType<LedgerDatabases['readRows']> {
+    const names = new Set(paths.map((path) => placeAt(path).name));
+    const tenantsIn = await databases.read(names, (reader) => reader.readTenants());
+    return (path) => {
+      const place = placeAt(path);
+      const tenants = tenantsIn.get(place.name);
+      if (tenants === undefined) return undefined;
+      const row = rowOf(place, tenants);
+      place.number = row?.number;
+      return row ?? null;
+    };
+  }
+
+  return {
+    readRows,
+    async readEach(paths, work) {
+      const strange = paths.filter((path) => placeAt(path).number === undefined);
+      // As those of tenants that were just made.
+      if (strange.length > 0) strange.forEach(await readRows(strange));
+      const wanted = paths.map((path) => ({ path, ...placeAt(path) })).filter(hasNumber);
+      const byName = Map.groupBy(wanted, ({ name }) => name);
+      const found = await databases.read(new Set(byName.keys()), (reader, name) => {
+        const numbers = byName.get(name)!.map(({ number }) => number);
+        return work(reader, numbers);
+      });
+      return new Map(
+        wanted.flatMap(({ path, name, number }) => {
+          const result = found.get(name)?.get(number);
+          return result === undefined ? [] : [[path, result] as const];
+        }),
+      );
+    },
+    keepOnly(paths) {
+      if (places.size <= paths.size) return;
+      for (const path of places.keys()) if (!paths.has(path)) places.delete(path);
+    },
+    close: databases.close,
+  };
+}
+
+function findPlace(config: PlaceSettings, path: string): Place {
+  const found = tenantAtPath(config.paths, path);
+  assert(found !== undefined, 'the path of a tenant');
+  const { tenant, placement } = found;
+  return { tenant, name: placement.database, placement: placement.number, number: undefined };
+}
+
+/** Returns the row of a tenant, unless it is of another placement, as `findPlaced` says. */
+function rowOf(place: Place, tenants: ReadonlyMap<string, TenantStamp>): TenantStamp | undefined {
+  const row = tenants.get(place.tenant);
+  // A row of before rows had the number of a placement may be of any.
+  return row === undefined || (row.placement ?? place.placement) === place.placement ? row : undefined;
+}
+
+function hasNumber<T extends { readonly number: number | undefined }>(place: T): place is T & { number: number } {
+  return place.number !== undefined;
+}
+
+/** Makes the readers of the databases, each when it is first used. */
+function openReaders({ config, logger, metrics }: LedgerDatabasesOptions) {
+  const readers = new Map<string | null, LedgerReader>();
+  const report = createReport({ logger, metrics });
+  const readerOf = (name: string | null): LedgerReader => {
+    let reader = readers.get(name);
+    if (reader === undefined) {
+      const database = addressOf(config, name);
+      if (database === undefined) throw new EngineError('unavailable', 'OM_DATABASES does not name it');
+      readers.set(name, (reader = openLedgerReader({ database, name })));
+    }
+    return reader;
+  };
+  return {
+    /** Reads from each of the databases, side by side. A further one that cannot be read is reported and left out. */
+    async read<T>(
+      names: ReadonlySet<string | null>,
+      work: (reader: LedgerReader, name: string | null) => Promise<T>,
+    ): Promise<Map<string | null, T>> {
+      const results = new Map<string | null, T>();
+      const readOne = async (name: string | null) => {
+        try {
+          results.set(name, await work(readerOf(name), name));
+          if (name !== null) report(name, undefined);
+        } catch (error) {
+          if (name === null) throw error;
+          report(name, error);
+        }
+      };
+      await Promise.all([...names].map(readOne));
+      return results;
+    },
+    close() {
+      for (const reader of readers.values()) reader.close();
+    },
+  };
+}
+
+/** Makes the function that notes whether a database could be read; `undefined` as the error means that it could. */
+function createReport({
+  logger,
+  metrics,
+}: Pick<LedgerDatabasesOptions, 'logger' | 'metrics'>): (name: string, error: unknown) => void {
+  const unusable = new Set<string>();
+  return (name, error) => {
+    if (error === undefined) {
+      unusable.delete(name);
+      return;
+    }
+    metrics.dispatchFailures.inc();
+    if (unusable.has(name)) return;
+    unusable.add(name);
+    const { code, message } = serialiseError(error);
+    logger.warn({ database: name, code, error: message }, 'database_unusable');
+  };
+}
