@@ -254,7 +254,7 @@ describe.skipIf(server === undefined)('ledgers in PostgreSQL', () => {
     await server!.read(
       url,
       `DROP FUNCTION ledger_statuses; DROP FUNCTION ledger_batches; DROP FUNCTION ledger_marks;
-       UPDATE schema_version SET version = 19`,
+       UPDATE schema_version SET version = 20`,
     );
     expect(await poller.look([path])).toMatchObject({ statuses: [{ path, interactive: ['encode'] }] });
   });
