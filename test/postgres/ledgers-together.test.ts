@@ -18,7 +18,9 @@ import type { Store } from '../../src/engine/store/open-store.ts';
 import { tripTotals } from '../../src/engine/store/postgres/connection-channel.ts';
 import { eraseTenantRows } from '../../src/engine/store/postgres/placed-tenant.ts';
 import { openTenantStore } from '../../src/engine/store/postgres/tenant-database.ts';
+import { dispatchOver } from '../support/dispatch-over.ts';
 import { newMemory, openTestEngine, type TestEngine } from '../support/engine-fixture.ts';
+import { countRead, insertLedgers } from '../support/insert-ledgers.ts';
 import { startPostgres } from '../support/postgres.ts';
 
 /** Which jobs are added to a ledger, and SQL that changes them. */
@@ -71,6 +73,9 @@ describe.skipIf(server === undefined)('ledgers in PostgreSQL', () => {
         if (set !== '') store.prepare(`UPDATE jobs SET ${set} WHERE seq = ?`).run(jobNo);
       }
     });
+  }
+  function insert(prefix: string, count: number): Promise<string[]> {
+    return insertLedgers(server!, { config: fixture.engine.config, prefix, count });
   }
   /** Counts what is asked of a database while `work` runs: statements that no thread waits for, and round trips. */
   async function countAsked(work: () => Promise<unknown>): Promise<{ statements: number; waits: number }> {
@@ -198,15 +203,7 @@ describe.skipIf(server === undefined)('ledgers in PostgreSQL', () => {
 
   test('all get their turn, if there are more than one look reads', async () => {
     const count = MOST_READ + 20;
-    // Rows of tenants and of jobs alone, as a store for each takes long.
-    await server!.read(
-      url,
-      `INSERT INTO tenants (id, writes) SELECT 'many' || n, 1 FROM generate_series(0, ${count - 1}) AS n;
-       INSERT INTO jobs (tenant, seq, uuid, kind, memory, step, state, run_at, created_at, updated_at)
-         SELECT tenant, 1, uuid_send(gen_random_uuid()), 'memory', 1, 'encode', 'queued', 1, 1, 1
-         FROM tenants WHERE id LIKE 'many%'`,
-    );
-    const paths = Array.from({ length: count }, (_, n) => tenantFile(fixture.engine.config.paths, `many${n}`));
+    const paths = await insert('many', count);
     const first = await poller.look(paths);
     expect({ found: first.statuses.length, isComplete: first.isComplete }).toEqual({
       ...{ found: MOST_READ, isComplete: false },
@@ -216,6 +213,24 @@ describe.skipIf(server === undefined)('ledgers in PostgreSQL', () => {
     const found = [...first.statuses, ...second.statuses].map(({ path }) => path);
     expect(new Set(found)).toEqual(new Set(paths));
     expect(await poller.listUnfinished(paths)).toHaveLength(count);
+  });
+
+  test('that hints name are read a bounded number in a statement, and all get their turn', async () => {
+    const paths = await insert('hinted', MOST_READ + 20);
+    const taken = new Set<string>();
+    const { dueSteps, peek } = poller.together!;
+    const dispatcher = dispatchOver({
+      together: {
+        dueSteps,
+        peek: (asked, lane) => peek(asked, { ...lane, embedsHere: true, now: fixture.clock.now() }),
+      },
+      take: async (path) => void taken.add(path),
+    });
+    const counts = await countRead(async () => {
+      for (const path of paths) dispatcher.dispatch(path, 'encode');
+      await expect.poll(() => taken.size, { timeout: 10_000 }).toBe(paths.length);
+    });
+    expect(counts).toEqual([MOST_READ, 20]);
   });
 
   test('one that was just made is found by a hint, and one that was made anew by a look', async () => {
