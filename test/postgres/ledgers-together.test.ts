@@ -16,11 +16,11 @@ import { claimJobs } from '../../src/engine/store/job-claims.ts';
 import { insertJob } from '../../src/engine/store/jobs.ts';
 import type { Store } from '../../src/engine/store/open-store.ts';
 import { tripTotals } from '../../src/engine/store/postgres/connection-channel.ts';
-import { eraseTenantRows } from '../../src/engine/store/postgres/placed-tenant.ts';
+import { eraseTenantRows, withConnection } from '../../src/engine/store/postgres/placed-tenant.ts';
 import { openTenantStore } from '../../src/engine/store/postgres/tenant-database.ts';
 import { dispatchOver } from '../support/dispatch-over.ts';
 import { newMemory, openTestEngine, type TestEngine } from '../support/engine-fixture.ts';
-import { countRead, insertLedgers } from '../support/insert-ledgers.ts';
+import { breakLedgers, countRead, insertLedgers } from '../support/insert-ledgers.ts';
 import { startPostgres } from '../support/postgres.ts';
 
 /** Which jobs are added to a ledger, and SQL that changes them. */
@@ -231,6 +231,24 @@ describe.skipIf(server === undefined)('ledgers in PostgreSQL', () => {
       await expect.poll(() => taken.size, { timeout: 10_000 }).toBe(paths.length);
     });
     expect(counts).toEqual([MOST_READ, 20]);
+  });
+
+  test('of a further database that fails each time do not keep a list of unfinished tenants from its end', async () => {
+    const further = await server!.createSchema();
+    await using both = await openTestEngine({ settings: { OM_DATABASE_URL: url, OM_DATABASES: `eu=${further}` } });
+    const { config, clock } = both.engine;
+    withConnection(further, () => {}); // Makes the tables.
+    const own = openLedgerPoller({ config, clock, logger: silentLogger, metrics: createMetrics() });
+    onTestFinished(() => own.close());
+    const far = await insertLedgers(server!, {
+      ...{ config, database: further, placement: { database: 'eu', number: 1 } },
+      ...{ prefix: 'far', count: MOST_READ + 20 },
+    });
+    const near = await insertLedgers(server!, { config, prefix: 'near', count: 3 });
+    await breakLedgers(server!, { database: further, prefix: 'far', code: '40001' });
+    expect(await own.listUnfinished([...far, ...near])).toEqual(near);
+    const aborted = AbortSignal.abort();
+    expect(await countRead(() => own.listUnfinished([...far, ...near], aborted))).toEqual([]);
   });
 
   test('one that was just made is found by a hint, and one that was made anew by a look', async () => {

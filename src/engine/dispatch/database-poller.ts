@@ -13,7 +13,8 @@ export interface DatabasePollerOptions {
 interface LastLook {
   /** The tenant's number and its counter of writes; '' for a tenant without a row. */
   readonly stamp: string;
-  readonly isUnfinished: boolean;
+  /** Undefined if the ledger could not be read. It is then read in its turn, as one that is unfinished. */
+  readonly isUnfinished: boolean | undefined;
 }
 
 /**
@@ -52,7 +53,7 @@ export function createDatabasePoller({ databases, leaseMs, clock }: DatabasePoll
       const stamp = row === null ? '' : `${row.number},${row.writes}`;
       const last = seen.get(path);
       const mayHaveChanged = last?.stamp !== stamp;
-      if (!mayHaveChanged && !last.isUnfinished) continue;
+      if (!mayHaveChanged && last.isUnfinished === false) continue;
       if (row === null) {
         seen.set(path, { stamp, isUnfinished: false });
         statuses.push({ path, ...NO_WORK });
@@ -62,16 +63,19 @@ export function createDatabasePoller({ databases, leaseMs, clock }: DatabasePoll
       } else stamps.set(path, stamp);
     }
     turn = leftOut;
-    for (const [path, status] of await readStatuses([...stamps.keys()])) {
-      seen.set(path, { stamp: stamps.get(path)!, isUnfinished: status.isUnfinished });
-      statuses.push({ path, ...status });
+    const found = await readStatuses([...stamps.keys()]);
+    for (const [path, stamp] of stamps) {
+      const status = found.get(path);
+      seen.set(path, { stamp, isUnfinished: status?.isUnfinished });
+      if (status !== undefined) statuses.push({ path, ...status });
     }
     return { statuses, failures: [], isComplete };
   }
 
   return {
     look,
-    listUnfinished: (paths) => listUnfinished(paths, look, (path) => seen.get(path)?.isUnfinished === true),
+    listUnfinished: (paths, signal) =>
+      listUnfinished(paths, { look, signal, isUnfinished: (path) => seen.get(path)?.isUnfinished === true }),
     async hasMarks(path) {
       const marked = await databases.readEach([path], (reader, tenants) => reader.readMarks(tenants));
       return marked.get(path) === true;

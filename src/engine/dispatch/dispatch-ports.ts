@@ -71,8 +71,8 @@ export interface QueuedJob {
 export interface DispatchLedger {
   /** Reads the ledgers of the tenants that may have work, a bounded number of files in each call. */
   look(): Promise<LedgerLook>;
-  /** Lists the tenants with jobs that have not ended, however many files must be read. */
-  listUnfinished(): Promise<readonly string[]>;
+  /** Lists the tenants with jobs that have not ended, however many files must be read unless the signal aborts. */
+  listUnfinished(signal: AbortSignal): Promise<readonly string[]>;
   /** Reads ledgers of many tenants in one statement; null where each is a file, and `take` looks itself. */
   readonly together: LedgersAtOnce | null;
   /**

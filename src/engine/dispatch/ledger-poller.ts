@@ -23,10 +23,10 @@ export interface LedgerPoller {
    */
   look(paths: readonly string[]): Promise<Look>;
   /**
-   * Lists those of the tenants in which a job has not ended. It reads on until it has read every ledger that changed,
-   * and leaves out one that cannot be read.
+   * Lists those of the tenants in which a job has not ended. It reads on until it has read every ledger that changed, or
+   * the signal aborts, and leaves out one that cannot be read.
    */
-  listUnfinished(paths: readonly string[]): Promise<string[]>;
+  listUnfinished(paths: readonly string[], signal?: AbortSignal): Promise<string[]>;
   /** Tells whether a waiting job of a tenant has a mark, even one that has ended; false for a tenant without data. */
   hasMarks(path: string): Promise<boolean>;
   /** Reads ledgers in one statement for all; null where each ledger is a file of its own. */
@@ -145,7 +145,8 @@ export function createFilePoller(options: LedgerPollerOptions): LedgerPoller {
 
   return {
     look,
-    listUnfinished: (paths) => listUnfinished(paths, look, (path) => seen.get(path)?.isUnfinished === true),
+    listUnfinished: (paths, signal) =>
+      listUnfinished(paths, { look, signal, isUnfinished: (path) => seen.get(path)?.isUnfinished === true }),
     hasMarks: async (path) => read(path, hasDispatchMarks) === true,
     together: null,
     peek(path, batch) {
@@ -157,16 +158,23 @@ export function createFilePoller(options: LedgerPollerOptions): LedgerPoller {
 }
 
 /**
- * Looks until every ledger that changed was read, and lists the tenants that are unfinished then. A ledger that cannot
- * be read is tried once: it may never be readable.
+ * Looks until every ledger that changed was read, or the signal aborts, and lists the tenants that are unfinished then.
+ * A ledger that a look says it cannot read is tried once: it may never be readable.
  */
 export async function listUnfinished(
   paths: readonly string[],
-  look: LedgerPoller['look'],
-  isUnfinished: (path: string) => boolean,
+  {
+    look,
+    signal,
+    isUnfinished,
+  }: {
+    readonly look: LedgerPoller['look'];
+    readonly signal: AbortSignal | undefined;
+    readonly isUnfinished: (path: string) => boolean;
+  },
 ): Promise<string[]> {
   const unreadable = new Set<string>();
-  for (let isComplete = false; !isComplete;) {
+  for (let isComplete = false; !isComplete && signal?.aborted !== true;) {
     const result = await look(paths.filter((path) => !unreadable.has(path)));
     for (const { path } of result.failures) unreadable.add(path);
     ({ isComplete } = result);

@@ -106,9 +106,9 @@ function createLedger({ control, poller, clock, embedsHere }: LedgerOptions, wri
         isComplete,
       };
     },
-    async listUnfinished() {
+    async listUnfinished(signal) {
       const tenants = listPaths();
-      const paths = await poller.listUnfinished([...tenants.keys()]);
+      const paths = await poller.listUnfinished([...tenants.keys()], signal);
       return paths.map((path) => tenants.get(path)!);
     },
     together: together && {

@@ -28,7 +28,7 @@ const LOOK_ON_MS = 100;
  * or 100 ms after a check that left files to read.
  */
 export function createLedgerWatch(parts: DispatchParts): LedgerWatch {
-  const { ledger, queues, guard, lanes, metrics, logger, leads, hint } = parts;
+  const { ledger, queues, guard, lanes, metrics, logger, leads, hint, signal } = parts;
   let lookAt = 0;
   let fills = false;
   let areMaintained = true;
@@ -60,7 +60,8 @@ export function createLedgerWatch(parts: DispatchParts): LedgerWatch {
 
   async function handOutAgain(): Promise<void> {
     let rows = 0;
-    for (const tenant of await ledger.listUnfinished()) {
+    for (const tenant of await ledger.listUnfinished(signal)) {
+      if (signal.aborted) return;
       rows += (await guard.attempt(tenant, () => ledger.forget(tenant))) ?? 0;
       hint(tenant);
     }
