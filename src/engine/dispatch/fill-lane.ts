@@ -30,7 +30,8 @@ const MOST_PEEKED = 32;
  * Hands out one job of each tenant in turn while the queue has room for the lane, at most 8 jobs in one call. Rows are
  * taken from a ledger only if they can be handed out.
  * @returns what is left to do in this lane
- * @throws the queue's error, after the rows were given back
+ * @throws the queue's error, after the rows were given back; or that of reading ledgers together, after the rows that
+ *   were taken were added
  */
 export async function fillLane(lane: Lane, options: DispatchParts): Promise<Left> {
   const { ledger, queues, guard, signal } = options;
@@ -44,23 +45,27 @@ export async function fillLane(lane: Lane, options: DispatchParts): Promise<Left
   let gathers = false;
   const turn = tenantsInTurn(lane);
   const peek = createPeek(lane, turn, ledger);
-  for (const [place, tenant] of turn.entries()) {
-    if (jobs.length >= room || signal.aborted) break;
-    const partial = !servedAt.has(tenant) || ahead(lane, waiting) < GATHER_FROM_JOBS;
-    const seen = await peek(place);
-    const take = () => guard.attempt(tenant, () => ledger.take(tenant, { step, bulk, partial }));
-    const batch = seen === 'none' ? undefined : seen === 'few' && !partial ? 'too_few' : await take();
-    if (batch === undefined) {
-      tenants.delete(tenant);
-    } else if (batch === 'too_few') {
-      gathers = true;
-    } else {
-      lane.servedLast = tenant;
-      servedAt.set(tenant, now);
-      jobs.push(jobOf(tenant, batch));
+  try {
+    for (const [place, tenant] of turn.entries()) {
+      if (jobs.length >= room || signal.aborted) break;
+      const partial = !servedAt.has(tenant) || ahead(lane, waiting) < GATHER_FROM_JOBS;
+      const seen = await peek(place);
+      const take = () => guard.attempt(tenant, () => ledger.take(tenant, { step, bulk, partial }));
+      const batch = seen === 'none' ? undefined : seen === 'few' && !partial ? 'too_few' : await take();
+      if (batch === undefined) {
+        tenants.delete(tenant);
+      } else if (batch === 'too_few') {
+        gathers = true;
+      } else {
+        lane.servedLast = tenant;
+        servedAt.set(tenant, now);
+        jobs.push(jobOf(tenant, batch));
+      }
     }
+  } finally {
+    // Also after a ledger could not be read: rows that were taken are added or given back.
+    await addJobs(step, jobs, options);
   }
-  await addJobs(step, jobs, options);
   if (jobs.length > 0) return 'more';
   return gathers || tenants.size > 0 ? 'waiting' : 'nothing';
 }
