@@ -251,6 +251,29 @@ describe.skipIf(server === undefined)('ledgers in PostgreSQL', () => {
     expect(await countRead(() => own.listUnfinished([...far, ...near], aborted))).toEqual([]);
   });
 
+  test('of which one cannot be read hide no other', async () => {
+    const paths = await insert('sound', 20);
+    const [bad] = await insert('bad', 1);
+    const logged: object[] = [];
+    const { config, clock } = fixture.engine;
+    const metrics = createMetrics();
+    const logger = { ...silentLogger, warn: (fields: object, event: string) => void logged.push({ ...fields, event }) };
+    const own = openLedgerPoller({ config, clock, logger, metrics });
+    onTestFinished(() => own.close());
+    await breakLedgers(server!, { database: url, prefix: 'bad', code: 'XX001' });
+    const all = [...paths.slice(0, 7), bad!, ...paths.slice(7)];
+    for (let look = 0; look < 2; look += 1) {
+      const { statuses, isComplete } = await own.look(all);
+      expect(new Set(statuses.map(({ path }) => path))).toEqual(new Set(paths));
+      expect(isComplete).toBe(true);
+    }
+    expect([...(await own.together!.dueSteps(all)).keys()].sort()).toEqual([...paths].sort());
+    expect(await own.together!.dueSteps([bad!])).toEqual(new Map());
+    expect(await own.listUnfinished(all)).toEqual(all.filter((path) => path !== bad));
+    expect(logged).toEqual([{ code: 'internal', event: 'ledger_unusable' }]);
+    expect((await metrics.dispatchFailures.get()).values[0]!.value).toBe(5);
+  });
+
   test('one that was just made is found by a hint, and one that was made anew by a look', async () => {
     const made = openLedger('made');
     enqueue(made.store);

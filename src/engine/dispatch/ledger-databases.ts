@@ -1,9 +1,10 @@
 import { addressOf, type PlaceSettings } from '../control/place-of.ts';
 import { tenantAtPath } from '../control/tenant-paths.ts';
-import { assert, EngineError, serialiseError } from '../errors.ts';
+import { assert, EngineError, isEngineError, serialiseError } from '../errors.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Logger } from '../ports.ts';
 import { openLedgerReader, type LedgerReader, type TenantStamp } from '../store/postgres/ledger-reader.ts';
+import { postgresError } from '../store/postgres/postgres-error.ts';
 
 export interface LedgerDatabasesOptions {
   readonly config: PlaceSettings;
@@ -23,7 +24,10 @@ export interface LedgerDatabases {
    *   database cannot be read
    */
   readRows(paths: readonly string[]): Promise<(path: string) => TenantStamp | null | undefined>;
-  /** Reads something of each of the tenants, by the numbers of their rows. Tenants without a row are left out. */
+  /**
+   * Reads something of each of the tenants, by the numbers of their rows. Tenants without a row are left out, and so is
+   * one whose ledger cannot be read, which is counted, and logged once.
+   */
   readEach<T>(
     paths: readonly string[],
     work: (reader: LedgerReader, tenants: readonly number[]) => Promise<ReadonlyMap<number, T>>,
@@ -41,17 +45,25 @@ interface Place {
   readonly placement: number;
   /** Number of the tenant's row, as it was last read; undefined if there was none. */
   number: number | undefined;
+  /** Whether its ledger could not be read when it was last tried. */
+  isUnusable: boolean;
 }
 
 /** Opens the ledgers of all databases, each when it is first read. The caller must close them. */
 export function openLedgerDatabases(options: LedgerDatabasesOptions): LedgerDatabases {
-  const { config } = options;
+  const { config, logger, metrics } = options;
   const databases = openReaders(options);
   const places = new Map<string, Place>();
   const placeAt = (path: string): Place => {
     let place = places.get(path);
     if (place === undefined) places.set(path, (place = findPlace(config, path)));
     return place;
+  };
+
+  const noteUnusable = (place: Place, error: unknown): void => {
+    metrics.dispatchFailures.inc();
+    if (!place.isUnusable) logger.warn({ code: serialiseError(error).code }, 'ledger_unusable');
+    place.isUnusable = true;
   };
 
   async function readRows(paths: readonly string[]): ReturnType<LedgerDatabases['readRows']> {
@@ -73,16 +85,20 @@ export function openLedgerDatabases(options: LedgerDatabasesOptions): LedgerData
       const strange = paths.filter((path) => placeAt(path).number === undefined);
       // As those of tenants that were just made.
       if (strange.length > 0) strange.forEach(await readRows(strange));
-      const wanted = paths.map((path) => ({ path, ...placeAt(path) })).filter(hasNumber);
-      const byName = Map.groupBy(wanted, ({ name }) => name);
+      const wanted = paths.map((path) => ({ path, place: placeAt(path) })).filter(hasNumber);
+      const byName = Map.groupBy(wanted, ({ place }) => place.name);
       const found = await databases.read(new Set(byName.keys()), (reader, name) => {
-        const numbers = byName.get(name)!.map(({ number }) => number);
-        return work(reader, numbers);
+        const places = new Map(byName.get(name)!.map(({ place }) => [place.number, place]));
+        return readSound([...places.keys()], (numbers) => work(reader, numbers), {
+          onFailure: (number, error) => noteUnusable(places.get(number)!, error),
+        });
       });
       return new Map(
-        wanted.flatMap(({ path, name, number }) => {
-          const result = found.get(name)?.get(number);
-          return result === undefined ? [] : [[path, result] as const];
+        wanted.flatMap(({ path, place }) => {
+          const result = found.get(place.name)?.get(place.number);
+          if (result === undefined) return [];
+          place.isUnusable = false;
+          return [[path, result] as const];
         }),
       );
     },
@@ -98,7 +114,7 @@ function findPlace(config: PlaceSettings, path: string): Place {
   const found = tenantAtPath(config.paths, path);
   assert(found !== undefined, 'the path of a tenant');
   const { tenant, placement } = found;
-  return { tenant, name: placement.database, placement: placement.number, number: undefined };
+  return { tenant, name: placement.database, placement: placement.number, number: undefined, isUnusable: false };
 }
 
 /** Returns the row of a tenant, unless it is of another placement, as `findPlaced` says. */
@@ -108,8 +124,32 @@ function rowOf(place: Place, tenants: ReadonlyMap<string, TenantStamp>): TenantS
   return row === undefined || (row.placement ?? place.placement) === place.placement ? row : undefined;
 }
 
-function hasNumber<T extends { readonly number: number | undefined }>(place: T): place is T & { number: number } {
-  return place.number !== undefined;
+function hasNumber<T extends { readonly place: Place }>(wanted: T): wanted is T & { place: { number: number } } {
+  return wanted.place.number !== undefined;
+}
+
+/**
+ * Reads ledgers by the numbers of their tenants. If that fails as it does where one of them is damaged, it reads each
+ * half of them, down to single ones, so that the others are read all the same.
+ */
+async function readSound<T>(
+  numbers: readonly number[],
+  read: (numbers: readonly number[]) => Promise<ReadonlyMap<number, T>>,
+  options: { readonly onFailure: (number: number, error: unknown) => void },
+): Promise<ReadonlyMap<number, T>> {
+  try {
+    return await read(numbers);
+  } catch (error) {
+    // A database that does not answer, is busy, or refuses the statement (class 42) fails for all of them.
+    if (!isEngineError(error, 'internal') || postgresError(error)?.code.startsWith('42') === true) throw error;
+    if (numbers.length === 1) {
+      options.onFailure(numbers[0]!, error);
+      return new Map();
+    }
+    const half = Math.ceil(numbers.length / 2);
+    const first = await readSound(numbers.slice(0, half), read, options);
+    return new Map([...first, ...(await readSound(numbers.slice(half), read, options))]);
+  }
 }
 
 /** Makes the readers of the databases, each when it is first used. */
