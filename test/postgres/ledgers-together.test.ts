@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { placeOf } from '../../src/engine/control/place-of.ts';
-import { tenantFile } from '../../src/engine/control/tenant-paths.ts';
+import { tenantAtPath, tenantFile } from '../../src/engine/control/tenant-paths.ts';
 import type { LedgerPoller } from '../../src/engine/dispatch/ledger-poller.ts';
 import { MOST_READ } from '../../src/engine/dispatch/database-poller.ts';
 import { openLedgerPoller } from '../../src/engine/dispatch/open-poller.ts';
@@ -272,6 +272,26 @@ describe.skipIf(server === undefined)('ledgers in PostgreSQL', () => {
     expect(await own.listUnfinished(all)).toEqual(all.filter((path) => path !== bad));
     expect(logged).toEqual([{ code: 'internal', event: 'ledger_unusable' }]);
     expect((await metrics.dispatchFailures.get()).values[0]!.value).toBe(5);
+  });
+
+  test('that changed are read before those that only are unfinished', async () => {
+    const paths = await insert('early', MOST_READ + 20);
+    await poller.look(paths);
+    await poller.look(paths);
+    const changed = paths.slice(-3);
+    // Wherever the turn of the unfinished ones is now, they are before one of these.
+    const places = [paths[100]!, paths[200]!, ...changed];
+    for (let look = 0; look < 3; look += 1) {
+      await server!.read(
+        url,
+        `UPDATE tenants SET writes = writes + 1
+         WHERE id IN (${places.map((path) => `'${tenantAtPath(fixture.engine.config.paths, path)!.tenant}'`).join()})`,
+      );
+      const { statuses, isComplete } = await poller.look(paths);
+      expect(isComplete).toBe(true);
+      expect(statuses).toHaveLength(MOST_READ);
+      expect(statuses.map(({ path }) => path)).toEqual(expect.arrayContaining(places));
+    }
   });
 
   test('one that was just made is found by a hint, and one that was made anew by a look', async () => {

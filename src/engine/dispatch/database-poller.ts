@@ -19,7 +19,7 @@ interface LastLook {
 
 /**
  * Greatest number of ledgers that one look reads. One that did not change is read again only for what falls due without
- * a write: retries, and marks and leases that run out.
+ * a write: retries, and marks and leases that run out. Those that changed come first.
  */
 export const MOST_READ = 256;
 
@@ -44,9 +44,8 @@ export function createDatabasePoller({ databases, leaseMs, clock }: DatabasePoll
     forgetOthers(paths);
     const rowAt = await databases.readRows(paths);
     const statuses: Look['statuses'][number][] = [];
-    const stamps = new Map<string, string>();
-    let leftOut: string | undefined;
-    let isComplete = true;
+    const changed: (readonly [path: string, stamp: string])[] = [];
+    const unfinished: typeof changed = [];
     for (const path of beginAt(turn, paths)) {
       const row = rowAt(path);
       if (row === undefined) continue;
@@ -57,19 +56,19 @@ export function createDatabasePoller({ databases, leaseMs, clock }: DatabasePoll
       if (row === null) {
         seen.set(path, { stamp, isUnfinished: false });
         statuses.push({ path, ...NO_WORK });
-      } else if (stamps.size === MOST_READ) {
-        leftOut ??= path;
-        if (mayHaveChanged) isComplete = false;
-      } else stamps.set(path, stamp);
+      } else (mayHaveChanged ? changed : unfinished).push([path, stamp]);
     }
-    turn = leftOut;
+    // New work first: what falls due without a write waits for a look or two.
+    const wanted = [...changed, ...unfinished];
+    const stamps = new Map(wanted.slice(0, MOST_READ));
+    turn = wanted[MOST_READ]?.[0];
     const found = await readStatuses([...stamps.keys()]);
     for (const [path, stamp] of stamps) {
       const status = found.get(path);
       seen.set(path, { stamp, isUnfinished: status?.isUnfinished });
       if (status !== undefined) statuses.push({ path, ...status });
     }
-    return { statuses, failures: [], isComplete };
+    return { statuses, failures: [], isComplete: changed.length <= MOST_READ };
   }
 
   return {
