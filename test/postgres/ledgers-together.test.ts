@@ -294,6 +294,19 @@ describe.skipIf(server === undefined)('ledgers in PostgreSQL', () => {
     }
   });
 
+  test('are not read any more once the poller was closed, not even by a call that was under way', async () => {
+    const [path] = await insert('open', 1);
+    await poller.look([path!]);
+    const connected = vi.spyOn(pg.Client.prototype, 'connect');
+    onTestFinished(() => connected.mockRestore());
+    const reads = [poller.look([path!]), poller.together!.dueSteps([path!]), poller.hasMarks(path!)];
+    poller.close();
+    const results = await Promise.allSettled(reads);
+    expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
+    await expect(poller.hasMarks(path!)).rejects.toMatchObject({ code: 'unavailable' });
+    expect(connected).not.toHaveBeenCalled();
+  });
+
   test('one that was just made is found by a hint, and one that was made anew by a look', async () => {
     const made = openLedger('made');
     enqueue(made.store);

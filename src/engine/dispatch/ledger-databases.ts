@@ -156,7 +156,9 @@ async function readSound<T>(
 function openReaders({ config, logger, metrics }: LedgerDatabasesOptions) {
   const readers = new Map<string | null, LedgerReader>();
   const report = createReport({ logger, metrics });
+  let isClosed = false;
   const readerOf = (name: string | null): LedgerReader => {
+    if (isClosed) throw new EngineError('unavailable', 'the ledgers are closed');
     let reader = readers.get(name);
     if (reader === undefined) {
       const database = addressOf(config, name);
@@ -177,7 +179,7 @@ function openReaders({ config, logger, metrics }: LedgerDatabasesOptions) {
           results.set(name, await work(readerOf(name), name));
           if (name !== null) report(name, undefined);
         } catch (error) {
-          if (name === null) throw error;
+          if (name === null || isClosed) throw error;
           report(name, error);
         }
       };
@@ -185,6 +187,7 @@ function openReaders({ config, logger, metrics }: LedgerDatabasesOptions) {
       return results;
     },
     close() {
+      isClosed = true;
       for (const reader of readers.values()) reader.close();
     },
   };

@@ -117,13 +117,20 @@ interface Read {
 /** Makes the function that runs statements on one connection, one after the other. */
 function createSession({ database, name = null }: Pick<TenantPlace, 'database' | 'name'>): Read {
   let client: pg.Client | undefined;
+  let isClosed = false;
+  const requireOpen = () => {
+    if (isClosed) throw new EngineError('unavailable', 'the reader of ledgers is closed');
+  };
   const drop = (lost = client) => {
     if (lost === client) client = undefined;
     lost?.end().catch(() => {});
   };
   const run = async (statement: string, text: string, values: readonly unknown[]) => {
     try {
+      requireOpen();
       client ??= await connect(database, name, drop);
+      if (isClosed) drop();
+      requireOpen();
       const query = { name: statement, text, values: [...values], rowMode: 'array' as const };
       return (await client.query<unknown[]>(query)).rows;
     } catch (error) {
@@ -150,7 +157,11 @@ function createSession({ database, name = null }: Pick<TenantPlace, 'database' |
     last = result.catch(() => {});
     return result;
   };
-  return Object.assign(read, { close: () => drop() });
+  const close = () => {
+    isClosed = true;
+    drop();
+  };
+  return Object.assign(read, { close });
 }
 
 /** Connects; a further database that could not be reached just now is not tried again for a while. */
