@@ -307,6 +307,19 @@ describe.skipIf(server === undefined)('ledgers in PostgreSQL', () => {
     expect(connected).not.toHaveBeenCalled();
   });
 
+  test('that hints name cost a look-up of their own tenants alone', async () => {
+    await insert('other', 50);
+    const [path] = await insert('new', 1);
+    const asked = vi.spyOn(pg.Client.prototype, 'query');
+    onTestFinished(() => asked.mockRestore());
+    expect((await poller.together!.dueSteps([path!])).size).toBe(1);
+    const results = await Promise.all(
+      asked.mock.results.map(({ value }) => value as unknown as Promise<pg.QueryResult>),
+    );
+    // One row of the settings of the session, one of the tenant, and one of its ledger.
+    expect(results.map(({ rows }) => rows.length)).toEqual([1, 1, 1]);
+  });
+
   test('one that was just made is found by a hint, and one that was made anew by a look', async () => {
     const made = openLedger('made');
     enqueue(made.store);

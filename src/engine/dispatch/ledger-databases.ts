@@ -68,8 +68,16 @@ export function openLedgerDatabases(options: LedgerDatabasesOptions): LedgerData
 
   async function readRows(paths: readonly string[]): ReturnType<LedgerDatabases['readRows']> {
     const names = new Set(paths.map((path) => placeAt(path).name));
-    const tenantsIn = await databases.read(names, (reader) => reader.readTenants());
-    return (path) => {
+    return rowsAmong(await databases.read(names, (reader) => reader.readTenants()));
+  }
+  /** Reads the rows of a few tenants, and of no others. */
+  async function readRowsOf(paths: readonly string[]): ReturnType<LedgerDatabases['readRows']> {
+    const byName = Map.groupBy(paths.map(placeAt), ({ name }) => name);
+    const idsIn = (name: string | null) => byName.get(name)!.map(({ tenant }) => tenant);
+    return rowsAmong(await databases.read(new Set(byName.keys()), (reader, name) => reader.readTenants(idsIn(name))));
+  }
+  function rowsAmong(tenantsIn: ReadonlyMap<string | null, ReadonlyMap<string, TenantStamp>>) {
+    return (path: string) => {
       const place = placeAt(path);
       const tenants = tenantsIn.get(place.name);
       if (tenants === undefined) return undefined;
@@ -84,7 +92,7 @@ export function openLedgerDatabases(options: LedgerDatabasesOptions): LedgerData
     async readEach(paths, work) {
       const strange = paths.filter((path) => placeAt(path).number === undefined);
       // As those of tenants that were just made.
-      if (strange.length > 0) strange.forEach(await readRows(strange));
+      if (strange.length > 0) strange.forEach(await readRowsOf(strange));
       const wanted = paths.map((path) => ({ path, place: placeAt(path) })).filter(hasNumber);
       const byName = Map.groupBy(wanted, ({ place }) => place.name);
       const found = await databases.read(new Set(byName.keys()), (reader, name) => {

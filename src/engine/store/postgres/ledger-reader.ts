@@ -33,8 +33,8 @@ export type Readiness = 'none' | 'few' | 'full';
  * @throws EngineError `unavailable` if the database does not answer within 5 s
  */
 export interface LedgerReader {
-  /** Returns all tenants of the database by id. */
-  readTenants(): Promise<ReadonlyMap<string, TenantStamp>>;
+  /** Returns tenants of the database by id: all of them, or those of `ids`. */
+  readTenants(ids?: readonly string[]): Promise<ReadonlyMap<string, TenantStamp>>;
   /** Returns what `readLedgerStatus` would, for each of the tenants. */
   readStatuses(tenants: readonly number[], times: LeaseTimes): Promise<ReadonlyMap<number, LedgerStatus>>;
   /** Returns for each of the tenants what `peekDispatchBatch` would find in a lane. */
@@ -50,6 +50,7 @@ interface ReaderLane extends WantedLane {
   readonly now: number;
 }
 
+const ALL_TENANTS = 'SELECT id, tenant, writes, placement FROM tenants';
 /** Longest time that connecting and a statement may take, each (ms). */
 const TIMEOUT_MS = 5_000;
 /** A statement sees one snapshot, and with it the functions that it calls, which run many. */
@@ -63,8 +64,10 @@ const MISSING: ReadonlySet<string | undefined> = new Set(['42883', '42P01', '427
 export function openLedgerReader(place: Pick<TenantPlace, 'database' | 'name'>): LedgerReader {
   const read = createSession(place);
   return {
-    async readTenants() {
-      const rows = await read('tenants', 'SELECT id, tenant, writes, placement FROM tenants', []);
+    async readTenants(ids) {
+      const rows = await (ids === undefined
+        ? read('tenants', ALL_TENANTS, [])
+        : read('some_tenants', `${ALL_TENANTS} WHERE id = ANY($1)`, [ids]));
       return new Map(
         rows.map(([id, number, writes, placement]) => [
           id as string,
