@@ -32,6 +32,8 @@ export function createLedgerWatch(parts: DispatchParts): LedgerWatch {
   let lookAt = 0;
   let fills = false;
   let areMaintained = true;
+  /** Whether queues lost their data, which they tell once, and not all is handed out again yet. */
+  let haveForgotten = false;
 
   return {
     async lookIfDue() {
@@ -47,7 +49,9 @@ export function createLedgerWatch(parts: DispatchParts): LedgerWatch {
     lookAt = performance.now() + LOOK_EVERY_MS;
     if (!fills) return;
     if (leads) await queues.lead();
-    if (await queues.haveForgotten()) await handOutAgain();
+    if (await queues.haveForgotten()) haveForgotten = true;
+    if (haveForgotten) await handOutAgain();
+    haveForgotten = false;
     await warnIfNobodyMaintains();
     const { statuses, failures, isComplete } = await ledger.look();
     for (const { tenant, error } of failures) guard.noteFailure(tenant, error);

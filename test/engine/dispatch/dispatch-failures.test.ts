@@ -29,4 +29,22 @@ test('rows that were taken are added although a later ledger of the round cannot
   await expect.poll(() => added.map(({ payload }) => payload.tenant)).toEqual([tenants[0]]);
 });
 
+test('all is handed out again, as often as it takes, after queues lost their data', async () => {
+  let [lost, tries] = [true, 0];
+  const forgotten: string[] = [];
+  dispatchOver(
+    {
+      async listUnfinished() {
+        tries += 1;
+        if (tries < 3) throw new Error('the database does not answer');
+        return ['acme', 'zoo'];
+      },
+      forget: async (tenant) => forgotten.push(tenant),
+    },
+    { haveForgotten: async () => lost && !(lost = false) },
+  );
+  await expect.poll(() => forgotten, { timeout: 10_000 }).toEqual(['acme', 'zoo']);
+  expect(tries).toBe(3);
+});
+
 const BATCH: DispatchBatch = { name: 'a batch', bulk: false, alone: false, jobNos: [1, 2], traces: [] };
