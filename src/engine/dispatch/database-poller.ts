@@ -1,3 +1,4 @@
+import { setImmediate as yieldTurn } from 'node:timers/promises';
 import type { Clock } from '../ports.ts';
 import type { LedgerDatabases } from './ledger-databases.ts';
 import { beginAt, listUnfinished, NO_WORK, type LedgerPoller, type Look } from './ledger-poller.ts';
@@ -23,6 +24,9 @@ interface LastLook {
  */
 export const MOST_READ = 256;
 
+/** Number of tenants that are gone through before the thread yields to other work. */
+const A_TURN = 1_000;
+
 /**
  * Creates a poller of tenants that live in PostgreSQL. A look makes two round trips to each database, for which no
  * thread waits: one reads which tenants have changed, and one the ledgers of those that may have work. The caller must
@@ -46,7 +50,9 @@ export function createDatabasePoller({ databases, leaseMs, clock }: DatabasePoll
     const statuses: Look['statuses'][number][] = [];
     const changed: (readonly [path: string, stamp: string])[] = [];
     const unfinished: typeof changed = [];
+    let looks = 0;
     for (const path of beginAt(turn, paths)) {
+      if (++looks % A_TURN === 0) await yieldTurn();
       const row = rowAt(path);
       if (row === undefined) continue;
       const stamp = row === null ? '' : `${row.number},${row.writes}`;

@@ -1,3 +1,4 @@
+import { setImmediate as yieldTurn } from 'node:timers/promises';
 import { addressOf, type PlaceSettings } from '../control/place-of.ts';
 import { tenantAtPath } from '../control/tenant-paths.ts';
 import { assert, EngineError, isEngineError, serialiseError } from '../errors.ts';
@@ -49,6 +50,9 @@ interface Place {
   isUnusable: boolean;
 }
 
+/** Number of paths that are taken apart before the thread yields to other work. */
+const A_TURN = 1_000;
+
 /** Opens the ledgers of all databases, each when it is first read. The caller must close them. */
 export function openLedgerDatabases(options: LedgerDatabasesOptions): LedgerDatabases {
   const { config, logger, metrics } = options;
@@ -67,7 +71,11 @@ export function openLedgerDatabases(options: LedgerDatabasesOptions): LedgerData
   };
 
   async function readRows(paths: readonly string[]): ReturnType<LedgerDatabases['readRows']> {
-    const names = new Set(paths.map((path) => placeAt(path).name));
+    const names = new Set<string | null>();
+    for (const [at, path] of paths.entries()) {
+      names.add(placeAt(path).name);
+      if (at % A_TURN === A_TURN - 1) await yieldTurn();
+    }
     return rowsAmong(await databases.read(names, (reader) => reader.readTenants()));
   }
   /** Reads the rows of a few tenants, and of no others. */

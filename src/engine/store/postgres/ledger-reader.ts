@@ -3,6 +3,7 @@
  * waits: the dispatcher shares its thread with requests.
  */
 
+import { setImmediate as yieldTurn } from 'node:timers/promises';
 import type pg from 'pg';
 import { EngineError } from '../../errors.ts';
 import { QUEUED_STEPS, type QueuedStep } from '../../jobs.ts';
@@ -50,6 +51,8 @@ interface ReaderLane extends WantedLane {
   readonly now: number;
 }
 
+/** Number of rows that are taken apart before the thread yields to other work. */
+const A_TURN = 1_000;
 const ALL_TENANTS = 'SELECT id, tenant, writes, placement FROM tenants';
 /** Longest time that connecting and a statement may take, each (ms). */
 const TIMEOUT_MS = 5_000;
@@ -68,16 +71,16 @@ export function openLedgerReader(place: Pick<TenantPlace, 'database' | 'name'>):
       const rows = await (ids === undefined
         ? read('tenants', ALL_TENANTS, [])
         : read('some_tenants', `${ALL_TENANTS} WHERE id = ANY($1)`, [ids]));
-      return new Map(
-        rows.map(([id, number, writes, placement]) => [
-          id as string,
-          {
-            number: number as number,
-            writes: Number(writes),
-            placement: placement === null ? null : Number(placement),
-          },
-        ]),
-      );
+      const tenants = new Map<string, TenantStamp>();
+      for (const [id, number, writes, placement] of rows) {
+        tenants.set(id as string, {
+          number: number as number,
+          writes: Number(writes),
+          placement: placement === null ? null : Number(placement),
+        });
+        if (tenants.size % A_TURN === 0) await yieldTurn();
+      }
+      return tenants;
     },
     async readStatuses(tenants, { now, leaseMs }) {
       const text = `SELECT number, interactive, bulk, has_lapsed, is_unfinished
