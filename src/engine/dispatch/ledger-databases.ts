@@ -55,19 +55,13 @@ const A_TURN = 1_000;
 
 /** Opens the ledgers of all databases, each when it is first read. The caller must close them. */
 export function openLedgerDatabases(options: LedgerDatabasesOptions): LedgerDatabases {
-  const { config, logger, metrics } = options;
+  const { config } = options;
   const databases = openReaders(options);
   const places = new Map<string, Place>();
   const placeAt = (path: string): Place => {
     let place = places.get(path);
     if (place === undefined) places.set(path, (place = findPlace(config, path)));
     return place;
-  };
-
-  const noteUnusable = (place: Place, error: unknown): void => {
-    metrics.dispatchFailures.inc();
-    if (!place.isUnusable) logger.warn({ code: serialiseError(error).code }, 'ledger_unusable');
-    place.isUnusable = true;
   };
 
   async function readRows(paths: readonly string[]): ReturnType<LedgerDatabases['readRows']> {
@@ -106,7 +100,7 @@ export function openLedgerDatabases(options: LedgerDatabasesOptions): LedgerData
       const found = await databases.read(new Set(byName.keys()), (reader, name) => {
         const places = new Map(byName.get(name)!.map(({ place }) => [place.number, place]));
         return readSound([...places.keys()], (numbers) => work(reader, numbers), {
-          onFailure: (number, error) => noteUnusable(places.get(number)!, error),
+          onFailure: (number, error) => noteUnusable(places.get(number)!, error, options),
         });
       });
       return new Map(
@@ -131,6 +125,12 @@ function findPlace(config: PlaceSettings, path: string): Place {
   assert(found !== undefined, 'the path of a tenant');
   const { tenant, placement } = found;
   return { tenant, name: placement.database, placement: placement.number, number: undefined, isUnusable: false };
+}
+
+function noteUnusable(place: Place, error: unknown, { logger, metrics }: LedgerDatabasesOptions): void {
+  metrics.dispatchFailures.inc();
+  if (!place.isUnusable) logger.warn({ code: serialiseError(error).code }, 'ledger_unusable');
+  place.isUnusable = true;
 }
 
 /** Returns the row of a tenant, unless it is of another placement, as `findPlaced` says. */

@@ -23,7 +23,7 @@ export interface LedgerPoller {
    */
   look(paths: readonly string[]): Promise<Look>;
   /**
-   * Lists those of the tenants in which a job has not ended. It reads on until it has read every ledger that changed, or
+   * Lists those of the tenants in which a job has not ended. It reads on until it has read all that changed or
    * the signal aborts, and leaves out one that cannot be read.
    */
   listUnfinished(paths: readonly string[], signal?: AbortSignal): Promise<string[]>;
