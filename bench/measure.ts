@@ -154,6 +154,12 @@ const MEASUREMENTS: Readonly<Record<string, Measurement>> = {
     accepts: NUMBER,
     most: 1,
   },
+  'dispatch-backlog': {
+    usage: '[TENANTS]',
+    about: 'questions in PostgreSQL beside a dispatcher, while jobs of all tenants wait',
+    accepts: NUMBER,
+    most: 1,
+  },
   'tracing-cost': { usage: '[MEMORIES]', about: 'what traces cost, on and off', accepts: NUMBER, most: 1 },
   standing: {
     usage: '[QUERIES] [MEMORIES] [names|natural]',

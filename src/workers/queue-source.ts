@@ -4,13 +4,12 @@ import { openQueueLink, openStepQueues, type QueueLinkOptions } from '../engine/
 import {
   type DispatchLedger,
   createDispatcher,
-  createLedgerPoller,
   createTenantFinder,
   createTenantPool,
   failpoint,
-  lookIntoPlaces,
   ledgerOverStores,
   openControlDatabase,
+  openLedgerPoller,
   openTenant,
   placeOf,
   queuePlaceOf,
@@ -125,9 +124,8 @@ function openLedger(
   { config, logger, metrics }: QueueSourceOptions,
   { control, pool }: { readonly control: ControlDatabase; readonly pool: TenantPool },
 ): DispatchLedger {
-  const { embedsHere, OM_LEASE_MS: leaseMs, OM_OPEN_TENANTS: openMost } = config;
-  const look = lookIntoPlaces(config, { logger, metrics });
-  const poller = createLedgerPoller({ openMost, leaseMs, clock: systemClock, ...look });
+  const { embedsHere, OM_LEASE_MS: leaseMs } = config;
+  const poller = openLedgerPoller({ config, clock: systemClock, logger, metrics });
   return ledgerOverStores({ control, poller, pool, clock: systemClock, embedsHere, leaseMs });
 }
 

@@ -8,8 +8,7 @@ import type { ControlDatabase } from '../../src/engine/control/control-database.
 import { openControlDatabase } from '../../src/engine/control/open-control-database.ts';
 import type { Tenant } from '../../src/engine/engine.ts';
 import { openTestEngine, newMemory } from '../support/engine-fixture.ts';
-import { createLedgerPoller } from '../../src/engine/dispatch/ledger-poller.ts';
-import { lookIntoPlaces } from '../../src/engine/dispatch/look-into-places.ts';
+import { openLedgerPoller } from '../../src/engine/dispatch/open-poller.ts';
 import { createMetrics } from '../../src/engine/metrics.ts';
 import { silentLogger, systemClock } from '../../src/engine/ports.ts';
 import { openTenantStore } from '../../src/engine/store/postgres/tenant-database.ts';
@@ -249,12 +248,9 @@ describe.skipIf(server === undefined)('tenants in several databases', () => {
       await fixture.add({ content: `The default tenant goes on beside ${databases.slice(0, 2)}.` });
       const logged: object[] = [];
       const metrics = createMetrics();
-      const poller = createLedgerPoller({
-        ...{ openMost: 4, leaseMs: 60_000, clock: systemClock },
-        ...lookIntoPlaces(fixture.engine.config, {
-          logger: { ...silentLogger, warn: (fields, event) => void logged.push({ ...fields, event }) },
-          metrics,
-        }),
+      const poller = openLedgerPoller({
+        ...{ config: fixture.engine.config, clock: systemClock, metrics },
+        logger: { ...silentLogger, warn: (fields, event) => void logged.push({ ...fields, event }) },
       });
       const { control } = fixture.engine;
       const paths = control.listTenants().map(({ id }) => control.findTenantPath(id)!);

@@ -1,7 +1,8 @@
 import type { StepPayload } from '../job-payloads.ts';
 import type { QueuedStep } from '../jobs.ts';
-import type { DispatchBatch, LedgerStatus, TooFew, WantedBatch } from '../store/dispatch.ts';
+import type { DispatchBatch, DueSteps, LedgerStatus, TooFew, WantedBatch, WantedLane } from '../store/dispatch.ts';
 import type { Recovery } from '../store/job-leases.ts';
+import type { Readiness } from '../store/postgres/ledger-reader.ts';
 
 /** Where the queues are: in Redis, or in PostgreSQL in a schema beside that of the tenants. */
 export type QueuePlace =
@@ -70,8 +71,10 @@ export interface QueuedJob {
 export interface DispatchLedger {
   /** Reads the ledgers of the tenants that may have work, a bounded number of files in each call. */
   look(): Promise<LedgerLook>;
-  /** Lists the tenants with jobs that have not ended, however many files must be read. */
-  listUnfinished(): Promise<readonly string[]>;
+  /** Lists the tenants with jobs that have not ended, however many files must be read unless the signal aborts. */
+  listUnfinished(signal: AbortSignal): Promise<readonly string[]>;
+  /** Reads ledgers of many tenants in one statement; null where each is a file, and `take` looks itself. */
+  readonly together: LedgersAtOnce | null;
   /**
    * Marks some due ledger rows (jobs) as handed out and returns them, for one job of a queue. Undefined if there are no
    * such rows; `too_few` if they do not fill a job and `partial` is false.
@@ -90,6 +93,17 @@ export interface DispatchLedger {
    */
   recover(tenant: string): Promise<Recovery>;
   close(): void;
+}
+
+/**
+ * Reads the ledgers of many tenants at once, by their ids. What it leaves out has no work, does not exist, or cannot be
+ * read now; a look finds its work later.
+ */
+interface LedgersAtOnce {
+  /** Returns the steps at which each tenant has due rows that are not with a queue. */
+  dueSteps(tenants: readonly string[]): Promise<ReadonlyMap<string, DueSteps>>;
+  /** Returns how many such rows each tenant has in a lane. */
+  peek(tenants: readonly string[], lane: WantedLane): Promise<ReadonlyMap<string, Readiness>>;
 }
 
 interface LedgerLook {

@@ -1,9 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { serialiseError } from '../errors.ts';
 import type { JobDispatcher } from '../ports.ts';
+import { MOST_READ } from './database-poller.ts';
 import type { DispatcherOptions, DispatchParts } from './dispatch-parts.ts';
 import { fillLane } from './fill-lane.ts';
-import { createLanes, type Left } from './lanes.ts';
+import { addToLanes, createLanes, type Left } from './lanes.ts';
 import { createLedgerGuard } from './ledger-guard.ts';
 import { createLedgerWatch } from './watch-ledgers.ts';
 
@@ -81,15 +82,36 @@ async function keepFilling(parts: DispatchParts, hints: Hints, noteThrough: (now
 
 async function fillAll(parts: DispatchParts, hints: Hints): Promise<Left> {
   const { lanes } = parts;
-  for (const tenant of hints.takeAll()) for (const { tenants } of lanes) tenants.add(tenant);
+  await addHinted(parts, hints);
   const left: Left[] = [];
   for (const lane of lanes) left.push(await fillLane(lane, parts));
   return left.includes('more') ? 'more' : left.includes('waiting') ? 'waiting' : 'nothing';
 }
 
+/**
+ * Adds the tenants of hints to the lanes in which they have rows, 256 in a round, so that one statement reads their
+ * ledgers within its time; the other hints stay. Where each ledger is a file, it adds all to all lanes, since a round
+ * that finds no rows in one costs little.
+ */
+async function addHinted({ lanes, ledger: { together } }: DispatchParts, hints: Hints): Promise<void> {
+  const hinted = hints.take(together === null ? Infinity : MOST_READ);
+  if (hinted.length === 0) return;
+  if (together === null) {
+    for (const tenant of hinted) for (const { tenants } of lanes) tenants.add(tenant);
+    return;
+  }
+  try {
+    for (const [tenant, due] of await together.dueSteps(hinted)) addToLanes(lanes, tenant, due);
+  } catch (error) {
+    // Behind those that wait, which may be of ledgers that can be read.
+    for (const tenant of hinted) hints.add(tenant);
+    throw error;
+  }
+}
+
 /** Drops the hints of new jobs, since another dispatcher fills the queues and hands out these jobs. */
 function standBy({ lanes }: DispatchParts, hints: Hints): Left {
-  hints.takeAll();
+  hints.take(Infinity);
   for (const { tenants } of lanes) tenants.clear();
   return 'nothing';
 }
@@ -110,9 +132,14 @@ function createHints() {
       wake();
     },
     areAny: () => hinted.size > 0,
-    takeAll(): string[] {
-      const taken = [...hinted];
-      hinted.clear();
+    /** Takes the oldest hints, `most` at most. */
+    take(most: number): string[] {
+      const taken: string[] = [];
+      for (const tenant of hinted) {
+        if (taken.length === most) break;
+        taken.push(tenant);
+        hinted.delete(tenant);
+      }
       return taken;
     },
     /**

@@ -2,9 +2,10 @@ import { serialiseError } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
 import type { QueuedStep } from '../jobs.ts';
 import type { DispatchBatch } from '../store/dispatch.ts';
+import type { Readiness } from '../store/postgres/ledger-reader.ts';
 import { messageAttributes, type Span, type Tracing } from '../tracing.ts';
 import type { DispatchParts } from './dispatch-parts.ts';
-import type { QueuedJob } from './dispatch-ports.ts';
+import type { DispatchLedger, QueuedJob } from './dispatch-ports.ts';
 import { ahead, roomFor, tenantsInTurn, type Lane, type Left } from './lanes.ts';
 
 /**
@@ -22,12 +23,15 @@ const GATHER_MS = 100;
  * served again.
  */
 const MAX_ADD = 8;
+/** Number of ledgers that are read together to find those that fill the room in a queue. */
+const MOST_PEEKED = 32;
 
 /**
  * Hands out one job of each tenant in turn while the queue has room for the lane, at most 8 jobs in one call. Rows are
  * taken from a ledger only if they can be handed out.
  * @returns what is left to do in this lane
- * @throws the queue's error, after the rows were given back
+ * @throws the queue's error, after the rows were given back; or that of reading ledgers together, after the rows that
+ *   were taken were added
  */
 export async function fillLane(lane: Lane, options: DispatchParts): Promise<Left> {
   const { ledger, queues, guard, signal } = options;
@@ -39,23 +43,48 @@ export async function fillLane(lane: Lane, options: DispatchParts): Promise<Left
   for (const [tenant, at] of servedAt) if (now - at > GATHER_MS) servedAt.delete(tenant);
   const jobs: QueuedJob[] = [];
   let gathers = false;
-  for (const tenant of tenantsInTurn(lane)) {
-    if (jobs.length >= room || signal.aborted) break;
-    const partial = !servedAt.has(tenant) || ahead(lane, waiting) < GATHER_FROM_JOBS;
-    const batch = await guard.attempt(tenant, () => ledger.take(tenant, { step, bulk, partial }));
-    if (batch === undefined) {
-      tenants.delete(tenant);
-    } else if (batch === 'too_few') {
-      gathers = true;
-    } else {
-      lane.servedLast = tenant;
-      servedAt.set(tenant, now);
-      jobs.push(jobOf(tenant, batch));
+  const turn = tenantsInTurn(lane);
+  const peek = createPeek(lane, turn, ledger);
+  try {
+    for (const [place, tenant] of turn.entries()) {
+      if (jobs.length >= room || signal.aborted) break;
+      const partial = !servedAt.has(tenant) || ahead(lane, waiting) < GATHER_FROM_JOBS;
+      const seen = await peek(place);
+      const take = () => guard.attempt(tenant, () => ledger.take(tenant, { step, bulk, partial }));
+      const batch = seen === 'none' ? undefined : seen === 'few' && !partial ? 'too_few' : await take();
+      if (batch === undefined) {
+        tenants.delete(tenant);
+      } else if (batch === 'too_few') {
+        gathers = true;
+      } else {
+        lane.servedLast = tenant;
+        servedAt.set(tenant, now);
+        jobs.push(jobOf(tenant, batch));
+      }
     }
+  } finally {
+    // Also after a ledger could not be read: rows that were taken are added or given back.
+    await addJobs(step, jobs, options);
   }
-  await addJobs(step, jobs, options);
   if (jobs.length > 0) return 'more';
   return gathers || tenants.size > 0 ? 'waiting' : 'nothing';
+}
+
+/**
+ * Makes the function that tells how much the tenant at a place of the turn has in a lane. Where ledgers are read
+ * together, it reads those of the tenants that follow, too; elsewhere taking rows tells.
+ */
+function createPeek(
+  { step, bulk }: Lane,
+  turn: readonly string[],
+  { together }: DispatchLedger,
+): (place: number) => Promise<Readiness> {
+  if (together === null) return async () => 'full';
+  let seen: ReadonlyMap<string, Readiness> = new Map();
+  return async (place) => {
+    if (place % MOST_PEEKED === 0) seen = await together.peek(turn.slice(place, place + MOST_PEEKED), { step, bulk });
+    return seen.get(turn[place]!) ?? 'none';
+  };
 }
 
 function jobOf(tenant: string, { name, bulk, alone, jobNos, traces }: DispatchBatch): QueuedJob {

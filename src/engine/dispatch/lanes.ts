@@ -1,4 +1,5 @@
 import { QUEUED_STEPS, type QueuedStep } from '../jobs.ts';
+import type { DueSteps } from '../store/dispatch.ts';
 import type { WaitingJobs } from './dispatch-ports.ts';
 
 /**
@@ -62,6 +63,11 @@ export function createLanes(): Lane[] {
       servedAt: new Map<string, number>(),
     })),
   );
+}
+
+/** Adds a tenant to the lanes in which it has due rows. */
+export function addToLanes(lanes: readonly Lane[], tenant: string, { interactive, bulk }: DueSteps): void {
+  for (const lane of lanes) if ((lane.bulk ? bulk : interactive).includes(lane.step)) lane.tenants.add(tenant);
 }
 
 /** Counts the waiting jobs of a queue that are picked up before a new job of this lane would be. */

@@ -2,32 +2,49 @@ import { setImmediate as yieldTurn } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { isEngineError } from '../errors.ts';
 import type { Clock } from '../ports.ts';
-import { readLedgerStatus, type LedgerStatus } from '../store/dispatch.ts';
+import {
+  hasDispatchMarks,
+  peekDispatchBatch,
+  readLedgerStatus,
+  type DispatchBatchOptions,
+  type DueSteps,
+  type LedgerStatus,
+  type TooFew,
+} from '../store/dispatch.ts';
 import { stampOf } from '../store/file-on-disk.ts';
 import { openForLook, type Store } from '../store/open-store.ts';
+import type { Readiness } from '../store/postgres/ledger-reader.ts';
 
-/**
- * Finds the files that have work, for a dispatcher that shares its event loop with requests. A file without unfinished
- * jobs is not opened again until it changes, which the times of the file and of its log show. A poller has connections
- * of its own, so that reading all tenants in turn closes none of the connections that queries use.
- */
+/** Finds the tenants that have work, for a dispatcher that shares its event loop with requests. */
 export interface LedgerPoller {
   /**
-   * Reads the files that may have work. It opens at most 16 of those that are not open; the rest is left for the next
-   * call.
+   * Reads the ledgers of the tenants that may have work, by their paths. It reads a bounded number of them; the rest is
+   * left for the next call.
    */
   look(paths: readonly string[]): Promise<Look>;
   /**
-   * Lists those of the files in which a job has not ended. It reads on until it has read every file that changed, and
-   * leaves out a file that cannot be read.
+   * Lists those of the tenants in which a job has not ended. It reads on until it has read all that changed or
+   * the signal aborts, and leaves out one that cannot be read.
    */
-  listUnfinished(paths: readonly string[]): Promise<string[]>;
+  listUnfinished(paths: readonly string[], signal?: AbortSignal): Promise<string[]>;
+  /** Tells whether a waiting job of a tenant has a mark, even one that has ended; false for a tenant without data. */
+  hasMarks(path: string): Promise<boolean>;
+  /** Reads ledgers in one statement for all; null where each ledger is a file of its own. */
+  readonly together: LedgersTogether | null;
   /**
-   * Runs `work`, which awaits nothing, on a connection of the poller.
-   * @returns the result; undefined if the file does not exist or has no tables yet
+   * Tells what can be taken from a ledger of a file, as `peekDispatchBatch`; undefined also if the file does not exist
+   * or has no tables yet. Where ledgers are read together it reads nothing, and its result is that of a full batch.
    */
-  read<T>(path: string, work: (store: Store) => T): T | undefined;
+  peek(path: string, options: DispatchBatchOptions): TooFew | 'some' | undefined;
   close(): void;
+}
+
+/** Reads the ledgers of many tenants at once. Tenants of a database that cannot be read are left out. */
+interface LedgersTogether {
+  /** Returns the steps with work of each tenant. */
+  dueSteps(paths: readonly string[]): Promise<ReadonlyMap<string, DueSteps>>;
+  /** Returns how many jobs of a lane each tenant has for a queue. */
+  peek(paths: readonly string[], lane: Omit<DispatchBatchOptions, 'partial'>): Promise<ReadonlyMap<string, Readiness>>;
 }
 
 /** Result of reading several files for work. */
@@ -39,33 +56,15 @@ export interface Look {
   readonly isComplete: boolean;
 }
 
-/** What a poller needs to read tenants' ledgers. */
-export interface LedgerPollerOptions {
+/** What a poller needs to read the ledgers in tenants' files. */
+interface LedgerPollerOptions {
   /** Greatest number of connections that stay open between two calls. */
   readonly openMost: number;
   readonly leaseMs: number;
   readonly clock: Clock;
-  /** Opens a tenant's database to look for work; the default opens its file. */
+  /** Opens a tenant's file to look for work; the default is `openForLook`. */
   readonly open?: (path: string) => Store | undefined;
-  /**
-   * Reads the stamps of all tenants, which change with their data, at once; by default the stamps of their files
-   * (`stampOf`).
-   */
-  readonly stamps?: StampReader;
 }
-
-/** Reads stamps of tenants: values by which a later look tells whether a tenant's data has changed. */
-interface StampReader {
-  /**
-   * Reads the stamps that one look compares.
-   * @returns a function that returns the stamp of a tenant by its path; undefined for a tenant that this look leaves
-   *   out, because its database cannot be read
-   */
-  read(): (path: string) => ReturnType<typeof stampOf> | undefined;
-  close(): void;
-}
-
-const STAMPS_OF_FILES: StampReader = { read: () => stampOf, close() {} };
 
 /** State of a file when it was last read to look for unfinished jobs. */
 interface FileStatus {
@@ -83,9 +82,14 @@ export const MAX_OPENINGS = 16;
  */
 const STAMPS_AT_ONCE = 64;
 
-/** Creates a poller, which opens no file before its first call. The caller must close it. */
-export function createLedgerPoller(options: LedgerPollerOptions): LedgerPoller {
-  const { leaseMs, clock, stamps = STAMPS_OF_FILES } = options;
+/**
+ * Creates a poller of tenants' files, which opens no file before its first call. It opens at most 16 of those that are
+ * not open in each call. A file without unfinished jobs is not opened again until it changes, which the times of the
+ * file and of its log show. The poller has connections of its own, so that reading all tenants in turn closes none of
+ * the connections that queries use. The caller must close it.
+ */
+export function createFilePoller(options: LedgerPollerOptions): LedgerPoller {
+  const { leaseMs, clock } = options;
   const { stores, storeOf } = createStores(options);
   const seen = new Map<string, FileStatus>();
   const forget = (path: string) => {
@@ -105,12 +109,9 @@ export function createLedgerPoller(options: LedgerPollerOptions): LedgerPoller {
     const statuses: (LedgerStatus & { path: string })[] = [];
     const failures: { path: string; error: unknown }[] = [];
     let [openings, looks, isComplete] = [0, 0, true];
-    const stampAt = stamps.read();
     for (const path of beginAt(turn, paths)) {
       if (++looks % STAMPS_AT_ONCE === 0) await yieldTurn();
-      const found = stampAt(path);
-      if (found === undefined) continue;
-      const { stamp, isSettled } = found;
+      const { stamp, isSettled } = stampOf(path);
       const last = seen.get(path);
       const mayHaveChanged = last === undefined || !last.isSettled || last.stamp !== stamp;
       if (!mayHaveChanged && !last.isUnfinished) continue;
@@ -137,31 +138,48 @@ export function createLedgerPoller(options: LedgerPollerOptions): LedgerPoller {
     return { statuses, failures, isComplete };
   }
 
+  const read = <T>(path: string, work: (store: Store) => T): T | undefined => {
+    const store = storeOf(path);
+    return store === undefined ? undefined : work(store);
+  };
+
   return {
     look,
-    async listUnfinished(paths) {
-      await lookAtAll(paths, look);
-      return paths.filter((path) => seen.get(path)?.isUnfinished);
+    listUnfinished: (paths, signal) =>
+      listUnfinished(paths, { look, signal, isUnfinished: (path) => seen.get(path)?.isUnfinished === true }),
+    hasMarks: async (path) => read(path, hasDispatchMarks) === true,
+    together: null,
+    peek(path, batch) {
+      const found = read(path, (store) => store.read(() => peekDispatchBatch(store, batch)));
+      return found === undefined || found === 'too_few' ? found : 'some';
     },
-    read(path, work) {
-      const store = storeOf(path);
-      return store === undefined ? undefined : work(store);
-    },
-    close() {
-      stores.clear();
-      stamps.close();
-    },
+    close: () => stores.clear(),
   };
 }
 
-/** Looks until every file that changed was read. A file that cannot be read is tried once: it may never be readable. */
-async function lookAtAll(paths: readonly string[], look: LedgerPoller['look']): Promise<void> {
+/**
+ * Looks until every ledger that changed was read, or the signal aborts, and lists the tenants that are unfinished then.
+ * A ledger that a look says it cannot read is tried once: it may never be readable.
+ */
+export async function listUnfinished(
+  paths: readonly string[],
+  {
+    look,
+    signal,
+    isUnfinished,
+  }: {
+    readonly look: LedgerPoller['look'];
+    readonly signal: AbortSignal | undefined;
+    readonly isUnfinished: (path: string) => boolean;
+  },
+): Promise<string[]> {
   const unreadable = new Set<string>();
-  for (let isComplete = false; !isComplete;) {
+  for (let isComplete = false; !isComplete && signal?.aborted !== true;) {
     const result = await look(paths.filter((path) => !unreadable.has(path)));
     for (const { path } of result.failures) unreadable.add(path);
     ({ isComplete } = result);
   }
+  return paths.filter(isUnfinished);
 }
 
 /** Keeps the connections that were used last open, for later looks. */
@@ -175,14 +193,15 @@ function createStores({ openMost, open = openForLook }: Pick<LedgerPollerOptions
   return { stores, storeOf };
 }
 
-/** State of a path without a file. */
-const NO_WORK: LedgerStatus = { steps: [], hasLapsed: false, isUnfinished: false };
+/** State of a path without a file, and of a tenant without a row. */
+export const NO_WORK: LedgerStatus = { interactive: [], bulk: [], hasLapsed: false, isUnfinished: false };
 
 function inodeOf(stamp: string): string | undefined {
   return stamp.split(',')[0];
 }
 
-function beginAt(first: string | undefined, paths: readonly string[]): readonly string[] {
+/** Returns the paths in the order of their turns: beginning with `first`, if it is one of them. */
+export function beginAt(first: string | undefined, paths: readonly string[]): readonly string[] {
   const at = first === undefined ? 0 : paths.indexOf(first);
   return at <= 0 ? paths : [...paths.slice(at), ...paths.slice(0, at)];
 }

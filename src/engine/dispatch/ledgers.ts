@@ -3,8 +3,6 @@ import { DEFAULT_TENANT, type ControlDatabase } from '../control/control-databas
 import type { Clock } from '../ports.ts';
 import {
   forgetDispatchMarks,
-  hasDispatchMarks,
-  peekDispatchBatch,
   returnDispatchBatch,
   takeDispatchBatch,
   type DispatchBatch,
@@ -76,8 +74,8 @@ export function ledgerOverStores({
 }
 
 /**
- * Creates the access to the tenants' ledgers for a dispatcher. It reads before it takes rows or removes their marks,
- * since finding no rows then needs no write lock. For a tenant that was erased, each call finds no rows and does
+ * Creates the access to the tenants' ledgers for a dispatcher. In files it reads before it takes rows or removes their
+ * marks, since finding no rows then needs no write lock. For a tenant that was erased, each call finds no rows and does
  * nothing.
  */
 function createLedger({ control, poller, clock, embedsHere }: LedgerOptions, writer: LedgerWriter): DispatchLedger {
@@ -89,6 +87,15 @@ function createLedger({ control, poller, clock, embedsHere }: LedgerOptions, wri
         return path === undefined ? [] : [[path, id] as const];
       }),
     );
+  const { together } = poller;
+  const byTenant = async <T>(
+    tenants: readonly string[],
+    read: (paths: readonly string[]) => Promise<ReadonlyMap<string, T>>,
+  ) => {
+    const ids = new Map(tenants.map((tenant) => [pathOf(tenant), tenant] as const));
+    const found = await read([...ids.keys()].filter((path) => path !== undefined));
+    return new Map([...found].map(([path, result]) => [ids.get(path)!, result] as const));
+  };
   return {
     async look() {
       const tenants = listPaths();
@@ -99,18 +106,21 @@ function createLedger({ control, poller, clock, embedsHere }: LedgerOptions, wri
         isComplete,
       };
     },
-    async listUnfinished() {
+    async listUnfinished(signal) {
       const tenants = listPaths();
-      const paths = await poller.listUnfinished([...tenants.keys()]);
+      const paths = await poller.listUnfinished([...tenants.keys()], signal);
       return paths.map((path) => tenants.get(path)!);
+    },
+    together: together && {
+      dueSteps: (tenants) => byTenant(tenants, together.dueSteps),
+      peek: (tenants, lane) =>
+        byTenant(tenants, (paths) => together.peek(paths, { ...lane, embedsHere, now: clock.now() })),
     },
     async take(tenant, options) {
       const path = pathOf(tenant);
       if (path === undefined) return undefined;
-      const seen = poller.read(path, (store) =>
-        store.read(() => peekDispatchBatch(store, { ...options, embedsHere, now: clock.now() })),
-      );
-      return seen === undefined || seen === 'too_few' ? seen : writer.take(path, options);
+      const seen = poller.peek(path, { ...options, embedsHere, now: clock.now() });
+      return seen === 'some' ? writer.take(path, options) : seen;
     },
     async giveBack(tenant, jobNos) {
       const path = pathOf(tenant);
@@ -118,7 +128,7 @@ function createLedger({ control, poller, clock, embedsHere }: LedgerOptions, wri
     },
     async forget(tenant) {
       const path = pathOf(tenant);
-      return path !== undefined && poller.read(path, hasDispatchMarks) ? writer.forget(path) : 0;
+      return path !== undefined && (await poller.hasMarks(path)) ? writer.forget(path) : 0;
     },
     async recover(tenant) {
       const path = pathOf(tenant);

@@ -1,5 +1,6 @@
 import { countRecovery } from '../metrics.ts';
 import type { DispatchParts } from './dispatch-parts.ts';
+import { addToLanes } from './lanes.ts';
 
 /**
  * Checks regularly for work that no hint named: retries that fell due, marks (of rows handed out) and leases that
@@ -27,10 +28,12 @@ const LOOK_ON_MS = 100;
  * or 100 ms after a check that left files to read.
  */
 export function createLedgerWatch(parts: DispatchParts): LedgerWatch {
-  const { ledger, queues, guard, lanes, metrics, logger, leads, hint } = parts;
+  const { ledger, queues, guard, lanes, metrics, logger, leads, hint, signal } = parts;
   let lookAt = 0;
   let fills = false;
   let areMaintained = true;
+  /** Whether queues lost their data, which they tell once, and not all is handed out again yet. */
+  let haveForgotten = false;
 
   return {
     async lookIfDue() {
@@ -46,12 +49,14 @@ export function createLedgerWatch(parts: DispatchParts): LedgerWatch {
     lookAt = performance.now() + LOOK_EVERY_MS;
     if (!fills) return;
     if (leads) await queues.lead();
-    if (await queues.haveForgotten()) await handOutAgain();
+    if (await queues.haveForgotten()) haveForgotten = true;
+    if (haveForgotten) await handOutAgain();
+    haveForgotten = false;
     await warnIfNobodyMaintains();
     const { statuses, failures, isComplete } = await ledger.look();
     for (const { tenant, error } of failures) guard.noteFailure(tenant, error);
-    for (const { tenant, steps, hasLapsed } of statuses) {
-      for (const lane of lanes) if (steps.includes(lane.step)) lane.tenants.add(tenant);
+    for (const { tenant, hasLapsed, ...due } of statuses) {
+      addToLanes(lanes, tenant, due);
       if (hasLapsed) await guard.attempt(tenant, () => recover(tenant));
     }
     lookAt = performance.now() + (isComplete ? LOOK_EVERY_MS : LOOK_ON_MS);
@@ -59,7 +64,8 @@ export function createLedgerWatch(parts: DispatchParts): LedgerWatch {
 
   async function handOutAgain(): Promise<void> {
     let rows = 0;
-    for (const tenant of await ledger.listUnfinished()) {
+    for (const tenant of await ledger.listUnfinished(signal)) {
+      if (signal.aborted) return;
       rows += (await guard.attempt(tenant, () => ledger.forget(tenant))) ?? 0;
       hint(tenant);
     }

@@ -3,8 +3,7 @@ import type { Config } from '../config.ts';
 import type { ControlDatabase } from '../control/control-database.ts';
 import { createDispatcher } from '../dispatch/dispatcher.ts';
 import { createTenantFinder, ledgerOverWriter } from '../dispatch/ledgers.ts';
-import { lookIntoPlaces } from '../dispatch/look-into-places.ts';
-import { createLedgerPoller } from '../dispatch/ledger-poller.ts';
+import { openLedgerPoller } from '../dispatch/open-poller.ts';
 import type { Engine } from '../engine.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Clock, JobDispatcher, Logger } from '../ports.ts';
@@ -41,12 +40,7 @@ export async function openDispatcher({
   return createDispatcher({
     ledger: ledgerOverWriter({
       control,
-      poller: createLedgerPoller({
-        openMost: config.OM_OPEN_TENANTS,
-        leaseMs: config.OM_LEASE_MS,
-        clock,
-        ...lookIntoPlaces(config, { logger, metrics }),
-      }),
+      poller: openLedgerPoller({ config, clock, logger, metrics }),
       clock,
       embedsHere: config.embedsHere,
       writer,

@@ -4,7 +4,7 @@
  */
 
 import { MAX_JOB_IDS, MAX_QUESTIONS, QUEUED_STEPS, type QueuedStep } from '../jobs.ts';
-import { ALL_BULK, bulkDueUntil } from './job-claims.ts';
+import { ALL_BULK, BULK_HELD_MS, bulkDueUntil } from './job-claims.ts';
 import { hasLapsedLease, type LeaseTimes } from './job-leases.ts';
 import { dueUntil, selectDue, selectWhetherDue } from './due-jobs.ts';
 import { IS_DUE } from './jobs.ts';
@@ -21,7 +21,7 @@ const DISPATCH_LAPSE_MS = 15_000;
  * Returns the greatest number of jobs that one job of a queue may carry to a worker: 1 for `ingest`, since a document
  * may take minutes; 8 for `reason`, since a language model is slow; 64 for other steps.
  */
-function maxBatchSize(step: QueuedStep): number {
+export function maxBatchSize(step: QueuedStep): number {
   return step === 'ingest' ? 1 : step === 'reason' ? MAX_QUESTIONS : MAX_JOB_IDS;
 }
 
@@ -52,11 +52,15 @@ interface DueRow {
   readonly trace: string | null;
 }
 
-/** Which jobs are to be handed to a queue: the step, and whether bulk or interactive jobs. */
-export interface WantedBatch {
+/** Which jobs are looked for: the step, and whether bulk or interactive jobs. */
+export interface WantedLane {
   readonly step: QueuedStep;
   /** Whether jobs of bulk adds are wanted; if false, interactive ones. */
   readonly bulk: boolean;
+}
+
+/** Which jobs are to be handed to a queue. */
+export interface WantedBatch extends WantedLane {
   /**
    * Whether a batch may have fewer jobs than its limit. If not, jobs collect while earlier ones wait in the queue,
    * since few full batches cost much less than many small ones. A group of suspects is always handed out.
@@ -114,6 +118,14 @@ export function peekDispatchBatch(store: Store, options: DispatchBatchOptions): 
   return { jobNos: rows.map(({ jobNo }) => jobNo), name, bulk, alone, traces: tracesOf(rows) };
 }
 
+/**
+ * Returns the latest due time of the jobs of a lane that may be handed out while documents are read, as `bulkDueUntil`
+ * does; null if reading documents holds none of them back.
+ */
+export function heldUntil({ step, bulk, embedsHere, now }: Omit<DispatchBatchOptions, 'partial'>): number | null {
+  return step === 'encode' && bulk && embedsHere ? now - BULK_HELD_MS : null;
+}
+
 /** Returns how many due suspects without a mark may run together at most; 0 if there are none. */
 function largestUnmarkedGroup(store: Store, parameters: { step: QueuedStep; priority: 0 | 1; now: number }): number {
   const row = store
@@ -136,9 +148,12 @@ const UNMARKED = ([0, 1] as const).map((priority) => {
   });
   return `SELECT jobNo, id, dispatches, trace FROM (${due}) ORDER BY run_at, jobNo LIMIT :limit`;
 });
-const HAS_UNMARKED = Object.fromEntries(
-  QUEUED_STEPS.map((step) => [step, selectWhetherDue([step], ` AND ${IS_UNMARKED}`)]),
-) as Readonly<Record<QueuedStep, string>>;
+const HAS_UNMARKED = ([0, 1] as const).map(
+  (priority) =>
+    Object.fromEntries(
+      QUEUED_STEPS.map((step) => [step, selectWhetherDue([step], { priority, and: ` AND ${IS_UNMARKED}` })]),
+    ) as Readonly<Record<QueuedStep, string>>,
+);
 
 function listUnmarked(
   store: Store,
@@ -152,10 +167,16 @@ function listUnmarked(
     .all({ ...parameters, untilNow: Math.min(parameters.now, parameters.until) }) as DueRow[];
 }
 
+/** Steps that have a due job which is not with a queue already (has no valid mark). */
+export interface DueSteps {
+  /** Steps with such a job of an interactive add. */
+  readonly interactive: readonly QueuedStep[];
+  /** Steps with such a job of a bulk add. */
+  readonly bulk: readonly QueuedStep[];
+}
+
 /** State of a file's jobs at one moment, as a dispatcher needs it. */
-export interface LedgerStatus {
-  /** Steps that have a due job which is not with a queue already (has no valid mark). */
-  readonly steps: readonly QueuedStep[];
+export interface LedgerStatus extends DueSteps {
   /** Whether the lease of a claimed job has expired, because its worker stopped renewing it. */
   readonly hasLapsed: boolean;
   /**
@@ -175,16 +196,19 @@ export function readLedgerStatus(store: Store, times: LeaseTimes): LedgerStatus 
       )
       .get(JSON.stringify(QUEUED_STEPS));
     const hasLeased = store.prepare(`SELECT 1 FROM jobs INDEXED BY jobs_leased WHERE state = 'active' LIMIT 1`).get();
+    const dueAt = (priority: 0 | 1) =>
+      hasQueued === undefined ? [] : QUEUED_STEPS.filter((step) => hasUnmarked(store, { step, priority }, times.now));
     return {
-      steps: hasQueued === undefined ? [] : QUEUED_STEPS.filter((step) => hasUnmarked(store, step, times.now)),
+      interactive: dueAt(0),
+      bulk: dueAt(1),
       hasLapsed: hasLeased !== undefined && hasLapsedLease(store, times),
       isUnfinished: hasQueued !== undefined || hasLeased !== undefined,
     };
   });
 }
 
-function hasUnmarked(store: Store, step: QueuedStep, now: number): boolean {
-  return store.prepare(HAS_UNMARKED[step]).get({ now }) !== undefined;
+function hasUnmarked(store: Store, at: { step: QueuedStep; priority: 0 | 1 }, now: number): boolean {
+  return store.prepare(HAS_UNMARKED[at.priority]![at.step]).get({ now }) !== undefined;
 }
 
 /**

@@ -57,11 +57,18 @@ export function selectDue(
 /**
  * Returns a SELECT of one row if a job at one of the steps is due, even a suspect (a job that was active when its
  * worker died); of none otherwise. Few jobs are suspects, so these are searched one by one.
- * @param and further SQL condition, such as ` AND dispatched_until = 0`
+ * @param options.priority the priority of the jobs; any if left out
+ * @param options.and further SQL condition, such as ` AND dispatched_until = 0`
  */
-export function selectWhetherDue(steps: readonly QueuedStep[], and = ''): string {
+export function selectWhetherDue(
+  steps: readonly QueuedStep[],
+  { priority: only, and = '' }: { readonly priority?: 0 | 1; readonly and?: string } = {},
+): string {
   const list = steps.map((step) => `'${step}'`).join(', ');
   const one = `SELECT 1 ${FROM_WAITING} AND step IN (${list})`;
-  const ranges = DUE.map(({ priority, sql }) => `${one} AND suspect = 0 AND priority = ${priority} AND ${sql}${and}`);
-  return `${[...ranges, `${one} AND suspect > 0 AND ${IS_DUE}${and}`].join(' UNION ALL ')} LIMIT 1`;
+  const ranges = DUE.filter(({ priority }) => only === undefined || priority === only).map(
+    ({ priority, sql }) => `${one} AND suspect = 0 AND priority = ${priority} AND ${sql}${and}`,
+  );
+  const ofPriority = only === undefined ? '' : ` AND priority = ${only}`;
+  return `${[...ranges, `${one} AND suspect > 0${ofPriority} AND ${IS_DUE}${and}`].join(' UNION ALL ')} LIMIT 1`;
 }

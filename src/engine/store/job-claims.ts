@@ -25,7 +25,7 @@ interface DueClaimOptions<Step extends QueuedStep> extends ClaimOptions<Step> {
 }
 
 /** Longest time for which bulk jobs that embed wait while documents are read (ms). */
-const BULK_HELD_MS = 30_000;
+export const BULK_HELD_MS = 30_000;
 
 /** Value of `bulkUntil` with which all due bulk jobs are taken. */
 export const ALL_BULK = Number.MAX_SAFE_INTEGER;

@@ -12,7 +12,7 @@ import type { DispatchLedger } from '../../../src/engine/dispatch/dispatch-ports
 import { createDispatcher } from '../../../src/engine/dispatch/dispatcher.ts';
 import { BULK_WINDOW_JOBS, DOCUMENT_WINDOW_JOBS, INTERACTIVE_WINDOW_JOBS } from '../../../src/engine/dispatch/lanes.ts';
 import { createTenantFinder, ledgerOverStores, ledgerOverWriter } from '../../../src/engine/dispatch/ledgers.ts';
-import { createLedgerPoller } from '../../../src/engine/dispatch/ledger-poller.ts';
+import { createFilePoller } from '../../../src/engine/dispatch/ledger-poller.ts';
 import type { Engine } from '../../../src/engine/engine.ts';
 import type { StepPayload } from '../../../src/engine/job-payloads.ts';
 import { MAX_JOB_IDS, type QueuedStep } from '../../../src/engine/jobs.ts';
@@ -89,7 +89,7 @@ function overWriter(config: Config): DispatchLedger {
 }
 
 function pollerOf(config: Config) {
-  return createLedgerPoller({ openMost: config.OM_OPEN_TENANTS, leaseMs: config.OM_LEASE_MS, clock: systemClock });
+  return createFilePoller({ openMost: config.OM_OPEN_TENANTS, leaseMs: config.OM_LEASE_MS, clock: systemClock });
 }
 
 function controlOf(config: Config) {

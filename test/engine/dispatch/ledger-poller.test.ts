@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { createLedgerPoller, MAX_OPENINGS, type Look } from '../../../src/engine/dispatch/ledger-poller.ts';
+import { createFilePoller, MAX_OPENINGS, type Look } from '../../../src/engine/dispatch/ledger-poller.ts';
 import { systemClock } from '../../../src/engine/ports.ts';
 import { claimJobs } from '../../../src/engine/store/job-claims.ts';
 import { insertJob } from '../../../src/engine/store/jobs.ts';
@@ -22,7 +22,7 @@ function openField(count: number) {
     settle(file);
   }
   const openings: string[] = [];
-  const poller = createLedgerPoller({
+  const poller = createFilePoller({
     openMost: MAX_OPEN,
     leaseMs: 60_000,
     clock: systemClock,
@@ -78,7 +78,9 @@ test('with 200 tenants and room for 8 files, only what changed is opened again, 
   expect(openings.length).toBe(200);
 
   enqueue(paths[137]!);
-  expect(await poller.look(paths)).toMatchObject({ statuses: [{ path: paths[137], steps: ['encode'] }] });
+  expect(await poller.look(paths)).toMatchObject({
+    statuses: [{ path: paths[137], interactive: ['encode'], bulk: [] }],
+  });
   expect(openings.slice(200)).toEqual([paths[137]]);
 });
 
@@ -119,9 +121,11 @@ test('a lease that ran out shows, and one that runs does not', async () => {
       claimJobs(store, { step: 'encode', limit: 1, owner: 'a worker', leaseMs, now: Date.now() });
     });
   claim(60_000);
-  expect((await poller.look(paths)).statuses).toMatchObject([{ steps: [], hasLapsed: false, isUnfinished: true }]);
+  expect((await poller.look(paths)).statuses).toMatchObject([
+    { interactive: [], hasLapsed: false, isUnfinished: true },
+  ]);
   claim(-1);
-  expect((await poller.look(paths)).statuses).toMatchObject([{ steps: [], hasLapsed: true, isUnfinished: true }]);
+  expect((await poller.look(paths)).statuses).toMatchObject([{ interactive: [], hasLapsed: true, isUnfinished: true }]);
 });
 
 test('a tenant without a file has nothing, and gets none by being looked at', async () => {
@@ -141,7 +145,7 @@ test('a file that took the place of another is the one that is looked at', async
   await poller.look(paths);
   for (const name of [file, `${file}-wal`, `${file}-shm`]) fs.rmSync(name, { force: true });
   write(file, () => {});
-  expect((await poller.look(paths)).statuses).toMatchObject([{ steps: [], isUnfinished: false }]);
+  expect((await poller.look(paths)).statuses).toMatchObject([{ interactive: [], isUnfinished: false }]);
 });
 
 test('a file that cannot be read is said to be so each time, and hides no other', async () => {
@@ -162,4 +166,4 @@ test('more files that cannot be read than one call opens do not keep a list of u
   expect(await poller.listUnfinished(paths)).toEqual([paths[0]]);
 });
 
-const NOTHING = { steps: [], hasLapsed: false, isUnfinished: false };
+const NOTHING = { interactive: [], bulk: [], hasLapsed: false, isUnfinished: false };

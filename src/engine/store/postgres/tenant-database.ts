@@ -82,26 +82,6 @@ export function lookIntoTenant(options: Omit<TenantStoreOptions, 'role'>): Store
   return openOn({ ...options, role: 'reader' }, (connection) => findPlaced(connection, options)?.number);
 }
 
-/** Reads version stamps of all tenants in one statement, by which a caller notices which tenants have changed. */
-export interface TenantStamps {
-  /** Returns a stamp for each tenant id: the tenant's number, a comma, and a counter that rises with every write. */
-  read(): ReadonlyMap<string, string>;
-  close(): void;
-}
-
-/** Makes a reader of version stamps for a database. It uses the connection of this thread's `reader` stores. */
-export function openTenantStamps({ database, name }: Pick<TenantPlace, 'database' | 'name'>): TenantStamps {
-  let held: HeldConnection | undefined;
-  return {
-    read() {
-      held ??= hold('reader', { database, name });
-      const { rows } = held.connection().query('SELECT id, tenant, writes FROM tenants', [], 'tenant_stamps');
-      return new Map(rows.map(([id, tenant, writes]) => [id as string, `${String(tenant)},${String(writes)}`]));
-    },
-    close: () => held?.release(),
-  };
-}
-
 /** A shared connection, as one of its users has it. */
 export interface HeldConnection {
   readonly shared: Shared;

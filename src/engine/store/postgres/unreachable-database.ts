@@ -39,18 +39,31 @@ export function withPauses(connection: BlockingConnection, name: string): Blocki
     const startedAt = performance.now();
     try {
       const result = connection.query(...statement);
-      nextAttempts.delete(name);
+      noteReachable(name);
       return result;
     } catch (error) {
       if (postgresError(error)?.isLost !== true) throw error;
-      const endedAt = performance.now();
-      const pauseMs = Math.max(LEAST_PAUSE_MS, Math.min(LONGEST_PAUSE_MS, PAUSE_TIMES * (endedAt - startedAt)));
-      const wasReachable = !nextAttempts.has(name);
-      nextAttempts.set(name, endedAt + pauseMs);
-      throw wasReachable ? error : stillUnreachable(name);
+      throw noteUnreachable(name, startedAt, error);
     }
   };
   return Object.create(connection, { query: { value: query } }) as BlockingConnection;
+}
+
+/** Notes that a connection to a database was made. */
+export function noteReachable(name: string): void {
+  nextAttempts.delete(name);
+}
+
+/**
+ * Notes that an attempt to connect to a database failed, which began at `startedAt` (ms, as `performance.now()`).
+ * @returns the error to throw: `error` after the first failed attempt
+ */
+export function noteUnreachable(name: string, startedAt: number, error: unknown): unknown {
+  const endedAt = performance.now();
+  const pauseMs = Math.max(LEAST_PAUSE_MS, Math.min(LONGEST_PAUSE_MS, PAUSE_TIMES * (endedAt - startedAt)));
+  const wasReachable = !nextAttempts.has(name);
+  nextAttempts.set(name, endedAt + pauseMs);
+  return wasReachable ? error : stillUnreachable(name);
 }
 
 /**
