@@ -13,7 +13,8 @@ import { openTestEngine } from '../support/engine-fixture.ts';
 import { startPostgres } from '../support/postgres.ts';
 
 /** Statements that take the schema back to where the migration of bounds begins. */
-const TO_EARLIER = `DROP TRIGGER standing_of_queued_memories ON memory_dynamics;
+const TO_EARLIER = `DROP FUNCTION ledger_statuses, ledger_batches, ledger_marks;
+  DROP TRIGGER standing_of_queued_memories ON memory_dynamics;
   DROP FUNCTION standing_of_queued_memories;
   ALTER TABLE webhooks DROP COLUMN room, DROP COLUMN counted_at, DROP COLUMN dropped, DROP COLUMN dropped_at;
   ALTER TABLE webhook_cursor DROP COLUMN room, DROP COLUMN counted_at;
