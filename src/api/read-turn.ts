@@ -11,5 +11,5 @@ const readers = createTurnLine();
 export async function readTurn(): Promise<void> {
   if (readers.isFree()) return;
   const { tenantId, keyId } = currentShare();
-  await new Promise<void>((resolve) => readers.wait(`${tenantId} ${keyId}`, resolve));
+  await readers.wait(`${tenantId} ${keyId}`);
 }

@@ -88,7 +88,7 @@ async function streamEvents(call: TenantCall, query: EventsQuery): Promise<void>
   let newest: string | undefined;
   try {
     for (;;) {
-      if (page.bytes.length > 0) await new Promise<void>((resolve) => writers.wait(tenant.id, resolve));
+      if (page.bytes.length > 0) await writers.wait(tenant.id);
       // The client may have left, its key may have been revoked, or the server may stop, while the events were read.
       if (closed.aborted || response.writableEnded) return;
       if (page.bytes.length > 0 && !response.write(page.bytes)) await once(response, 'drain', { signal: closed });
