@@ -4,8 +4,8 @@ import type { Engine } from '../engine/index.ts';
 /** Time between two looks for new events of a tenant (ms). */
 const LOOK_MS = 200;
 /**
- * Name under which reads for streams wait for a reader thread, beside the keys of the tenant: a key with many reads of its own
- * keeps no stream waiting.
+ * Name under which reads for streams wait for a reader thread, beside the keys of the tenant: a key with many reads of
+ * its own keeps no stream waiting.
  */
 export const STREAM_READER = 'event streams';
 
