@@ -1,8 +1,9 @@
 import { LRUCache } from 'lru-cache';
 import type { EventQuery, FeedEvent } from '../engine/index.ts';
+import { STREAM_READER } from './next-look.ts';
 import type { TenantCall } from './route.ts';
 
-/** Time for which a page is kept, from the beginning of its read (ms): that between two looks for new events. */
+/** Time for which a page is kept, from the end of its read (ms): that between two looks for new events. */
 const KEPT_MS = 200;
 /** Greatest number of pages that are kept. Each has about 20 KB. */
 const MAX_PAGES = 64;
@@ -27,7 +28,7 @@ export async function readStreamPage({ tenant }: Pick<TenantCall, 'tenant'>, que
 /**
  * Reads a page of events for a stream which a look for new events woke. Streams of a tenant that the same look woke
  * share the page, if their queries and the bounds of their keys are equal: it is read, encoded and held once for all of
- * them. A page is read after the look, so it has all events that the look found.
+ * them, in the name of none of their keys. A page is read after the look, so it has all events that the look found.
  * @param newest what the look returned: the cursor of the newest event
  * @throws what `listEvents` throws
  */
@@ -47,9 +48,12 @@ export function sharedStreamPage(
   const key = JSON.stringify([tenant.id, bounds, cursor ?? null, limit, kinds ?? null, userId ?? null, newest]);
   const known = ofEngine.get(key);
   if (known !== undefined) return known;
-  const page = readStreamPage(call, query);
-  ofEngine.set(key, page);
-  page.catch(() => ofEngine.delete(key));
+  const page = readStreamPage({ tenant: tenant.as(STREAM_READER) }, query);
+  ofEngine.set(key, page, { ttl: 0 });
+  page.then(
+    () => ofEngine.set(key, page),
+    () => ofEngine.delete(key),
+  );
   return page;
 }
 

@@ -1,13 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Engine, EngineError, type Job } from '../engine/index.ts';
+import { STREAM_READER } from './next-look.ts';
 
 /** Time between the first call that waits for a read of jobs and the read (ms). */
 const GATHER_MS = 50;
-/**
- * Name under which reads wait for a reader thread, beside the keys of the tenant: a key with many reads of its own
- * keeps no stream waiting.
- */
-const READER = 'event streams';
 
 /** The next read of the jobs of a tenant, for all that wait for it. */
 interface JobRead {
@@ -30,7 +26,7 @@ export async function nextJob(engine: Pick<Engine, 'tenant'>, tenantId: string, 
     const ids = new Set<string>();
     const jobs = pause(GATHER_MS).then(async () => {
       ofEngine.delete(tenantId);
-      const found = await (await engine.tenant(tenantId)).as(READER).findJobs([...ids]);
+      const found = await (await engine.tenant(tenantId)).as(STREAM_READER).findJobs([...ids]);
       return new Map(found.map((job) => [job.id, job]));
     });
     ofEngine.set(tenantId, (read = { ids, jobs }));

@@ -4,10 +4,10 @@ import type { Engine } from '../engine/index.ts';
 /** Time between two looks for new events of a tenant (ms). */
 const LOOK_MS = 200;
 /**
- * Name under which looks wait for a reader thread, beside the keys of the tenant: a key with many reads of its own
- * keeps no stream waiting.
+ * Name under which reads for streams wait for a reader thread, beside the keys of the tenant: a key with many reads of
+ * its own keeps no stream waiting.
  */
-const READER = 'event streams';
+export const STREAM_READER = 'event streams';
 
 /** The next look at the newest event of each tenant of an engine, which all its streams wait for. */
 const looks = new WeakMap<object, Map<string, Promise<string>>>();
@@ -25,7 +25,7 @@ export function nextLook(engine: Pick<Engine, 'tenant'>, tenantId: string): Prom
   if (look === undefined) {
     look = pause(LOOK_MS).then(async () => {
       ofEngine.delete(tenantId);
-      return (await engine.tenant(tenantId)).as(READER).newestEvent();
+      return (await engine.tenant(tenantId)).as(STREAM_READER).newestEvent();
     });
     ofEngine.set(tenantId, look);
   }

@@ -1,4 +1,5 @@
-import { type Engine, isStillUnreachable, nextTurn, serialiseError } from '../engine/index.ts';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { type Engine, isStillUnreachable, serialiseError } from '../engine/index.ts';
 import { passes } from './run-evals.ts';
 
 /** Interval between two checks of the tenants that are known to have standing queries or webhooks (ms). */

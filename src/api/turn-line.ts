@@ -11,8 +11,8 @@ const TURN_MS = 3;
 export interface TurnLine {
   /** Tells whether nobody waits and a work may begin at once, since the time of the present turn is not over. */
   isFree(): boolean;
-  /** Calls `goOn` in a later turn, in the order of the calls with the same share. `goOn` must not throw. */
-  wait(share: string, goOn: () => void): void;
+  /** Waits for a later turn, in the order of the calls with the same share. What the caller then throws is its own. */
+  wait(share: string): Promise<void>;
 }
 
 export function createTurnLine(): TurnLine {
@@ -53,11 +53,13 @@ export function createTurnLine(): TurnLine {
       setImmediate(() => (endsAt = undefined));
       return true;
     },
-    wait(share, goOn) {
-      const queue = waiting.get(share) ?? [];
-      queue.push(goOn);
-      waiting.set(share, queue);
-      if (!isAdmitting) void admitWaiting();
+    wait(share) {
+      return new Promise((resolve) => {
+        const queue = waiting.get(share) ?? [];
+        queue.push(resolve);
+        waiting.set(share, queue);
+        if (!isAdmitting) void admitWaiting();
+      });
     },
   };
 }

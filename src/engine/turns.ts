@@ -36,6 +36,11 @@ export function runInShare<T>(share: Share, work: () => T): T {
   return shares.run(share, work);
 }
 
+/** Returns the tenant and the key in whose name the caller works; both are empty if it works in nobody's. */
+export function currentShare(): Share {
+  return shares.getStore() ?? NOBODY;
+}
+
 /**
  * Waits for a later turn of the event loop if all work in the present turn has together used up its 3 ms; returns at
  * once otherwise. Long work awaits it between two of its steps, so that it does not block the thread.
@@ -51,7 +56,7 @@ export async function takeTurn(): Promise<void> {
  * thread waits for its commit.
  */
 export function nextTurn(): Promise<void> {
-  const { tenantId, keyId } = shares.getStore() ?? NOBODY;
+  const { tenantId, keyId } = currentShare();
   return new Promise((resolve) => {
     const keys = waiting.get(tenantId) ?? new Map<string, (() => void)[]>();
     const queue = keys.get(keyId) ?? [];

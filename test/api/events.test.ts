@@ -3,6 +3,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { sharedStreamPage } from '../../src/api/event-pages.ts';
 import { nextLook } from '../../src/api/next-look.ts';
 import { purgeEvents } from '../../src/engine/store/events.ts';
+import { EngineError } from '../../src/engine/errors.ts';
+import type { Tenant } from '../../src/engine/engine.ts';
 import { openStore } from '../../src/engine/store/open-store.ts';
 import type { EventQuery } from '../../src/engine/types.ts';
 import { openEvents } from '../support/event-stream.ts';
@@ -179,9 +181,11 @@ test('streams that one look wakes share a page, if their queries and the bounds 
   const { id } = await api.add({ content: 'Told to many.', user_id: 'many' });
   const [newest, tenant] = [await latest(), await api.engine.tenant('default')];
   const asked: unknown[] = [];
+  const readers = new Set<string>();
   const read = (principal: object, query: object, look = newest, name = 'default') => {
     const listEvents = (wanted: EventQuery) => (asked.push({ principal, query: wanted }), tenant.listEvents(wanted));
-    const call = { api, tenant: { ...tenant, id: name, listEvents }, principal } as never;
+    const as = (reader: string) => (readers.add(reader), { ...tenant, listEvents });
+    const call = { api, tenant: { ...tenant, id: name, as }, principal } as never;
     return sharedStreamPage(call, { cursor: from, limit: 100, ...query }, look);
   };
   const alike = await Promise.all([
@@ -211,6 +215,54 @@ test('streams that one look wakes share a page, if their queries and the bounds 
   await expect(read({}, { cursor: 'x' })).rejects.toThrow('cursor');
   await expect(read({}, { cursor: 'x' })).rejects.toThrow('cursor');
   expect(asked).toHaveLength(3 + different.length);
+  // No key's own reads keep the others waiting.
+  expect(readers).toEqual(new Set(['event streams']));
+});
+
+test('a page that takes long to read is shared until it has been read, and for a moment after', async () => {
+  const [from, tenant] = [await latest(), await api.engine.tenant('default')];
+  const mayRead = Promise.withResolvers<void>();
+  let reads = 0;
+  const slow = {
+    ...tenant,
+    async listEvents(wanted: EventQuery) {
+      reads += 1;
+      await mayRead.promise;
+      return tenant.listEvents(wanted);
+    },
+  };
+  const call = { api, tenant: { ...slow, as: () => slow }, principal: {} } as never;
+  const read = () => sharedStreamPage(call, { cursor: from, limit: 99 }, 'a slow look');
+  const first = read();
+  await new Promise((resolve) => setTimeout(resolve, 400));
+  const second = read();
+  mayRead.resolve();
+  expect(await second).toBe(await first);
+  expect(await read()).toBe(await first);
+  expect(reads).toBe(1);
+});
+
+test('a stream goes on when its events could not be read for a moment', async () => {
+  await using service = await startApi({ folder: tempFolder(), settings: { OM_EMBEDDINGS: 'none' }, threads: false });
+  const { engine } = service;
+  const tenantOf = engine.tenant;
+  let failures = 0;
+  const failing = (tenant: Tenant): Tenant => ({
+    ...tenant,
+    as: (name) => failing(tenant.as(name)),
+    listEvents(wanted) {
+      if (isBroken && failures++ < 2) return Promise.reject(new EngineError('unavailable', 'the readers are busy'));
+      return tenant.listEvents(wanted);
+    },
+  });
+  let isBroken = false;
+  Object.assign(engine, { tenant: async (id: string) => failing(await tenantOf(id)) });
+  const stream = await openEvents(service, '/events?cursor=latest', { headers: { accept: 'text/event-stream' } });
+  isBroken = true;
+  const { id } = await service.add({ content: 'Told in the end.', user_id: 'broken-for-a-moment' });
+  expect((await stream.next())!.data.id).toBe(id);
+  expect(failures).toBeGreaterThan(2);
+  stream.request.destroy();
 });
 
 test('streams that wake together write a few in each turn, and each what its query and its key allow', async () => {

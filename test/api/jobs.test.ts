@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { openEvents as openEventStream } from '../support/event-stream.ts';
 import { startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -117,6 +117,23 @@ describe('GET /jobs/:id/events', () => {
       ['state', 'cancelled'],
     ]);
     expect(await next()).toBeUndefined();
+  });
+
+  test('says so when the job leaves the bounds of the key', async () => {
+    const { id, job_id } = await api.add({ content: 'a job on the quay', user_id: 'watch-ida', tags: ['quay'] });
+    const bounds = { tenantId: 'default', role: 'read', userId: 'watch-ida', tags: ['quay'] };
+    const { secret } = api.engine.control.createKey(bounds as never);
+    const own = await openEventStream(api, `/jobs/${job_id}/events`, { key: secret });
+    const all = await openEvents(api, job_id);
+    for (const { next } of [own, all]) expect(await next()).toMatchObject({ data: { state: 'queued' } });
+    await api.request('PATCH', `/memory/${id}`, { body: { tags: ['ship'] } });
+    const now = performance.now.bind(performance);
+    const later = vi.spyOn(performance, 'now').mockImplementation(() => now() + 6_000);
+    onTestFinished(() => later.mockRestore());
+    expect(await own.next()).toMatchObject({ event: 'gone' });
+    expect(await own.next()).toBeUndefined();
+    await api.request('POST', `/jobs/${job_id}/cancel`);
+    expect(await all.next()).toMatchObject({ data: { state: 'cancelled' } });
   });
 
   test('survives a client that leaves, and ends when the server stops', async () => {

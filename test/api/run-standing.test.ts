@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { tendStandingUntil } from '../../src/api/run-standing.ts';
-import type { Engine, Tenant } from '../../src/engine/index.ts';
+import { type Engine, noteConnection, type Tenant } from '../../src/engine/index.ts';
 import { openTestEngine } from '../support/engine-fixture.ts';
 
 /** An engine of tenants that are tended by `tend`, and were never written to. */
@@ -67,6 +67,26 @@ test('tenants are looked at in a turn of the event loop each', async () => {
   });
   await tendStandingUntil(stop.signal, engine);
   expect(new Set(turns).size).toBe(ids.length);
+});
+
+test('connections that arrive hold up no look at a tenant', async () => {
+  const stop = new AbortController();
+  const turns: number[] = [];
+  let turn = 0;
+  const arrive = () => {
+    noteConnection();
+    turn += 1;
+    if (!stop.signal.aborted) setImmediate(arrive);
+  };
+  arrive();
+  const ids = Array.from({ length: 20 }, (_, no) => `arriving-${no}`);
+  const engine = fakeEngine(ids, () => {
+    turns.push(turn);
+    if (turns.length === ids.length) stop.abort();
+    return Promise.resolve('absent' as const);
+  });
+  await tendStandingUntil(stop.signal, engine);
+  expect(turns.at(-1)! - turns[0]!).toBeLessThan(1_000);
 });
 
 test('a search finds the tenants that have standing queries or evaluation sets', async () => {

@@ -97,6 +97,22 @@ test('a request whose client has left before its turn is not begun, and the next
   expect(begun).toEqual(['busy', 'stays']);
 });
 
+test('a request whose handling fails when its turn comes is told so, and the next ones go on', async () => {
+  const step = takeRequestTurns(() => '192.0.2.5');
+  const begun: unknown[] = [];
+  const done = Promise.withResolvers<void>();
+  for (const name of ['busy', 'fails', 'stays', 'last']) {
+    step({ socket: { destroyed: false } } as never, {} as never, (error?: unknown) => {
+      begun.push(error ?? name);
+      if (name === 'busy') for (const end = performance.now() + 5; performance.now() < end;);
+      if (name === 'fails' && error === undefined) throw new Error('it fails');
+      if (name === 'last') done.resolve();
+    });
+  }
+  await done.promise;
+  expect(begun.map(String).toSorted()).toEqual(['Error: it fails', 'busy', 'fails', 'last', 'stays']);
+});
+
 test.each([{}, { 'x-api-key': 'wrong' }])('a refusal has no stack trace: %j', async (headers) => {
   const request = { headers, headersDistinct: {}, socket: { remoteAddress: '192.0.2.4' } };
   const refused = createAccessControl(api.engine).admit(request as never, 'read');

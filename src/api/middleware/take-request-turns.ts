@@ -14,8 +14,11 @@ export function takeRequestTurns(addressOf: ClientAddressOf): RequestHandler {
   const line = createTurnLine();
   return (request, _response, next) => {
     if (line.isFree()) return next();
-    line.wait(networkOf(addressOf(request)), () => {
-      if (!request.socket.destroyed) next();
-    });
+    line
+      .wait(networkOf(addressOf(request)))
+      .then(() => {
+        if (!request.socket.destroyed) next();
+      })
+      .catch(next);
   };
 }

@@ -9,7 +9,7 @@ import { route, type Route, type TenantCall } from '../route.ts';
 import { createTurnLine } from '../turn-line.ts';
 import { EVENT_EXAMPLE, eventPage, eventSchema, eventsQuery, LATEST, type EventsQuery } from '../schemas/events.ts';
 
-/** Number of looks in a row that may fail before a stream ends, and the pause after the first of them (ms). */
+/** Number of reads in a row that may fail before a stream ends, and the pause after the first of them (ms). */
 const [MOST_FAILURES, FAILURE_MS] = [10, 500];
 /** Greatest number of events that a stream reads at once. */
 const STREAM_PAGE = 100;
@@ -88,7 +88,7 @@ async function streamEvents(call: TenantCall, query: EventsQuery): Promise<void>
   let newest: string | undefined;
   try {
     for (;;) {
-      if (page.bytes.length > 0) await new Promise<void>((resolve) => writers.wait(tenant.id, resolve));
+      if (page.bytes.length > 0) await writers.wait(tenant.id);
       // The client may have left, its key may have been revoked, or the server may stop, while the events were read.
       if (closed.aborted || response.writableEnded) return;
       if (page.bytes.length > 0 && !response.write(page.bytes)) await once(response, 'drain', { signal: closed });
@@ -96,7 +96,8 @@ async function streamEvents(call: TenantCall, query: EventsQuery): Promise<void>
       if (!page.hasMore) newest = await untilMoved(call, page.cursor, closed);
       if (call.api.stop.aborted) response.end();
       if (closed.aborted || response.writableEnded) return;
-      page = await (newest === undefined ? readStreamPage(call, wanted) : sharedStreamPage(call, wanted, newest));
+      const read = () => (newest === undefined ? readStreamPage(call, wanted) : sharedStreamPage(call, wanted, newest));
+      page = await whenAvailable(read, closed);
     }
   } catch {
     // The client left, the feed was switched off, or the cursor fell behind what is kept. A client that connects again
@@ -114,18 +115,22 @@ async function untilMoved(
   cursor: string,
   closed: AbortSignal,
 ): Promise<string | undefined> {
-  let failures = 0;
   while (!closed.aborted && !api.stop.aborted) {
+    const newest = await whenAvailable(() => nextLook(api.engine, tenant.id), closed);
+    if (newest !== cursor) return newest;
+  }
+  return undefined;
+}
+
+/** Calls `read` again while the readers are too busy or the database is away, but not for ever. */
+async function whenAvailable<T>(read: () => Promise<T>, closed: AbortSignal): Promise<T> {
+  for (let failures = 0; ;) {
     try {
-      const newest = await nextLook(api.engine, tenant.id);
-      if (newest !== cursor) return newest;
-      failures = 0;
+      return await read();
     } catch (error) {
-      // The readers are too busy, or the database is away for a moment: a later look may tell.
       if (!isEngineError(error, 'unavailable') || failures >= MOST_FAILURES) throw error;
       failures += 1;
       await pause(FAILURE_MS * failures, undefined, { signal: closed });
     }
   }
-  return undefined;
 }

@@ -1,4 +1,5 @@
 import { takeTurn } from '../../engine/index.ts';
+import { readTurn } from '../read-turn.ts';
 import { route, type Route } from '../route.ts';
 import { itemPlaceQuery, itemReply, itemSchema, putReply } from '../schemas/items.ts';
 import { deletedReply } from '../schemas/deleted-reply.ts';
@@ -21,9 +22,9 @@ export const itemRoutes: readonly Route[] = [
     replies: { 200: { description: 'The item.', json: itemReply, headers: ['etag'] } },
     errors: { not_found: NO_ITEM },
     async handle({ tenant, query, response, send }) {
-      await takeTurn();
+      await readTurn();
       const memory = await tenant.getItem(toItemPlace(query));
-      await takeTurn();
+      await readTurn();
       setVersionTag(response, memory);
       send(200, itemOf(memory));
     },

@@ -1,7 +1,7 @@
-import type { Job, JobState } from '../../engine/index.ts';
-import { stateEvents, streamState } from '../event-stream.ts';
+import { isBound, type Job, type JobState } from '../../engine/index.ts';
+import { stateEvents, streamState, type WatchOptions } from '../event-stream.ts';
 import { nextJob } from '../next-job.ts';
-import { route, type Route } from '../route.ts';
+import { route, type Route, type TenantCall } from '../route.ts';
 import { discardedReply, jobPage, jobSchema, jobsQuery } from '../schemas/jobs.ts';
 import { PAGE_END } from './memory-list.ts';
 import { sendListed } from './send-page.ts';
@@ -12,6 +12,8 @@ const NO_JOB = 'No job has this id.';
 const JOB_NOW = { 200: { description: 'The job as it is now.', json: jobSchema } } as const;
 const ENDED: ReadonlySet<JobState> = new Set(['done', 'dead', 'cancelled']);
 const POLL_MS = 100;
+/** Time after which it is looked up again whether a caller may see the job that it watches (ms). */
+const CHECK_MS = 5_000;
 
 export const jobRoutes: readonly Route[] = [
   route({
@@ -61,12 +63,7 @@ export const jobRoutes: readonly Route[] = [
     replies: stateEvents(jobSchema, { id: JOB_ID.example, state: 'done' }),
     errors: { not_found: NO_JOB },
     async handle(call) {
-      const { api, tenant, params } = call;
-      const watched = (job: Job) => ({ item: jobItem(job), hasEnded: ENDED.has(job.state) });
-      // Whether the caller may see the job is looked up once, and not at each read.
-      const first = watched(await tenant.getJob(params.id));
-      const read = async () => watched(await nextJob(api.engine, tenant.id, params.id));
-      await streamState(call, { key: `job ${tenant.id} ${params.id}`, pollMs: POLL_MS, first, read });
+      await streamState(call, await watchOf(call, call.params.id));
     },
   }),
   route({
@@ -114,3 +111,24 @@ export const jobRoutes: readonly Route[] = [
     },
   }),
 ];
+
+/**
+ * Returns how a job is watched. All that watch jobs of a tenant share reads of the ledger, which do not ask whether a
+ * caller may see the job: this is looked up at the beginning, and every 5 s for keys that may see only some.
+ * @throws EngineError `not_found` if there is no such job, or the caller may not see it
+ */
+async function watchOf({ api, tenant, principal }: TenantCall, id: string): Promise<WatchOptions> {
+  const watched = (job: Job) => ({ item: jobItem(job), hasEnded: ENDED.has(job.state) });
+  const seesOwn = principal.role === 'add';
+  const seesSome = seesOwn || isBound(principal);
+  const first = watched(await tenant.getJob(id));
+  let checkedAt = performance.now();
+  const read = async () => {
+    const job = await nextJob(api.engine, tenant.id, id);
+    if (!seesSome || performance.now() - checkedAt < CHECK_MS) return watched(job);
+    checkedAt = performance.now();
+    return watched(await tenant.getJob(id));
+  };
+  const key = `job ${tenant.id} ${id}${seesOwn ? ` ${principal.keyId}` : ''}`;
+  return { key, pollMs: POLL_MS, first, read };
+}

@@ -1,6 +1,7 @@
-import { EngineError, type Revision, takeTurn, type Timeline } from '../../engine/index.ts';
+import { EngineError, type Revision, type Timeline } from '../../engine/index.ts';
 import { controlTurn } from '../control-turn.ts';
 import { sendInPieces } from '../json-reply.ts';
+import { readTurn } from '../read-turn.ts';
 import { route, type Route, type TenantCall } from '../route.ts';
 import { deletedReply } from '../schemas/deleted-reply.ts';
 import {
@@ -97,7 +98,7 @@ export const memoryRoutes: readonly Route[] = [
     errors: { not_found: NO_MEMORY },
     async handle({ tenant, params, query, response, send }) {
       const memory = await getOwnedMemory(tenant, params.id, query.user_id);
-      await takeTurn();
+      await readTurn();
       setVersionTag(response, memory);
       send(200, memoryItem(memory));
     },

@@ -1,4 +1,5 @@
-import { EngineError, type Memory, takeTurn, type Tenant } from '../../engine/index.ts';
+import { EngineError, type Memory, type Tenant } from '../../engine/index.ts';
+import { readTurn } from '../read-turn.ts';
 
 /** The parameter `:id` in paths of one memory. */
 export const MEMORY_ID = { description: 'Id of the memory.', example: '01a1fe30-e25b-7576-a0c2-3c4e3646bd72' } as const;
@@ -14,7 +15,7 @@ export async function getOwnedMemory(
   id: string,
   ...users: readonly (string | null | undefined)[]
 ): Promise<Memory> {
-  await takeTurn();
+  await readTurn();
   const memory = await tenant.getMemory(id);
   if (users.some((userId) => userId != null && userId !== memory.userId))
     throw new EngineError('not_found', 'no memory with this id');

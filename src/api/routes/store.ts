@@ -1,6 +1,7 @@
 import { charactersOf, EngineError, type ItemPlace, type Memory, takeTurn } from '../../engine/index.ts';
 import { sendObject } from '../json-reply.ts';
 import { isOfForeignPage } from '../middleware/refuse-foreign-pages.ts';
+import { readTurn } from '../read-turn.ts';
 import { route, type Route, type TenantCall } from '../route.ts';
 import {
   MAX_STORE_PAGE,
@@ -67,10 +68,10 @@ export const storeRoutes: readonly Route[] = [
     async handle(call) {
       const { tenant, query, send } = call;
       const { namespace, key, user_id } = query;
-      await takeTurn();
+      await readTurn();
       const found = await orUndefined(() => tenant.getItem({ userId: user_id ?? '', namespace, key }));
       if (found !== undefined && query.refresh_ttl) await renew(call, [found]);
-      await takeTurn();
+      await readTurn();
       send(200, found === undefined ? null : storeItemOf(found));
     },
   }),

@@ -3,7 +3,7 @@ import { setImmediate as yieldTurn } from 'node:timers/promises';
 
 /**
  * First and longest pause between two polls (ms); each pause is half as long again as the one before it. One who begins
- * to wait makes the next pause a short one.
+ * to wait makes the present pause a short one.
  */
 const POLL_MIN_MS = 4;
 const POLL_MAX_MS = 50;
@@ -42,39 +42,48 @@ interface WaitRange {
 /** Makes the waits of a tenant. Polls read by the `list` of one of those who wait. */
 export function createJobWaits(): JobWaits {
   const waits = new Set<Wait>();
+  const pause = createPause();
   let pollMs = POLL_MIN_MS;
   let isPolling = false;
+  /** The poll under way. */
+  let polled: Promise<void> | undefined;
+  /** End of the last poll (`performance.now()`), and the time for which it held the thread (ms). */
+  let [polledAt, tookMs] = [-Infinity, 0];
 
   /** Polls until nobody waits. */
   async function pollOn(list: ListUnfinished): Promise<void> {
     isPolling = true;
-    let tookMs = 0;
     while (waits.size > 0) {
-      await new Promise((resolve) => setTimeout(resolve, Math.max(pollMs, tookMs * REST_TIMES)));
+      await pause.until(performance.now() + Math.max(pollMs, tookMs * REST_TIMES));
       pollMs = Math.min(POLL_MAX_MS, pollMs * 1.5);
-      try {
-        tookMs = await poll(list);
-      } catch (error) {
-        for (const wait of waits) wait.settle({ error: error as Error });
-      }
+      await pollOnce(list);
     }
     isPolling = false;
   }
 
-  /** Reads the ledger once for all who wait, in steps. @returns the time for which it held the thread (ms) */
-  async function poll(list: ListUnfinished): Promise<number> {
-    let tookMs = 0;
-    let left = [...waits];
-    while (left.length > 0) {
-      const began = performance.now();
-      const from = left.reduce((least, { next }) => Math.min(least, next), Infinity);
-      const to = from + JOBS_AT_ONCE - 1;
-      const unfinished = list(from, to);
-      left = left.filter((wait) => wait.next > to || goesOn(wait, unfinished, to));
-      tookMs += performance.now() - began;
-      if (left.length > 0) await yieldTurn();
-    }
-    return tookMs;
+  /** Polls for all who wait, or waits for the poll under way. If it fails, their waits end with the error. */
+  function pollOnce(list: ListUnfinished): Promise<void> {
+    polled ??= poll(list, waits)
+      .then(
+        (ms) => void (tookMs = ms),
+        (error: unknown) => waits.forEach((wait) => wait.settle({ error: error as Error })),
+      )
+      .finally(() => {
+        polled = undefined;
+        polledAt = performance.now();
+      });
+    return polled;
+  }
+
+  /** Returns the time (`performance.now()`) before which the ledger is not read again. */
+  function restsUntil(): number {
+    return polledAt + Math.max(POLL_MIN_MS, tookMs * REST_TIMES);
+  }
+
+  /** Ends a wait whose time has run out; those whose time runs out together share a last poll. */
+  async function end(list: ListUnfinished, wait: Wait): Promise<void> {
+    if (performance.now() >= restsUntil()) await pollOnce(list);
+    wait.settle({ isDone: false });
   }
 
   return {
@@ -85,11 +94,28 @@ export function createJobWaits(): JobWaits {
       const leftMs = deadline - performance.now();
       if (leftMs <= 0 || signal?.aborted) return false;
       pollMs = POLL_MIN_MS;
-      const isDone = untilSettled(wait, waits, leftMs, signal);
+      pause.endBy(Math.max(performance.now() + POLL_MIN_MS, restsUntil()));
+      const isDone = untilSettled(wait, waits, { ms: leftMs, end: (waiting) => void end(list, waiting), signal });
       if (!isPolling) void pollOn(list);
-      return (await isDone) || (!signal?.aborted && (await hasEnded(wait, list, signal)));
+      return isDone;
     },
   };
+}
+
+/** Reads the ledger once for all who wait, in steps. @returns the time for which it held the thread (ms) */
+async function poll(list: ListUnfinished, waits: ReadonlySet<Wait>): Promise<number> {
+  let tookMs = 0;
+  let left = [...waits];
+  while (left.length > 0) {
+    const began = performance.now();
+    const from = left.reduce((least, { next }) => Math.min(least, next), Infinity);
+    const to = from + JOBS_AT_ONCE - 1;
+    const unfinished = list(from, to);
+    left = left.filter((wait) => wait.next > to || goesOn(wait, unfinished, to));
+    tookMs += performance.now() - began;
+    if (left.length > 0) await yieldTurn();
+  }
+  return tookMs;
 }
 
 /**
@@ -131,28 +157,62 @@ async function hasEnded(
   return wait.next > wait.last;
 }
 
-/** Waits in `waits` until a poll settles it: true once its jobs have ended, false after `ms` or on abort. */
+interface Limits {
+  readonly ms: number;
+  /** Ends the wait after `ms`. */
+  readonly end: (wait: Wait) => void;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Waits in `waits` until a poll settles it: true once its jobs have ended. It is false on abort. */
 function untilSettled(
   { next, last }: Pick<Wait, 'next' | 'last'>,
   waits: Set<Wait>,
-  ms: number,
-  signal: AbortSignal | undefined,
+  { ms, end, signal }: Limits,
 ): Promise<boolean> {
   return new Promise((resolve, reject) => {
-    const end = () => wait.settle({ isDone: false });
-    const timer = setTimeout(end, ms);
+    const leave = () => wait.settle({ isDone: false });
+    const timer = setTimeout(() => end(wait), ms);
     const wait: Wait = {
       next,
       last,
       settle(result) {
         if (!waits.delete(wait)) return;
         clearTimeout(timer);
-        signal?.removeEventListener('abort', end);
+        signal?.removeEventListener('abort', leave);
         if ('error' in result) reject(result.error);
         else resolve(result.isDone);
       },
     };
     waits.add(wait);
-    signal?.addEventListener('abort', end);
+    signal?.addEventListener('abort', leave);
   });
+}
+
+/** Makes a pause that can be shortened while it runs. Times are those of `performance.now()`. */
+function createPause() {
+  let timer: NodeJS.Timeout | undefined;
+  /** End of the pause that runs; before all times if none does. */
+  let endsAt = -Infinity;
+  let wake = () => {};
+  function arm(time: number): void {
+    clearTimeout(timer);
+    endsAt = time;
+    timer = setTimeout(() => {
+      endsAt = -Infinity;
+      wake();
+    }, time - performance.now());
+  }
+  return {
+    until(time: number): Promise<void> {
+      return new Promise((resolve) => {
+        wake = resolve;
+        arm(time);
+      });
+    },
+    /** Ends the pause that runs at this time, if that is sooner. */
+    endBy(time: number): void {
+      if (time < endsAt) arm(time);
+    },
+  };
 }

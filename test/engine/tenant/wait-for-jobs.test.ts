@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { createJobWaits } from '../../../src/engine/tenant/wait-for-jobs.ts';
 
 /** A ledger of numbers, which counts how often it is read. */
@@ -72,4 +72,48 @@ test('an error of the ledger ends all waits, and later ones poll again', async (
   for (const one of both) await expect(one).rejects.toThrow('locked');
   fails = false;
   expect(await waits.wait(list, { first: 1, last: 1, timeoutMs: 20 })).toBe(false);
+});
+
+/** Replaces the clock and the timers by ones that a test advances. */
+function holdTime() {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+  onTestFinished(() => void vi.useRealTimers());
+}
+
+test('one who joins those who wait makes the pause that runs a short one', async () => {
+  holdTime();
+  const ledger = ledgerOf(2);
+  const waits = createJobWaits();
+  const wait = (no: number) => waits.wait(ledger.list, { first: no, last: no, timeoutMs: 60_000 });
+  const long = wait(1);
+  await vi.advanceTimersByTimeAsync(1_000);
+  // A pause of 50 ms has just begun.
+  for (const before = ledger.reads; ledger.reads === before;) await vi.advanceTimersByTimeAsync(1);
+  const second = wait(2);
+  ledger.unfinished.delete(2);
+  const before = ledger.reads;
+  await vi.advanceTimersByTimeAsync(5);
+  expect(ledger.reads - before).toBe(1);
+  expect(await second).toBe(true);
+  ledger.unfinished.clear();
+  await vi.advanceTimersByTimeAsync(60);
+  expect(await long).toBe(true);
+});
+
+test('those whose time runs out together share a last poll, which finds what has ended since', async () => {
+  holdTime();
+  const ledger = ledgerOf(1_000);
+  const waits = createJobWaits();
+  const all = Array.from({ length: 1_000 }, (_, at) =>
+    waits.wait(ledger.list, { first: at + 1, last: at + 1, timeoutMs: 1_000 }),
+  );
+  await vi.advanceTimersByTimeAsync(900);
+  for (const before = ledger.reads; ledger.reads === before;) await vi.advanceTimersByTimeAsync(1);
+  const before = ledger.reads;
+  await vi.advanceTimersByTimeAsync(40);
+  ledger.unfinished.delete(7);
+  await vi.advanceTimersByTimeAsync(200);
+  const done = await Promise.all(all);
+  expect(done.flatMap((isDone, at) => (isDone ? [at + 1] : []))).toEqual([7]);
+  expect(ledger.reads - before).toBeLessThan(10);
 });
