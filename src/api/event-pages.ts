@@ -1,7 +1,8 @@
 import { LRUCache } from 'lru-cache';
 import type { EventQuery, FeedEvent } from '../engine/index.ts';
-import { STREAM_READER } from './next-look.ts';
+import { PAGE_READER } from './next-look.ts';
 import type { TenantCall } from './route.ts';
+import { tenantOf } from './tenant-of.ts';
 
 /** Time for which a page is kept, from the end of its read (ms): that between two looks for new events. */
 const KEPT_MS = 200;
@@ -19,8 +20,13 @@ export interface StreamPage {
 /** Pages of each engine that streams have read in the last 200 ms, or are reading. */
 const pages = new WeakMap<object, LRUCache<string, Promise<StreamPage>>>();
 
-/** Reads a page of events for a stream. @throws what `listEvents` throws */
-export async function readStreamPage({ tenant }: Pick<TenantCall, 'tenant'>, query: EventQuery): Promise<StreamPage> {
+/** Reads a page of events for a stream, where the tenant is now. @throws what `listEvents` throws */
+export async function readStreamPage(
+  { api, principal }: Pick<TenantCall, 'api' | 'principal'>,
+  query: EventQuery,
+  reader: string = principal.keyId,
+): Promise<StreamPage> {
+  const tenant = (await tenantOf(api.engine, principal)).as(reader);
   const { events, cursor, hasMore } = await tenant.listEvents(query);
   return { bytes: Buffer.from(events.map(toText).join('')), cursor, hasMore };
 }
@@ -48,7 +54,7 @@ export function sharedStreamPage(
   const key = JSON.stringify([tenant.id, bounds, cursor ?? null, limit, kinds ?? null, userId ?? null, newest]);
   const known = ofEngine.get(key);
   if (known !== undefined) return known;
-  const page = readStreamPage({ tenant: tenant.as(STREAM_READER) }, query);
+  const page = readStreamPage(call, query, PAGE_READER);
   ofEngine.set(key, page, { ttl: 0 });
   page.then(
     () => ofEngine.set(key, page),

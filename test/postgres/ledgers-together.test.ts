@@ -294,6 +294,21 @@ describe.skipIf(server === undefined)('ledgers in PostgreSQL', () => {
     }
   });
 
+  test('that are unfinished are read, too, while more change than a look reads', async () => {
+    const [busy, waiting] = [await insert('busy', MOST_READ + 20), await insert('waiting', 3)];
+    const paths = [...busy, ...waiting];
+    await poller.listUnfinished(paths);
+    const read = new Set<string>();
+    for (let look = 0; look < 4; look += 1) {
+      await server!.read(url, `UPDATE tenants SET writes = writes + 1 WHERE id LIKE 'busy%'`);
+      for (const { path } of (await poller.look(paths)).statuses) read.add(path);
+    }
+    expect([...read]).toEqual(expect.arrayContaining(waiting));
+    expect(read.size).toBe(paths.length);
+    await server!.read(url, `UPDATE tenants SET writes = writes + 1 WHERE id LIKE 'busy%'`);
+    expect(await poller.listUnfinished(paths)).toHaveLength(paths.length);
+  });
+
   test('are not read any more once the poller was closed, not even by a call that was under way', async () => {
     const [path] = await insert('open', 1);
     await poller.look([path!]);

@@ -70,9 +70,10 @@ export async function inTurn(call: TenantCall, work: () => Promise<string>): Pro
 }
 
 /**
- * Makes a server answer the messages of a batch one after the other, each in a turn of the event loop of its own. The
- * SDK begins all of them at once, and what is no call of a tool, such as a list of tools, takes milliseconds. Messages
- * that are left when the connection is closed are dropped.
+ * Makes a server answer the messages of a batch beyond the first four one after the other, each in a turn of the event
+ * loop of its own. The SDK begins all of them at once, and what is no call of a tool, such as a list of tools, takes
+ * milliseconds. The first ones are begun before the reply, whose headers tell what they took of the rate limits.
+ * Messages that are left when the connection is closed are dropped.
  */
 export function answerInTurns(server: Pick<McpServer, 'connect'>, response: Pick<Response, 'destroyed'>): void {
   const connect = server.connect.bind(server);
@@ -80,7 +81,13 @@ export function answerInTurns(server: Pick<McpServer, 'connect'>, response: Pick
     await connect(transport);
     const { onmessage: answer } = transport;
     let last: Promise<unknown> = Promise.resolve();
+    let begun = 0;
     transport.onmessage = (...message) => {
+      begun += 1;
+      if (begun <= AT_ONCE) {
+        answer?.(...message);
+        return;
+      }
       const handOver = async () => {
         if (!response.destroyed) await nextTurn();
         if (!response.destroyed) answer?.(...message);

@@ -1,8 +1,9 @@
-import { isBound, type Job, type JobState } from '../../engine/index.ts';
+import { isBound, isEngineError, type Job, type JobState } from '../../engine/index.ts';
 import { stateEvents, streamState, type WatchOptions } from '../event-stream.ts';
 import { nextJob } from '../next-job.ts';
 import { route, type Route, type TenantCall } from '../route.ts';
 import { discardedReply, jobPage, jobSchema, jobsQuery } from '../schemas/jobs.ts';
+import { tenantOf } from '../tenant-of.ts';
 import { PAGE_END } from './memory-list.ts';
 import { sendListed } from './send-page.ts';
 import { backlogItem, jobItem } from '../wire/jobs.ts';
@@ -127,7 +128,13 @@ async function watchOf({ api, tenant, principal }: TenantCall, id: string): Prom
     const job = await nextJob(api.engine, tenant.id, id);
     if (!seesSome || performance.now() - checkedAt < CHECK_MS) return watched(job);
     checkedAt = performance.now();
-    return watched(await tenant.getJob(id));
+    const present = await tenantOf(api.engine, principal);
+    const seen = await present.getJob(id).catch((error: unknown) => {
+      // Readers are too busy, or the tenant moves: the next check tells.
+      if (isEngineError(error, 'unavailable')) return job;
+      throw error;
+    });
+    return watched(seen);
   };
   const key = `job ${tenant.id} ${id}${seesOwn ? ` ${principal.keyId}` : ''}`;
   return { key, pollMs: POLL_MS, first, read };

@@ -22,21 +22,30 @@ const waiting: (() => void)[] = [];
  */
 export function paceSocket(socket: Socket): void {
   const read = socket.read.bind(socket) as (size?: number) => unknown;
-  let waits = false;
+  const next = () => (socket.readableLength > PIECE_BYTES ? read(PIECE_BYTES) : read());
+  let [waits, isDraining] = [false, false];
+  // The client asks for no more of a connection that was reset, unless it had paused: what waits is handed over now.
+  socket.on('error', () => {
+    if (!waits) return;
+    isDraining = true;
+    socket.emit('readable');
+    isDraining = false;
+  });
   socket.read = (size?: number): unknown => {
     if (size !== undefined) return read(size);
     // The client takes what came before a connection was reset, but nothing of one that it has ended itself.
-    if (socket.destroyed) return wasReset(socket) ? read() : null;
+    if (socket.destroyed && !wasReset(socket)) return null;
+    if (socket.destroyed) return isDraining ? next() : read();
     if (waits) return null;
     if (isOver()) {
       waits = true;
       waiting.push(() => {
         waits = false;
-        socket.emit('readable');
+        if (!socket.destroyed) socket.emit('readable');
       });
       return null;
     }
-    const piece = socket.readableLength > PIECE_BYTES ? read(PIECE_BYTES) : read();
+    const piece = next();
     if (piece !== null) countPiece();
     return piece;
   };

@@ -16,16 +16,54 @@ interface LastLook {
   readonly stamp: string;
   /** Undefined if the ledger could not be read. It is then read in its turn, as one that is unfinished. */
   readonly isUnfinished: boolean | undefined;
+  /** Number of the last look that was to read it. */
+  triedIn: number;
 }
 
 /**
  * Greatest number of ledgers that one look reads. One that did not change is read again only for what falls due without
- * a write: retries, and marks and leases that run out. Those that changed come first.
+ * a write: retries, and marks and leases that run out. Those that changed come first, and leave a quarter to the
+ * others.
  */
 export const MOST_READ = 256;
 
 /** Number of tenants that are gone through before the thread yields to other work. */
 const A_TURN = 1_000;
+
+type StampedPath = readonly [path: string, stamp: string];
+
+/**
+ * Chooses at most `most` ledgers to read: those that changed, and of the others those that were not tried for longest.
+ * @returns the ledgers, and the first one that changed and is left out
+ */
+function choose({
+  changed,
+  unfinished,
+  most,
+  seen,
+}: {
+  readonly changed: readonly StampedPath[];
+  readonly unfinished: readonly StampedPath[];
+  readonly most: number;
+  readonly seen: ReadonlyMap<string, LastLook>;
+}): { readonly stamps: ReadonlyMap<string, string>; readonly next: string | undefined } {
+  const first = changed.slice(0, most - Math.min(unfinished.length, Math.floor(most / 4)));
+  const longest = unfinished.toSorted(([a], [b]) => seen.get(a)!.triedIn - seen.get(b)!.triedIn);
+  return { stamps: new Map([...first, ...longest].slice(0, most)), next: changed[first.length]?.[0] };
+}
+
+/** Notes the number of the look that is to read these ledgers, also if the read then fails. */
+function noteTried(seen: ReadonlyMap<string, LastLook>, paths: Iterable<string>, lookNo: number): void {
+  for (const path of paths) {
+    const last = seen.get(path);
+    if (last !== undefined) last.triedIn = lookNo;
+  }
+}
+
+/** Returns the number of looks in which so many ledgers are read once, also while more change than a look reads. */
+function mostLooksAt(ledgers: number): number {
+  return Math.ceil(ledgers / (MOST_READ / 2)) + 1;
+}
 
 /**
  * Creates a poller of tenants that live in PostgreSQL. A look makes two round trips to each database, for which no
@@ -34,10 +72,14 @@ const A_TURN = 1_000;
  */
 export function createDatabasePoller({ databases, leaseMs, clock }: DatabasePollerOptions): LedgerPoller {
   const seen = new Map<string, LastLook>();
-  /** The first ledger that the last look left out, with which the next one begins; undefined if it left out none. */
+  /** The first changed ledger that the last look left out, with which the next begins; undefined if there was none. */
   let turn: string | undefined;
+  let lookNo = 0;
+  /** Greatest number of ledgers of the next look, which is halved when a read fails: one of them may take too long. */
+  let most = MOST_READ;
   const readStatuses = (paths: readonly string[]) =>
     databases.readEach(paths, (reader, tenants) => reader.readStatuses(tenants, { now: clock.now(), leaseMs }));
+  const isUnfinished = (path: string) => seen.get(path)?.isUnfinished === true;
   const forgetOthers = (paths: readonly string[]) => {
     const current = new Set(paths);
     databases.keepOnly(current);
@@ -46,10 +88,11 @@ export function createDatabasePoller({ databases, leaseMs, clock }: DatabasePoll
 
   async function look(paths: readonly string[]): Promise<Look> {
     forgetOthers(paths);
+    lookNo += 1;
     const rowAt = await databases.readRows(paths);
     const statuses: Look['statuses'][number][] = [];
-    const changed: (readonly [path: string, stamp: string])[] = [];
-    const unfinished: typeof changed = [];
+    const changed: StampedPath[] = [];
+    const unfinished: StampedPath[] = [];
     let looks = 0;
     for (const path of beginAt(turn, paths)) {
       if (++looks % A_TURN === 0) await yieldTurn();
@@ -60,27 +103,30 @@ export function createDatabasePoller({ databases, leaseMs, clock }: DatabasePoll
       const mayHaveChanged = last?.stamp !== stamp;
       if (!mayHaveChanged && last.isUnfinished === false) continue;
       if (row === null) {
-        seen.set(path, { stamp, isUnfinished: false });
+        seen.set(path, { stamp, isUnfinished: false, triedIn: lookNo });
         statuses.push({ path, ...NO_WORK });
       } else (mayHaveChanged ? changed : unfinished).push([path, stamp]);
     }
-    // New work first: what falls due without a write waits for a look or two.
-    const wanted = [...changed, ...unfinished];
-    const stamps = new Map(wanted.slice(0, MOST_READ));
-    turn = wanted[MOST_READ]?.[0];
-    const found = await readStatuses([...stamps.keys()]);
+    const { stamps, next } = choose({ changed, unfinished, most, seen });
+    turn = next;
+    noteTried(seen, stamps.keys(), lookNo);
+    const found = await readStatuses([...stamps.keys()]).catch((error: unknown) => {
+      most = Math.max(1, Math.floor(most / 2));
+      throw error;
+    });
+    most = Math.min(MOST_READ, most * 2);
     for (const [path, stamp] of stamps) {
       const status = found.get(path);
-      seen.set(path, { stamp, isUnfinished: status?.isUnfinished });
+      seen.set(path, { stamp, isUnfinished: status?.isUnfinished, triedIn: lookNo });
       if (status !== undefined) statuses.push({ path, ...status });
     }
-    return { statuses, failures: [], isComplete: changed.length <= MOST_READ };
+    return { statuses, failures: [], isComplete: next === undefined };
   }
 
   return {
     look,
     listUnfinished: (paths, signal) =>
-      listUnfinished(paths, { look, signal, isUnfinished: (path) => seen.get(path)?.isUnfinished === true }),
+      listUnfinished(paths, { look, signal, isUnfinished, mostLooks: mostLooksAt(paths.length) }),
     async hasMarks(path) {
       const marked = await databases.readEach([path], (reader, tenants) => reader.readMarks(tenants));
       return marked.get(path) === true;

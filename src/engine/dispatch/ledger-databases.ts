@@ -156,8 +156,8 @@ async function readSound<T>(
   try {
     return await read(numbers);
   } catch (error) {
-    // A database that does not answer, is busy, or refuses the statement (class 42) fails for all of them.
-    if (!isEngineError(error, 'internal') || postgresError(error)?.code.startsWith('42') === true) throw error;
+    // A database that does not answer, is busy, or refuses the login or the statement fails for all of them.
+    if (!isEngineError(error, 'internal') || OF_ALL.test(postgresError(error)?.code ?? '')) throw error;
     if (numbers.length === 1) {
       options.onFailure(numbers[0]!, error);
       return new Map();
@@ -167,6 +167,9 @@ async function readSound<T>(
     return new Map([...first, ...(await readSound(numbers.slice(half), read, options))]);
   }
 }
+
+/** Classes of SQLSTATE that do not concern a single ledger: logins, names of databases, and statements. */
+const OF_ALL = /^(?:28|3D|42)/;
 
 /** Makes the readers of the databases, each when it is first used. */
 function openReaders({ config, logger, metrics }: LedgerDatabasesOptions) {

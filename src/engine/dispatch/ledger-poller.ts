@@ -158,8 +158,8 @@ export function createFilePoller(options: LedgerPollerOptions): LedgerPoller {
 }
 
 /**
- * Looks until every ledger that changed was read, or the signal aborts, and lists the tenants that are unfinished then.
- * A ledger that a look says it cannot read is tried once: it may never be readable.
+ * Looks until every ledger that changed was read, at most `mostLooks` times, or until the signal aborts, and lists the
+ * tenants that are unfinished then. A ledger that a look says it cannot read is tried once: it may never be readable.
  */
 export async function listUnfinished(
   paths: readonly string[],
@@ -167,14 +167,17 @@ export async function listUnfinished(
     look,
     signal,
     isUnfinished,
+    mostLooks = Infinity,
   }: {
     readonly look: LedgerPoller['look'];
     readonly signal: AbortSignal | undefined;
     readonly isUnfinished: (path: string) => boolean;
+    readonly mostLooks?: number;
   },
 ): Promise<string[]> {
   const unreadable = new Set<string>();
-  for (let isComplete = false; !isComplete && signal?.aborted !== true;) {
+  let isComplete = false;
+  for (let looks = 0; !isComplete && looks < mostLooks && signal?.aborted !== true; looks += 1) {
     const result = await look(paths.filter((path) => !unreadable.has(path)));
     for (const { path } of result.failures) unreadable.add(path);
     ({ isComplete } = result);

@@ -21,7 +21,8 @@ const REST_MS = 1_000;
 
 /**
  * Makes the function that starts the deliveries that are due, at most as many as fit into 32 at the same time. It does
- * not wait for replies: each outcome is stored when it comes. It resolves to whether any delivery was started.
+ * not wait for replies: each outcome is stored when it comes. It resolves to whether any delivery was
+ * started, or there are further webhooks to look at.
  */
 export function createDeliveries({
   path,
@@ -42,6 +43,7 @@ export function createDeliveries({
   return async (signal) => {
     if (underWay.length >= MAX_OF_USER && performance.now() < restsUntil) return false;
     if (underWay.length >= MAX_UNDER_WAY || !hasDueDeliveries(open().store, clock.now())) return false;
+    const before = underWay.length;
     const { claimed, next } = await writer.write(path, 'claimDeliveries', {
       limit: MAX_UNDER_WAY - underWay.length,
       ofUser: MAX_OF_USER,
@@ -50,7 +52,8 @@ export function createDeliveries({
       after,
     });
     after = next;
-    restsUntil = claimed.length > 0 || next > 0 ? 0 : performance.now() + REST_MS;
+    const hasNothing = claimed.length === 0 && next === 0 && underWay.length === before;
+    restsUntil = hasNothing ? performance.now() + REST_MS : 0;
     for (const delivery of claimed) {
       underWay.push(delivery);
       void attempt(delivery, signal).finally(() => {
@@ -58,7 +61,7 @@ export function createDeliveries({
         restsUntil = 0;
       });
     }
-    return claimed.length > 0;
+    return claimed.length > 0 || next > 0;
   };
 
   /**

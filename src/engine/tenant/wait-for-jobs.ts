@@ -82,7 +82,7 @@ export function createJobWaits(): JobWaits {
 
   /** Ends a wait whose time has run out; those whose time runs out together share a last poll. */
   async function end(list: ListUnfinished, wait: Wait): Promise<void> {
-    if (performance.now() >= restsUntil()) await pollOnce(list);
+    if (performance.now() >= Math.min(restsUntil(), polledAt + POLL_MAX_MS)) await pollOnce(list);
     wait.settle({ isDone: false });
   }
 

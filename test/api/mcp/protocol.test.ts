@@ -192,7 +192,9 @@ describe('bodies and methods', () => {
       .split('\n')
       .filter((line) => line.startsWith('data: {'))
       .map(messageOf);
-    expect(answers.map(({ id }) => id)).toEqual(Array.from({ length: 51 }, (_, id) => id));
+    // The protocol sets no order of the answers.
+    expect(new Set(answers.map(({ id }) => id))).toEqual(new Set(Array.from({ length: 51 }, (_, id) => id)));
+    expect(answers).toHaveLength(51);
     expect(answers.filter(({ error }) => error === undefined || error.code === -32601)).toHaveLength(50);
     expect((await post([{ jsonrpc: '2.0', method: 'notifications/x' }])).status).toBe(202);
   });

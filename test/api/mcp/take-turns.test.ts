@@ -85,7 +85,7 @@ test('no message is begun once the connection is closed, as when its key is revo
   expect(begun).toBe(4);
 });
 
-test('messages of a batch are answered in order, one in each turn, until the connection is closed', async () => {
+test('messages of a batch are answered in order, four at once and one in each turn, until the connection is closed', async () => {
   const answered: { message: unknown; turn: number }[] = [];
   const failures: unknown[] = [];
   let turnNo = 0;
@@ -109,9 +109,9 @@ test('messages of a batch are answered in order, one in each turn, until the con
   };
   setImmediate(count);
   for (let no = 0; no < 40; no++) transport.onmessage?.(no as never);
-  expect(answered).toEqual([]);
+  expect(answered).toHaveLength(4);
   await done.promise;
   expect(answered.map(({ message }) => message)).toEqual(Array.from({ length: 30 }, (_, no) => no));
-  expect(new Set(answered.map((each) => each.turn)).size).toBe(30);
+  expect(new Set(answered.map((each) => each.turn)).size).toBe(27);
   expect(failures).toEqual(['no']);
 });

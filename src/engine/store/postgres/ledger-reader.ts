@@ -197,7 +197,7 @@ async function connect(database: string, name: string | null, onLost: (lost: pg.
 /** Describes an error of `pg` without its message, which could quote stored values. */
 function causeOf(error: unknown): PostgresError {
   const code = (error as { code?: unknown }).code;
-  const isAnswer = typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code);
+  const isAnswer = typeof code === 'string' && /^(?=.*\d)[0-9A-Z]{5}$/.test(code);
   return new PostgresError({
     code: typeof code === 'string' ? code : 'lost',
     constraint: null,
