@@ -8,7 +8,7 @@ const LOOK_MS = 200;
  * its own keeps no stream waiting.
  */
 export const STREAM_READER = 'event streams';
-/** The same for pages of events, which may be many, so that looks do not wait for them. */
+/** Name under which streams read pages of events, which may be many: looks do not wait for them. */
 export const PAGE_READER = 'event pages';
 
 /** The next look at the newest event of each tenant of an engine, which all its streams wait for. */

@@ -200,7 +200,7 @@ async function modelsOf(engine: Engine) {
   }
 }
 
-/** The same for those who need no key. */
+/** Returns the same as `modelsOf`, as it was a moment ago, to callers who need no key. */
 const recentModels = recentAnswer(modelsOf);
 
 const REFUSALS: ReadonlySet<ErrorCode> = new Set(['unauthenticated', 'forbidden', 'rate_limited']);
