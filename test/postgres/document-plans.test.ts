@@ -98,7 +98,11 @@ describe.skipIf(server === undefined)('among many documents that wait or failed'
     expect(store.write(() => postponeDocuments(store, wait))).toBe(0);
     const handedOut = { step: 'ingest', bulk: false, partial: true, embedsHere: true, now } as const;
     expect(peekDispatchBatch(store, handedOut)).toBeUndefined();
-    expect(readLedgerStatus(store, { leaseMs: 15_000, now })).toMatchObject({ interactive: [], bulk: [], isUnfinished: true });
+    expect(readLedgerStatus(store, { leaseMs: 15_000, now })).toMatchObject({
+      interactive: [],
+      bulk: [],
+      isUnfinished: true,
+    });
     expectFewRows(6);
   });
 
