@@ -1,4 +1,4 @@
-/** Requests that read a few rows of a tenant in PostgreSQL: the thread that serves them must not wait for the server. */
+/** Requests that read a few rows of a tenant in PostgreSQL, for which the thread that serves them must not wait. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { tripTotals } from '../../src/engine/store/postgres/connection-channel.ts';
 import { startPostgres } from '../support/postgres.ts';
