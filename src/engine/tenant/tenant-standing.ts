@@ -123,7 +123,7 @@ async function readQueries(
 
 /**
  * Adds deliveries of the next events. Resolves to whether there was something to hand over, and room for it. If the
- * tenant takes as much disk space as it may, its events wait in the feed until there is room, since one small memory may
+ * tenant takes as much disk space as it may, its events wait in the feed until there is room: one small memory may
  * have very many answers and deliveries.
  */
 async function handEvents(options: TenantOptions): Promise<boolean> {
