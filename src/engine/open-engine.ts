@@ -19,7 +19,7 @@ import { createTenantLooks } from './open-engine/tenant-looks.ts';
 import { createTenants } from './open-engine/tenants.ts';
 import { openParts, type EngineParts } from './parts/engine-parts.ts';
 import { silentLogger, systemClock, type Clock, type JobDispatcher, type LanguageModel, type Logger } from './ports.ts';
-import { createInlineReaders, type Readers } from './readers/readers.ts';
+import { createInlineReaders, type Readers, withFewRowsHere } from './readers/readers.ts';
 import { createThreadReaders } from './readers/thread-readers.ts';
 import { areSameModels, distinctModels, numbersOf } from './store/live-model.ts';
 import type { Store } from './store/open-store.ts';
@@ -184,8 +184,9 @@ function openReaders(
   const { config, metrics } = surroundings;
   const cores = Math.floor(os.availableParallelism() / config.OM_API_PROCESSES);
   const threads = config.OM_QUERY_THREADS ?? Math.max(1, Math.min(MAX_DEFAULT_THREADS, cores));
-  if (kind === 'inline' || threads === 0) return createInlineReaders(parts.pool, { ...surroundings, ...parts });
-  return createThreadReaders({
+  const here = createInlineReaders(parts.pool, { ...surroundings, ...parts });
+  if (kind === 'inline' || threads === 0) return here;
+  const readers = createThreadReaders({
     ...surroundings,
     ...parts,
     threads,
@@ -201,6 +202,7 @@ function openReaders(
     onThreadEnd: () => metrics.readerThreadEnds.inc(),
     onUnknownWordFormat: parts.reportUnknownFormat,
   });
+  return config.OM_DATABASE_URL === undefined ? withFewRowsHere(readers, here) : readers;
 }
 
 function openTransport(

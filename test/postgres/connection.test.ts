@@ -2,8 +2,10 @@
  * A connection on which the calling thread blocks, with the socket in its hands and, as with TLS, in those of a second
  * thread.
  */
+import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import path from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { LateError } from '../../src/engine/store/late-error.ts';
 import {
   openBlockingConnection,
@@ -14,6 +16,7 @@ import { openDirectSocket } from '../../src/engine/store/postgres/direct-socket.
 import { startSecondThread } from '../../src/engine/store/postgres/second-thread.ts';
 import { hasError, readReply, textMessage } from '../../src/engine/store/postgres/server-messages.ts';
 import { startPostgres } from '../support/postgres.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
 const SECONDS = 1_000;
 const MEGABYTE = 'x'.repeat(1_000_000);
@@ -166,6 +169,23 @@ describe.skipIf(server === undefined).each(['its own socket', 'TLS'])('a connect
     const { bytes, lost } = socket.exchange(new Uint8Array(0), 0)!;
     expect([readReply(Buffer.from(bytes)).results[0]!.rows, lost]).toEqual([[[4711]], null]);
     expect(socket.exchange(textMessage('SELECT pg_sleep(60)'), 50)).toBeUndefined();
+  });
+
+  test.skipIf(kind === 'TLS')('reads nothing of a descriptor that the other thread has closed', () => {
+    const fifo = path.join(tempFolder(), 'silent');
+    execFileSync('mkfifo', [fifo]);
+    const fd = fs.openSync(fifo, fs.constants.O_RDWR | fs.constants.O_NONBLOCK);
+    const reads = vi.spyOn(fs, 'readSync');
+    onTestFinished(() => reads.mockRestore());
+    const readElsewhere = () => {
+      fs.closeSync(fd);
+      reads.mockClear();
+      return { bytes: new Uint8Array(0), lost: 'ECONNRESET' };
+    };
+    const socket = openDirectSocket(fd, { isOpen: () => true, hasFailed: hasError, readElsewhere });
+    const lost = { bytes: new Uint8Array(0), lost: 'ECONNRESET' };
+    for (let n = 0; n < 2; n += 1) expect(socket.exchange(new Uint8Array(0), 60 * SECONDS)).toEqual(lost);
+    expect(reads).not.toHaveBeenCalled();
   });
 
   test('is given up after a statement that takes too long, and made anew', () => {

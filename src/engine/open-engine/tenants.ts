@@ -79,6 +79,10 @@ function atPresentPlace({ id, path, control, open, readers, writer }: TenantOpti
       requirePresent();
       return own.read(...call);
     }) as Readers['read'],
+    readFew: (async (...call: Parameters<Readers['readFew']>) => {
+      requirePresent();
+      return own.readFew(...call);
+    }) as Readers['readFew'],
     as: (keyId) => guarded(own.as(keyId)),
   });
   return {

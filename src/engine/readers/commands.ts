@@ -62,6 +62,7 @@ import { STANDING_LISTS } from './standing-lists.ts';
 import { previewDecayAt, readBackups } from './upkeep.ts';
 import { readEntity, readJobs, readStats } from './counts.ts';
 import { readChunks, readContent } from './document-chunks.ts';
+import { FEW_ROWS } from './few-rows.ts';
 import { readExportSlice, startExport } from './export-slice.ts';
 import { judgeImport } from './judge-import.ts';
 import { neighbourhood, userGraph } from './graph.ts';
@@ -94,6 +95,7 @@ export const READ_COMMANDS = {
   query: answerQuery,
   askEval,
   ...EVAL_READS,
+  ...FEW_ROWS,
   explain: explainAnswer,
   readRecall,
   readRecalls,
@@ -302,6 +304,8 @@ export const READ_COMMANDS = {
 
 type ReadCommands = typeof READ_COMMANDS;
 export type ReadCommandName = keyof ReadCommands;
+/** Name of a command that reads a few rows. */
+export type FewRowsName = keyof typeof FEW_ROWS;
 /** Input of a command: its second argument. */
 export type ReadInput<N extends ReadCommandName> = Parameters<ReadCommands[N]>[1];
 /** Result of a command, without its promise. */

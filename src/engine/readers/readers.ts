@@ -1,5 +1,5 @@
 import type { TenantPool } from '../tenant-file/tenant-pool.ts';
-import { READ_COMMANDS, type ReadCommandName, type ReadInput, type ReadOutput } from './commands.ts';
+import { type FewRowsName, READ_COMMANDS, type ReadCommandName, type ReadInput, type ReadOutput } from './commands.ts';
 import type { ReadContext } from './read-context.ts';
 
 /** Runs read commands, on threads of their own or on this one. */
@@ -17,6 +17,12 @@ export interface Readers {
     input: ReadInput<N>,
     signal?: AbortSignal,
   ): Promise<ReadOutput<N>>;
+  /**
+   * Runs a command that reads a few rows. If the tenant is a file, it runs at once on the calling thread, which takes
+   * less time than a message to another thread. If it is in PostgreSQL, it runs as `read` does, since each statement
+   * waits for the server.
+   */
+  readFew<N extends FewRowsName>(path: string, name: N, input: ReadInput<N>): Promise<ReadOutput<N>>;
   /**
    * Lets later reads of the tenant at `path` see a state at least as new as `position` (`Store.position`), also where a
    * standby answers them.
@@ -41,8 +47,11 @@ export type ReadParts = Omit<ReadContext, 'open'>;
  * stays open.
  */
 export function createInlineReaders(pool: TenantPool, parts: ReadParts): Readers {
+  const read: Readers['read'] = (path, name, input, signal) =>
+    runCommand({ ...parts, open: () => pool.get(path) }, name, input, signal);
   const readers: Readers = {
-    read: (path, name, input, signal) => runCommand({ ...parts, open: () => pool.get(path) }, name, input, signal),
+    read,
+    readFew: read,
     // This thread reads where it is written.
     see() {},
     as: () => readers,
@@ -50,6 +59,11 @@ export function createInlineReaders(pool: TenantPool, parts: ReadParts): Readers
     close: async () => {},
   };
   return readers;
+}
+
+/** Returns readers that run commands for a few rows by `here`, and all other commands by `readers`. */
+export function withFewRowsHere(readers: Readers, here: Pick<Readers, 'readFew'>): Readers {
+  return { ...readers, readFew: here.readFew, as: (keyId) => withFewRowsHere(readers.as(keyId), here) };
 }
 
 /**

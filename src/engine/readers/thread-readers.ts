@@ -122,6 +122,7 @@ function createAsking({ isClosed, put, leave, see, activeSpan, forget, close }: 
   const costs = new ReadCosts();
   let asked = 0;
   const readersOf = (key: string): Readers => ({
+    readFew: (path, name, input) => readersOf(key).read(path, name, input),
     read(path, name, input, signal) {
       if (isClosed()) return Promise.reject(closed());
       if (signal?.aborted) return Promise.reject(signal.reason as Error);

@@ -3,7 +3,6 @@
  * tried again. `adapters/webhook-sender.ts` makes the request itself.
  */
 import { serialiseError } from '../errors.ts';
-import { hasDueDeliveries } from '../store/webhooks.ts';
 import type { ClaimedDelivery, DeliveryOutcome } from '../types.ts';
 import type { TenantOptions } from './tenant-options.ts';
 
@@ -26,11 +25,11 @@ const REST_MS = 1_000;
  */
 export function createDeliveries({
   path,
-  open,
   config,
   clock,
   logger,
   metrics,
+  readers,
   writer,
   webhookSender,
 }: TenantOptions): (signal: AbortSignal) => Promise<boolean> {
@@ -42,10 +41,11 @@ export function createDeliveries({
   let restsUntil = 0;
   return async (signal) => {
     if (underWay.length >= MAX_OF_USER && performance.now() < restsUntil) return false;
-    if (underWay.length >= MAX_UNDER_WAY || !hasDueDeliveries(open().store, clock.now())) return false;
+    if (underWay.length >= MAX_UNDER_WAY || !(await readers.readFew(path, 'hasDueDeliveries', {}))) return false;
     const before = underWay.length;
+    if (before >= MAX_UNDER_WAY) return false;
     const { claimed, next } = await writer.write(path, 'claimDeliveries', {
-      limit: MAX_UNDER_WAY - underWay.length,
+      limit: MAX_UNDER_WAY - before,
       ofUser: MAX_OF_USER,
       ofAll: MAX_UNDER_WAY - KEPT_FREE,
       underWay: underWay.map(({ hookNo, hookUserId }) => ({ hookNo, hookUserId })),

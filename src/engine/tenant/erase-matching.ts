@@ -2,7 +2,6 @@ import { addReceipts, EMPTY_RECEIPT, ERASE_BYTES, ERASE_SLICE } from '../command
 import type { UndoneChanges, UndoneLinks } from '../commands/undo-writer.ts';
 import type { Tenant } from '../engine.ts';
 import { EngineError } from '../errors.ts';
-import { listMatchingDocuments } from '../store/documents.ts';
 import type { MatchingSlice } from '../store/memories.ts';
 import type { ErasedRecalls } from '../store/recalls.ts';
 import type { ErasedLogItems, LogProgress } from '../store/writers-log-items.ts';
@@ -22,7 +21,6 @@ export function createEraseMatching(
   { eraseAbandoned, writeDelete }: Erasure,
 ): Tenant['deleteMemories'] {
   const { path, readers, writer, dispatcher } = options;
-  const store = () => options.open().store;
   return async (filter) => {
     // Bounds alone are no filter: a key that is bound to tags would erase all that it reaches.
     if (Object.entries({ ...filter, withinTags: undefined }).every(saysNothing)) {
@@ -35,13 +33,14 @@ export function createEraseMatching(
     let receipt: ErasureReceipt = EMPTY_RECEIPT;
     // The first commits: what follows makes events, which are not to reach the address of a leaked key.
     const registered = await eraseRegistered(options, filter);
+    const matchingDocuments = () => readers.read(path, 'listMatchingDocuments', { filter, limit: ERASE_SLICE });
     const write = async (command: () => Promise<DeleteReceipt>) => {
-      const slice = await writeDelete(command, () => listMatchingDocuments(store(), filter, { limit: ERASE_SLICE }));
+      const slice = await writeDelete(command, matchingDocuments);
       receipt = addReceipts(receipt, slice);
       return slice;
     };
     for (let found = ERASE_SLICE; found === ERASE_SLICE;) {
-      const documentNos = await readers.read(path, 'listMatchingDocuments', { filter, limit: ERASE_SLICE });
+      const documentNos = await matchingDocuments();
       found = documentNos.length;
       if (found > 0) await write(() => writer.write(path, 'hideMatching', { filter, documentNos }));
     }

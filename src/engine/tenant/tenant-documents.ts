@@ -1,7 +1,6 @@
 import { addReceipts } from '../commands/erase.ts';
 import type { Tenant } from '../engine.ts';
 import type { ContentPlace, ContentSlice } from '../readers/document-chunks.ts';
-import { getDocumentRow, type DocumentRow } from '../store/documents.ts';
 import type { ChunkListPlace, ChunkSlice } from '../store/provenance.ts';
 import type { Document, DocumentChunk, DocumentFilter, Page } from '../types.ts';
 import type { Erasure } from './tenant-erasure.ts';
@@ -28,10 +27,10 @@ type DocumentMethods = Pick<
 
 /** Makes the methods by which a tenant returns and erases its documents, and cancels their reading. */
 export function createDocumentMethods(
-  { path, clock, readers, writer, open }: TenantOptions,
+  { path, readers, writer }: TenantOptions,
   { eraseAbandoned, writeDelete }: Erasure,
 ): DocumentMethods {
-  const rowOf = (id: string): DocumentRow => getDocumentRow(open().store, id, clock.now());
+  const documentNoOf = (id: string) => readers.readFew(path, 'documentNoOf', { id });
 
   return {
     getDocument: (id) => readers.read(path, 'readDocument', { id }),
@@ -55,7 +54,7 @@ export function createDocumentMethods(
       return withReceipt({ path, writer }, { kind: 'document', names }, async (erasure) => {
         const hidden = await writeDelete(
           () => writer.write(path, 'deleteDocument', { id }),
-          () => [rowOf(id).document_no],
+          async () => [await documentNoOf(id)],
         );
         // Only this document is erased here, so that the receipt counts no other; upkeep erases what others left.
         return addReceipts(hidden, await eraseAbandoned(id, erasure));
@@ -64,7 +63,7 @@ export function createDocumentMethods(
     async cancelDocument(id) {
       const document = await writeDelete(
         () => writer.write(path, 'cancelDocument', { id }),
-        () => [rowOf(id).document_no],
+        async () => [await documentNoOf(id)],
       );
       await eraseAbandoned();
       return document;

@@ -1,7 +1,6 @@
 import { addReceipts, EMPTY_RECEIPT, ERASE_SLICE, type ErasedSlice } from '../commands/erase.ts';
 import { removeUpload } from '../documents/uploads.ts';
 import { isEngineError } from '../errors.ts';
-import { listUploadsOf } from '../store/uploads.ts';
 import type { DeleteReceipt, OpenErasure } from '../types.ts';
 import type { TenantOptions } from './tenant-options.ts';
 
@@ -22,7 +21,7 @@ export interface Erasure {
    * @param documents finds the `documentNo` of each document that is to be deleted; called only if the disk is full
    * @throws EngineError what `write` throws; `storage_full` only after the second try
    */
-  writeDelete<Reply>(write: () => Promise<Reply>, documents: () => readonly number[]): Promise<Reply>;
+  writeDelete<Reply>(write: () => Promise<Reply>, documents: () => Promise<readonly number[]>): Promise<Reply>;
 }
 
 /**
@@ -38,7 +37,7 @@ export async function inSlices(write: () => Promise<ErasedSlice>): Promise<Delet
 }
 
 /** Makes the two operations that a tenant's deletes share. */
-export function createErasure({ path, writer, dispatcher, open }: TenantOptions): Erasure {
+export function createErasure({ path, readers, writer, dispatcher }: TenantOptions): Erasure {
   return { eraseAbandoned, writeDelete };
 
   /**
@@ -46,12 +45,16 @@ export function createErasure({ path, writer, dispatcher, open }: TenantOptions)
    * documents can be removed without a commit, which makes room. If even that is not enough, the documents remain
    * without their files.
    */
-  async function writeDelete<Reply>(write: () => Promise<Reply>, documents: () => readonly number[]): Promise<Reply> {
+  async function writeDelete<Reply>(
+    write: () => Promise<Reply>,
+    documents: () => Promise<readonly number[]>,
+  ): Promise<Reply> {
     try {
       return await write();
     } catch (error) {
       if (!isEngineError(error, 'storage_full')) throw error;
-      for (const upload of listUploadsOf(open().store, documents())) removeUpload(path, upload);
+      const documentNos = await documents();
+      for (const upload of await readers.readFew(path, 'listUploads', { documentNos })) removeUpload(path, upload);
       return write();
     }
   }
@@ -63,7 +66,7 @@ export function createErasure({ path, writer, dispatcher, open }: TenantOptions)
     for (let receipt = EMPTY_RECEIPT; ;) {
       const slice = await writeDelete(
         () => writer.write(path, 'eraseAbandoned', { limit: ERASE_SLICE, documentId, erasure }),
-        () => [], // The command has removed the files itself by then.
+        async () => [], // The command has removed the files itself by then.
       );
       receipt = addReceipts(receipt, slice.receipt);
       if (!slice.isDone) continue;

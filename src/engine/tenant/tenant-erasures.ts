@@ -1,15 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import type { Tenant } from '../engine.ts';
-import { getErasure } from '../store/erasures.ts';
 import type { DeleteReceipt, ErasureKind, Erasures, OpenErasure, Receipted } from '../types.ts';
 import type { TenantOptions } from './tenant-options.ts';
 
 /** Makes the methods by which a tenant returns the receipts of its deletes. */
-export function createErasureMethods({ open, path, readers }: TenantOptions): Pick<Tenant, keyof Erasures> {
+export function createErasureMethods({ path, readers }: TenantOptions): Pick<Tenant, keyof Erasures> {
   return {
     listErasures: (page) => readers.read(path, 'listErasures', page),
-    getErasure: async (id) => getErasure(open().store, id),
+    getErasure: (id) => readers.readFew(path, 'getErasure', { id }),
   };
 }
 

@@ -4,8 +4,7 @@ import type { Tenant } from '../engine.ts';
 import { EngineError } from '../errors.ts';
 import { type Judged, scoresOf } from '../evals/measure.ts';
 import { fallsOf, hashOf, hashOfItems } from '../evals/questions.ts';
-import { listRuns, parseEvalItem } from '../store/evals.ts';
-import { scheduleState } from '../store/schedules.ts';
+import { parseEvalItem } from '../store/evals.ts';
 import { namesOfModels } from '../store/live-model.ts';
 import {
   EVAL_CHANGES,
@@ -33,7 +32,6 @@ const LEASE_MS = 3_600_000;
 /** Makes the methods by which a tenant keeps evaluation sets and runs them. */
 export function createEvalMethods(options: TenantOptions): Pick<Tenant, keyof Evals> {
   const { id, path, control, clock, writer, readers } = options;
-  const store = () => options.open().store;
   const guard = guardOf(options);
   const screened = async ({ query, expected, forbidden = [], ...rest }: EvalItem): Promise<EvalItem> => {
     const { value } = (await guard.fields({ value: { query, expected, forbidden } })).fields;
@@ -57,7 +55,7 @@ export function createEvalMethods(options: TenantOptions): Pick<Tenant, keyof Ev
       const set = await readSet(options, name);
       const defaults = readRetrievalDefaults(control, id);
       const judged = await askAll(options, set, defaults, signal);
-      const [before] = listRuns(store(), name, 1);
+      const [before] = await methods.listEvalRuns(name, 1);
       const now = {
         version: VERSION,
         model: namesOfModels(options.open().liveModels),
@@ -67,7 +65,7 @@ export function createEvalMethods(options: TenantOptions): Pick<Tenant, keyof Ev
       await writer.write(path, 'appendEvalRun', { name, run });
       return { run, outcomes: judged.map(outcomeOf) };
     },
-    listEvalRuns: async (name, limit) => listRuns(store(), name, limit),
+    listEvalRuns: (name, limit) => readers.readFew(path, 'listEvalRuns', { name, limit }),
     runDueEvals: (signal) => runDue(options, methods.runEval, signal),
   };
   return methods;
@@ -111,7 +109,7 @@ async function packSet(
  * @returns the number of sets that were run; 0 if they are not due, are run elsewhere, or `OM_EVAL_EVERY` is not set
  */
 async function runDue(
-  { path, open, config, clock, writer, readers }: TenantOptions,
+  { path, config, clock, writer, readers }: TenantOptions,
   runEval: Tenant['runEval'],
   signal: AbortSignal | undefined,
 ): Promise<number> {
@@ -119,8 +117,7 @@ async function runDue(
   if (everyMs === undefined || !mayHoldRows(config, path)) return 0;
   const schedule = { name: 'eval', everyMs, waitsAPeriod: false, backsOff: true };
   const claim = { schedule, owner: uuidv7(), leaseMs: LEASE_MS };
-  const isDue = () => scheduleState(open().store, schedule, { now: clock.now(), leaseMs: LEASE_MS }).isDue;
-  if (!isDue()) return 0;
+  if (!(await readers.readFew(path, 'isRunDue', { schedule, leaseMs: LEASE_MS }))) return 0;
   const sets = await readers.read(path, 'listEvals', {});
   if (sets.length === 0 || !(await writer.write(path, 'claimRun', claim))) return 0;
   const startedAt = clock.now();

@@ -1,7 +1,3 @@
-import { findItemRow } from '../commands/items.ts';
-import { noItem } from '../errors.ts';
-import { listDueRenewals } from '../store/items.ts';
-import { toMemory } from '../store/memories.ts';
 import { textOfValue } from '../text/value-text.ts';
 import { takeTurn } from '../turns.ts';
 import type { Items, PutReply } from '../types.ts';
@@ -15,15 +11,10 @@ import { guardOf } from './tenant-privacy.ts';
 
 /** Makes the methods by which a tenant stores items: memories that are named by a namespace and a key. */
 export function createItemMethods(options: TenantOptions): Items {
-  const { path, writer, dispatcher, metrics, clock } = options;
+  const { path, readers, writer, dispatcher, metrics } = options;
   const guard = guardOf(options);
   const streamItems: Items['streamItems'] = (filter, page, signal) =>
-    placedSlices(
-      options,
-      page,
-      (wanted) => options.readers.read(path, 'listItemPlaces', { filter, wanted }, signal),
-      signal,
-    );
+    placedSlices(options, page, (wanted) => readers.read(path, 'listItemPlaces', { filter, wanted }, signal), signal);
   return {
     async putItem(item, putOptions = {}) {
       const { fields } = await guard.fields({ ...item, content: item.content ?? undefined, externalId: item.key });
@@ -39,16 +30,11 @@ export function createItemMethods(options: TenantOptions): Items {
       return reply;
     },
 
-    async getItem(place) {
-      const now = clock.now();
-      const row = findItemRow(options.open().store, place);
-      if (row === undefined || (row.expires_at !== null && row.expires_at <= now)) throw noItem();
-      return toMemory(row, now);
-    },
+    getItem: (place) => readers.readFew(path, 'getItem', { place }),
 
     async renewItems(ids) {
       // Most reads renew nothing, and a write would cost them a commit.
-      const memoryNos = ids.length === 0 ? [] : listDueRenewals(options.open().store, ids, clock.now());
+      const memoryNos = ids.length === 0 ? [] : await readers.readFew(path, 'listDueRenewals', { ids });
       if (memoryNos.length > 0) await writer.write(path, 'renewItems', { memoryNos });
     },
 

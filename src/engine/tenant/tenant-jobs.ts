@@ -1,7 +1,7 @@
 import { decodeReceipt } from '../commands/write-receipt.ts';
 import { removeUpload } from '../documents/uploads.ts';
 import type { Tenant } from '../engine.ts';
-import { countActive, countJobs, getJob, newestJobNo, unfinishedBetween } from '../store/job-views.ts';
+import { newestJobNo, unfinishedBetween } from '../store/job-views.ts';
 import type { Store } from '../store/open-store.ts';
 import type { TenantOptions } from './tenant-options.ts';
 import type { Erasure } from './tenant-erasure.ts';
@@ -31,12 +31,12 @@ export function createJobMethods(options: TenantOptions, { eraseAbandoned }: Era
   const store = () => options.open().store;
   const unfinished = (from: number, to: number) => seen((opened) => unfinishedBetween(opened, from, to));
   return {
-    getJob: async (id) => getJob(store(), id),
+    getJob: (id) => readers.readFew(path, 'getJob', { id }),
     findJobs: (ids) => readers.read(path, 'findJobs', { ids }),
     listJobs: (filter) => readers.read(path, 'listJobs', filter),
-    countJobs: async () => countJobs(store()),
+    countJobs: () => readers.readFew(path, 'countJobs', {}),
     countWaitingJobs: () => readers.read(path, 'countWaiting', {}),
-    countActiveJobs: async () => countActive(store()),
+    countActiveJobs: () => readers.readFew(path, 'countActive', {}),
     oldestWaitingJobAt: () => readers.read(path, 'oldestWaitingAt', {}),
 
     async retryJob(id) {

@@ -6,7 +6,6 @@ import { failpoint } from '../failpoint.ts';
 import { MIN_JUDGED_RECALLS } from '../retrieve/learn-weights.ts';
 import { DEFAULT_OPTIONS } from '../retrieve/options.ts';
 import { PROFILE_WEIGHTS, weightsOf } from '../retrieve/score.ts';
-import { getLearned, listLearned } from '../store/learned.ts';
 import type {
   Learned,
   LearnedOptions,
@@ -27,7 +26,7 @@ export function createLearningMethods(
   { putRetrievalDefaults }: Pick<Tenant, 'putRetrievalDefaults'>,
 ): Pick<Tenant, keyof Learning> {
   const { id: tenantId, path, config, control, clock, readers, writer } = options;
-  const store = () => options.open().store;
+  const getLearned = (id: string) => readers.readFew(path, 'getLearned', { id });
   const defaults = () => readRetrievalDefaults(control, tenantId);
   const present = (): { readonly profile: Profile; readonly present: LearnedOptions } => {
     const { profile = DEFAULT_OPTIONS.profile, weights = {}, vectorWeight = null, ...rest } = defaults();
@@ -50,16 +49,16 @@ export function createLearningMethods(
   }
 
   async function move(id: string, from: LearnedState, to: LearnedState): Promise<Learned> {
-    const { replaced } = getLearned(store(), id);
+    const { replaced } = await getLearned(id);
     await writer.write(path, 'moveLearned', { id, from, to, replaced });
-    return getLearned(store(), id);
+    return getLearned(id);
   }
 
   return {
     learnWeights,
-    listLearned: async () => listLearned(store()),
+    listLearned: () => readers.readFew(path, 'listLearned', {}),
     async acceptLearned(id, signal) {
-      const learned = getLearned(store(), id);
+      const learned = await getLearned(id);
       requireState(learned, 'proposed');
       const { replaced: noted } = learned;
       // An acceptance that was broken off has noted what it replaces; if the defaults are as it wanted them, it ends.
@@ -76,7 +75,7 @@ export function createLearningMethods(
       return move(id, 'proposed', 'accepted');
     },
     async revertLearned(id) {
-      const learned = getLearned(store(), id);
+      const learned = await getLearned(id);
       requireState(learned, 'accepted');
       const { replaced } = learned;
       const isUndone = isDeepStrictEqual(defaults(), replaced);

@@ -2,10 +2,7 @@ import type { Tenant } from '../engine.ts';
 import { spanningReceipt } from '../commands/write-receipt.ts';
 import { EngineError, isEngineError } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
-import { findMemoryNos, getMemoryRow, toMemory } from '../store/memories.ts';
-import type { Store } from '../store/open-store.ts';
-import { readProvenance } from '../store/provenance.ts';
-import type { AddOptions, AddReply, Memory, Provenance } from '../types.ts';
+import type { AddOptions, AddReply, Memory } from '../types.ts';
 import { createEraseMatching } from './erase-matching.ts';
 import { createMemoryLists } from './memory-lists.ts';
 import { quotaOf } from './quota-of.ts';
@@ -40,8 +37,6 @@ export function createMemoryMethods(
   documents: Pick<Tenant, 'getDocument' | 'deleteDocument'>,
 ): MemoryMethods {
   const { path, metrics, readers, writer, dispatcher } = options;
-  const store = () => options.open().store;
-  const now = () => options.clock.now();
   const guard = guardOf(options);
   return {
     async addMemories(items, addOptions = {}) {
@@ -74,7 +69,7 @@ export function createMemoryMethods(
     },
 
     async deleteMemory(id, { withinTags = [] } = {}) {
-      const document = provenanceOf(store(), id);
+      const document = await readers.readFew(path, 'findProvenance', { id });
       // The root memory stands for the whole document.
       if (document?.chunk === null) {
         const { tags } = await documents.getDocument(document.documentId);
@@ -93,7 +88,7 @@ export function createMemoryMethods(
 
     reinforceMemory: (id, boost) => writer.write(path, 'reinforceMemory', { id, boost, quota: quotaOf(options) }),
 
-    getMemory: async (id) => toMemory(getMemoryRow(store(), id, now()), now()),
+    getMemory: (id) => readers.readFew(path, 'getMemory', { id }),
     ...createMemoryLists(options),
     timeline: (id, around) => readers.read(path, 'timeline', { ...around, id }),
     sectorStats: () => readers.read(path, 'sectorStats', {}),
@@ -117,13 +112,4 @@ function joinReplies({ taken = 0, outcomes, token }: AddReply, rest: AddReply): 
     replayed: false,
     ...(rest.taken === undefined ? {} : { taken: taken + rest.taken }),
   };
-}
-
-/**
- * Returns the document of a memory and the memory's position in it; undefined if it belongs to none, or if no memory
- * has this id.
- */
-function provenanceOf(store: Store, id: string): Provenance | undefined {
-  const memoryNo = findMemoryNos(store, [id]).get(id);
-  return memoryNo === undefined ? undefined : readProvenance(store, [memoryNo]).get(memoryNo);
 }

@@ -1,5 +1,4 @@
 import type { Tenant } from '../engine.ts';
-import { listUsage } from '../store/provider-usage.ts';
 import type { TenantOptions } from './tenant-options.ts';
 
 /** Makes the methods that read which provider calls were made for a tenant, and what they used. */
@@ -9,6 +8,6 @@ export function createProviderCallMethods(
   const { path, readers } = options;
   return {
     listProviderCalls: (filter, page) => readers.read(path, 'listProviderCalls', { filter, page }),
-    listProviderUsage: async (since) => listUsage(options.open().store, { since }),
+    listProviderUsage: (since) => readers.readFew(path, 'listProviderUsage', { since }),
   };
 }

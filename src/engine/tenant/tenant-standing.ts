@@ -1,14 +1,10 @@
-import { hasReachedMb } from '../commands/quota.ts';
 import { mayHoldRows } from '../control/place-of.ts';
 import type { Tenant } from '../engine.ts';
 import type { PrivacyGuard } from '../privacy/guard.ts';
 import { screenStandingQuery } from '../privacy/standing-texts.ts';
 import { hasNeighbours } from '../readers/standing-vectors.ts';
 import { distinctModels } from '../store/live-model.ts';
-import type { Store } from '../store/open-store.ts';
-import { type DueMemory, hasDueMemories, hasStanding, nextClaimAt } from '../store/standing.ts';
-import { hasEventsToHand } from '../store/hand-events.ts';
-import { nextDeliveryAt } from '../store/webhooks.ts';
+import type { DueMemory } from '../store/standing.ts';
 import type { StandingPart } from '../store/erase-standing.ts';
 import type {
   ErasedStanding,
@@ -43,7 +39,6 @@ const EMBED_AGAIN_MS = 30_000;
 /** Makes the methods of standing queries and webhooks. */
 export function createStandingMethods(options: TenantOptions): Pick<Tenant, keyof Standing> {
   const { id: tenantId, path, config, clock, readers, writer, tended } = options;
-  const store = () => options.open().store;
   const guard = guardOf(options);
   const deliver = createDeliveries(options);
   const compareDue = createComparison(options);
@@ -100,21 +95,13 @@ export function createStandingMethods(options: TenantOptions): Pick<Tenant, keyo
     },
 
     async tendStanding(signal) {
-      if (!mayHoldRows(config, path) || !hasStanding(store())) return 'absent';
+      if (!mayHoldRows(config, path) || !(await readers.readFew(path, 'hasStanding', {}))) return 'absent';
       const compared = await compareDue();
       const handed = await handEvents(options);
       return (await deliver(signal)) || compared || handed ? 'busy' : 'idle';
     },
-    standingDueAt: async () => dueAt(store(), clock.now()),
+    standingDueAt: () => readers.readFew(path, 'standingDueAt', {}),
   };
-}
-
-/** Returns the time from which on there is something to do in a file that is not written to before (Unix ms). */
-function dueAt(store: Store, now: number): number {
-  return store.read(() => {
-    if (hasDueMemories(store, now) || hasEventsToHand(store)) return now;
-    return Math.min(nextClaimAt(store), nextDeliveryAt(store));
-  });
 }
 
 /** Reads a page of standing queries in slices, of which this thread receives one at a time. */
@@ -135,15 +122,13 @@ async function readQueries(
 }
 
 /**
- * Tells whether the tenant takes as much disk space as it may. What would tell of its events then waits in the feed
- * until there is room, as one small memory may have very many answers and deliveries.
+ * Adds deliveries of the next events. Resolves to whether there was something to hand over, and room for it. If the
+ * tenant takes as much disk space as it may, its events wait in the feed until there is room: one small memory may
+ * have very many answers and deliveries.
  */
-const isFull = (options: TenantOptions) => hasReachedMb(options.open().store, quotaOf(options));
-
-/** Adds deliveries of the next events. Resolves to whether there was something to hand over, and room for it. */
 async function handEvents(options: TenantOptions): Promise<boolean> {
-  const { path, metrics, writer } = options;
-  if (!hasEventsToHand(options.open().store) || isFull(options)) return false;
+  const { path, metrics, readers, writer } = options;
+  if (!(await readers.readFew(path, 'mayHandEvents', { quota: quotaOf(options) }))) return false;
   const { made, dropped } = await writer.write(path, 'handEvents', { limit: HANDED_AT_ONCE });
   metrics.webhookDrops.inc(dropped);
   return made + dropped > 0;
@@ -200,11 +185,18 @@ interface Comparison {
  * and no other call is running. If it fails, the memories wait until their claim ends.
  */
 function createComparison(options: TenantOptions): () => Promise<boolean> {
-  const { id: tenantId, path, control, clock, writer, readers, metrics } = options;
+  const { id: tenantId, path, control, writer, readers, metrics } = options;
   const embedQueries = createStandingEmbedder(options);
   const begun: Comparison[] = [];
   /** Number of calls that are running: the memories that they compare are not done yet. */
   let atWork = 0;
+
+  /** Tells whether something waits to be compared, and there is room to store what is found. */
+  async function hasRoom(): Promise<boolean> {
+    const quota = quotaOf(options);
+    if (begun.length === 0) return readers.readFew(path, 'mayCompare', { quota });
+    return !(await readers.readFew(path, 'hasReachedMb', { quota }));
+  }
 
   async function claim(): Promise<Comparison | undefined> {
     const due = await writer.write(path, 'claimDue', { limit: COMPARED_AT_ONCE });
@@ -225,8 +217,7 @@ function createComparison(options: TenantOptions): () => Promise<boolean> {
   return async () => {
     atWork += 1;
     try {
-      const isWaiting = begun.length > 0 || hasDueMemories(options.open().store, clock.now());
-      const next = isWaiting && !isFull(options) ? (begun.shift() ?? (await claim())) : undefined;
+      const next = (await hasRoom()) ? (begun.shift() ?? (await claim())) : undefined;
       if (next !== undefined) await compare(next);
       return next !== undefined || atWork > 1;
     } finally {

@@ -2,7 +2,6 @@ import type { Config } from '../config.ts';
 import { createUploadFile, discardUpload, readInParts, readUploadPart, sweepUploads } from '../documents/uploads.ts';
 import type { Tenant } from '../engine.ts';
 import { EngineError, isEngineError } from '../errors.ts';
-import { waitingBytes } from '../store/uploads.ts';
 import type { DocumentReply, NewDocument } from '../types.ts';
 import type { WriteInput } from '../writer/commands.ts';
 import { quotaOf } from './quota-of.ts';
@@ -23,15 +22,13 @@ export type ArrivingBytes = Map<string, number>;
  * @param arriving sizes of the files that are arriving for this tenant; the methods add and remove entries
  */
 export function createUploadMethods(options: TenantOptions, arriving: ArrivingBytes): UploadMethods {
-  const { path, config, clock, writer, dispatcher, arrivingSpace, open } = options;
+  const { path, config, clock, writer, dispatcher, arrivingSpace } = options;
   const guard = guardOf(options);
   const areRows = config.OM_DATABASE_URL !== undefined;
   let isSwept = false;
   return {
     async createUpload(bytes, madeFrom) {
-      const others = [...arriving].filter(([name]) => name !== madeFrom?.name);
-      const taken = waitingBytes(open().store) + others.reduce((sum, [, most]) => sum + most, 0);
-      refuseOverWaiting(config, taken, bytes);
+      refuseOverWaiting(config, await takenBeside(madeFrom?.name, arriving, options), bytes);
       arrivingSpace.require(path, bytes);
       if (areRows) isSwept ||= sweepBrokenOff(path, arriving, clock.now());
       const file = createUploadFile(path);
@@ -90,6 +87,19 @@ export function createUploadMethods(options: TenantOptions, arriving: ArrivingBy
     await discardUpload(path, name);
     arriving.delete(name);
   }
+}
+
+/** Counts the bytes of files that wait to be read or are arriving, except for the one with this name. */
+async function takenBeside(
+  name: string | undefined,
+  arriving: ArrivingBytes,
+  { path, readers }: Pick<TenantOptions, 'path' | 'readers'>,
+): Promise<number> {
+  const before = [...arriving];
+  const waiting = await readers.readFew(path, 'countWaitingBytes', {});
+  // A file that has arrived meanwhile may not be among those that wait.
+  const others = new Map([...before, ...arriving]);
+  return [...others].reduce((sum, [other, most]) => (other === name ? sum : sum + most), waiting);
 }
 
 /** Whether an error of a write proves that nothing was stored. */

@@ -7,6 +7,8 @@ import { createArrivingSpace } from '../../../src/engine/documents/arriving-spac
 import { uploadsFolder } from '../../../src/engine/documents/uploads.ts';
 import type { Tenant } from '../../../src/engine/engine.ts';
 import { createMetrics } from '../../../src/engine/metrics.ts';
+import { createInlineReaders } from '../../../src/engine/readers/readers.ts';
+import type { TenantPool } from '../../../src/engine/tenant-file/tenant-pool.ts';
 import { createUploadMethods } from '../../../src/engine/tenant/tenant-uploads.ts';
 import type { TenantOptions } from '../../../src/engine/tenant/tenant-options.ts';
 import { tendDocuments } from '../../../src/engine/upkeep/tend-documents.ts';
@@ -36,12 +38,15 @@ async function onThread({ batch, engine, file, clock }: TestEngine) {
     metrics,
   });
   onTestFinished(() => writer.close());
+  const { config, logger } = batch;
+  const parts = { config, clock, logger, tracing: null, querySourceOf: () => null, languageModel: null };
+  const pool = { get: () => batch.open() } as unknown as TenantPool;
   const options = {
     ...{ id: 'default', path: file, config: batch.config, clock, control: engine.control, metrics, writer },
     ...{
       arrivingSpace: createArrivingSpace(),
       analyzerOf: null,
-      open: () => batch.open(),
+      readers: createInlineReaders(pool, parts),
       dispatcher: { dispatch() {} },
     },
   } as unknown as TenantOptions;

@@ -32,7 +32,7 @@ export interface MessageSocket {
 export interface DirectSocketOptions {
   /**
    * Tells whether the other thread still lives. The descriptor is closed with that thread, and its number may then be
-   * that of another file.
+   * that of another file. So it is if `readElsewhere` says that the connection is lost.
    */
   isOpen(): boolean;
   /** Tells whether the reply to a posted message holds an error. */
@@ -88,7 +88,10 @@ export function openDirectSocket(fd: number, options: DirectSocketOptions): Mess
 }
 
 /** Reads and writes a file descriptor. All throw an error whose `code` says why the connection is lost. */
-function openDescriptor(fd: number, { isOpen, readElsewhere }: DirectSocketOptions) {
+function openDescriptor(fd: number, { isOpen: isThreadAlive, readElsewhere }: DirectSocketOptions) {
+  /** Whether the other thread has said that the connection is lost. It closes the descriptor before it says so. */
+  let isClosed = false;
+  const isOpen = () => !isClosed && isThreadAlive();
   const buffer = new ReplyBuffer();
   /** Reads what there is. Returns whether something came. */
   const read = (): boolean => {
@@ -110,7 +113,10 @@ function openDescriptor(fd: number, { isOpen, readElsewhere }: DirectSocketOptio
       else {
         const received = readElsewhere(leftMs);
         if (received === undefined) return false;
-        if (received.lost !== null) throw lossOf(received.lost);
+        if (received.lost !== null) {
+          isClosed = true;
+          throw lossOf(received.lost);
+        }
         buffer.append(received.bytes);
         wait.restart();
       }
