@@ -13,7 +13,8 @@ import { openTestEngine } from '../support/engine-fixture.ts';
 import { startPostgres } from '../support/postgres.ts';
 
 /** Statements that take the schema back to where the migration of bounds begins. */
-const TO_EARLIER = `DROP FUNCTION ledger_statuses, ledger_batches, ledger_marks;
+const TO_EARLIER = `DROP INDEX edges_lost, edges_superseding;
+  DROP FUNCTION ledger_statuses, ledger_batches, ledger_marks;
   DROP TRIGGER standing_of_queued_memories ON memory_dynamics;
   DROP FUNCTION standing_of_queued_memories;
   ALTER TABLE webhooks DROP COLUMN room, DROP COLUMN counted_at, DROP COLUMN dropped, DROP COLUMN dropped_at;

@@ -111,9 +111,8 @@ function releaseLosers(context: WriteContext, memoryNos: readonly number[]): num
   const { store } = context;
   const found = listWonContradictions(store, memoryNos, MAX_SETTLED + 1);
   if (found.length <= MAX_SETTLED) return 0;
-  for (const { src, dst, winner } of found) {
-    deleteEdge(store, { src, dst, type: 'contradicts' });
-    settleStatus(context, winner === src ? dst : src);
-  }
+  for (const { src, dst } of found) deleteEdge(store, { src, dst, type: 'contradicts' });
+  const losers = new Set(found.map(({ src, dst, winner }) => (winner === src ? dst : src)));
+  for (const loser of losers) settleStatus(context, loser);
   return found.length;
 }

@@ -19,34 +19,70 @@ import {
 } from '../store/reembed.ts';
 import type { WriteContext } from './write-context.ts';
 
+/** What a change of the model is begun or continued with. */
+interface ReembedStart {
+  readonly target: SectorModelNumbers;
+  /**
+   * Whether the model goes live however many memories it refuses. If it failed because of them, they are not tried
+   * again.
+   */
+  readonly withoutRefused?: boolean;
+  /** Whether the model goes live even if a guarded evaluation set gets worse results by it. */
+  readonly force?: boolean;
+}
+
+/** Greatest number of refusals that one commit deletes, and of adds that it tries again; each takes some 25 µs. */
+const MAX_REFUSED = 500;
+
+/**
+ * Does a part of what precedes the start of a change of the model, in one commit: deletes at most 500 refusals of
+ * earlier models, and tries at most 500 refused adds again. A running change to another model is paused before, since
+ * without its refusals it would go live. If `startReembed` would only continue a change, or refuse, it does nothing.
+ * @param asked.since Unix ms; adds that were refused later are not tried again, so that repeated calls come to an end
+ * @returns whether nothing is left to do; until it is true, the caller calls again, and `startReembed` afterwards
+ */
+export function clearRefusals(
+  { store, now }: Pick<WriteContext, 'store' | 'now'>,
+  { since, ...start }: ReembedStart & { readonly since: number },
+): boolean {
+  const earlier = findReembed(store);
+  if (!isBeginning(store, start, earlier)) return true;
+  if (earlier !== undefined && isUnderWay(store)) takeBack(store, earlier);
+  const deleted = deleteRefusals(store, MAX_REFUSED);
+  const refused = listRefusedAdds(store, { diedBy: since, limit: MAX_REFUSED });
+  for (const id of refused) retryJob(store, id, now);
+  return deleted < MAX_REFUSED && refused.length < MAX_REFUSED;
+}
+
+/** Whether a start begins the change of the model anew, rather than continue one that was paused or failed. */
+function isBeginning(
+  store: Store,
+  { target, withoutRefused = false, force = false }: ReembedStart,
+  earlier: ReembedRecord | undefined,
+): boolean {
+  if (earlier === undefined) return true;
+  if (earlier.phase !== 'embed') return false;
+  if (!areSameModels(earlier.target, target)) return true;
+  return !withoutRefused && !force && !isUnderWay(store) && findReembedController(store)?.state === 'dead';
+}
+
 /**
  * Begins a change of the model, or continues one that was paused or failed. A running change to the same model is left
  * alone, unless `withoutRefused` or `force` is set before it goes live. A change to another model that has not gone
  * live is cancelled.
- * Refused memories are tried again, unless the change only continues after a pause. If the configured model is live
- * already, gaps in its vectors are filled, and vectors of other models are removed.
+ * Call `clearRefusals` before, until it returns true: it tries refused memories again, unless the change only continues
+ * after a pause. If the configured model is live already, gaps in its vectors are filled, and vectors of other models
+ * are removed.
  * @throws EngineError `conflict` while another model has gone live and its change is not finished
  */
 export function startReembed(
   { store, now, newId }: Pick<WriteContext, 'store' | 'now' | 'newId'>,
-  {
-    target,
-    withoutRefused = false,
-    force = false,
-  }: {
-    readonly target: SectorModelNumbers;
-    /**
-     * Whether the model goes live however many memories it refuses. If it failed because of them, they are not tried
-     * again.
-     */
-    readonly withoutRefused?: boolean;
-    /** Whether the model goes live even if a guarded evaluation set gets worse results by it. */
-    readonly force?: boolean;
-  },
+  start: ReembedStart,
 ): void {
+  const { target, withoutRefused = false, force = false } = start;
   const earlier = findReembed(store);
-  const isSame = earlier !== undefined && areSameModels(earlier.target, target);
-  if (earlier !== undefined && !isSame) {
+  const beginsAnew = isBeginning(store, start, earlier);
+  if (earlier !== undefined && !areSameModels(earlier.target, target)) {
     if (earlier.phase !== 'embed') {
       throw new EngineError('conflict', 'the change of the model before this one is not finished: let it go on first');
     }
@@ -56,15 +92,10 @@ export function startReembed(
     takeBack(store, earlier); // Else the job that directs it would overwrite the record with what it read earlier.
   }
   const current = findReembed(store);
-  const hasFailed = current?.phase === 'embed' && findReembedController(store)?.state === 'dead';
-  const isBeginning = current === undefined || (hasFailed && !withoutRefused && !force);
-  if (isBeginning) {
-    deleteRefusals(store);
-    for (const id of listRefusedAdds(store)) retryJob(store, id, now);
-  }
-  const record = isBeginning
-    ? ({ target, phase: 'embed', cursor: 0, owed: 0, pass: 1, wentLiveAt: null } as const)
-    : current;
+  const record =
+    current === undefined || beginsAnew
+      ? ({ target, phase: 'embed', cursor: 0, owed: 0, pass: 1, wentLiveAt: null } as const)
+      : current;
   putReembed(store, {
     ...record,
     ...(withoutRefused ? { withoutRefused } : {}),
@@ -98,7 +129,7 @@ export function cancelReembed({ store }: Pick<WriteContext, 'store'>): void {
     throw new EngineError('conflict', 'the new model is live already: change the settings back and re-embed instead');
   }
   takeBack(store, record);
-  deleteRefusals(store);
+  deleteRefusals(store, Number.MAX_SAFE_INTEGER);
   deleteReembed(store);
 }
 

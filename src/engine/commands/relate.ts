@@ -97,9 +97,15 @@ export function unlinkMemories(context: WriteContext, link: Pick<NewLink, 'src' 
 /**
  * Removes a link as `unlinkMemories` does, but also in the middle of a chain of any length, and of memories that have
  * expired or are hidden. If there is no such link, it does nothing.
+ * @param settle called with the number of each memory whose status may have changed; left out, its status is settled.
+ *   One who removes many links settles each memory once, after the last of them
  * @returns the number of memories that are in another chain now
  */
-export function removeLink(context: WriteContext, key: EdgeKey): number {
+export function removeLink(
+  context: WriteContext,
+  key: EdgeKey,
+  settle: (memoryNo: number) => void = (memoryNo) => settleStatus(context, memoryNo),
+): number {
   const { store } = context;
   const edge = findEdge(store, key);
   if (edge === undefined) return 0;
@@ -107,9 +113,9 @@ export function removeLink(context: WriteContext, key: EdgeKey): number {
   let moved = 0;
   if (key.type === 'supersedes') {
     if (listSuccessors(store, edge.dst).length === 0) moved = splitChain(store, edge.dst);
-    settleStatus(context, edge.dst);
+    settle(edge.dst);
   }
-  if (edge.winner !== null) settleStatus(context, loserOf(edge, edge.winner));
+  if (edge.winner !== null) settle(loserOf(edge, edge.winner));
   return moved;
 }
 

@@ -13,6 +13,7 @@ import { findWriter } from '../store/writers.ts';
 import { contentHash } from '../text/content-hash.ts';
 import { changeMemory, endsTooMany, prepareChange } from './patch.ts';
 import { removeLink } from './relate.ts';
+import { settleStatus } from './settle-status.ts';
 import type { WriteContext } from './write-context.ts';
 
 /** Result of one slice of `undoLinks`. */
@@ -64,13 +65,15 @@ export function undoLinks(
 ): UndoneLinks {
   const writerNo = findWriter(context.store, writtenBy);
   const links = writerNo === undefined ? [] : listStatedBy(context.store, writerNo, limit);
+  const unsettled = new Set<number>();
   let edges = 0;
   let moved = 0;
   for (const link of links) {
-    moved += removeLink(context, link);
+    moved += removeLink(context, link, (memoryNo) => unsettled.add(memoryNo));
     edges += 1;
     if (moved >= MAX_RELABELLED) break;
   }
+  for (const memoryNo of unsettled) settleStatus(context, memoryNo);
   return { edges, isDone: edges === links.length && links.length < limit };
 }
 

@@ -55,8 +55,7 @@ export interface SharedReadingOptions {
 export function createSharedReading({ reader: number, pool, ask, lose }: SharedReadingOptions): SharedReading {
   const reader: SharedReader = { number, acceptsLaterRemovals: false };
   const files = new Map<string, SharedFile>();
-  /** The models whose vectors were requested, each with the number and the path of the file's shared memory. */
-  const asked = new Set<string>();
+  const asked: Asked = new Map();
   const awaited = new Map<string, PromiseWithResolvers<void>>();
 
   /** Waits until this thread has the file's shared memory, with vectors of all live models. */
@@ -77,14 +76,15 @@ export function createSharedReading({ reader: number, pool, ask, lose }: SharedR
     const file = files.get(path);
     if (file === undefined) return [];
     const spaces = liveSpaces(pool.get(path));
-    const keys = spaces.map(({ modelNo }) => `${modelNo} ${file.no} ${path}`);
-    if (keys.every((key) => asked.has(key))) return undefined;
-    for (const key of keys) asked.add(key);
+    const modelNos = askedOf(asked, path, file.no);
+    if (spaces.every(({ modelNo }) => modelNos.has(modelNo))) return undefined;
+    for (const { modelNo } of spaces) modelNos.add(modelNo);
     return spaces;
   }
 
   function forget(path: string): void {
     files.delete(path);
+    asked.delete(path);
     pool.evict(path);
   }
 
@@ -120,6 +120,16 @@ export function createSharedReading({ reader: number, pool, ask, lose }: SharedR
       }
     },
   };
+}
+
+/** The models whose vectors were requested of a file's shared memory with the number `no`, by the path of the file. */
+type Asked = Map<string, { readonly no: number; readonly modelNos: Set<number> }>;
+
+/** Returns the numbers of the models that were requested of this shared memory; those of an earlier one are dropped. */
+function askedOf(asked: Asked, path: string, no: number): Set<number> {
+  let known = asked.get(path);
+  if (known?.no !== no) asked.set(path, (known = { no, modelNos: new Set() }));
+  return known.modelNos;
 }
 
 function liveSpaces({ liveModels }: OpenTenant): VectorSpace[] {

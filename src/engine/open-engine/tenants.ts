@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { createArrivingSpace } from '../documents/arriving-space.ts';
 import type { Tenant } from '../engine.ts';
 import { EngineError } from '../errors.ts';
@@ -5,6 +6,7 @@ import type { Readers } from '../readers/readers.ts';
 import type { TenantPool } from '../tenant-file/tenant-pool.ts';
 import { createTenant } from '../tenant/tenant.ts';
 import type { TenantOptions } from '../tenant/tenant-options.ts';
+import { TenantState } from '../tenant/tenant-state.ts';
 
 /** The tenants of an engine. */
 export interface Tenants {
@@ -24,12 +26,43 @@ type CreateTenantsOptions = Omit<TenantOptions, 'id' | 'path' | 'open' | 'arrivi
 /** Time between two looks for tenants that have moved to another database, whose old place is then closed (ms). */
 const LOOK_EVERY_MS = 1_000;
 
-/** Creates the tenants of an engine at their first use, and keeps them. */
+/**
+ * Greatest number of recently used objects of tenants that are kept: each tenant has one, and one more for each API key
+ * that uses it (`Tenant.as`). Each takes some 25 KB, and making it some 20 µs.
+ */
+const MAX_OBJECTS = 1_000;
+
+/** A tenant that was used: where it is stored, and what its objects share. */
+interface KnownTenant {
+  readonly path: string;
+  /** A number that no other one has, not even of a tenant with the same id that was deleted before. */
+  readonly no: number;
+  readonly state: TenantState;
+}
+
+/**
+ * Creates the tenants of an engine at their first use. Their states are kept, and the objects of those that were used
+ * lately.
+ */
 export function createTenants({ pool, ...options }: CreateTenantsOptions): Tenants {
   const { control, readers, writer, config } = options;
   const mayMove = config.OM_DATABASE_URL !== undefined;
   const arrivingSpace = createArrivingSpace();
-  const tenants = new Map<string, { readonly path: string; readonly tenant: Tenant }>();
+  const tenants = new Map<string, KnownTenant>();
+  let newestNo = 0;
+  const objects = new LRUCache<string, Tenant>({ max: MAX_OBJECTS });
+  const objectOf = (id: string, known: KnownTenant, keyId: string | null): Tenant => {
+    const name = `${known.no} ${keyId ?? ''}`;
+    let object = objects.get(name);
+    if (object === undefined) {
+      const { path, state } = known;
+      const own = { ...options, id, path, arrivingSpace, open: () => pool.get(path) };
+      const placed = mayMove ? { ...own, ...atPresentPlace(own) } : own;
+      object = createTenant(placed, { state, keyId, viewOf: (ofKey) => objectOf(id, known, ofKey) });
+      objects.set(name, object);
+    }
+    return object;
+  };
   const closeOldPlace = (id: string, present: string | undefined) => {
     const known = tenants.get(id);
     if (known === undefined || known.path === present) return;
@@ -53,12 +86,8 @@ export function createTenants({ pool, ...options }: CreateTenantsOptions): Tenan
       closeOldPlace(id, path);
       if (path === undefined) throw new EngineError('not_found', control.findMoved(id) ?? 'no such tenant');
       let known = tenants.get(id);
-      if (known === undefined) {
-        const own = { ...options, id, path, arrivingSpace, open: () => pool.get(path) };
-        known = { path, tenant: createTenant(mayMove ? { ...own, ...atPresentPlace(own) } : own) };
-        tenants.set(id, known);
-      }
-      return known.tenant;
+      if (known === undefined) tenants.set(id, (known = { path, no: (newestNo += 1), state: new TenantState() }));
+      return objectOf(id, known, null);
     },
     close: () => clearInterval(timer),
   };

@@ -195,22 +195,36 @@ export function chainOf(store: Store, memoryNo: number): number | null {
 }
 
 /**
- * Lists the numbers of a memory and of all memories that it superseded, directly or indirectly.
+ * SQL that walks down a chain from the memory `:end`, without `:except`. Each row leads to at most two others: the
+ * first memory that `older` superseded, and the next one that `newer` superseded. SQLite would queue all that a memory
+ * superseded, any number, before the limit ends the walk. A memory that two others superseded comes twice.
+ */
+const WALK_CHAIN = `WITH RECURSIVE member (newer, older) AS (
+    SELECT :none, :end
+    UNION
+    SELECT CASE way.down WHEN 1 THEN member.older ELSE member.newer END,
+      CASE way.down
+        WHEN 1 THEN (SELECT e.dst FROM edges e
+          WHERE e.src = member.older AND e.type = 'supersedes' AND e.dst <> :except ORDER BY e.dst LIMIT 1)
+        ELSE (SELECT e.dst FROM edges e
+          WHERE e.src = member.newer AND e.type = 'supersedes' AND e.dst <> :except AND e.dst > member.older
+          ORDER BY e.dst LIMIT 1) END
+    FROM member CROSS JOIN (SELECT 1 AS down UNION ALL SELECT 0) AS way WHERE member.older > 0
+  ) SELECT older FROM member WHERE older > 0 LIMIT :most`;
+
+/**
+ * Lists the numbers of a memory and of all memories that it superseded, directly or indirectly. The cost depends on the
+ * length of the list, not on how many memories one of them superseded.
  * @param most greatest length of the list; no limit if left out
  * @param except a memory that is not followed, so that memories which only it superseded are left out; null for none
  */
 function listChain(store: Store, end: number, most = Number.MAX_SAFE_INTEGER, except: number | null = null): number[] {
-  return store
-    .prepare(
-      `WITH RECURSIVE member (seq) AS (
-         SELECT ?
-         UNION
-         SELECT e.dst FROM member CROSS JOIN edges e ON e.src = member.seq AND e.type = 'supersedes'
-         WHERE e.dst <> ?
-       ) SELECT seq FROM member LIMIT ?`,
-    )
-    .pluck()
-    .all(end, except ?? -1, most) as number[];
+  const walk = store.prepare(WALK_CHAIN).pluck();
+  for (let rows = most; ; rows *= 2) {
+    const read = walk.all({ none: -1, end, except: except ?? -1, most: rows }) as number[];
+    const members = [...new Set(read)];
+    if (read.length < rows || members.length >= most) return members.slice(0, most);
+  }
 }
 
 /** Lists at most `most` members of a chain without `older` and the memories that it superseded. */

@@ -268,28 +268,23 @@ export function listSuperseded(store: Store, newer: number, limit = Number.MAX_S
     .all(newer, limit) as number[];
 }
 
+/**
+ * SQL condition that a contradiction was decided against a memory; its parameter is the memory's number. It is written
+ * as the index `edges_lost` has it: of a hub with any number of contradictions only the lost ones are read.
+ */
+const IS_LOST_BY = `type = 'contradicts' AND winner IS NOT NULL AND (CASE winner WHEN src THEN dst ELSE src END) = ?`;
+
 /** Tells whether a contradiction of this memory was decided in favour of the other memory. */
 export function hasLostContradiction(store: Store, memoryNo: number): boolean {
-  return (
-    store
-      .prepare(
-        `SELECT 1 FROM edges WHERE dst = :memory AND type = 'contradicts' AND winner <> :memory
-         UNION ALL
-         SELECT 1 FROM edges WHERE src = :memory AND type = 'contradicts' AND winner <> :memory LIMIT 1`,
-      )
-      .get({ memory: memoryNo }) !== undefined
-  );
+  return store.prepare(`SELECT 1 FROM edges WHERE ${IS_LOST_BY} LIMIT 1`).get(memoryNo) !== undefined;
 }
 
 /** Lists at most `limit` contradictions of a memory that were decided in favour of the other memory. */
 export function listLostContradictions(store: Store, memoryNo: number, limit: number): EdgeKey[] {
-  const rows = store
-    .prepare(
-      `SELECT src, dst FROM edges WHERE dst = :memory AND type = 'contradicts' AND winner <> :memory
-       UNION ALL
-       SELECT src, dst FROM edges WHERE src = :memory AND type = 'contradicts' AND winner <> :memory LIMIT :limit`,
-    )
-    .all({ memory: memoryNo, limit }) as Pick<EdgeKey, 'src' | 'dst'>[];
+  const rows = store.prepare(`SELECT src, dst FROM edges WHERE ${IS_LOST_BY} LIMIT ?`).all(memoryNo, limit) as Pick<
+    EdgeKey,
+    'src' | 'dst'
+  >[];
   return rows.map((ends) => ({ ...ends, type: 'contradicts' }));
 }
 
@@ -309,11 +304,11 @@ export interface Released {
 /**
  * Lists the memories whose status may change when these memories are erased: those that the erased ones directly
  * superseded and that are not erased themselves, and those that lost a contradiction with an erased one, even if they
- * are erased, too. A memory may be listed several times.
+ * are erased, too. Each memory is listed once, however many of the erased ones it lost to.
  */
 export function listReleased(store: Store, erased: readonly number[]): Released[] {
   const numbers = JSON.stringify(erased);
-  return store
+  const rows = store
     .prepare(
       `WITH RECURSIVE erased (seq) AS MATERIALIZED (SELECT value FROM json_each(?)),
        successors (memory, successor) AS (
@@ -331,6 +326,9 @@ export function listReleased(store: Store, erased: readonly number[]): Released[
        WHERE e.type = 'contradicts' AND e.winner = w.value`,
     )
     .all(numbers, numbers) as Released[];
+  const successors = new Map<number, number | null>();
+  for (const { memory, successor } of rows) successors.set(memory, successor ?? successors.get(memory) ?? null);
+  return [...successors].map(([memory, successor]) => ({ memory, successor }));
 }
 
 /** Greatest number of links that `listLinks` returns. */

@@ -194,33 +194,37 @@ export function withdrawMemories(store: Store): number | undefined {
 }
 
 /**
- * Deletes the dead jobs that were to embed a memory by a new model, since a memory that one model refused may be
- * accepted by another. Jobs that killed their workers are kept. Call inside a write.
+ * Deletes at most `limit` dead jobs that were to embed a memory by a new model, since a memory that one model refused
+ * may be accepted by another. Jobs that killed their workers are kept. Call inside a write.
+ * @returns the number of deleted jobs
  */
-export function deleteRefusals(store: Store): void {
-  store
+export function deleteRefusals(store: Store, limit: number): number {
+  return store
     .prepare(
-      `DELETE FROM jobs
-       WHERE kind = 'reembed' AND NOT (${IS_CONTROLLER}) AND state = 'dead' AND error_code <> '${CRASH}'`,
+      `DELETE FROM jobs WHERE seq IN (SELECT seq FROM jobs
+         WHERE kind = 'reembed' AND NOT (${IS_CONTROLLER}) AND state = 'dead' AND error_code <> '${CRASH}' LIMIT ?)`,
     )
-    .run();
+    .run(limit).changes;
 }
 
 /**
- * Lists the ids of dead jobs that were to embed a newly added memory, unless another unfinished job embeds or links the
- * memory. Jobs that killed their workers are left out.
+ * Lists the ids of at most `limit` dead jobs that were to embed a newly added memory and died before or at `diedBy`
+ * (Unix ms), unless another unfinished job embeds or links the memory. Jobs that killed their workers are left out.
  */
-export function listRefusedAdds(store: Store): string[] {
+export function listRefusedAdds(
+  store: Store,
+  { diedBy, limit }: { readonly diedBy: number; readonly limit: number },
+): string[] {
   return store
     .prepare(
       `SELECT id FROM jobs j INDEXED BY jobs_by_end
-       WHERE state = 'dead' AND finished_at > 0 AND kind IN ('memory', 'import') AND step = 'encode' AND memory > 0
-         AND error_code <> '${CRASH}'
+       WHERE state = 'dead' AND finished_at > 0 AND finished_at <= ? AND kind IN ('memory', 'import')
+         AND step = 'encode' AND memory > 0 AND error_code <> '${CRASH}'
          AND NOT EXISTS (SELECT 1 FROM jobs o
-           WHERE o.memory = j.memory AND o.kind <> 'contradictions' AND o.state IN ${UNFINISHED})`,
+           WHERE o.memory = j.memory AND o.kind <> 'contradictions' AND o.state IN ${UNFINISHED}) LIMIT ?`,
     )
     .pluck()
-    .all() as string[];
+    .all(diedBy, limit) as string[];
 }
 
 /**

@@ -5,7 +5,7 @@ import { newestJobNo, unfinishedBetween } from '../store/job-views.ts';
 import type { Store } from '../store/open-store.ts';
 import type { TenantOptions } from './tenant-options.ts';
 import type { Erasure } from './tenant-erasure.ts';
-import type { JobWaits } from './wait-for-jobs.ts';
+import type { TenantState } from './tenant-state.ts';
 
 type JobMethods = Pick<
   Tenant,
@@ -26,7 +26,7 @@ type JobMethods = Pick<
  * Makes the methods by which a tenant returns its jobs, waits for them, and lets operators retry, cancel or discard
  * them.
  */
-export function createJobMethods(options: TenantOptions, { eraseAbandoned }: Erasure, waits: JobWaits): JobMethods {
+export function createJobMethods(options: TenantOptions, { eraseAbandoned }: Erasure, state: TenantState): JobMethods {
   const { path, metrics, readers, writer, dispatcher } = options;
   const store = () => options.open().store;
   const unfinished = (from: number, to: number) => seen((opened) => unfinishedBetween(opened, from, to));
@@ -57,7 +57,7 @@ export function createJobMethods(options: TenantOptions, { eraseAbandoned }: Era
 
     async waitFor(token, timeoutMs, signal) {
       const { first, last } = decodeReceipt(token, options.open().storeId);
-      return waits.wait(unfinished, { first, last: Math.min(last, seen(newestJobNo)), timeoutMs, signal });
+      return state.waits.wait(unfinished, { first, last: Math.min(last, seen(newestJobNo)), timeoutMs, signal });
     },
   };
 

@@ -10,6 +10,7 @@ type ReembedMethods = Pick<Tenant, 'embedding' | 'reembedStatus' | 'startReembed
 export function createReembedMethods({
   path,
   open,
+  clock,
   readers,
   writer,
   dispatcher,
@@ -24,6 +25,8 @@ export function createReembedMethods({
       const { configuredModels } = open();
       const target = configuredModels && numbersOf(configuredModels);
       if (target === null) throw new EngineError('invalid', 'OM_EMBEDDINGS=none: there is no model to embed by');
+      const since = clock.now();
+      while (!(await writer.write(path, 'clearRefusals', { target, withoutRefused, force, since })));
       await writer.write(path, 'startReembed', { target, withoutRefused, force });
       dispatcher.dispatch(path, 'link');
       return status();

@@ -21,6 +21,7 @@ import { readRetrievalDefaults } from '../control/retrieval-defaults.ts';
 import { createDeliveries } from './deliver-webhooks.ts';
 import { quotaOf } from './quota-of.ts';
 import type { TenantOptions } from './tenant-options.ts';
+import type { TenantState } from './tenant-state.ts';
 import { guardOf } from './tenant-privacy.ts';
 
 /** Greatest number of new memories that one claim takes for comparison with the standing queries. */
@@ -37,11 +38,10 @@ const ERASED_AT_ONCE = 1_000;
 const EMBED_AGAIN_MS = 30_000;
 
 /** Makes the methods of standing queries and webhooks. */
-export function createStandingMethods(options: TenantOptions): Pick<Tenant, keyof Standing> {
+export function createStandingMethods(options: TenantOptions, state: TenantState): Pick<Tenant, keyof Standing> {
   const { id: tenantId, path, config, clock, readers, writer, tended } = options;
   const guard = guardOf(options);
-  const deliver = createDeliveries(options);
-  const compareDue = createComparison(options);
+  const makeWork = () => ({ deliver: createDeliveries(options), compareDue: createComparison(options) });
   /**
    * Makes the writer open the file. That begins the change feed in a file to which nothing was written since the feed
    * was switched on.
@@ -96,6 +96,7 @@ export function createStandingMethods(options: TenantOptions): Pick<Tenant, keyo
 
     async tendStanding(signal) {
       if (!mayHoldRows(config, path) || !(await readers.readFew(path, 'hasStanding', {}))) return 'absent';
+      const { deliver, compareDue } = state.standingWork(makeWork);
       const compared = await compareDue();
       const handed = await handEvents(options);
       return (await deliver(signal)) || compared || handed ? 'busy' : 'idle';

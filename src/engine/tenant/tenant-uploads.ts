@@ -7,32 +7,27 @@ import type { WriteInput } from '../writer/commands.ts';
 import { quotaOf } from './quota-of.ts';
 import { guardOf, screenHandedIn } from './tenant-privacy.ts';
 import type { TenantOptions } from './tenant-options.ts';
+import type { ArrivingBytes, TenantState } from './tenant-state.ts';
 
 type UploadMethods = Pick<Tenant, 'createUpload' | 'addDocument' | 'replaceDocument'>;
 
 /**
- * Greatest size in bytes of each file that is arriving, by its name in the uploads folder. The next file is accepted
- * only if there is space for all of them.
- */
-export type ArrivingBytes = Map<string, number>;
-
-/**
  * Makes the methods of a tenant that take in documents: `createUpload` makes a file for the bytes; `addDocument` and
  * `replaceDocument` then record the document that owns it. A file that no document owns afterwards is removed.
- * @param arriving sizes of the files that are arriving for this tenant; the methods add and remove entries
+ * @param state has the sizes of the files that are arriving for this tenant; the methods add and remove entries
  */
-export function createUploadMethods(options: TenantOptions, arriving: ArrivingBytes): UploadMethods {
+export function createUploadMethods(options: TenantOptions, state: TenantState): UploadMethods {
   const { path, config, clock, writer, dispatcher, arrivingSpace } = options;
   const guard = guardOf(options);
   const areRows = config.OM_DATABASE_URL !== undefined;
   let isSwept = false;
   return {
     async createUpload(bytes, madeFrom) {
-      refuseOverWaiting(config, await takenBeside(madeFrom?.name, arriving, options), bytes);
+      refuseOverWaiting(config, await takenBeside(madeFrom?.name, state.arriving, options), bytes);
       arrivingSpace.require(path, bytes);
-      if (areRows) isSwept ||= sweepBrokenOff(path, arriving, clock.now());
+      if (areRows) isSwept ||= sweepBrokenOff(path, state.arriving, clock.now());
       const file = createUploadFile(path);
-      arriving.set(file.name, bytes);
+      state.arriving.set(file.name, bytes);
       arrivingSpace.add(file.name, bytes);
       return {
         ...file,
@@ -74,7 +69,7 @@ export function createUploadMethods(options: TenantOptions, arriving: ArrivingBy
     } finally {
       if (source.kind === 'upload') {
         arrivingSpace.remove(source.name);
-        if (isNeeded && !areRows) arriving.delete(source.name);
+        if (isNeeded && !areRows) state.arriving.delete(source.name);
         else await discard(source.name);
         // If this fails, the parts are swept away later, and the caller hears of the failure before it.
         if (areRows && !isNeeded) await writer.write(path, 'deleteUploadParts', { name: source.name }).catch(() => {});
@@ -85,7 +80,7 @@ export function createUploadMethods(options: TenantOptions, arriving: ArrivingBy
   async function discard(name: string): Promise<void> {
     arrivingSpace.remove(name);
     await discardUpload(path, name);
-    arriving.delete(name);
+    state.arriving.delete(name);
   }
 }
 
@@ -121,7 +116,7 @@ function refuseOverWaiting({ OM_UPLOADS_MAX_MB: maxMb }: Config, taken: number, 
  * Removes files from the uploads folder of a tenant in PostgreSQL, where uploaded files are stored as rows: such files
  * belong to uploads that ended because their process was killed.
  */
-function sweepBrokenOff(path: string, arriving: ArrivingBytes, now: number): true {
+function sweepBrokenOff(path: string, arriving: TenantState['arriving'], now: number): true {
   sweepUploads(path, new Set(arriving.keys()), now);
   return true;
 }

@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache';
 import type { Tenant } from '../engine.ts';
 import { createBatchReceiptMethods } from './tenant-batch-receipts.ts';
 import { createConsolidationMethods } from './tenant-consolidations.ts';
@@ -26,39 +25,28 @@ import { createReflectionMethods } from './tenant-reflections.ts';
 import { createStandingMethods } from './tenant-standing.ts';
 import { createProviderCallMethods } from './tenant-provider-calls.ts';
 import { createUpkeepMethods } from './tenant-upkeep.ts';
-import { createJobWaits, type JobWaits } from './wait-for-jobs.ts';
-import { createUploadMethods, type ArrivingBytes } from './tenant-uploads.ts';
+import type { TenantState } from './tenant-state.ts';
+import { createUploadMethods } from './tenant-uploads.ts';
 
 /**
- * Makes a tenant. It reads on a connection of this thread or on reader threads, and writes through the writer. Its file
- * is not opened until one of its methods is called.
+ * Makes the object of a tenant, with some 25 KB of methods. It reads on a connection of this thread or on reader
+ * threads, and writes through the writer. Its file is not opened until one of its methods is called. It may be dropped
+ * while its methods run, and made anew, since what must exist once is in `state`.
+ * @param keyId id of the API key in whose name it reads and writes; null for none
+ * @param viewOf returns the tenant's object for an API key
  */
-export function createTenant(options: TenantOptions): Tenant {
-  const views = new LRUCache<string, Tenant>({ max: MAX_VIEWS });
-  const shared: Shared = {
-    arriving: new Map(),
-    waits: createJobWaits(),
-    viewOf(keyId) {
-      let view = views.get(keyId);
-      if (view === undefined) views.set(keyId, (view = tenantFor(optionsFor(options, keyId), shared)));
-      return view;
-    },
-  };
-  return tenantFor(options, shared);
+export function createTenant(
+  options: TenantOptions,
+  {
+    state,
+    keyId,
+    viewOf,
+  }: { readonly state: TenantState; readonly keyId: string | null; readonly viewOf: (keyId: string) => Tenant },
+): Tenant {
+  return tenantFor(keyId === null ? options : optionsFor(options, keyId), state, viewOf);
 }
 
-/** Greatest number of recently used API keys for which the tenant as that key sees it is kept (`Tenant.as`). */
-const MAX_VIEWS = 256;
-
-/** What a tenant's objects for different API keys (`Tenant.as`) share. */
-interface Shared {
-  readonly arriving: ArrivingBytes;
-  readonly waits: JobWaits;
-  /** Returns the tenant's object whose reads and writes are made in the name of an API key. */
-  viewOf(keyId: string): Tenant;
-}
-
-function tenantFor(options: TenantOptions, { arriving, waits, viewOf }: Shared): Tenant {
+function tenantFor(options: TenantOptions, state: TenantState, viewOf: (keyId: string) => Tenant): Tenant {
   const erasure = createErasure(options);
   const documents = createDocumentMethods(options, erasure);
   const queries = createQueryMethods(options);
@@ -77,9 +65,9 @@ function tenantFor(options: TenantOptions, { arriving, waits, viewOf }: Shared):
     ...queries,
     ...createDiffMethods(options, queries.query),
     ...createRecallMethods(options),
-    ...createUploadMethods(options, arriving),
+    ...createUploadMethods(options, state),
     ...documents,
-    ...createJobMethods(options, erasure, waits),
+    ...createJobMethods(options, erasure, state),
     ...createReflectionMethods(options),
     ...createConsolidationMethods(options),
     ...createReembedMethods(options),
@@ -89,7 +77,7 @@ function tenantFor(options: TenantOptions, { arriving, waits, viewOf }: Shared):
     ...createErasureMethods(options),
     ...createBatchReceiptMethods(options),
     ...createEvalMethods(options),
-    ...createStandingMethods(options),
+    ...createStandingMethods(options, state),
     ...createLearningMethods(options, queries),
     ...createPortableMethods(options),
   };

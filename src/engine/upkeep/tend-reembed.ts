@@ -2,7 +2,7 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { v7 as uuidv7 } from 'uuid';
-import { cancelReembed, startReembed } from '../commands/reembed.ts';
+import { cancelReembed, clearRefusals, startReembed } from '../commands/reembed.ts';
 import { queueServerOf, type Config } from '../config.ts';
 import type { Clock } from '../ports.ts';
 import { areSameModels, numbersOf, type SectorModelNumbers } from '../store/live-model.ts';
@@ -55,7 +55,7 @@ export async function tendReembed(context: TendContext): Promise<void> {
   if (isForAnother) giveUp(open, target);
   if (target !== null && liveModels !== null && (record === undefined || isForAnother) && startsByItself(config)) {
     const isOther = !areSameModels(numbersOf(liveModels), target);
-    if (isOther || (isNew && (await findsGap(context)))) startUnlessBegun(context, target);
+    if (isOther || (isNew && (await findsGap(context)))) await startUnlessBegun(context, target);
   }
   if (noteTending(open().store, target, clock.now())) context.onNote?.();
 }
@@ -102,7 +102,20 @@ function giveUp(open: () => OpenTenant, target: SectorModelNumbers | null): void
   });
 }
 
-function startUnlessBegun({ open, clock }: TendContext, target: SectorModelNumbers): void {
+async function startUnlessBegun(
+  { open, clock, signal, onPause }: TendContext,
+  target: SectorModelNumbers,
+): Promise<void> {
+  const since = clock.now();
+  const isCleared = () => {
+    const { store } = open();
+    const clear = () => clearRefusals({ store, now: clock.now() }, { target, since });
+    return store.write(() => findReembed(store) !== undefined || clear());
+  };
+  while (!isCleared()) {
+    await pause(BREATH_MS, undefined, { signal });
+    onPause?.();
+  }
   const { store } = open();
   store.write(() => {
     if (findReembed(store) === undefined) startReembed({ store, now: clock.now(), newId: uuidv7 }, { target });

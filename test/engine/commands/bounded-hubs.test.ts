@@ -1,14 +1,17 @@
 /** Commands on a memory with any number of links, queries or followers work on a bounded part of them in one commit. */
 
-import { expect, test } from 'vitest';
-import { eraseInSlices, ERASE_SLICE } from '../../../src/engine/commands/erase.ts';
+import { expect, test, vi } from 'vitest';
+import { eraseInSlices, eraseMemories, ERASE_SLICE } from '../../../src/engine/commands/erase.ts';
 import { importLines } from '../../../src/engine/commands/import-lines.ts';
 import { putItem } from '../../../src/engine/commands/items.ts';
 import { patchMemory } from '../../../src/engine/commands/patch.ts';
 import { eraseStanding } from '../../../src/engine/commands/standing.ts';
+import { undoLinks } from '../../../src/engine/commands/undo-writer.ts';
 import { DAY_MS } from '../../../src/engine/dynamics.ts';
+import { hasLostContradiction, listLostContradictions } from '../../../src/engine/store/edges.ts';
 import { readReflectionsOn } from '../../../src/engine/store/reflections.ts';
 import type { PortableLine } from '../../../src/engine/types.ts';
+import { settlesHubOnce, walksHub } from '../../conformance/hubs.ts';
 import { newMemory, openTestEngine, START, type TestEngine } from '../../support/engine-fixture.ts';
 import { exportText, portableLines } from '../../support/portable.ts';
 import { runCommand } from '../../support/run-command.ts';
@@ -144,4 +147,31 @@ test('the links of a key are undone, even those of a memory that has expired and
   clock.advance(2_000);
   expect(await tenant.deleteMemories({ writtenBy: ['leaked'] })).toMatchObject({ edges: 1 });
   expect(fixture.get('SELECT count(*) FROM edges WHERE automatic = 0')).toBe(0);
+});
+
+test('a memory that lost many contradictions is settled once in a commit that removes them', async () => {
+  await using fixture = await openTestEngine();
+  await settlesHubOnce(fixture, {
+    erase: (memoryNos) => runCommand(fixture, (context) => eraseMemories(context, memoryNos)),
+    undo: (writtenBy) => runCommand(fixture, (context) => undoLinks(context, { writtenBy, limit: 100 })),
+  });
+});
+
+test('the contradictions that a memory lost are found among any number by an index', async () => {
+  await using fixture = await openTestEngine();
+  using prepare = vi.spyOn(fixture.store, 'prepare');
+  hasLostContradiction(fixture.store, 1);
+  listLostContradictions(fixture.store, 1, 10);
+  const asked = prepare.mock.calls.map(([sql]) => sql);
+  expect(asked).toHaveLength(2);
+  for (const sql of asked) {
+    const values = Array<number>(sql.split('?').length - 1).fill(1);
+    const plan = fixture.store.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(...values);
+    expect(plan).toMatchObject([{ detail: expect.stringMatching(/USING INDEX edges_lost/) }]);
+  }
+});
+
+test('a chain with a memory that superseded many others is walked as any other', async () => {
+  await using fixture = await openTestEngine();
+  await walksHub(fixture);
 });

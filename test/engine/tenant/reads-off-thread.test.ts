@@ -6,11 +6,11 @@ import { createDocumentMethods } from '../../../src/engine/tenant/tenant-documen
 import { createEvalMethods } from '../../../src/engine/tenant/tenant-evals.ts';
 import { createProviderCallMethods } from '../../../src/engine/tenant/tenant-provider-calls.ts';
 import { createJobMethods } from '../../../src/engine/tenant/tenant-jobs.ts';
-import { createJobWaits } from '../../../src/engine/tenant/wait-for-jobs.ts';
 import { createLinkMethods } from '../../../src/engine/tenant/tenant-links.ts';
 import { createMemoryMethods } from '../../../src/engine/tenant/tenant-memories.ts';
 import type { TenantOptions } from '../../../src/engine/tenant/tenant-options.ts';
 import { createStandingMethods } from '../../../src/engine/tenant/tenant-standing.ts';
+import { TenantState } from '../../../src/engine/tenant/tenant-state.ts';
 import type { TenantPool } from '../../../src/engine/tenant-file/tenant-pool.ts';
 import { openTestEngine } from '../../support/engine-fixture.ts';
 
@@ -44,7 +44,7 @@ test('what counts or sorts as many rows as a tenant has is read by reader thread
     },
   } as unknown as TenantOptions;
 
-  const standing = createStandingMethods(options);
+  const standing = createStandingMethods(options, new TenantState());
   const queries = { items: [{ id }], total: 1 };
   expect(await standing.listStandingQueries(PAGE)).toMatchObject(queries);
   expect(await standing.getStandingQuery(id)).toMatchObject({ id, answers: 0 });
@@ -59,7 +59,7 @@ test('what counts or sorts as many rows as a tenant has is read by reader thread
   expect(await documents.getDocument(document.id)).toMatchObject({ id: document.id, state: 'queued' });
   expect(await documents.listDocuments({}, PAGE)).toMatchObject({ items: [{ id: document.id }], total: 1 });
   for await (const chunks of documents.streamDocumentChunks(document.id, PAGE)) expect(chunks).toEqual([]);
-  const jobs = createJobMethods(options, {} as Erasure, createJobWaits());
+  const jobs = createJobMethods(options, {} as Erasure, new TenantState());
   expect([await jobs.countWaitingJobs(), await jobs.oldestWaitingJobAt()]).toEqual([3, clock.now()]);
   const calls = await createProviderCallMethods(options).listProviderCalls({}, PAGE);
   expect(calls.total).toBe(calls.items.length);

@@ -128,3 +128,17 @@ test('statistics count what is there', async () => {
     databaseBytes: expect.any(Number) as number,
   });
 });
+
+test('objects of tenants that were not used lately are made anew, and share what exists once', async () => {
+  await using fixture = await openTestEngine({ settings: { OM_UPLOADS_MAX_MB: '1' } });
+  const { engine, tenant: first } = fixture;
+  expect(await engine.tenant('default')).toBe(first);
+  for (let no = 0; no < 1_000; no += 1) first.as(`key ${no}`);
+  const second = await engine.tenant('default');
+  expect(second).not.toBe(first);
+  expect(second.as('key 999')).toBe(first.as('key 999'));
+  const upload = await first.createUpload(700_000);
+  await expect(second.createUpload(700_000)).rejects.toMatchObject({ code: 'unavailable' });
+  await upload.discard();
+  await (await second.createUpload(700_000)).discard();
+});

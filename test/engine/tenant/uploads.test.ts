@@ -11,6 +11,7 @@ import { createInlineReaders } from '../../../src/engine/readers/readers.ts';
 import type { TenantPool } from '../../../src/engine/tenant-file/tenant-pool.ts';
 import { createUploadMethods } from '../../../src/engine/tenant/tenant-uploads.ts';
 import type { TenantOptions } from '../../../src/engine/tenant/tenant-options.ts';
+import { TenantState } from '../../../src/engine/tenant/tenant-state.ts';
 import { tendDocuments } from '../../../src/engine/upkeep/tend-documents.ts';
 import { createGroupingWriter } from '../../../src/engine/writer/grouping-writer.ts';
 import { startWriterThread } from '../../../src/engine/writer/thread-transport.ts';
@@ -50,7 +51,7 @@ async function onThread({ batch, engine, file, clock }: TestEngine) {
       dispatcher: { dispatch() {} },
     },
   } as unknown as TenantOptions;
-  return { methods: createUploadMethods(options, new Map()) as unknown as Tenant, thread: await promise };
+  return { methods: createUploadMethods(options, new TenantState()) as unknown as Tenant, thread: await promise };
 }
 
 test('a document whose commit came about is read, although the writer thread ended before it answered', async () => {

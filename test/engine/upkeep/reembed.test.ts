@@ -1,12 +1,14 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { readConfig } from '../../../src/engine/config.ts';
 import { tendReembed } from '../../../src/engine/upkeep/tend-reembed.ts';
-import { findLiveModel } from '../../../src/engine/store/live-model.ts';
+import { clearRefusals } from '../../../src/engine/commands/reembed.ts';
+import { findLiveModel, numbersOf } from '../../../src/engine/store/live-model.ts';
 import { openEngine } from '../../../src/engine/open-engine.ts';
 import { silentLogger } from '../../../src/engine/ports.ts';
 import { listModels } from '../../../src/engine/store/embeddings.ts';
 import { STORED_BYTES } from '../../../src/engine/store/vector-parts.ts';
 import { type FakeProvider, startFakeProvider } from '../../support/fake-provider.ts';
+import { runCommand } from '../../support/run-command.ts';
 import {
   createManualClock,
   expectNoOrphans,
@@ -589,3 +591,26 @@ async function expectAsFromTheStart(fixture: TestEngine, dimensions: string): Pr
   expect(vectorsOf(fixture)).toEqual(vectorsOf(fresh));
   expect(waypointsOf(fixture)).toEqual(waypointsOf(fresh));
 }
+
+test('no commit deletes or tries again more than 500 of the refused memories', async () => {
+  const { changed } = await changedTo('new');
+  const [since, target] = [changed.clock.now(), numbersOf(changed.batch.open().configuredModels!)];
+  const refuse = (kind: string, count: number) =>
+    changed.store.write(() =>
+      changed.store
+        .prepare(
+          `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?)
+           INSERT INTO jobs (uuid, kind, memory, step, state, error_code, run_at, created_at, updated_at, finished_at)
+           SELECT randomblob(16), ?, 1 + n % 20, 'encode', 'dead', 'unprocessable', 0, 0, 0, ? FROM numbers`,
+        )
+        .run(count, kind, since),
+    );
+  const left = (state: string) => changed.get<number>(`SELECT count(*) FROM jobs WHERE state = '${state}'`);
+  refuse('reembed', 700);
+  const clear = () => runCommand(changed, (context) => clearRefusals(context, { target, since }));
+  expect([clear(), left('dead'), clear(), left('dead')]).toEqual([false, 200, true, 0]);
+  refuse('reembed', 1_200);
+  refuse('memory', 1);
+  await changed.tenant.startReembed();
+  expect([left('dead'), left('queued')]).toEqual([0, 2]);
+});
