@@ -58,7 +58,7 @@ export async function waitForWrites(
 }
 
 /**
- * Returns what a wait for background work returns, or throws what it throws, in a turn of the event loop that few share:
+ * Returns what a wait for background work returns, or throws its error, in a turn of the event loop that few share:
  * whatever ends the waits of thousands ends them together. A wait that is over in the present turn takes no other.
  */
 export async function inTurnAfter<T>(wait: Promise<T>): Promise<T> {

@@ -25,7 +25,7 @@ const MAX_FILTER_LENGTH = 16 * 1024;
 /**
  * Collects what the recall log stores of a recall (an answered query), so that the recall can be inspected and scored
  * again later. The text of the question is stored, the texts of memories are not. If the filter takes more than 16 Ki
- * code units as JSON, question and filter are withheld, but for users, sessions (if these are short enough) and the tags
+ * code units as JSON, question and filter are withheld, but for users, sessions (if short enough) and the tags
  * within which the caller's key reads.
  * @param request the query before defaults are filled in
  * @param model the model whose vectors took part; stored as null if the recall used no vectors

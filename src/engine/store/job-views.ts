@@ -207,7 +207,7 @@ export function unfinishedBetween(store: Store, first: number, last: number, lim
 }
 
 /**
- * Returns the lowest and the highest number of a job that is in the table `jobs`; both are 0 if there is none. Jobs with
+ * Returns the lowest and the highest number of a job that is in the table `jobs`; both 0 if there is none. Jobs with
  * lower numbers have ended and were purged.
  */
 export function jobNoRange(store: Store): { readonly oldest: number; readonly newest: number } {

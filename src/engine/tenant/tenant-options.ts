@@ -60,7 +60,7 @@ export interface RecallBuffer {
    */
   log(path: string, recall: Promise<RecallToKeep>): void;
   /**
-   * Writes what waits now for the tenant's file at `path`, or for all files if it is left out, and resolves once that is
+   * Writes what waits now for the tenant's file at `path`, or for all files if left out, and resolves once that is
    * on disk or dropped.
    */
   flush(path?: string): Promise<void>;

@@ -68,7 +68,7 @@ export function createRecallMethods(options: TenantOptions): RecallMethods {
 function queryOfToday({ question, filter, request }: RecallRecord, changes: ReplayOptions['changes']): MemoryQuery {
   const query = changes.query ?? question;
   if (query === null) {
-    throw new EngineError('conflict', 'the privacy policy did not let the question be kept: give query to ask now');
+    throw new EngineError('conflict', 'the question was not kept: give query to ask now');
   }
   const given = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
   const { weights, ...rest } = request;

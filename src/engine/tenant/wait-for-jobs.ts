@@ -11,7 +11,7 @@ const POLL_MAX_MS = 50;
 const REST_TIMES = 9;
 /** Greatest number of jobs that are checked before the thread is yielded: a receipt may name many. */
 const JOBS_AT_ONCE = 1_000;
-/** Time for which one poll at most goes on along ranges of more jobs than that (ms); the next poll goes on from there. */
+/** Time for which one poll at most goes on along ranges of more jobs than that (ms). */
 const WALK_MS = 5;
 
 /** Lists at most `limit` of the unfinished jobs with numbers from `from` to `to`, ascending. */
