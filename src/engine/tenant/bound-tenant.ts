@@ -102,8 +102,7 @@ function memoryMethods(tenant: Tenant, reach: Reach) {
       const sources = (options.derived ?? []).flatMap(({ from }) =>
         from.filter((source) => typeof source === 'string'),
       );
-      const isReached = sources.length === 0 || (await reachedIds(sources)).size === new Set(sources).size;
-      if (!isReached) throw new EngineError('not_found', 'no memory');
+      if ((await reachedIds(sources)).size < new Set(sources).size) throw new EngineError('not_found', 'no memory');
       const idempotency = options.idempotency && claimWithin(bounds, options.idempotency);
       return tenant.addMemories(owned, { ...options, idempotency, withinTags: tags });
     },
