@@ -1,6 +1,11 @@
 import type { Response } from 'express';
+import { currentShare } from '../engine/index.ts';
 import type { TenantCall } from './route.ts';
 import { LIMITS } from './schemas/value-limits.ts';
+import { createTurnLine } from './turn-line.ts';
+
+/** Line of those whose waits have ended, which one poll may do for thousands. */
+const waiters = createTurnLine();
 
 /**
  * Longest time for which a query waits for the background work of the writes that its token names (ms). After that it
@@ -45,10 +50,26 @@ export async function waitForWrites(
 ): Promise<boolean> {
   const signal = AbortSignal.any([clientGone(response), api.stop]);
   try {
-    return await tenant.waitFor(token, timeoutMs, signal);
+    return await inTurnAfter(tenant.waitFor(token, timeoutMs, signal));
   } catch (error) {
     if (signal.aborted) return false;
     throw error;
+  }
+}
+
+/**
+ * Returns what a wait for background work returns, or throws its error, in a turn of the event loop that few share:
+ * whatever ends the waits of thousands ends them together. A wait that is over in the present turn takes no other.
+ */
+export async function inTurnAfter<T>(wait: Promise<T>): Promise<T> {
+  let hasWaited = false;
+  const next = setImmediate(() => (hasWaited = true));
+  try {
+    return await wait;
+  } finally {
+    clearImmediate(next);
+    const { tenantId, keyId } = currentShare();
+    if (hasWaited) await waiters.wait(`${tenantId} ${keyId}`);
   }
 }
 

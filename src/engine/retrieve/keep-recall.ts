@@ -19,10 +19,14 @@ import type { Recall } from './recall.ts';
  * dropped.
  */
 const MAX_CUT = 3;
+/** Greatest length of a filter that is stored with a recall, as JSON (UTF-16 code units). */
+const MAX_FILTER_LENGTH = 16 * 1024;
 
 /**
  * Collects what the recall log stores of a recall (an answered query), so that the recall can be inspected and scored
- * again later. The text of the question is stored, the texts of memories are not.
+ * again later. The text of the question is stored, the texts of memories are not. If the filter takes more than 16 Ki
+ * code units as JSON, question and filter are withheld, but for users, sessions (if short enough) and the tags
+ * within which the caller's key reads.
  * @param request the query before defaults are filled in
  * @param model the model whose vectors took part; stored as null if the recall used no vectors
  */
@@ -39,7 +43,7 @@ export function keepRecall(
     readonly model: RecallHead['model'];
   },
 ): RecallToKeep {
-  const { query: question, filter } = request;
+  const { question, filter, questionKept } = toKeep(request);
   const asked = { ...request, query: undefined, filter: undefined };
   const options = { ...recall.query, query: undefined, filter: undefined };
   const { profile, weights, vectorWeight, bestRelevance, bestFused } = recall.scoring;
@@ -64,7 +68,7 @@ export function keepRecall(
     recallId: answer.recallId,
     at: recall.now,
     question,
-    questionKept: 'whole',
+    questionKept,
     filter,
     request: asked,
     defaults,
@@ -94,6 +98,15 @@ export function keepRecall(
     })),
     supersededNos: [...recall.replaced.keys()],
   };
+}
+
+/** Returns what is stored of what was asked. A question without its filter would ask for something else. */
+function toKeep({ query: question, filter }: MemoryQuery): Pick<RecallHead, 'question' | 'filter' | 'questionKept'> {
+  if (JSON.stringify(filter).length <= MAX_FILTER_LENGTH) return { question, filter, questionKept: 'whole' };
+  const { userIds, sessionIds, withinTags } = filter;
+  const named = { userIds, sessionIds, withinTags };
+  const isShort = JSON.stringify(named).length <= MAX_FILTER_LENGTH;
+  return { question: null, filter: isShort ? named : { withinTags }, questionKept: 'withheld' };
 }
 
 function outcomeOf({ packing, floored }: Recall, memoryNo: number): Outcome {

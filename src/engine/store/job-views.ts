@@ -196,19 +196,26 @@ export function oldestWaitingAt(store: Store): number | null {
 }
 
 /**
- * Lists the numbers of the unfinished jobs from `first` to `last`, both included, ascending. It examines every row, so
- * callers should ask about a bounded number of rows.
+ * Lists the numbers of at most `limit` unfinished jobs from `first` to `last`, both included, ascending. It examines
+ * every row up to the last that it lists, so callers should ask about a bounded number of rows.
  */
-export function unfinishedBetween(store: Store, first: number, last: number): number[] {
+export function unfinishedBetween(store: Store, first: number, last: number, limit: number): number[] {
   return store
-    .prepare(`SELECT seq FROM jobs WHERE seq BETWEEN ? AND ? AND state IN ${UNFINISHED} ORDER BY seq`)
+    .prepare(`SELECT seq FROM jobs WHERE seq BETWEEN ? AND ? AND state IN ${UNFINISHED} ORDER BY seq LIMIT ?`)
     .pluck()
-    .all(first, last) as number[];
+    .all(first, last, limit) as number[];
 }
 
-/** Returns the highest number of a job that is in the table `jobs`; 0 if there is none. */
-export function newestJobNo(store: Store): number {
-  return store.prepare('SELECT coalesce(max(seq), 0) FROM jobs').pluck().get() as number;
+/**
+ * Returns the lowest and the highest number of a job that is in the table `jobs`; both 0 if there is none. Jobs with
+ * lower numbers have ended and were purged.
+ */
+export function jobNoRange(store: Store): { readonly oldest: number; readonly newest: number } {
+  return store
+    .prepare(
+      `SELECT coalesce((SELECT min(seq) FROM jobs), 0) AS oldest, coalesce((SELECT max(seq) FROM jobs), 0) AS newest`,
+    )
+    .get() as { oldest: number; newest: number };
 }
 
 /**

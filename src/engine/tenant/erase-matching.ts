@@ -54,7 +54,7 @@ export function createEraseMatching(
     }
     logItems += await eraseLogItems(options);
     // What waits to be logged was asked before the erasure.
-    await options.recalls.flush();
+    await options.recalls.flush(options.path);
     for (let after: number | null = 0; after !== null;) {
       const slice: ErasedRecalls = await writer.write(path, 'eraseRecalls', { filter, after });
       after = slice.next;

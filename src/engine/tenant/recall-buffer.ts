@@ -2,6 +2,7 @@ import type { RecallEffects } from '../commands/reinforce.ts';
 import { serialiseError } from '../errors.ts';
 import type { Logger } from '../ports.ts';
 import type { RecallToKeep } from '../store/recalls.ts';
+import { takeTurn } from '../turns.ts';
 import type { Writer } from '../writer/writer.ts';
 import type { RecallBuffer } from './tenant-options.ts';
 
@@ -11,11 +12,12 @@ import type { RecallBuffer } from './tenant-options.ts';
  */
 const FLUSH_MS = 200;
 /**
- * Greatest number of recalls in one write. It also bounds the rows that they change or log together, unless a single
- * recall has more.
+ * Greatest number of recalls in one write, of the rows that they change or log together, and of the UTF-16 code units
+ * that they log; a single recall may have more rows or a longer text.
  */
 const BATCH = 64;
 const BATCH_ROWS = 1_000;
+const BATCH_LENGTH = 256 * 1024;
 /**
  * Greatest number of recalls (answered queries) of a tenant whose effects wait for a write; beyond it the oldest are
  * dropped.
@@ -26,106 +28,212 @@ const MAX_HELD = 10_000;
  * oldest are not logged.
  */
 const MAX_HELD_FOR_LOG = 1_000;
+/**
+ * Greatest length of what waits to be logged of all tenants together (UTF-16 code units); beyond it the oldest recalls
+ * of the tenant that holds most are not logged.
+ */
+const MAX_LENGTH = 64 * 1024 * 1024;
 
-/** The effects and log entries of recalls (answered queries) that wait for the next write to a tenant's file. */
+/** Something that waits for a write; `no` counts up over everything that the buffer was given. */
+interface Waiting<Item> {
+  readonly no: number;
+  readonly item: Item;
+}
+
+/** A recall (answered query) that waits to be logged. */
+interface Kept {
+  /** The recall, screened; undefined if it cannot be logged. It never rejects. */
+  built: Promise<RecallToKeep | undefined>;
+  /** Length of its texts; 0 until it is built. */
+  length: number;
+  /** Whether it waits no more: it is being written, or was dropped. */
+  isGone: boolean;
+}
+
+/** The effects and log entries of recalls (answered queries) that wait for a write to a tenant's file, oldest first. */
 interface Owed {
-  readonly effects: RecallEffects[];
-  readonly kept: Promise<RecallToKeep>[];
+  readonly effects: Waiting<RecallEffects>[];
+  readonly kept: Waiting<Kept>[];
+  /** Length of the texts in `kept`. */
+  length: number;
+  /** What was given to the buffer up to this number is to be written now. */
+  target: number;
+  /** Number of the oldest that is in the write under way; infinite if none is. */
+  writing: number;
+  /** The write under way, or the one before it. */
+  round: Promise<void>;
+  isWriting: boolean;
+  /** Set while what waits is not to be written yet. */
+  timer: NodeJS.Timeout | undefined;
 }
 
 /**
  * Makes a buffer that writes the effects of recalls (what answered queries strengthen), and the recall log, in batches,
- * after the answers were sent. Beyond 10,000 effects or 1,000 log entries of a tenant the oldest are dropped silently;
- * if a write fails, its entries are dropped with a warning. Lost effects only shift a ranking a little, and a recall
- * that was not logged is answered as unknown. `flush` writes everything that waits, and resolves once it is on disk or
- * dropped.
+ * after the answers were sent. Each tenant's file has its own writes, one after the other; what waits for them stays in
+ * the buffer. Beyond 10,000 effects or 1,000 log entries of a tenant, or 64 Mi code units of log entries of all, the
+ * oldest are dropped silently; if a write fails, its entries are dropped with a warning. Lost effects only shift a
+ * ranking a little, and a recall that was not logged is answered as unknown.
  */
 export function createRecallBuffer(writer: Writer, logger: Logger): RecallBuffer {
   const owed = new Map<string, Owed>();
-  let timer: NodeJS.Timeout | undefined;
-  let flushing: Promise<void> = Promise.resolve();
-
-  /** Writes recalls (answered queries) to the log. A recall whose promise rejects is left out. */
-  const logRecalls = async (path: string, kept: readonly Promise<RecallToKeep>[]) => {
-    const built = await Promise.allSettled(kept);
-    const recalls = built.filter((one) => one.status === 'fulfilled').map(({ value }) => value);
-    if (recalls.length < kept.length) logger.warn({ recalls: kept.length - recalls.length }, 'recalls_not_logged');
-    for (const some of slicesOf(recalls, ({ candidates }) => candidates.length))
-      await writer.write(path, 'logRecalls', { recalls: some });
-  };
-
-  const flush = () => {
-    clearTimeout(timer);
-    timer = undefined;
-    const batches = [...owed].flatMap(([path, { effects, kept }]) =>
-      Array.from({ length: Math.ceil(Math.max(effects.length, kept.length) / BATCH) }, (_, n) => ({
-        path,
-        recalls: effects.slice(n * BATCH, (n + 1) * BATCH),
-        kept: kept.slice(n * BATCH, (n + 1) * BATCH),
-      })),
-    );
-    owed.clear();
-    const orWarn = async (event: string, recalls: number, write: () => Promise<void>) => {
-      if (recalls === 0) return;
-      try {
-        await write();
-      } catch (error) {
-        logger.warn({ code: serialiseError(error).code, recalls }, event);
-      }
-    };
-    flushing = flushing.then(async () => {
-      for (const { path, recalls, kept } of batches) {
-        // The first writes of both share a commit.
-        await Promise.all([
-          orWarn('recall_effects_lost', recalls.length, () => applyRecalls(writer, path, recalls)),
-          orWarn('recalls_not_logged', kept.length, () => logRecalls(path, kept)),
-        ]);
-      }
-    });
-    return flushing;
-  };
+  let lastNo = 0;
 
   const owedTo = (path: string): Owed => {
-    timer ??= setTimeout(() => void flush(), FLUSH_MS);
-    const known = owed.get(path) ?? { effects: [], kept: [] };
-    owed.set(path, known);
-    return known;
+    const own = owed.get(path) ?? createOwed();
+    owed.set(path, own);
+    own.timer ??= setTimeout(() => begin(path, own), FLUSH_MS);
+    return own;
   };
+
+  /** Begins to write what is owed to a tenant's file now, if this is not under way. */
+  function begin(path: string, own: Owed): void {
+    clearTimeout(own.timer);
+    own.timer = undefined;
+    own.target = lastNo;
+    if (!own.isWriting) void writeOn(path, own);
+  }
+
+  async function writeOn(path: string, own: Owed): Promise<void> {
+    own.isWriting = true;
+    while (oldestOf(own) <= own.target) {
+      own.round = writeSome({ path, writer, logger }, own);
+      await own.round;
+    }
+    own.isWriting = false;
+    if (oldestOf(own) === Infinity) {
+      clearTimeout(own.timer);
+      owed.delete(path);
+    }
+  }
+
+  /** Drops the oldest log entries of the tenants that hold most, while all together hold too much. */
+  function dropBeyondAll(): void {
+    const all = [...owed.values()];
+    let total = all.reduce((sum, { length }) => sum + length, 0);
+    while (total > MAX_LENGTH) {
+      const most = all.reduce((one, other) => (other.length > one.length ? other : one));
+      total -= removeOldest(most);
+    }
+  }
+
   return {
     add(path, recall) {
       const { effects } = owedTo(path);
-      effects.push(recall);
+      effects.push({ no: (lastNo += 1), item: recall });
       if (effects.length > MAX_HELD) effects.shift();
     },
     log(path, recall) {
-      const { kept } = owedTo(path);
-      // Until it is awaited below.
-      recall.catch(() => {});
-      kept.push(recall);
-      if (kept.length > MAX_HELD_FOR_LOG) void kept.shift();
+      const own = owedTo(path);
+      own.kept.push({ no: (lastNo += 1), item: keptOf(own, recall, dropBeyondAll) });
+      if (own.kept.length > MAX_HELD_FOR_LOG) removeOldest(own);
     },
-    flush,
+    async flush(path) {
+      const upTo = lastNo;
+      const flushed = [...owed].filter(([one]) => path === undefined || one === path);
+      await Promise.all(
+        flushed.map(async ([one, own]) => {
+          begin(one, own);
+          while (oldestOf(own) <= upTo) await own.round;
+        }),
+      );
+    },
   };
 }
 
-async function applyRecalls(writer: Writer, path: string, recalls: readonly RecallEffects[]): Promise<void> {
-  const rowsOf = ({ memories, waypoints }: RecallEffects) => memories.length + waypoints.length;
-  for (const some of slicesOf(recalls, rowsOf)) await writer.write(path, 'applyRecalls', { recalls: some });
+function createOwed(): Owed {
+  return {
+    effects: [],
+    kept: [],
+    length: 0,
+    target: 0,
+    writing: Infinity,
+    round: Promise.resolve(),
+    isWriting: false,
+    timer: undefined,
+  };
 }
 
-/**
- * Cuts a list into slices of at most 1,000 rows, or of one item with more, so that other writes can be made in between.
- */
-function slicesOf<Item>(items: readonly Item[], rowsOf: (item: Item) => number): readonly Item[][] {
-  const slices: Item[][] = [];
-  let left = 0;
-  for (const item of items) {
-    if (slices.length === 0 || rowsOf(item) > left) {
-      slices.push([]);
-      left = BATCH_ROWS;
+/** Makes a log entry of a recall, which counts the length of its texts once it is built, and then calls `counted`. */
+function keptOf(own: Owed, recall: Promise<RecallToKeep>, counted: () => void): Kept {
+  const kept: Kept = { built: Promise.resolve(undefined), length: 0, isGone: false };
+  const count = (built: RecallToKeep) => {
+    if (kept.isGone) return undefined;
+    kept.length = built.candidates.reduce((sum, { data }) => sum + data.length, built.head.length);
+    own.length += kept.length;
+    counted();
+    return built;
+  };
+  kept.built = recall.then(count, () => undefined);
+  return kept;
+}
+
+/** Returns the number of the oldest that waits or is being written; infinite if nothing is owed. */
+function oldestOf({ effects, kept, writing }: Owed): number {
+  return Math.min(effects[0]?.no ?? Infinity, kept[0]?.no ?? Infinity, writing);
+}
+
+/** Removes the oldest log entry from those that wait. @returns the length of its texts */
+function removeOldest(own: Owed): number {
+  const { item } = own.kept.shift()!;
+  item.isGone = true;
+  own.length -= item.length;
+  return item.length;
+}
+
+interface Target {
+  readonly path: string;
+  readonly writer: Writer;
+  readonly logger: Logger;
+}
+
+/** Writes the oldest of what is owed to a tenant's file now. It never throws. */
+async function writeSome({ path, writer, logger }: Target, own: Owed): Promise<void> {
+  const orWarn = async (event: string, recalls: number, write: () => Promise<unknown>) => {
+    if (recalls === 0) return;
+    try {
+      await write();
+    } catch (error) {
+      logger.warn({ code: serialiseError(error).code, recalls }, event);
     }
-    slices.at(-1)!.push(item);
-    left -= rowsOf(item);
+  };
+  await takeTurn();
+  own.writing = oldestOf(own);
+  const recalls = takeEffects(own);
+  const { kept, failed } = await takeKept(own);
+  if (failed > 0) logger.warn({ recalls: failed }, 'recalls_not_logged');
+  // Both share a commit.
+  await Promise.all([
+    orWarn('recall_effects_lost', recalls.length, () => writer.write(path, 'applyRecalls', { recalls })),
+    orWarn('recalls_not_logged', kept.length, () => writer.write(path, 'logRecalls', { recalls: kept })),
+  ]);
+  own.writing = Infinity;
+}
+
+/** Takes the oldest effects that one write may have. */
+function takeEffects({ effects, target }: Owed): RecallEffects[] {
+  let [n, rows] = [0, 0];
+  for (const { no, item } of effects.slice(0, BATCH)) {
+    rows += item.memories.length + item.waypoints.length;
+    if (no > target || (n > 0 && rows > BATCH_ROWS)) break;
+    n += 1;
   }
-  return slices;
+  return effects.splice(0, n).map(({ item }) => item);
+}
+
+/** Takes the oldest recalls that one write may log. `failed` counts those that could not be built. */
+async function takeKept(own: Owed): Promise<{ readonly kept: readonly RecallToKeep[]; readonly failed: number }> {
+  const kept: RecallToKeep[] = [];
+  let [rows, length, failed] = [0, 0, 0];
+  while (kept.length < BATCH && (own.kept[0]?.no ?? Infinity) <= own.target) {
+    const { item } = own.kept[0]!;
+    const recall = await item.built;
+    if (item.isGone) continue;
+    rows += recall?.candidates.length ?? 0;
+    length += item.length;
+    if (kept.length > 0 && (rows > BATCH_ROWS || length > BATCH_LENGTH)) break;
+    removeOldest(own);
+    if (recall === undefined) failed += 1;
+    else kept.push(recall);
+  }
+  return { kept, failed };
 }

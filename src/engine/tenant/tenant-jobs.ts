@@ -1,7 +1,7 @@
 import { decodeReceipt } from '../commands/write-receipt.ts';
 import { removeUpload } from '../documents/uploads.ts';
 import type { Tenant } from '../engine.ts';
-import { newestJobNo, unfinishedBetween } from '../store/job-views.ts';
+import { jobNoRange, unfinishedBetween } from '../store/job-views.ts';
 import type { Store } from '../store/open-store.ts';
 import type { TenantOptions } from './tenant-options.ts';
 import type { Erasure } from './tenant-erasure.ts';
@@ -29,7 +29,8 @@ type JobMethods = Pick<
 export function createJobMethods(options: TenantOptions, { eraseAbandoned }: Erasure, state: TenantState): JobMethods {
   const { path, metrics, readers, writer, dispatcher } = options;
   const store = () => options.open().store;
-  const unfinished = (from: number, to: number) => seen((opened) => unfinishedBetween(opened, from, to));
+  const unfinished = (from: number, to: number, limit: number) =>
+    seen((opened) => unfinishedBetween(opened, from, to, limit));
   return {
     getJob: (id) => readers.readFew(path, 'getJob', { id }),
     findJobs: (ids) => readers.read(path, 'findJobs', { ids }),
@@ -57,7 +58,9 @@ export function createJobMethods(options: TenantOptions, { eraseAbandoned }: Era
 
     async waitFor(token, timeoutMs, signal) {
       const { first, last } = decodeReceipt(token, options.open().storeId);
-      return state.waits.wait(unfinished, { first, last: Math.min(last, seen(newestJobNo)), timeoutMs, signal });
+      const { oldest, newest } = seen(jobNoRange);
+      const range = { first: Math.max(first, oldest), last: Math.min(last, newest) };
+      return state.waits.wait(unfinished, { ...range, timeoutMs, signal });
     },
   };
 

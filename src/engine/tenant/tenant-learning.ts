@@ -36,7 +36,7 @@ export function createLearningMethods(
   };
 
   async function learnWeights(): Promise<LearningOutcome> {
-    await options.recalls.flush();
+    await options.recalls.flush(options.path);
     const { profile, present: before } = present();
     const found = await readers.read(path, 'learnWeights', { profile, present: before });
     if ('tooFew' in found) return { learned: null, reason: tooFew(found.tooFew, profile) };

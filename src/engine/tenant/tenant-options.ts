@@ -59,6 +59,9 @@ export interface RecallBuffer {
    * recall whose promise rejects is not logged.
    */
   log(path: string, recall: Promise<RecallToKeep>): void;
-  /** Writes everything that waits, and resolves once it is on disk or dropped. */
-  flush(): Promise<void>;
+  /**
+   * Writes what waits now for the tenant's file at `path`, or for all files if left out, and resolves once that is
+   * on disk or dropped.
+   */
+  flush(path?: string): Promise<void>;
 }

@@ -20,7 +20,7 @@ export function createRecallMethods(options: TenantOptions): RecallMethods {
    * @throws EngineError `not_found` for an unknown recall, or one older than `OM_RECALL_DAYS`
    */
   async function getRecall(id: string): Promise<RecallRecord> {
-    await options.recalls.flush();
+    await options.recalls.flush(options.path);
     const recall = await readers.read(path, 'readRecall', { id });
     // The purge runs now and then; a recall is gone when its time is over.
     if (recall.at < clock.now() - config.OM_RECALL_DAYS * DAY_MS)
@@ -45,7 +45,7 @@ export function createRecallMethods(options: TenantOptions): RecallMethods {
 
   return {
     async listRecalls(listing) {
-      await options.recalls.flush();
+      await options.recalls.flush(options.path);
       const { items, next } = await readers.read(path, 'readRecalls', listing);
       const since = clock.now() - config.OM_RECALL_DAYS * DAY_MS;
       const kept = items.filter(({ at }) => at >= since);
@@ -68,7 +68,7 @@ export function createRecallMethods(options: TenantOptions): RecallMethods {
 function queryOfToday({ question, filter, request }: RecallRecord, changes: ReplayOptions['changes']): MemoryQuery {
   const query = changes.query ?? question;
   if (query === null) {
-    throw new EngineError('conflict', 'the privacy policy did not let the question be kept: give query to ask now');
+    throw new EngineError('conflict', 'the question was not kept: give query to ask now');
   }
   const given = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
   const { weights, ...rest } = request;

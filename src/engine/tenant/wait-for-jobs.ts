@@ -11,9 +11,11 @@ const POLL_MAX_MS = 50;
 const REST_TIMES = 9;
 /** Greatest number of jobs that are checked before the thread is yielded: a receipt may name many. */
 const JOBS_AT_ONCE = 1_000;
+/** Time for which one poll at most goes on along ranges of more jobs than that (ms). */
+const WALK_MS = 5;
 
-/** Lists the unfinished jobs with numbers from `from` to `to`, ascending. */
-type ListUnfinished = (from: number, to: number) => readonly number[];
+/** Lists at most `limit` of the unfinished jobs with numbers from `from` to `to`, ascending. */
+type ListUnfinished = (from: number, to: number, limit: number) => readonly number[];
 
 /** Jobs with the numbers from `next` to `last`, for which somebody waits; those before `next` have ended. */
 interface Wait {
@@ -25,7 +27,8 @@ interface Wait {
 /** What all who wait for jobs of a tenant share. */
 export interface JobWaits {
   /**
-   * Waits until the jobs from `first` to `last` have ended.
+   * Waits until the jobs from `first` to `last` have ended. The caller's own read checks the first 1,000 numbers; the
+   * rest of a longer range is checked by the polls that all share.
    * @returns false if `timeoutMs` ran out or the signal was aborted first
    * @throws what `list` throws
    */
@@ -65,7 +68,10 @@ export function createJobWaits(): JobWaits {
   function pollOnce(list: ListUnfinished): Promise<void> {
     polled ??= poll(list, waits)
       .then(
-        (ms) => void (tookMs = ms),
+        (done) => {
+          tookMs = done.tookMs;
+          if (done.isWalking) pollMs = POLL_MIN_MS;
+        },
         (error: unknown) => waits.forEach((wait) => wait.settle({ error: error as Error })),
       )
       .finally(() => {
@@ -88,34 +94,53 @@ export function createJobWaits(): JobWaits {
 
   return {
     async wait(list, { first, last, timeoutMs, signal }) {
-      const wait: Pick<Wait, 'next' | 'last'> = { next: first, last };
       const deadline = performance.now() + timeoutMs;
-      if (await hasEnded(wait, list, signal)) return true;
+      if (signal?.aborted) return false;
+      const to = Math.min(last, first + JOBS_AT_ONCE - 1);
+      const next = first > last ? first : (list(first, to, 1)[0] ?? to + 1);
+      if (next > last) return true;
       const leftMs = deadline - performance.now();
-      if (leftMs <= 0 || signal?.aborted) return false;
+      if (leftMs <= 0) return false;
       pollMs = POLL_MIN_MS;
       pause.endBy(Math.max(performance.now() + POLL_MIN_MS, restsUntil()));
-      const isDone = untilSettled(wait, waits, { ms: leftMs, end: (waiting) => void end(list, waiting), signal });
+      const isDone = untilSettled({ next, last }, waits, {
+        ms: leftMs,
+        end: (waiting) => void end(list, waiting),
+        signal,
+      });
       if (!isPolling) void pollOn(list);
       return isDone;
     },
   };
 }
 
-/** Reads the ledger once for all who wait, in steps. @returns the time for which it held the thread (ms) */
-async function poll(list: ListUnfinished, waits: ReadonlySet<Wait>): Promise<number> {
+/**
+ * Checks the next jobs of all who wait, in steps of 1,000 numbers, each of which serves all whose next job is in it.
+ * Those who have more to check go on together for as long as `WALK_MS` allows, so that a long range delays no other.
+ * @returns the time for which it held the thread (ms), and whether somebody has more to check in the next poll
+ */
+async function poll(
+  list: ListUnfinished,
+  waits: ReadonlySet<Wait>,
+): Promise<{ readonly tookMs: number; readonly isWalking: boolean }> {
   let tookMs = 0;
   let left = [...waits];
   while (left.length > 0) {
-    const began = performance.now();
-    const from = left.reduce((least, { next }) => Math.min(least, next), Infinity);
-    const to = from + JOBS_AT_ONCE - 1;
-    const unfinished = list(from, to);
-    left = left.filter((wait) => wait.next > to || goesOn(wait, unfinished, to));
-    tookMs += performance.now() - began;
-    if (left.length > 0) await yieldTurn();
+    const due = left.toSorted((a, b) => a.next - b.next);
+    left = [];
+    for (let at = 0; at < due.length;) {
+      const began = performance.now();
+      const to = due[at]!.next + JOBS_AT_ONCE - 1;
+      const unfinished = list(due[at]!.next, to, JOBS_AT_ONCE);
+      for (; at < due.length && due[at]!.next <= to; at += 1) if (goesOn(due[at]!, unfinished, to)) left.push(due[at]!);
+      tookMs += performance.now() - began;
+      if (at < due.length) await yieldTurn();
+    }
+    if (left.length === 0 || tookMs >= WALK_MS) break;
+    await yieldTurn();
+    left = left.filter((wait) => waits.has(wait));
   }
-  return tookMs;
+  return { tookMs, isWalking: left.length > 0 };
 }
 
 /**
@@ -139,22 +164,6 @@ function firstFrom(numbers: readonly number[], least: number): number | undefine
     else high = middle;
   }
   return numbers[low];
-}
-
-/** Checks the jobs once. On abort it ends early, and returns false. */
-async function hasEnded(
-  wait: Pick<Wait, 'next' | 'last'>,
-  list: ListUnfinished,
-  signal: AbortSignal | undefined,
-): Promise<boolean> {
-  while (wait.next <= wait.last && !signal?.aborted) {
-    const to = Math.min(wait.last, wait.next + JOBS_AT_ONCE - 1);
-    const [found] = list(wait.next, to);
-    wait.next = found ?? to + 1;
-    if (found !== undefined) return false;
-    if (wait.next <= wait.last) await yieldTurn();
-  }
-  return wait.next > wait.last;
 }
 
 interface Limits {

@@ -7,10 +7,13 @@ function ledgerOf(count: number) {
   const ledger = {
     unfinished,
     reads: 0,
-    list: (from: number, to: number) => {
+    list: (from: number, to: number, limit: number) => {
       ledger.reads += 1;
       expect(to - from).toBeLessThan(1_000);
-      return [...unfinished].filter((no) => no >= from && no <= to).sort((a, b) => a - b);
+      return [...unfinished]
+        .filter((no) => no >= from && no <= to)
+        .sort((a, b) => a - b)
+        .slice(0, limit);
     },
   };
   return ledger;
@@ -57,6 +60,32 @@ test('a wait ends when the last of its jobs has ended, or it runs out of time', 
   const { reads } = ledger;
   await new Promise((resolve) => setTimeout(resolve, 100));
   expect(ledger.reads).toBe(reads);
+});
+
+test('all whose ranges are long walk along the ledger together, and delay none whose job has ended', async () => {
+  const ledger = ledgerOf(0);
+  const waits = createJobWaits();
+  const newest = 100_000;
+  ledger.unfinished.add(newest);
+  const long = { first: 1, last: newest, timeoutMs: 60_000 };
+  const all = Array.from({ length: 100 }, () => waits.wait(ledger.list, long));
+  const own = waits.wait(ledger.list, { first: newest, last: newest, timeoutMs: 60_000 });
+  await new Promise(setImmediate);
+  // Each has looked once by itself, and no further.
+  expect(ledger.reads).toBe(101);
+  ledger.unfinished.clear();
+  expect(await own).toBe(true);
+  expect(await Promise.all(all)).toEqual(all.map(() => true));
+  expect(ledger.reads).toBeLessThan(101 + 2 * 100);
+});
+
+test('a range that has ended is over at once, and a signal that was aborted before ends the wait', async () => {
+  const ledger = ledgerOf(0);
+  const waits = createJobWaits();
+  expect(await waits.wait(ledger.list, { first: 1, last: 1_000, timeoutMs: 0 })).toBe(true);
+  expect(await waits.wait(ledger.list, { first: 5, last: 4, timeoutMs: 0 })).toBe(true);
+  expect(await waits.wait(ledger.list, { first: 1, last: 9, timeoutMs: 9, signal: AbortSignal.abort() })).toBe(false);
+  expect(ledger.reads).toBe(1);
 });
 
 test('an error of the ledger ends all waits, and later ones poll again', async () => {

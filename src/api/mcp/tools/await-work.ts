@@ -1,4 +1,5 @@
 import type { TenantCall } from '../../route.ts';
+import { inTurnAfter } from '../../wait-for-writes.ts';
 import type { ToolRun } from '../tool.ts';
 
 /** Longest time that a write waits for its background work before it answers with the job's id (ms). */
@@ -22,7 +23,7 @@ export async function awaitWork(
   if (token === null) return true;
   await tell(() => 'stored; its meaning follows');
   for (let waited = 0; waited < WRITE_WAIT_MS && !signal.aborted; waited += TELL_MS) {
-    if (await call.tenant.waitFor(token, TELL_MS, signal)) return true;
+    if (await inTurnAfter(call.tenant.waitFor(token, TELL_MS, signal))) return true;
     await tell(call.principal.role === 'add' ? () => 'waiting for the work on it' : describe);
   }
   return false;
