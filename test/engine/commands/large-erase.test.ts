@@ -8,7 +8,6 @@ import { undoConsolidations } from '../../../src/engine/commands/consolidations.
 import { putItem } from '../../../src/engine/commands/items.ts';
 import { eraseItemsOfWriters } from '../../../src/engine/commands/session-logs.ts';
 import type { ErasedLogItems, LogProgress } from '../../../src/engine/store/writers-log-items.ts';
-import type { WriteContext } from '../../../src/engine/commands/write-context.ts';
 import { listChainEnds } from '../../../src/engine/store/chains.ts';
 import { saltedHash } from '../../../src/engine/text/erased-words.ts';
 import { newMemory, openTestEngine, type TestEngine } from '../../support/engine-fixture.ts';
@@ -206,7 +205,7 @@ test('logs of a user with items of a key are found by the logs of that user, eac
   expect([count('ana'), count('ben')]).toEqual([8, 60]);
   // The items of a key among the logs of others are not read.
   const sql = statementsOf(store, () =>
-    store.write(() => eraseItemsOfWriters({ store, now: 0 } as WriteContext, { filter, progress: null })),
+    runCommand(fixture, (context) => eraseItemsOfWriters(context, { filter, progress: null })),
   ).find((text) => text.includes('session_logs'))!;
   const values = ['["ana"]', 0, '["leaked"]'];
   const plan = store.db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(...values) as { readonly detail: string }[];

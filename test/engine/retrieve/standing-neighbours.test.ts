@@ -14,7 +14,6 @@ const mixed = (a: Float32Array, b: Float32Array, share: number) => a.map((value,
 const query = (queryNo: number, userId: string | null, minScore: number | null = null) =>
   ({ queryNo, userId, minScore, forms: 'stemmed' }) as PreparedQuery;
 
-
 function neighboursOf(placed: readonly { readonly query: PreparedQuery; readonly code: Uint8Array }[]) {
   const neighbours = createStandingNeighbours(DIMENSIONS);
   for (const one of placed) neighbours.place(one);
