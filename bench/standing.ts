@@ -114,7 +114,8 @@ function nearCost(): number {
   const codeOf = () => Uint8Array.from({ length: 768 / 8 }, () => Math.floor(256 * random()));
   const prepared = { userId: null, minScore: null, forms: 'stemmed' } as PreparedQuery;
   const placed = Array.from({ length: QUERIES }, (_, queryNo) => ({ query: { ...prepared, queryNo }, code: codeOf() }));
-  const { near } = createStandingNeighbours(placed, 768);
+  const { near, place } = createStandingNeighbours(768);
+  placed.forEach(place);
   const memories = Array.from({ length: 500 }, codeOf);
   const reach = bitsWithin(0.56, 768);
   const search = () => memories.forEach((code) => near([code], '', () => reach));

@@ -3,8 +3,8 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { tripTotals } from '../../src/engine/store/postgres/connection-channel.ts';
 import {
   findStandingVectors,
+  listPlacedQueryNos,
   putStandingVectors,
-  readStandingVectors,
 } from '../../src/engine/store/standing-vectors.ts';
 import { openTestEngine } from '../support/engine-fixture.ts';
 import { startPostgres } from '../support/postgres.ts';
@@ -15,7 +15,7 @@ const server = await startPostgres();
 describe.skipIf(server === undefined)('vectors of standing queries in PostgreSQL', () => {
   afterAll(() => server?.stop());
 
-  test('are read some hundred at a time, all of a model as well as those of certain queries', async () => {
+  test('are read some hundred at a time, and their numbers all at once', async () => {
     await using fixture = await openTestEngine({ settings: { OM_DATABASE_URL: await server!.createSchema() } });
     const { store } = fixture.batch.open();
     const insert = store.prepare(
@@ -33,11 +33,12 @@ describe.skipIf(server === undefined)('vectors of standing queries in PostgreSQL
       return { result, trips: tripTotals().trips - before };
     };
 
-    const all = during(() => [...readStandingVectors(store, 1)]);
-    expect(all.result).toEqual(vectors);
+    const all = during(() => listPlacedQueryNos(store, 1));
+    expect(all.result).toEqual(queryNos);
     const some = during(() => findStandingVectors(store, 1, queryNos));
     expect(some.result).toEqual(expect.arrayContaining(vectors));
-    expect([all.trips, some.trips]).toEqual([expect.toSatisfy(isFew), expect.toSatisfy(isFew)]);
+    expect(some.trips).toSatisfy(isFew);
+    expect(all.trips).toBeLessThanOrEqual(3);
     expect(during(() => findStandingVectors(store, 2, queryNos)).result).toEqual([]);
   });
 });

@@ -9,7 +9,7 @@ import { readCosineBase } from '../store/calibrations.ts';
 import { distinctModels, type SectorModels, type StoredModel } from '../store/live-model.ts';
 import type { Store } from '../store/open-store.ts';
 import { standingVersion } from '../store/standing.ts';
-import { countStandingVectors, findStandingVectors, readStandingVectors } from '../store/standing-vectors.ts';
+import { countStandingVectors, findStandingVectors, listPlacedQueryNos } from '../store/standing-vectors.ts';
 import { readCodesOf } from '../store/vector-codes.ts';
 import { signBits } from '../store/vector-encoding.ts';
 import { spaceOf } from '../tenant-file/open-tenant.ts';
@@ -22,6 +22,8 @@ import type { ReadContext } from './read-context.ts';
 const EMBEDDED_IN_READ = 256;
 /** Step by which the least nearness is approximated. */
 const STEP = 0.02;
+/** Greatest number of vectors that one read adds to those it knows: of 1,536 dimensions they have 12 MB. */
+const PLACED_AT_ONCE = 2_048;
 /** Number of bits of codes whose comparison takes as long as that of a character of texts. */
 const BITS_PER_CHARACTER = 2_048;
 
@@ -49,7 +51,7 @@ type NearFinder = (memoryNo: number, userId: string) => NearQueries;
  */
 export function createNearFinder(
   store: Store,
-  { queries }: StandingIndex,
+  index: StandingIndex,
   {
     least,
     scopes,
@@ -64,18 +66,18 @@ export function createNearFinder(
 ): NearFinder {
   const live = liveModels === null ? undefined : distinctModels(liveModels)[0];
   if (live === undefined || !hasNeighbours(live)) return () => ({ queries: [], characters: 0 });
-  const { near, countFor } = neighboursOf(store, queries, live);
+  const { near, countFor } = update(store, index, live).neighbours;
   const codes = readCodesOf(store, spaceOf(live), memoryNos);
   const base = readCosineBase(store, live.modelNo);
-  const known = new Map<string, number>();
+  const reaches = new Map<string, number>();
   const reachOf = ({ userId, minScore, forms }: PreparedQuery) => {
     const scope = scopes(userId);
     const key = `${scope} ${minScore} ${forms}`;
-    let reach = known.get(key);
+    let reach = reaches.get(key);
     if (reach === undefined) {
       const nearness = leastNearness(minScore ?? least, { scope, forms });
       reach = nearness > 1 ? -1 : bitsWithin(base + nearness * (1 - base), live.dimensions);
-      known.set(key, reach);
+      reaches.set(key, reach);
     }
     return reach;
   };
@@ -98,28 +100,46 @@ function leastNearness(score: number, circumstances: Circumstances): number {
   return Infinity;
 }
 
-/**
- * Cache of the vectors of queries by the connection on which they were read, each for one set of queries and one model.
- */
-const neighbours = new WeakMap<Store, { readonly version: string; readonly neighbours: StandingNeighbours }>();
+/** The queries that have a vector of one model, as a connection saw them last. */
+interface KnownNeighbours {
+  readonly modelNo: number;
+  readonly neighbours: StandingNeighbours;
+  /** State of the queries and vectors when all were placed; null if some were left for the next read. */
+  version: string | null;
+}
 
-/** Returns the index of all queries that have a vector of a model. It must be called inside a read. */
-function neighboursOf(
+/** Cache of the vectors of queries by the connection on which they were read. */
+const known = new WeakMap<Store, KnownNeighbours>();
+
+/**
+ * Brings the vectors of queries that this connection knows up to date, by what changed since the last time: at most
+ * `PLACED_AT_ONCE` are read. It must be called inside a read, with the whole index.
+ * @returns whether all vectors are known; the next call goes on
+ */
+export function keepNeighbours(store: Store, index: StandingIndex, liveModels: SectorModels | null): boolean {
+  const live = liveModels === null ? undefined : distinctModels(liveModels)[0];
+  return live === undefined || !hasNeighbours(live) || update(store, index, live).version !== null;
+}
+
+function update(
   store: Store,
-  queries: StandingIndex['queries'],
-  { modelNo, dimensions }: StoredModel,
-): StandingNeighbours {
-  const version = `${standingVersion(store)} ${modelNo} ${countStandingVectors(store, modelNo)}`;
-  const cached = neighbours.get(store);
-  if (cached?.version === version) return cached.neighbours;
-  const placed = [];
-  for (const { queryNo, embedding } of readStandingVectors(store, modelNo)) {
-    const query = queries.get(queryNo);
-    if (query !== undefined) placed.push({ query, code: signBits(embedding) });
-  }
-  const made = createStandingNeighbours(placed, dimensions);
-  neighbours.set(store, { version, neighbours: made });
-  return made;
+  { queries }: StandingIndex,
+  { modelNo, dimensions }: Pick<StoredModel, 'modelNo' | 'dimensions'>,
+): KnownNeighbours {
+  const version = `${standingVersion(store)} ${countStandingVectors(store, modelNo)}`;
+  let state = known.get(store);
+  if (state?.modelNo === modelNo && state.version === version) return state;
+  if (state?.modelNo !== modelNo) state = { modelNo, neighbours: createStandingNeighbours(dimensions), version: null };
+  known.set(store, state);
+  const { neighbours } = state;
+  const stored = new Set(listPlacedQueryNos(store, modelNo));
+  for (const [queryNo, query] of neighbours.queries)
+    if (!stored.has(queryNo) || queries.get(queryNo) !== query) neighbours.remove(queryNo);
+  const missing = [...stored].filter((queryNo) => queries.has(queryNo) && !neighbours.queries.has(queryNo));
+  for (const { queryNo, embedding } of findStandingVectors(store, modelNo, missing.slice(0, PLACED_AT_ONCE)))
+    neighbours.place({ query: queries.get(queryNo)!, code: signBits(embedding) });
+  state.version = missing.length <= PLACED_AT_ONCE ? version : null;
+  return state;
 }
 
 /** The vectors of some queries by the live model, by `queryNo`; empty without a model. */

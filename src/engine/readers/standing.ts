@@ -1,7 +1,7 @@
 import { createEvidenceMeter, type EvidenceMeter, NEAR_WEIGHT } from '../retrieve/evidence-meter.ts';
 import { enoughHeld } from '../retrieve/lenience.ts';
 import { confidenceOf } from '../retrieve/calibrate.ts';
-import { createStandingIndex, type PreparedQuery, type StandingIndex } from '../retrieve/standing-index.ts';
+import type { PreparedQuery, StandingIndex } from '../retrieve/standing-index.ts';
 import { memoryCount } from '../retrieve/term-frequencies.ts';
 import { readCosineBase } from '../store/calibrations.ts';
 import { compileFilter } from '../store/filter.ts';
@@ -11,11 +11,12 @@ import type { Store } from '../store/open-store.ts';
 import { createTextReader, type OwnText } from '../store/own-texts.ts';
 import { listPassingOf } from '../store/passing-memories.ts';
 import { readProvenance } from '../store/provenance.ts';
-import { listOwners, readComparedQueries, standingVersion } from '../store/standing.ts';
+import { listOwners } from '../store/standing.ts';
 import { createSupersededFinder } from '../store/superseded-answers.ts';
 import type { RetrievalOptions, StandingMatch, StandingRest } from '../types.ts';
 import type { ReadContext } from './read-context.ts';
-import { createCosines, createNearFinder, vectorsOf } from './standing-vectors.ts';
+import { indexOf } from './standing-upkeep.ts';
+import { createCosines, createNearFinder, keepNeighbours, vectorsOf } from './standing-vectors.ts';
 
 /** Length of the beginning of a memory's text that is compared, in UTF-16 code units: as much as a query reads. */
 const MAX_CHARACTERS = 4_000;
@@ -81,7 +82,10 @@ interface Pair {
   readonly supersedes: number | null;
 }
 
-/** Finds the pairs of memories and queries that they may answer, up to `COMPARED_CHARACTERS`. */
+/**
+ * Finds the pairs of memories and queries that they may answer, up to `COMPARED_CHARACTERS`. A read that has to index
+ * many queries first compares none of them: the next read goes on.
+ */
 function findPairs(
   { open }: ReadContext,
   { memoryNos, afterQuery }: StandingRest,
@@ -89,7 +93,8 @@ function findPairs(
 ): { readonly pairs: readonly Pair[]; readonly rest: StandingRest | null } {
   const { store, liveModels } = open();
   return store.read(() => {
-    const index = indexOf(store);
+    const { index, isWhole } = indexOf(store);
+    if (!isWhole || !keepNeighbours(store, index, liveModels)) return { pairs: [], rest: { memoryNos, afterQuery } };
     const pairs: Pair[] = [];
     const filters = new Set<string>();
     let room = COMPARED_CHARACTERS;
@@ -273,21 +278,6 @@ function createFilters(store: Store, pairs: readonly Pair[], now: number) {
     }
     return passed.has(memoryNo);
   };
-}
-
-/** Cache of indexes by the connection on which they were made, each for one set of queries. */
-const indexes = new WeakMap<Store, { readonly version: string; readonly index: StandingIndex }>();
-
-/**
- * Returns the index of all queries; it is made anew if a query was added or removed. It must be called inside a read.
- */
-function indexOf(store: Store): StandingIndex {
-  const version = standingVersion(store);
-  const cached = indexes.get(store);
-  if (cached?.version === version) return cached.index;
-  const index = createStandingIndex(readComparedQueries(store));
-  indexes.set(store, { version, index });
-  return index;
 }
 
 function ownersOf(store: Store, memoryNos: readonly number[]): ReadonlyMap<number, string> {

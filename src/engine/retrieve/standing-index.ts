@@ -36,6 +36,10 @@ export interface StandingIndex {
    * @param leastStrength returns the strength of evidence that an answer to a query must have, 0..1
    */
   candidatesFor(text: OwnText, userId: string, leastStrength: (query: PreparedQuery) => number): PreparedQuery[];
+  /** Adds queries, none of which may be in the index. A query of 100 characters takes some 0.1 ms and a kilobyte. */
+  add(rows: readonly ComparedQuery[]): void;
+  /** Removes the queries with these numbers; an unknown number is ignored. */
+  remove(queryNos: Iterable<number>): void;
 }
 
 /**
@@ -49,9 +53,19 @@ const FINDING_WEIGHT = 0.6;
  */
 const BEGINNING = 4;
 
+/** A query in the index. */
+interface Entry {
+  readonly query: PreparedQuery;
+  /** The keys of the query's words, under which it is indexed; a key may occur several times. */
+  readonly keys: readonly string[];
+  /** Total weight of the query's words. */
+  readonly total: number;
+  /** Weight of the query's words that the memory in question contains; 0 between two memories. */
+  held: number;
+}
+
 interface Posting {
-  /** Index of the query in the list from which the index was created. */
-  readonly slot: number;
+  readonly entry: Entry;
   readonly weight: number;
   /**
    * Whether the query can be found by this word: the weight is at least `FINDING_WEIGHT`, or the greatest of the query.
@@ -59,48 +73,83 @@ interface Posting {
   readonly finds: boolean;
 }
 
-/** Creates the index of standing queries. A query takes some 20 µs and a kilobyte. */
-export function createStandingIndex(rows: readonly ComparedQuery[]): StandingIndex {
-  const queries = rows.map((row) => {
-    const text = readQueryText(row.query);
-    return { ...row, text, forms: wordFormsOf(text.asked) };
-  });
+/** Creates the index of standing queries. */
+export function createStandingIndex(rows: readonly ComparedQuery[] = []): StandingIndex {
+  const entries = new Map<number, Entry>();
+  const queries = new Map<number, PreparedQuery>();
   const postings = new Map<string, Posting[]>();
-  const languages = new Set<StemmedLanguage>();
-  const totals = queries.map(({ query, text }, slot) => {
-    const { terms } = text;
-    if (terms.language !== undefined) languages.add(terms.language);
-    const words = [...new Set(wordsOf(terms))];
-    const weighed = weighWords(query, words);
-    const most = Math.max(0, ...weighed.map(({ weight }) => weight));
-    for (const { word, weight } of weighed) {
-      const posting = { slot, weight, finds: weight >= Math.min(FINDING_WEIGHT, most) };
-      for (const key of keysOfTerm(word, terms)) add(postings, key, posting);
-    }
-    return fullWeightOf(weighed);
-  });
-  const held = new Float64Array(queries.length);
-  return {
-    queries: new Map(queries.map((query) => [query.queryNo, query])),
+  const languages = new Map<StemmedLanguage, number>();
+  const countLanguage = ({ text: { terms } }: PreparedQuery, by: 1 | -1) => {
+    if (terms.language === undefined) return;
+    const count = (languages.get(terms.language) ?? 0) + by;
+    if (count === 0) languages.delete(terms.language);
+    else languages.set(terms.language, count);
+  };
+  const index: StandingIndex = {
+    queries,
     candidatesFor(own, userId, leastStrength) {
-      const found = new Set<number>();
-      const touched: number[] = [];
+      const found = new Set<Entry>();
+      const touched: Entry[] = [];
       for (const key of keysOfText(own, languages)) {
-        for (const { slot, weight, finds } of postings.get(key) ?? []) {
-          if (held[slot] === 0) touched.push(slot);
-          held[slot]! += weight;
-          if (finds) found.add(slot);
+        for (const { entry, weight, finds } of postings.get(key) ?? []) {
+          if (entry.held === 0) touched.push(entry);
+          entry.held += weight;
+          if (finds) found.add(entry);
         }
       }
-      const enough = [...found].filter((slot) => {
-        const query = queries[slot]!;
+      const enough = [...found].filter(({ query, held, total }) => {
         const isOwn = query.userId === null || query.userId === userId;
-        return isOwn && held[slot]! >= leastStrength(query) * totals[slot]!;
+        return isOwn && held >= leastStrength(query) * total;
       });
-      for (const slot of touched) held[slot] = 0;
-      return enough.map((slot) => queries[slot]!);
+      for (const entry of touched) entry.held = 0;
+      return enough.map(({ query }) => query);
+    },
+    add(added) {
+      for (const row of added) {
+        const query = prepared(row);
+        countLanguage(query, 1);
+        queries.set(row.queryNo, query);
+        entries.set(row.queryNo, post(postings, query));
+      }
+    },
+    remove(queryNos) {
+      const gone = new Set<Entry>();
+      for (const queryNo of queryNos) {
+        const entry = entries.get(queryNo);
+        if (entry === undefined) continue;
+        gone.add(entry);
+        countLanguage(entry.query, -1);
+        entries.delete(queryNo);
+        queries.delete(queryNo);
+      }
+      for (const key of new Set([...gone].flatMap(({ keys }) => keys))) {
+        const left = postings.get(key)!.filter(({ entry }) => !gone.has(entry));
+        if (left.length === 0) postings.delete(key);
+        else postings.set(key, left);
+      }
     },
   };
+  index.add(rows);
+  return index;
+}
+
+function prepared(row: ComparedQuery): PreparedQuery {
+  const text = readQueryText(row.query);
+  return { ...row, text, forms: wordFormsOf(text.asked) };
+}
+
+/** Adds the words of a query to the postings. */
+function post(postings: Map<string, Posting[]>, query: PreparedQuery): Entry {
+  const { terms } = query.text;
+  const weighed = weighWords(query.query, [...new Set(wordsOf(terms))]);
+  const most = Math.max(0, ...weighed.map(({ weight }) => weight));
+  const keyed = weighed.map(({ word, weight }) => ({ weight, keys: [...keysOfTerm(word, terms)] }));
+  const entry = { query, keys: keyed.flatMap(({ keys }) => keys), total: fullWeightOf(weighed), held: 0 };
+  for (const { weight, keys } of keyed) {
+    const posting = { entry, weight, finds: weight >= Math.min(FINDING_WEIGHT, most) };
+    for (const key of keys) add(postings, key, posting);
+  }
+  return entry;
 }
 
 /**
@@ -116,14 +165,14 @@ function keysOfTerm(word: string, { language, forms }: QueryText['terms']): Set<
 }
 
 /** Returns the keys, each once, under which the words of a text are looked up in the index. */
-function keysOfText(own: OwnText, languages: ReadonlySet<StemmedLanguage>): Set<string> {
+function keysOfText(own: OwnText, languages: ReadonlyMap<StemmedLanguage, number>): Set<string> {
   const labels = labelsOf(own);
   const text = labels === '' ? own.content : `${own.content} ${labels}`;
   const words = new Set([...searchableWords(text), ...namePartsOf(text), ...identifiersOf(text).split(' ')]);
   const keys = new Set<string>();
   for (const word of words) {
     keys.add(stemOf(word));
-    for (const language of languages) keys.add(`${language} ${stemIn(language, word)}`);
+    for (const language of languages.keys()) keys.add(`${language} ${stemIn(language, word)}`);
     if (hasUnknownForms(word)) keys.add(beginningOf(word));
   }
   return keys;

@@ -7,7 +7,7 @@
 import type { PreparedQuery } from './standing-index.ts';
 
 /** A standing query with its binary code: the sign bits of its vector. */
-export interface PlacedQuery {
+interface PlacedQuery {
   readonly query: PreparedQuery;
   /** Sign bits of the query's vector, one for each dimension, as `signBits` orders them. */
   readonly code: Uint8Array;
@@ -33,6 +33,12 @@ export interface StandingNeighbours {
   near(codes: readonly Uint8Array[], userId: string, reachOf: (query: PreparedQuery) => number): PreparedQuery[];
   /** Counts the queries of a user and of all users, with which `near` compares each code of a memory. */
   countFor(userId: string): number;
+  /** The queries that have a code, by their number (`queryNo`). */
+  readonly queries: ReadonlyMap<number, PreparedQuery>;
+  /** Adds a query with its code, in place of the one with the same number. */
+  place(placed: PlacedQuery): void;
+  /** Removes the query with this number; does nothing if there is none. */
+  remove(queryNo: number): void;
 }
 
 /**
@@ -44,39 +50,37 @@ const WORD_BITS = 32;
 
 /** Queries of one user, or of all users, for which one greatest distance applies (equal `minScore` and `forms`). */
 interface Group {
-  readonly queries: readonly PreparedQuery[];
-  /** The codes (sign bits of the vectors) of the queries, concatenated. */
-  readonly codes: Uint32Array;
+  readonly queries: PreparedQuery[];
+  /** The codes (sign bits of the vectors) of the queries, concatenated, with room for further ones. */
+  codes: Uint32Array;
 }
 
 /** Creates an index of standing queries by their vectors. A query of 768 dimensions takes some 100 bytes. */
-export function createStandingNeighbours(placed: readonly PlacedQuery[], dimensions: number): StandingNeighbours {
+export function createStandingNeighbours(dimensions: number): StandingNeighbours {
   // `distanceOf` reads the 32-bit numbers of a code in pairs.
   const wordCount = 2 * Math.ceil(dimensions / (2 * WORD_BITS));
-  const byUser = new Map<string | null, readonly Group[]>();
-  const counts = new Map<string | null, number>();
-  for (const [userId, own] of Map.groupBy(placed, ({ query }) => query.userId)) {
-    counts.set(userId, own.length);
-    const groups = Map.groupBy(own, ({ query: { minScore, forms } }) => `${minScore} ${forms}`);
-    byUser.set(
-      userId,
-      [...groups.values()].map((members) => ({
-        queries: members.map(({ query }) => query),
-        codes: joined(
-          members.map(({ code }) => code),
-          wordCount,
-        ),
-      })),
-    );
-  }
+  const byUser = new Map<string | null, Map<string, Group>>();
+  const queries = new Map<number, PreparedQuery>();
+  const remove = (queryNo: number) => {
+    const query = queries.get(queryNo);
+    if (query === undefined) return;
+    queries.delete(queryNo);
+    const groups = byUser.get(query.userId)!;
+    const group = groups.get(groupKeyOf(query))!;
+    takeOut(group, group.queries.indexOf(query), wordCount);
+    if (group.queries.length === 0) groups.delete(groupKeyOf(query));
+    if (groups.size === 0) byUser.delete(query.userId);
+  };
   return {
+    queries,
+    remove,
     near(codes, userId, reachOf) {
       const found = new Map<PreparedQuery, Neighbour>();
       for (const owner of [null, userId]) {
-        for (const group of byUser.get(owner) ?? []) {
+        for (const group of byUser.get(owner)?.values() ?? []) {
           const reach = reachOf(group.queries[0]!);
           if (reach < 0) continue;
-          for (const code of codes) collect(group, { code: joined([code], wordCount), reach, found });
+          for (const code of codes) collect(group, { code: wordsOfCode(code, wordCount), reach, found });
         }
       }
       return [...found.values()]
@@ -84,14 +88,47 @@ export function createStandingNeighbours(placed: readonly PlacedQuery[], dimensi
         .slice(0, MAX_NEIGHBOURS)
         .map(({ query }) => query);
     },
-    countFor: (userId) => (counts.get(null) ?? 0) + (counts.get(userId) ?? 0),
+    countFor(userId) {
+      const groups = [null, userId].flatMap((owner) => [...(byUser.get(owner)?.values() ?? [])]);
+      return groups.reduce((count, group) => count + group.queries.length, 0);
+    },
+    place({ query, code }) {
+      remove(query.queryNo);
+      queries.set(query.queryNo, query);
+      const groups = byUser.get(query.userId) ?? new Map<string, Group>();
+      byUser.set(query.userId, groups);
+      const group = groups.get(groupKeyOf(query)) ?? { queries: [], codes: new Uint32Array() };
+      groups.set(groupKeyOf(query), group);
+      append(group, query, wordsOfCode(code, wordCount));
+    },
   };
 }
 
-/** Concatenates binary codes as 32-bit numbers. Each code is padded with zero bits to `wordCount` numbers. */
-function joined(codes: readonly Uint8Array[], wordCount: number): Uint32Array {
-  const bytes = new Uint8Array(4 * wordCount * codes.length);
-  for (const [place, code] of codes.entries()) bytes.set(code, 4 * wordCount * place);
+const groupKeyOf = ({ minScore, forms }: PreparedQuery) => `${minScore} ${forms}`;
+
+function append(group: Group, query: PreparedQuery, code: Uint32Array): void {
+  const start = group.queries.length * code.length;
+  if (start === group.codes.length) {
+    const wider = new Uint32Array(Math.max(code.length, 2 * start));
+    wider.set(group.codes);
+    group.codes = wider;
+  }
+  group.codes.set(code, start);
+  group.queries.push(query);
+}
+
+/** Removes the query at a slot of a group; the last one takes its slot. */
+function takeOut({ queries, codes }: Group, slot: number, wordCount: number): void {
+  const last = queries.pop()!;
+  if (slot === queries.length) return;
+  queries[slot] = last;
+  codes.copyWithin(slot * wordCount, queries.length * wordCount, (queries.length + 1) * wordCount);
+}
+
+/** Returns a binary code as 32-bit numbers. It is padded with zero bits to `wordCount` numbers. */
+function wordsOfCode(code: Uint8Array, wordCount: number): Uint32Array {
+  const bytes = new Uint8Array(4 * wordCount);
+  bytes.set(code);
   return new Uint32Array(bytes.buffer);
 }
 

@@ -54,18 +54,12 @@ export function countStandingVectors(store: Store, modelNo: number): number {
 /** Greatest number of vectors that one statement reads. Those of 1,536 dimensions take 3 MB, in PostgreSQL some 10. */
 const READ_AT_ONCE = 512;
 
-/** Iterates over the vectors of a model, by ascending number of their queries. Call inside a read. */
-export function* readStandingVectors(store: Store, modelNo: number): Iterable<StandingVector> {
-  const read = store.prepare(
-    `SELECT query_no AS queryNo, embedding FROM standing_vectors
-     WHERE model_no = ? AND query_no > ? ORDER BY query_no LIMIT ${READ_AT_ONCE}`,
-  );
-  for (let after = 0; ;) {
-    const rows = read.all(modelNo, after) as StoredRow[];
-    yield* rows.map(vectorOf);
-    if (rows.length < READ_AT_ONCE) return;
-    after = rows.at(-1)!.queryNo;
-  }
+/** Lists the numbers of the standing queries that have a vector of this model, ascending. */
+export function listPlacedQueryNos(store: Store, modelNo: number): number[] {
+  return store
+    .prepare('SELECT query_no FROM standing_vectors WHERE model_no = ? ORDER BY query_no')
+    .pluck()
+    .all(modelNo) as number[];
 }
 
 /** Returns the vectors of these standing queries by a model, in no certain order; a query without one is left out. */

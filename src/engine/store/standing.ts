@@ -231,6 +231,11 @@ export interface ComparedQuery {
 /** Key of the number of texts of standing queries that were replaced (`putStandingTexts`) in `store_info`. */
 const REPLACED = 'standing_replaced';
 
+/** Returns how many texts of standing queries were replaced (`putStandingTexts`), as a text. */
+export function replacedTexts(store: Store): string {
+  return findInfo(store, REPLACED) ?? '';
+}
+
 /** Returns a text that changes when a standing query is added or deleted, and when its text is replaced. */
 export function standingVersion(store: Store): string {
   const { last, count, replaced } = store
@@ -258,14 +263,20 @@ export function putStandingTexts(
   putInfo(store, REPLACED, String(Number(findInfo(store, REPLACED) ?? 0) + 1));
 }
 
-/** Reads all standing queries, by ascending number. */
-export function readComparedQueries(store: Store): ComparedQuery[] {
+/** Lists the numbers of all standing queries, ascending. */
+export function listQueryNos(store: Store): number[] {
+  return store.prepare('SELECT query_no FROM standing_queries ORDER BY query_no').pluck().all() as number[];
+}
+
+/** Reads the standing queries with these numbers, by ascending number; unknown numbers are left out. */
+export function readComparedQueries(store: Store, queryNos: readonly number[]): ComparedQuery[] {
   const rows = store
     .prepare(
       `SELECT query_no AS queryNo, user_id AS userId, query, filter, min_score AS minScore,
-         length(query) + length(filter) AS characters FROM standing_queries ORDER BY query_no`,
+         length(query) + length(filter) AS characters FROM standing_queries
+       WHERE query_no IN (SELECT value FROM json_each(?)) ORDER BY query_no`,
     )
-    .all() as (Omit<ComparedQuery, 'filter'> & { filter: string })[];
+    .all(JSON.stringify(queryNos)) as (Omit<ComparedQuery, 'filter'> & { filter: string })[];
   return rows.map((row) => ({ ...row, filter: parseStored(row.filter) as MemoryFilter }));
 }
 

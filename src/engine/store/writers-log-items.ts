@@ -11,7 +11,8 @@ import { isByOneOf } from './writers.ts';
 
 /**
  * Progress of the erasure in one log, as positions of items from 0: items before `first` are kept, those from `first`
- * to before `next` are to be erased, and those from `next` on were not examined yet.
+ * to before `next` are to be erased, and those from `next` on were not examined yet. If `next` is 0, the next slice looks
+ * for a log with items of the writers, in the order of their numbers from this one on.
  */
 export interface LogProgress {
   readonly logNo: number;
@@ -28,10 +29,7 @@ export interface LogProgress {
 export interface ErasedLogItems {
   /** Number of items that this slice erased; 0 if it only moved items. */
   readonly items: number;
-  /**
-   * Progress with which the next slice continues; null if it begins with another log, or with the same one from the
-   * start.
-   */
+  /** Progress with which the next slice continues; null if no log is left. */
   readonly progress: LogProgress | null;
   /** Whether no matching log has an item of the writers any more. */
   readonly isDone: boolean;
@@ -65,7 +63,10 @@ export function eraseItemsOfWriters(
   { progress, now }: { readonly progress: LogProgress | null; readonly now: number },
 ): ErasedLogItems {
   const known = progress === null ? undefined : findKnown(store, progress);
-  const log = known ?? findLogOfWriters(store, filter);
+  const after = progress?.logNo ?? 0;
+  // Only once nothing is left after the last log are those before it looked at again: the writers may have gone on.
+  const log =
+    known ?? findLogOfWriters(store, filter, after) ?? (after === 0 ? undefined : findLogOfWriters(store, filter, 0));
   if (log === undefined) return { items: 0, progress: null, isDone: true };
   const writers = JSON.stringify(filter.writtenBy);
   const from = known === undefined || progress === null ? beginningOf(log) : progress;
@@ -74,14 +75,18 @@ export function eraseItemsOfWriters(
   return { ...cutEnd(store, log, { writers, from, now }), isDone: false };
 }
 
-const beginningOf = ({ logNo }: LogRow): LogProgress => ({ logNo, first: 0, next: 0, lastAt: 0 });
+const beginningOf = ({ logNo }: Pick<LogRow, 'logNo'>): LogProgress => ({ logNo, first: 0, next: 0, lastAt: 0 });
 
-/** Finds the log of the previous slice; undefined if it was hidden from its user, or changed before `next`. */
+/**
+ * Finds the log of the previous slice; undefined if that was done with it, or if it was hidden from its user, or
+ * changed before `next`.
+ */
 function findKnown(store: Store, { logNo, next, lastAt }: LogProgress): LogRow | undefined {
+  if (next === 0) return undefined;
   const log = store
     .prepare(`SELECT ${LOG_ROW} FROM session_logs l WHERE log_no = ? AND user_id IS NOT NULL`)
     .get(logNo) as LogRow | undefined;
-  if (log === undefined || next === 0) return log;
+  if (log === undefined) return undefined;
   const at = store
     .prepare('SELECT created_at FROM session_log_items WHERE log_no = ? AND position = ?')
     .pluck()
@@ -89,15 +94,35 @@ function findKnown(store: Store, { logNo, next, lastAt }: LogProgress): LogRow |
   return at === lastAt ? log : undefined;
 }
 
-function findLogOfWriters(store: Store, filter: ErasureFilter): LogRow | undefined {
+/**
+ * Finds a matching log with an item of the writers; undefined for none. With users or sessions in the filter it is the
+ * first one from the number `from` on, and only logs of these are looked at, each by one entry of the index of writers:
+ * a key may have written far more into the logs of others.
+ */
+function findLogOfWriters(store: Store, filter: ErasureFilter, from: number): LogRow | undefined {
   if (filter.writtenBy === undefined) return undefined;
   const { conditions, values } = matchingLogs(filter);
+  const writers = JSON.stringify(filter.writtenBy);
+  if (values.length === 0)
+    return store
+      .prepare(
+        `SELECT ${LOG_ROW} FROM session_log_items i JOIN session_logs l ON l.log_no = i.log_no
+         WHERE ${isByOneOf('i.writer_no')} AND i.writer_no > 0 AND ${conditions} LIMIT 1`,
+      )
+      .get(writers) as LogRow | undefined;
+  // The limit keeps the order of the inner query, so that no log after the one that is found is looked at. `+` keeps
+  // SQLite from reading all logs in their order, and a scalar query keeps PostgreSQL from beginning with the items.
   return store
     .prepare(
-      `SELECT ${LOG_ROW} FROM session_log_items i JOIN session_logs l ON l.log_no = i.log_no
-       WHERE ${isByOneOf('i.writer_no')} AND i.writer_no > 0 AND ${conditions} LIMIT 1`,
+      `SELECT ${LOG_ROW} FROM (
+         SELECT l.log_no, l.items, l.operations_no FROM session_logs l
+         WHERE ${conditions} AND +l.log_no >= ? ORDER BY +l.log_no LIMIT ${Number.MAX_SAFE_INTEGER}) AS l
+       WHERE (SELECT 1 FROM writers w CROSS JOIN session_log_items i
+              WHERE w.key_id IN (SELECT value FROM json_each(?)) AND i.writer_no = w.writer_no
+                AND i.log_no = l.log_no AND i.writer_no > 0 LIMIT 1) IS NOT NULL
+       LIMIT 1`,
     )
-    .get(JSON.stringify(filter.writtenBy), ...values) as LogRow | undefined;
+    .get(...values, from, writers) as LogRow | undefined;
 }
 
 /**
@@ -132,14 +157,14 @@ function fitting(sizes: readonly number[]): number {
 
 /**
  * Swaps the next items that are kept with the first items that are to be erased.
- * @returns the new progress; null if another erasure has changed the log meanwhile
+ * @returns the new progress; from the start of the log if another erasure has changed it meanwhile
  */
 function moveForward(
   store: Store,
   looked: readonly ItemRow[],
   writers: string,
   { logNo, ...before }: LogProgress,
-): LogProgress | null {
+): LogProgress {
   const read = store.prepare(
     `SELECT created_at AS createdAt, octet_length(item) AS bytes,
        ${isByOneOf('writer_no')} AND writer_no IS NOT NULL AS goes
@@ -154,7 +179,7 @@ function moveForward(
     if (!goes && first < position) {
       const hole = read.get(writers, logNo, first) as Omit<ItemRow, 'position'>;
       // Another erasure moves items of this log, too.
-      if (!hole.goes) return null;
+      if (!hole.goes) return beginningOf({ logNo });
       left -= bytes + hole.bytes;
       if (exchanged === EXCHANGED || (left < 0 && exchanged > 0)) break;
       move.run(-1, logNo, first);
@@ -183,7 +208,7 @@ function cutEnd(
   const items = staying === -1 ? newest.length : staying;
   const left = items === 0 ? log : cutLog(store, log, log.items - items, now);
   if (left.items === 0) abandonLog(store, log.logNo);
-  if (staying !== -1 || left.items <= from.first) return { items, progress: null };
+  if (staying !== -1 || left.items <= from.first) return { items, progress: beginningOf(log) };
   const next = left.items;
   const lastAt = store
     .prepare('SELECT created_at FROM session_log_items WHERE log_no = ? AND position = ?')

@@ -182,6 +182,54 @@ test('items that stay move up in bounded commits, in their order and without a g
   expect((await tenant.readLog(place, { limit: 1 })).total).toBe(kept.length);
 });
 
+test('logs of a user with items of a key are found by the logs of that user, each once', async () => {
+  await using fixture = await openTestEngine();
+  const { tenant, store } = fixture;
+  const write = (userId: string, sessionId: string, key: string) =>
+    tenant.as(key).changeLog({ userId, sessionId }, { items: ['one', 'two'] });
+  for (let no = 0; no < 30; no += 1) await write('ben', `s${no}`, 'leaked');
+  for (let no = 0; no < 6; no += 1) await write('ana', `s${no}`, no % 3 === 0 ? 'leaked' : 'own');
+  const filter = { writtenBy: ['leaked'], userIds: ['ana'] };
+  const places: number[] = [];
+  let progress: LogProgress | null = null;
+  for (let isDone = false; !isDone;) {
+    const slice: ErasedLogItems = runCommand(fixture, (context) => eraseItemsOfWriters(context, { filter, progress }));
+    ({ progress, isDone } = slice);
+    if (progress !== null) places.push(progress.logNo);
+  }
+  expect([...new Set(places)]).toEqual([31, 34]);
+  expect(places).toEqual(places.toSorted((a, b) => a - b));
+  const left =
+    'SELECT count(*) FROM session_log_items i JOIN session_logs l ON l.log_no = i.log_no WHERE l.user_id = ?';
+  const count = (userId: string) => store.db.prepare(left).pluck().get(userId);
+  expect([count('ana'), count('ben')]).toEqual([8, 60]);
+  // The items of a key among the logs of others are not read.
+  const sql = statementsOf(store, () =>
+    runCommand(fixture, (context) => eraseItemsOfWriters(context, { filter, progress: null })),
+  ).find((text) => text.includes('session_logs'))!;
+  const values = ['["ana"]', 0, '["leaked"]'];
+  const plan = store.db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(...values) as { readonly detail: string }[];
+  const details = plan.map(({ detail }) => detail).join('\n');
+  expect(details).toMatch(/SEARCH l USING INDEX \S+ \(user_id=\?\)/u);
+  expect(details).toContain('session_log_items_by_writer (writer_no=? AND log_no=?)');
+});
+
+/** Returns the statements that a function prepares. */
+function statementsOf(store: TestEngine['store'], run: () => unknown): string[] {
+  const texts: string[] = [];
+  const { prepare } = store;
+  store.prepare = (sql: string) => {
+    texts.push(sql);
+    return prepare.call(store, sql);
+  };
+  try {
+    run();
+  } finally {
+    store.prepare = prepare;
+  }
+  return texts;
+}
+
 /** Adds memories, each of which supersedes the one before. @returns their ids */
 async function addChain(fixture: TestEngine, count: number): Promise<string[]> {
   const ids = await add(

@@ -4,7 +4,9 @@ import type { ReadContext } from '../../../src/engine/readers/read-context.ts';
 import type { Store } from '../../../src/engine/store/open-store.ts';
 import { listUnembeddedQueries, putStandingVectors } from '../../../src/engine/store/standing-vectors.ts';
 import { silentLogger } from '../../../src/engine/ports.ts';
-import type { RetrievalOptions } from '../../../src/engine/types.ts';
+import { deleteStandingQuery, insertStandingQuery, putStandingTexts } from '../../../src/engine/store/standing.ts';
+import { createRandom } from '../../../src/engine/random.ts';
+import type { NewStandingQuery, RetrievalOptions } from '../../../src/engine/types.ts';
 import { newMemory, openTestEngine, type TestEngine } from '../../support/engine-fixture.ts';
 import { startFakeServer } from '../../support/fake-server.ts';
 
@@ -73,6 +75,17 @@ const contextOf = ({ batch }: TestEngine, querySourceOf: ReadContext['querySourc
   ...{ logger: silentLogger, tracing: null, languageModel: null, querySourceOf },
 });
 
+type Asked = Parameters<typeof compareStanding>[1];
+
+/** Compares as `compareStanding`, in a first read that need not index queries before. */
+async function compareIndexed(context: ReadContext, asked: Asked): ReturnType<typeof compareStanding> {
+  for (;;) {
+    const { memoryNos, afterQuery } = asked;
+    const { matches, rest } = await compareStanding(context, asked);
+    if (rest?.memoryNos !== memoryNos || rest.afterQuery !== afterQuery) return { matches, rest };
+  }
+}
+
 test('a read embeds some hundred queries that have no vector, all together', async () => {
   await using fixture = await openWithProvider();
   addQueries(fixture, 600, WORDS);
@@ -86,12 +99,12 @@ test('a read embeds some hundred queries that have no vector, all together', asy
   };
   const context = contextOf(fixture, () => ({ embedder: fixture.batch.embedder!, embedQuery }));
   const asked = { memoryNos: [fixture.memoryNo], afterQuery: 0, defaults: DEFAULTS };
-  const { matches } = await compareStanding(context, asked);
+  const { matches } = await compareIndexed(context, asked);
   expect([calls, most]).toEqual([256, 256]);
   // The others are compared by their words.
   expect(matches).toHaveLength(600);
   addVectors(fixture);
-  await compareStanding(context, asked);
+  await compareIndexed(context, asked);
   expect(calls).toBe(256);
 });
 
@@ -108,7 +121,7 @@ test('a memory whose vectors are compared with many queries leaves the next memo
   const memoryNos = fixture.all<{ no: number }>('SELECT seq AS no FROM memories ORDER BY seq').map(({ no }) => no);
   expect([memoryNos[0], memoryNos.length]).toEqual([first, 50]);
   const compare = (from: readonly number[] = memoryNos) =>
-    compareStanding(contextOf(fixture), {
+    compareIndexed(contextOf(fixture), {
       memoryNos: from,
       afterQuery: 0,
       defaults: { minScore: 0.9 },
@@ -165,8 +178,87 @@ test('the filters of queries, a statement each, end a read', async () => {
   await using fixture = await openWithProvider();
   addQueries(fixture, 1_000, WORDS, `'{"eventFrom":-' || n || '}'`);
   const asked = { memoryNos: [fixture.memoryNo], afterQuery: 0, defaults: DEFAULTS };
-  const { matches, rest } = await compareStanding(contextOf(fixture), asked);
+  const { matches, rest } = await compareIndexed(contextOf(fixture), asked);
   expect(matches.length).toBeGreaterThan(100);
   expect(matches.length).toBeLessThan(500);
   expect(rest).toEqual({ memoryNos: [fixture.memoryNo], afterQuery: matches.at(-1)!.queryNo });
+});
+
+test('many queries are indexed in several reads, and later ones only by what changed', async () => {
+  await using fixture = await openWithProvider();
+  const characters = Math.ceil(80_000 / WORDS.length);
+  addQueries(fixture, 3 * characters, WORDS);
+  addVectors(fixture);
+  const prepared: string[] = [];
+  const context = contextOf(fixture);
+  const { store } = fixture.batch.open();
+  const noted = Object.assign(Object.create(store) as Store, {
+    prepare: (sql: string) => {
+      prepared.push(sql);
+      return store.prepare(sql);
+    },
+  });
+  const watched = { ...context, open: () => ({ ...context.open(), store: noted }) };
+  const asked = { memoryNos: [fixture.memoryNo], afterQuery: 0, defaults: DEFAULTS };
+  const read = async () => {
+    prepared.length = 0;
+    const { rest } = await compareStanding(watched, asked);
+    const texts = prepared.filter((sql) => sql.includes('length(query) + length(filter)')).length;
+    return { isIndexing: rest?.afterQuery === 0, texts };
+  };
+  const reads = [await read(), await read(), await read(), await read()];
+  expect(reads.slice(0, 3).every(({ isIndexing }) => isIndexing)).toBe(true);
+  for (const { texts } of reads) expect(texts).toBeLessThan(64);
+  while ((await read()).isIndexing);
+  addQueries(fixture, 1, WORDS, `'{}'`, 'more');
+  expect(await read()).toEqual({ isIndexing: false, texts: 1 });
+  store.write(() => deleteStandingQuery(store, 'q1'));
+  expect(await read()).toEqual({ isIndexing: false, texts: 0 });
+});
+
+test.each([1, 2, 3])('queries that come, go and change are compared as if they were read anew (%i)', async (seed) => {
+  await using fixture = await openWithProvider();
+  await fixture.add({ content: 'Der Hafen und die Fähren: captain, compass and anchor.', userId: 'ben' });
+  await fixture.drain();
+  const { store } = fixture.batch.open();
+  const random = createRandom(seed);
+  const pick = <T>(of: readonly T[]): T => of[Math.floor(random() * of.length)]!;
+  const words = [...WORDS.split(' '), 'Which', 'is the', 'Wo liegen die', 'Fähren', 'Häfen', 'où est', 'nothing', '?'];
+  const text = () => Array.from({ length: 1 + Math.floor(5 * random()) }, () => pick(words)).join(' ');
+  const modelNo = fixture.get<number>('SELECT model_no FROM vector_codes LIMIT 1');
+  const numbers = () => fixture.all<{ no: number }>('SELECT query_no AS no FROM standing_queries').map(({ no }) => no);
+  let made = 0;
+  const insert = () => {
+    const scope = { userId: pick([undefined, 'ana', 'ben']), minScore: pick([undefined, 0.1, 0.5]) };
+    const query = { query: text(), filter: pick([{}, { eventFrom: -made }]), given: {}, ...scope };
+    insertStandingQuery(store, query as NewStandingQuery, { id: `q${(made += 1)}`, writerNo: null, now: 0 });
+  };
+  const remove = (queryNo: number) => store.prepare('DELETE FROM standing_queries WHERE query_no = ?').run(queryNo);
+  const embed = () => {
+    const vectors = listUnembeddedQueries(store, modelNo, Math.ceil(4 * random())).map(({ queryNo }) => {
+      const noise = 3 * random();
+      const of = (_: unknown, at: number) => Math.sin(at + 1) + noise * (random() - 0.5);
+      return { queryNo, embedding: Float32Array.from({ length: DIMENSIONS }, of) };
+    });
+    putStandingVectors(store, modelNo, vectors);
+  };
+  const steps = [
+    ...[insert, insert, insert, embed, embed],
+    () => numbers().length > 0 && remove(pick(numbers())),
+    () => numbers().length > 0 && putStandingTexts(store, pick(numbers()), { query: text(), filter: {}, given: {} }),
+    () => random() < 0.1 && numbers().forEach(remove),
+  ];
+  const context = contextOf(fixture);
+  const memoryNos = fixture.all<{ no: number }>('SELECT seq AS no FROM memories').map(({ no }) => no);
+  const asked = { memoryNos, afterQuery: 0, defaults: { minScore: 0.2 } as RetrievalOptions };
+  let matched = 0;
+  for (let round = 0; round < 60; round += 1) {
+    store.write(() => Array.from({ length: 1 + Math.floor(5 * random()) }, () => pick(steps)()));
+    // What a connection knows is kept by its store: another object knows nothing.
+    const anew = { ...context, open: () => ({ ...context.open(), store: Object.create(store) as Store }) };
+    const changed = await compareStanding(context, asked);
+    expect(changed).toEqual(await compareStanding(anew, asked));
+    matched += changed.matches.length;
+  }
+  expect(matched).toBeGreaterThan(100);
 });

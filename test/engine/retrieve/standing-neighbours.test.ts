@@ -14,6 +14,12 @@ const mixed = (a: Float32Array, b: Float32Array, share: number) => a.map((value,
 const query = (queryNo: number, userId: string | null, minScore: number | null = null) =>
   ({ queryNo, userId, minScore, forms: 'stemmed' }) as PreparedQuery;
 
+function neighboursOf(placed: readonly { readonly query: PreparedQuery; readonly code: Uint8Array }[]) {
+  const neighbours = createStandingNeighbours(DIMENSIONS);
+  for (const one of placed) neighbours.place(one);
+  return neighbours;
+}
+
 test('finds the vectors within a cosine among thousands of others, whoever they belong to', () => {
   const memory = direction();
   const near = Array.from({ length: 20 }, () => mixed(memory, direction(), 0.6));
@@ -22,7 +28,7 @@ test('finds the vectors within a cosine among thousands of others, whoever they 
     query: query(no, no % 2 === 0 ? null : 'ana'),
     code: signBits(vector),
   }));
-  const { near: nearOf } = createStandingNeighbours(placed, DIMENSIONS);
+  const { near: nearOf } = neighboursOf(placed);
   expect(Math.min(...near.map((vector) => cosine(vector, memory)))).toBeGreaterThan(0.75);
   const reach = bitsWithin(0.75, DIMENSIONS);
   const found = nearOf([signBits(memory)], 'ana', () => reach).map(({ queryNo }) => queryNo);
@@ -40,7 +46,7 @@ test('any window of a memory may be near, and each group of queries has its own 
     { query: query(1, null), code: signBits(one) },
     { query: query(2, null, 0.9), code: signBits(other) },
   ];
-  const { near } = createStandingNeighbours(placed, DIMENSIONS);
+  const { near } = neighboursOf(placed);
   const numbers = (codes: Uint8Array[], reachOf: (query: PreparedQuery) => number) =>
     near(codes, '', reachOf).map(({ queryNo }) => queryNo);
   expect(numbers([signBits(other), signBits(one)], () => 0)).toEqual([1, 2]);
