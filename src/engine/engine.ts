@@ -140,8 +140,8 @@ export interface Tenant
    * @param keyId public id of the key; `environment`, `anonymous` and `cli` stand for callers without a stored key
    */
   as(keyId: string): Tenant;
-  /** Lists records of the audit log, the newest first. */
-  listAudit(filter: AuditFilter): Promise<AuditRecord[]>;
+  /** Lists records of the audit log, the newest first. Rejects with the reason of `signal` once it is aborted. */
+  listAudit(filter: AuditFilter, signal?: AbortSignal): Promise<AuditRecord[]>;
   /** Appends a record to the audit log for an action that does not write to this tenant's file, such as a read. */
   recordAction(action: string, detail: AuditDetail): Promise<void>;
 

@@ -144,7 +144,9 @@ test('keys, tenants and limits leave records in the log of the service, which on
   expect(() => control.createTenant('acme')).toThrow('exists');
   expect(control.audit.verify()).toMatchObject({ records: 5, brokenAt: null });
   control.eraseTenant('acme');
-  expect(control.audit.list({ limit: 1 })).toMatchObject([{ action: 'tenant.erase', detail: { tenant: 'acme' } }]);
+  expect(await control.audit.list({ limit: 1 })).toMatchObject([
+    { action: 'tenant.erase', detail: { tenant: 'acme' } },
+  ]);
 });
 
 test('the log of the service keeps what is younger than OM_AUDIT_DAYS, and nothing where the log is off', async () => {
@@ -157,11 +159,11 @@ test('the log of the service keeps what is younger than OM_AUDIT_DAYS, and nothi
     control.audit.append('backup.create', { day });
     clock.at += 86_400_000;
   }
-  expect(control.audit.list({ limit: 9 }).map(({ detail }) => detail['day'])).toEqual([4, 3, 2]);
+  expect((await control.audit.list({ limit: 9 })).map(({ detail }) => detail['day'])).toEqual([4, 3, 2]);
   expect(control.audit.verify()).toMatchObject({ records: 3, brokenAt: null });
   control.close();
   const off = await open({ OM_AUDIT: 'off' });
   off.audit.append('backup.create', {});
-  expect(off.audit.list({ limit: 9 })).toHaveLength(3);
+  expect(await off.audit.list({ limit: 9 })).toHaveLength(3);
   off.close();
 });

@@ -200,7 +200,7 @@ describe('other servers', () => {
     expect(body.items).toMatchObject([{ name: 'oulu', tenant: 'harbour', has_key: true }, { name: 'turku' }]);
     expect(text).not.toContain(remoteKey);
     for (const { name, bytes } of filesOf(folder)) expect(bytes.includes(remoteKey), name).toBe(false);
-    const records = here.engine.control.audit.list({ limit: 100 });
+    const records = await here.engine.control.audit.list({ limit: 100 });
     expect(JSON.stringify(records)).toContain('federation.add');
     expect(JSON.stringify(records)).not.toContain(remoteKey);
   });
@@ -240,7 +240,7 @@ describe('other servers', () => {
     expect(await undo(ADMIN_KEY)).toBe(1);
     expect(await writers()).toEqual(['environment', 'environment']);
     expect(await undo(ADMIN_KEY)).toBe(0);
-    const [last] = control.audit.list({ limit: 1 });
+    const [last] = await control.audit.list({ limit: 1 });
     expect(last).toMatchObject({ action: 'federation.remove', detail: { server: 'leak' } });
   });
 

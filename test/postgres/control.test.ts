@@ -71,7 +71,7 @@ describe.skipIf(server === undefined)('the control database in PostgreSQL', () =
     here.federation.add('acme', { name: 'other', url, key: null, remoteTenant: null });
     expect(there.federation.find('acme', 'other')).toEqual({ name: 'other', url, key: null, remoteTenant: null });
 
-    const actions = there.audit.list({ limit: 10 }).map(({ action }) => action);
+    const actions = (await there.audit.list({ limit: 10 })).map(({ action }) => action);
     expect(actions).toEqual([...['federation.add', 'limit.change', 'limit.change', 'key.create', 'tenant.create']]);
     expect(here.audit.verify()).toMatchObject({ records: 5, brokenAt: null });
     await server.read(database, `DELETE FROM ${schemaOf(database)}.audit WHERE audit_no = 5`);

@@ -114,7 +114,7 @@ describe.skipIf(server === undefined)('tenants in several databases', () => {
       await here.engine.tenant('acme')
     ).query({ query: 'berths of the harbour', k: 1, filter: {} });
     expect(hits[0]!.memory.content).toBe('The harbour has nine berths.');
-    const actions = here.engine.control.audit.list({ limit: 10 }).map(({ action }) => action);
+    const actions = (await here.engine.control.audit.list({ limit: 10 })).map(({ action }) => action);
     expect(actions.filter((action) => action === 'tenant.move')).toHaveLength(2);
   });
 

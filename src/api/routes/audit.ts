@@ -1,5 +1,6 @@
 import type { AuditRecord } from '../../engine/index.ts';
 import { requireOperator } from '../operator.ts';
+import { clientGone } from '../wait-for-writes.ts';
 import { route, type Route } from '../route.ts';
 import { auditPage, auditQuery, type AuditItem } from '../schemas/audit.ts';
 
@@ -18,11 +19,13 @@ export const auditRoutes: readonly Route[] = [
     query: auditQuery,
     errors: { forbidden: 'The log of the service needs an admin key of the default tenant.' },
     replies: { 200: { description: 'A page of the log.', json: auditPage } },
-    async handle({ api, principal, tenant, query: { of, limit, before, key, action, from, to }, send }) {
+    async handle({ api, principal, tenant, query: { of, limit, before, key, action, from, to }, response, send }) {
       // One record more than asked for says whether there is a next page.
       const filter = { limit: limit + 1, before, keyId: key, action, from, to };
       if (of === 'service') requireOperator(principal, 'the log of the service');
-      const records = of === 'service' ? api.engine.control.audit.list(filter) : await tenant.listAudit(filter);
+      const gone = clientGone(response);
+      const { audit } = api.engine.control;
+      const records = await (of === 'service' ? audit.list(filter, gone) : tenant.listAudit(filter, gone));
       const page = records.slice(0, limit);
       send(200, { items: page.map(auditItem), next: records.length > limit ? page.at(-1)!.no : null });
     },

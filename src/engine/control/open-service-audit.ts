@@ -1,7 +1,7 @@
 import type { Config } from '../config.ts';
 import { DAY_MS } from '../dynamics.ts';
 import type { Clock } from '../ports.ts';
-import { appendAudit, iterateAudit, listAudit, purgeAudit, verifyAudit } from '../store/audit-chain.ts';
+import { appendAudit, iterateAudit, listAudit, purgeAudit, readAuditSlice, verifyAudit } from '../store/audit-chain.ts';
 import type { ControlFile } from './control-file.ts';
 import type { ServiceAudit } from './service-audit.ts';
 
@@ -29,7 +29,7 @@ export function openServiceAudit(
       if (file.isInTransaction) write();
       else file.write(write);
     },
-    list: (filter) => listAudit(chain, filter),
+    list: (filter, signal) => listAudit(filter, (part) => readAuditSlice(chain, part), signal),
     verify: () => file.read(() => verifyAudit(chain)),
     all: () => iterateAudit(chain),
   };

@@ -12,8 +12,8 @@ export interface ServiceAudit {
    * @param keyId id of the key of the caller; by default `cli`, a command on this machine
    */
   append(action: string, detail: AuditDetail, keyId?: string): void;
-  /** Lists the records that match a filter, newest first. */
-  list(filter: AuditFilter): AuditRecord[];
+  /** Lists the records that match a filter, newest first. Rejects with the reason of `signal` once it is aborted. */
+  list(filter: AuditFilter, signal?: AbortSignal): Promise<AuditRecord[]>;
   /** Verifies the chain of hashes over all audit records. It shows whether a record was changed or removed. */
   verify(): AuditVerdict;
   /** Iterates over all records, the oldest first. */

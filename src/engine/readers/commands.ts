@@ -3,7 +3,7 @@ import { DAY_MS } from '../dynamics.ts';
 import { foldName } from '../entities/modes.ts';
 import { learnWeights } from '../retrieve/learn-weights.ts';
 import { renderDigest } from '../retrieve/digest.ts';
-import { listAudit } from '../store/audit-chain.ts';
+import { readAuditSlice } from '../store/audit-chain.ts';
 import { listConsolidations } from '../store/consolidations.ts';
 import { type DiffRequest, readDiff } from '../store/diff.ts';
 import { getDocument, listDocumentNos, readDocuments } from '../store/document-views.ts';
@@ -152,7 +152,7 @@ export const READ_COMMANDS = {
     const { store } = open();
     return store.read(() => listErasures(store, page));
   },
-  listAudit: ({ open }: ReadContext, filter: AuditFilter) => listAudit(open().store, filter),
+  readAuditSlice: ({ open }: ReadContext, filter: AuditFilter) => readAuditSlice(open().store, filter),
   listMemories: listMemoriesPart,
   /** The parts of a page after the first one, which must not be older than the first. */
   listFurtherMemories: listMemoriesPart,

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { AuditFilter, AuditRecord, AuditVerdict, NewAuditRecord } from '../types.ts';
+import { takeTurn } from '../turns.ts';
 import type { Store } from './open-store.ts';
 import { findInfo, putInfo } from './store-info.ts';
 
@@ -61,11 +62,42 @@ export function verifyAudit(store: AuditFile): AuditVerdict {
   return { records, brokenAt: (given ?? no) > no ? no + 1 : null, head: hash.toString('hex') };
 }
 
+/** What one look at an audit log found, and the number below which the next one looks; null at the end of the log. */
+export interface AuditSlice {
+  readonly records: readonly AuditRecord[];
+  readonly next: number | null;
+}
+
 /**
  * Lists at most `limit` records that meet all conditions of a filter, newest first; times from `from` (included) to
- * `to` (excluded).
+ * `to` (excluded). A filter may match few of millions of records, so they are examined in slices.
+ * @param readSlice reads one slice, with `readAuditSlice`
+ * @param signal ends the search, with its reason, if nobody wants the result any more
  */
-export function listAudit(store: AuditFile, { before, keyId, action, from, to, limit }: AuditFilter): AuditRecord[] {
+export async function listAudit(
+  filter: AuditFilter,
+  readSlice: (filter: AuditFilter) => AuditSlice | Promise<AuditSlice>,
+  signal?: AbortSignal,
+): Promise<AuditRecord[]> {
+  const records: AuditRecord[] = [];
+  let { before } = filter;
+  for (;;) {
+    signal?.throwIfAborted();
+    await takeTurn();
+    const slice = await readSlice({ ...filter, before, limit: filter.limit - records.length });
+    records.push(...slice.records);
+    if (slice.next === null || records.length >= filter.limit) return records;
+    before = slice.next;
+  }
+}
+
+/** Greatest number of records that one slice examines, in some milliseconds. */
+const EXAMINED = 10_000;
+
+/** Lists the records that match a filter among the 10,000 newest ones before `before`, newest first. */
+export function readAuditSlice(store: AuditFile, { before, keyId, action, from, to, limit }: AuditFilter): AuditSlice {
+  const newest = (store.prepare(SELECT_LAST_RECORD).get() as AuditRow | undefined)?.audit_no ?? 0;
+  const end = Math.min(before ?? Infinity, newest + 1);
   const conditions: string[] = [];
   const values: (string | number)[] = [];
   const require = (condition: string, value: string | number | undefined) => {
@@ -73,15 +105,17 @@ export function listAudit(store: AuditFile, { before, keyId, action, from, to, l
     conditions.push(condition);
     values.push(value);
   };
-  require('audit_no < ?', before);
+  require('audit_no < ?', end);
+  require('audit_no >= ?', end - EXAMINED);
   require('key_id = ?', keyId);
   require('action = ?', action);
   require('at >= ?', from);
   require('at < ?', to);
   const rows = store
-    .prepare(`SELECT * FROM audit WHERE ${['TRUE', ...conditions].join(' AND ')} ORDER BY audit_no DESC LIMIT ?`)
+    .prepare(`SELECT * FROM audit WHERE ${conditions.join(' AND ')} ORDER BY audit_no DESC LIMIT ?`)
     .all(...values, limit) as AuditRow[];
-  return rows.map(recordOf);
+  const isThereMore = store.prepare('SELECT 1 FROM audit WHERE audit_no < ? LIMIT 1').get(end - EXAMINED) !== undefined;
+  return { records: rows.map(recordOf), next: isThereMore ? end - EXAMINED : null };
 }
 
 /** Iterates over all kept records of the file's audit log, oldest first. */

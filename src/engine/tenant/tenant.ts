@@ -1,4 +1,5 @@
 import type { Tenant } from '../engine.ts';
+import { listAudit } from '../store/audit-chain.ts';
 import { createBatchReceiptMethods } from './tenant-batch-receipts.ts';
 import { createConsolidationMethods } from './tenant-consolidations.ts';
 import { createDiffMethods } from './tenant-diff.ts';
@@ -54,7 +55,8 @@ function tenantFor(options: TenantOptions, state: TenantState, viewOf: (keyId: s
     id: options.id,
     as: viewOf,
     stats: () => options.readers.read(options.path, 'stats', {}),
-    listAudit: (filter) => options.readers.read(options.path, 'listAudit', filter),
+    listAudit: (filter, signal) =>
+      listAudit(filter, (part) => options.readers.read(options.path, 'readAuditSlice', part, signal), signal),
     recordAction: (action, detail) => options.writer.write(options.path, 'recordAction', { action, detail }),
     ...createMemoryMethods(options, erasure, documents),
     ...createItemMethods(options),

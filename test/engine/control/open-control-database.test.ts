@@ -206,14 +206,14 @@ describe('keys', () => {
     expect(stored.includes(API_KEY)).toBe(false);
   });
 
-  test('a revoked key is refused at once and stays listed', () => {
+  test('a revoked key is refused at once and stays listed', async () => {
     const control = open();
     const { record, secret } = control.createKey({ tenantId: 'default', role: 'admin' });
     control.revokeKey(record.id);
     control.revokeKey(record.id);
     expect(control.authenticate(secret)).toBeUndefined();
     expect(control.listKeys()).toEqual([{ ...record, revokedAt: NOW }]);
-    expect(control.audit.list({ limit: 10 }).filter(({ action }) => action === 'key.revoke')).toHaveLength(1);
+    expect((await control.audit.list({ limit: 10 })).filter(({ action }) => action === 'key.revoke')).toHaveLength(1);
   });
 
   test('an unknown key id is not repeated in the error, as it may be a secret', () => {

@@ -1,6 +1,12 @@
 import { expect, test } from 'vitest';
 import { DAY_MS } from '../../../src/engine/dynamics.ts';
-import { purgeAudit, verifyAudit } from '../../../src/engine/store/audit-chain.ts';
+import {
+  appendAudit,
+  listAudit,
+  purgeAudit,
+  readAuditSlice,
+  verifyAudit,
+} from '../../../src/engine/store/audit-chain.ts';
 import { newMemory, openTestEngine } from '../../support/engine-fixture.ts';
 
 test('adds of a key that share a commit share a record, and other commands have their own', async () => {
@@ -61,4 +67,30 @@ test('after old records were removed the rest can still be checked, even if none
   await fixture.add({ content: 'afterwards' });
   expect(await tenant.listAudit({ limit: 9 })).toMatchObject([{ no: 7 }]);
   expect(verifyAudit(store)).toMatchObject({ records: 1, brokenAt: null });
+});
+
+test('a long log is examined in slices, however few of its records match', async () => {
+  await using fixture = await openTestEngine();
+  const { store, tenant } = fixture;
+  const [last, rare] = [25_000, new Set([3, 9_999, 10_000, 15_001, 15_002, 25_000])];
+  store.write(() => {
+    for (let no = 1; no <= last; no += 1) {
+      appendAudit(store, { at: no, keyId: 'ann', action: rare.has(no) ? 'rare' : 'often', detail: { no } });
+    }
+  });
+  const found = [...rare].sort((a, b) => b - a);
+  const numbers = (records: readonly { readonly no: number }[]) => records.map(({ no }) => no);
+  expect(numbers(await tenant.listAudit({ limit: 100, action: 'rare' }))).toEqual(found);
+  expect(numbers(await tenant.listAudit({ limit: 3, action: 'rare', before: 25_000 }))).toEqual(found.slice(1, 4));
+  expect(numbers(await tenant.listAudit({ limit: 100, action: 'rare', from: 4, to: 15_002 }))).toEqual(
+    found.filter((no) => no >= 4 && no < 15_002),
+  );
+  expect(await tenant.listAudit({ limit: 100, action: 'never' })).toEqual([]);
+  const ends: (number | undefined)[] = [];
+  await listAudit({ limit: 100, action: 'never' }, (part) => {
+    ends.push(part.before);
+    return readAuditSlice(store, part);
+  });
+  expect(ends).toEqual([undefined, 15_001, 5_001]);
+  await expect(tenant.listAudit({ limit: 1 }, AbortSignal.abort(new Error('gone')))).rejects.toThrow('gone');
 });
