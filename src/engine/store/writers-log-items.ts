@@ -11,8 +11,8 @@ import { isByOneOf } from './writers.ts';
 
 /**
  * Progress of the erasure in one log, as positions of items from 0: items before `first` are kept, those from `first`
- * to before `next` are to be erased, and those from `next` on were not examined yet. If `next` is 0, the next slice looks
- * for a log with items of the writers, in the order of their numbers from this one on.
+ * to before `next` are to be erased, and those from `next` on were not examined yet. If `next` is 0, the next slice
+ * looks for a log with items of the writers, in the order of their numbers from this one on.
  */
 export interface LogProgress {
   readonly logNo: number;

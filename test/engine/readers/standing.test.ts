@@ -6,7 +6,7 @@ import { listUnembeddedQueries, putStandingVectors } from '../../../src/engine/s
 import { silentLogger } from '../../../src/engine/ports.ts';
 import { deleteStandingQuery, insertStandingQuery, putStandingTexts } from '../../../src/engine/store/standing.ts';
 import { createRandom } from '../../../src/engine/random.ts';
-import type { NewStandingQuery, RetrievalOptions } from '../../../src/engine/types.ts';
+import type { RetrievalOptions } from '../../../src/engine/types.ts';
 import { newMemory, openTestEngine, type TestEngine } from '../../support/engine-fixture.ts';
 import { startFakeServer } from '../../support/fake-server.ts';
 
@@ -231,7 +231,7 @@ test.each([1, 2, 3])('queries that come, go and change are compared as if they w
   const insert = () => {
     const scope = { userId: pick([undefined, 'ana', 'ben']), minScore: pick([undefined, 0.1, 0.5]) };
     const query = { query: text(), filter: pick([{}, { eventFrom: -made }]), given: {}, ...scope };
-    insertStandingQuery(store, query as NewStandingQuery, { id: `q${(made += 1)}`, writerNo: null, now: 0 });
+    insertStandingQuery(store, query, { id: `q${(made += 1)}`, writerNo: null, now: 0 });
   };
   const remove = (queryNo: number) => store.prepare('DELETE FROM standing_queries WHERE query_no = ?').run(queryNo);
   const embed = () => {
