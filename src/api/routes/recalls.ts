@@ -80,7 +80,7 @@ export const recallRoutes: readonly Route[] = [
     replies: { 200: { description: 'The answer, and what differs from the first answer.', json: replayReply } },
     errors: {
       not_found: NOT_FOUND,
-      conflict: 'The privacy policy did not let the question be kept, and the request gives no other.',
+      conflict: 'The question was not kept (`query_kept` is `withheld`), and the request gives no other.',
     },
     async handle(call) {
       const { tenant, principal, params: given, readBody, response } = call;

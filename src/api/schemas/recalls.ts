@@ -25,7 +25,8 @@ const question = z
   .string()
   .nullable()
   .describe(
-    'The question, with markers in place of what the privacy policy redacts; null if the policy refuses to keep it.',
+    'The question, with markers in place of what the privacy policy redacts; null if the policy refuses to keep it, ' +
+      'or if the filter is longer than 16 KiB, of which only users, sessions and the tags of the key are then kept.',
   );
 const missing = z
   .array(uuid)

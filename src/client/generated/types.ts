@@ -2932,7 +2932,7 @@ export type Recall = {
   readonly recall_id: string;
   /** Time of the query. */
   readonly at: Timestamp;
-  /** The question, with markers in place of what the privacy policy redacts; null if the policy refuses to keep it. */
+  /** The question, with markers in place of what the privacy policy redacts; null if the policy refuses to keep it, or if the filter is longer than 16 KiB, of which only users, sessions and the tags of the key are then kept. */
   readonly query: string | null;
   /** How much of the question is kept: all; with markers in place of parts; or nothing. */
   readonly query_kept: 'whole' | 'redacted' | 'withheld';
@@ -3009,7 +3009,7 @@ export type RecallFeedback = {
 export type RecallSummary = {
   readonly recall_id: string;
   readonly at: Timestamp;
-  /** The question, with markers in place of what the privacy policy redacts; null if the policy refuses to keep it. */
+  /** The question, with markers in place of what the privacy policy redacts; null if the policy refuses to keep it, or if the filter is longer than 16 KiB, of which only users, sessions and the tags of the key are then kept. */
   readonly query: string | null;
   /** Users that the question was about; empty for all. */
   readonly user_ids: readonly string[];
@@ -3270,7 +3270,7 @@ export type ReplayReply = {
   readonly asked_at: Timestamp;
   /** Time as of which the matches are. */
   readonly at: Timestamp;
-  /** The question, with markers in place of what the privacy policy redacts; null if the policy refuses to keep it. */
+  /** The question, with markers in place of what the privacy policy redacts; null if the policy refuses to keep it, or if the filter is longer than 16 KiB, of which only users, sessions and the tags of the key are then kept. */
   readonly query: string | null;
   /** Best first, as `POST /memory/query` gives them. */
   readonly matches: readonly Match[];

@@ -8,7 +8,7 @@ export const recalls = {
   empty: 'Ask a question, or let your agent ask: POST /memory/query. Answers stand here for OM_RECALL_DAYS.',
   columns: ['When', 'Question', 'About', '>Matches'],
   allUsers: 'all users',
-  withheld: 'not kept, by the privacy policy',
+  withheld: 'not kept',
   one: 'An answer',
   gone: 'This answer is not kept any more',
   goneAbout: 'Its time is over (OM_RECALL_DAYS, OM_RECALL_MB), or its user was erased.',
