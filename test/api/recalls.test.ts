@@ -259,9 +259,9 @@ test('the log is bounded in bytes and days, and can be switched off', async () =
   await api.stop();
   await start({ OM_RECALL_MB: '1', OM_RECALL_DAYS: '2' });
   await add('The harbour ferry leaves.');
-  const users = Array.from({ length: 100 }, (_, n) => `${n} ${'u'.repeat(250)}`);
+  const users = Array.from({ length: 60 }, (_, n) => `${n} ${'u'.repeat(250)}`);
   const recalls = [];
-  for (let n = 0; n < 60; n += 1) recalls.push((await ask({ query: 'harbour', filters: { users } })).recallId);
+  for (let n = 0; n < 100; n += 1) recalls.push((await ask({ query: 'harbour', filters: { users } })).recallId);
   const last = recalls.at(-1)!;
   expect((await get(last)).status).toBe(200);
   expect((await get(recalls[0]!)).status).toBe(404);
@@ -270,6 +270,17 @@ test('the log is bounded in bytes and days, and can be switched off', async () =
   await api.stop();
   await start({ OM_RECALL_DAYS: '0' });
   expect((await get((await ask({ query: 'harbour' })).recallId)).status).toBe(404);
+});
+
+test('of a filter that is too long to be kept, users are, and the question is not', async () => {
+  await add('The harbour ferry leaves.');
+  const files = Array.from({ length: 100 }, (_, n) => `${n} ${'f'.repeat(200)}`);
+  const short = await ask({ query: 'harbour', filters: { users: ['ana'], files: files.slice(0, 50) } });
+  expect((await get(short.recallId)).body).toMatchObject({ query: 'harbour', query_kept: 'whole' });
+  const long = await ask({ query: 'harbour', filters: { users: ['ana'], files } });
+  const { body } = await get(long.recallId);
+  expect(body).toMatchObject({ query: null, query_kept: 'withheld', filters: { users: ['ana'] } });
+  expect(JSON.stringify(body)).not.toContain('fff');
 });
 
 test('a bound key finds only what was asked within its bounds', async () => {
