@@ -164,6 +164,15 @@ describe('clients that read nothing', () => {
     await until(() => replyPlaces.bytes.held === 0 && replyPlaces.bytes.waiting === 0);
   });
 
+  test('have a bounded number of exports', async () => {
+    using readers = await readNothing({ port: api.port, key: ADMIN_KEY }, { connections: 14, path: '/export' });
+    await until(() => replyPlaces.bytes.held === 32 * 1024 * 1024 && replyPlaces.bytes.waiting > 0);
+    readers[Symbol.dispose]();
+    await until(() => replyPlaces.bytes.held === 0 && replyPlaces.bytes.waiting === 0);
+    expect((await get('/export')).text).toContain('"type":"end"');
+    await until(() => replyPlaces.bytes.held === 0);
+  });
+
   test('hold a bounded memory also over many keys', async () => {
     const bytes = 8 * 1024 * 1024;
     const places = new ReplyPlaces();

@@ -53,7 +53,7 @@ const INSTRUCTIONS =
 const handler = createMcpHandler(({ authInfo }) => {
   const { mcp, isBatch } = authInfo?.extra as { readonly mcp: McpCall; readonly isBatch: boolean };
   const server = createServer(mcp);
-  if (isBatch) answerInTurns(server, mcp.call.response);
+  if (isBatch) answerInTurns(server, mcp.call);
   return server;
 });
 const serveNode = toNodeHandler(handler);
@@ -106,7 +106,8 @@ function register(server: McpServer, call: TenantCall, tool: Tool): void {
     try {
       if (limited !== undefined) takeTokens(call, limited, 1);
       if (needs === 'read') await recordRead(call, name);
-      const text = await inTurn(call, () => tool.run(call, input, { signal: signalOf(call), tell: tellerOf(context) }));
+      const tell = tellerOf(context, call.response);
+      const text = await inTurn(call, () => tool.run(call, input, { signal: signalOf(call), tell }));
       return { content: [{ type: 'text', text }] };
     } catch (error) {
       return { content: [{ type: 'text', text: wordsFor(error, call) }], isError: true };
@@ -117,15 +118,15 @@ function register(server: McpServer, call: TenantCall, tool: Tool): void {
 
 /**
  * Makes the function that sends progress notifications to the client, numbered 1, 2, 3 … The function does nothing if
- * the client sent no progress token.
+ * the client sent no progress token, and leaves out what the client could not read yet.
  */
-function tellerOf({ mcpReq }: ServerContext): ToolRun['tell'] {
+function tellerOf({ mcpReq }: ServerContext, response: Pick<Response, 'writableNeedDrain'>): ToolRun['tell'] {
   const progressToken = mcpReq._meta?.progressToken;
   if (progressToken === undefined) return async () => {};
   let progress = 0;
   return async (describe) => {
     const params = { progressToken, progress: (progress += 1), message: await describe() };
-    await mcpReq.notify({ method: 'notifications/progress', params });
+    if (!response.writableNeedDrain) await mcpReq.notify({ method: 'notifications/progress', params });
   };
 }
 

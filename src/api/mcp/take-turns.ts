@@ -72,10 +72,14 @@ export async function inTurn(call: TenantCall, work: () => Promise<string>): Pro
 /**
  * Makes a server answer the messages of a batch beyond the first four one after the other, each in a turn of the event
  * loop of its own. The SDK begins all of them at once, and what is no call of a tool, such as a list of tools, takes
- * milliseconds. The first ones are begun before the reply, whose headers tell what they took of the rate limits.
- * Messages that are left when the connection is closed are dropped.
+ * milliseconds. The first ones are begun before the reply, whose headers tell what they took of the rate limits. Each
+ * further one waits until the client has read what was sent before, since the SDK keeps whatever is not read. Messages
+ * that are left when the connection is closed are dropped.
  */
-export function answerInTurns(server: Pick<McpServer, 'connect'>, response: Pick<Response, 'destroyed'>): void {
+export function answerInTurns(
+  server: Pick<McpServer, 'connect'>,
+  { api, response }: Pick<TenantCall, 'api' | 'response'>,
+): void {
   const connect = server.connect.bind(server);
   server.connect = async (transport) => {
     await connect(transport);
@@ -90,6 +94,7 @@ export function answerInTurns(server: Pick<McpServer, 'connect'>, response: Pick
       }
       const handOver = async () => {
         if (!response.destroyed) await nextTurn();
+        if (response.writableNeedDrain) await roomIn(response, api.engine.config.OM_READER_TIMEOUT_MS);
         if (!response.destroyed) answer?.(...message);
       };
       last = last.then(handOver).catch((error: unknown) => transport.onerror?.(error as Error));

@@ -3,6 +3,7 @@ import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { EngineError, type ExportOptions, type MemoryFilter, type Metadata } from '../../engine/index.ts';
 import { mediaTypeOf, readJson } from '../read-body.ts';
+import { takeReplyPlace } from '../reply-places.ts';
 import { roomIn } from '../room-in.ts';
 import { route, type Route, type TenantCall } from '../route.ts';
 import { exportedLine, importReply, portableLine } from '../schemas/portable.ts';
@@ -11,6 +12,10 @@ import { configurationOf } from './configuration-lines.ts';
 import { importLines } from './import-lines.ts';
 
 const NDJSON = 'application/x-ndjson';
+/**
+ * Memory that an export takes while its client reads it, in bytes: the pieces that are being read, compressed and sent.
+ */
+const EXPORT_BYTES = 4 * 1024 * 1024;
 const EXAMPLE_LINES = [
   { type: 'cairn.export', version: 1 },
   {
@@ -46,6 +51,7 @@ export const portableRoutes: readonly Route[] = [
     async handle(call) {
       const { tenant, query } = call;
       const options = exportOptions(call);
+      await takeReplyPlace(call, EXPORT_BYTES);
       await tenant.recordAction('export', { ...(query.vectors ? { vectors: 1 } : {}), by: Object.keys(options.asked) });
       await sendLines(call, tenant.exportLines(options));
     },

@@ -89,7 +89,7 @@ export function keepRecall(
   return {
     recallId: head.recallId,
     at: head.at,
-    asked: { userIds: filter.userIds, sessionIds: filter.sessionIds },
+    asked: { userIds: request.filter.userIds, sessionIds: request.filter.sessionIds },
     head: JSON.stringify(head),
     candidates: [...hits, ...cut].map((candidate) => ({
       memoryNo: candidate.memoryNo,

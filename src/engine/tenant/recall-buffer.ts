@@ -1,4 +1,5 @@
 import type { RecallEffects } from '../commands/reinforce.ts';
+import pLimit, { type LimitFunction } from 'p-limit';
 import { serialiseError } from '../errors.ts';
 import type { Logger } from '../ports.ts';
 import type { RecallToKeep } from '../store/recalls.ts';
@@ -33,6 +34,12 @@ const MAX_HELD_FOR_LOG = 1_000;
  * of the tenant that holds most are not logged.
  */
 const MAX_LENGTH = 64 * 1024 * 1024;
+
+/**
+ * Greatest number of files that are written at the same time. Files take equal turns at the writer, so that many writes
+ * of recalls would delay those for which clients wait.
+ */
+const MAX_FILES = 8;
 
 /** Something that waits for a write; `no` counts up over everything that the buffer was given. */
 interface Waiting<Item> {
@@ -76,6 +83,7 @@ interface Owed {
  */
 export function createRecallBuffer(writer: Writer, logger: Logger): RecallBuffer {
   const owed = new Map<string, Owed>();
+  const limit = pLimit(MAX_FILES);
   let lastNo = 0;
 
   const owedTo = (path: string): Owed => {
@@ -96,7 +104,7 @@ export function createRecallBuffer(writer: Writer, logger: Logger): RecallBuffer
   async function writeOn(path: string, own: Owed): Promise<void> {
     own.isWriting = true;
     while (oldestOf(own) <= own.target) {
-      own.round = writeSome({ path, writer, logger }, own);
+      own.round = writeSome({ path, writer, logger, limit }, own);
       await own.round;
     }
     own.isWriting = false;
@@ -183,11 +191,12 @@ function removeOldest(own: Owed): number {
 interface Target {
   readonly path: string;
   readonly writer: Writer;
+  readonly limit: LimitFunction;
   readonly logger: Logger;
 }
 
 /** Writes the oldest of what is owed to a tenant's file now. It never throws. */
-async function writeSome({ path, writer, logger }: Target, own: Owed): Promise<void> {
+async function writeSome({ path, writer, logger, limit }: Target, own: Owed): Promise<void> {
   const orWarn = async (event: string, recalls: number, write: () => Promise<unknown>) => {
     if (recalls === 0) return;
     try {
@@ -202,10 +211,12 @@ async function writeSome({ path, writer, logger }: Target, own: Owed): Promise<v
   const { kept, failed } = await takeKept(own);
   if (failed > 0) logger.warn({ recalls: failed }, 'recalls_not_logged');
   // Both share a commit.
-  await Promise.all([
-    orWarn('recall_effects_lost', recalls.length, () => writer.write(path, 'applyRecalls', { recalls })),
-    orWarn('recalls_not_logged', kept.length, () => writer.write(path, 'logRecalls', { recalls: kept })),
-  ]);
+  await limit(() =>
+    Promise.all([
+      orWarn('recall_effects_lost', recalls.length, () => writer.write(path, 'applyRecalls', { recalls })),
+      orWarn('recalls_not_logged', kept.length, () => writer.write(path, 'logRecalls', { recalls: kept })),
+    ]),
+  );
   own.writing = Infinity;
 }
 

@@ -87,7 +87,7 @@ export interface RecallHead {
   readonly at: number;
   /**
    * The text of the query, with markers in place of sensitive values that the privacy policy redacts; null if the
-   * policy refuses to keep it.
+   * policy refuses to keep it, or if the filter is too long to be kept with it.
    */
   readonly question: string | null;
   /**

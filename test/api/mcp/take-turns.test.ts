@@ -91,7 +91,7 @@ test('messages of a batch are answered in order, four at once and one in each tu
   let turnNo = 0;
   const done = Promise.withResolvers<void>();
   const transport = { onerror: (error: Error) => failures.push(error.message) } as unknown as Transport;
-  const response = { destroyed: false };
+  const response = { destroyed: false, writableNeedDrain: false };
   const connect = async (to: Transport) => {
     to.onmessage = (message) => {
       answered.push({ message, turn: turnNo });
@@ -100,7 +100,7 @@ test('messages of a batch are answered in order, four at once and one in each tu
     };
   };
   const server = { connect };
-  answerInTurns(server, response);
+  answerInTurns(server, { response } as unknown as TenantCall);
   await server.connect(transport);
   const count = () => {
     turnNo += 1;
@@ -114,4 +114,23 @@ test('messages of a batch are answered in order, four at once and one in each tu
   expect(answered.map(({ message }) => message)).toEqual(Array.from({ length: 30 }, (_, no) => no));
   expect(new Set(answered.map((each) => each.turn)).size).toBe(27);
   expect(failures).toEqual(['no']);
+});
+
+test('a further message of a batch waits until the client has read what was sent before', async () => {
+  const { response, call, client } = await openReply();
+  const answered: unknown[] = [];
+  const transport = {} as Transport;
+  const server = {
+    async connect(to: Transport) {
+      to.onmessage = (message) => void answered.push(message);
+    },
+  };
+  answerInTurns(server, call);
+  await server.connect(transport);
+  response.write(MORE_THAN_SOCKETS_HOLD);
+  for (let no = 0; no < 10; no++) transport.onmessage?.(no as never);
+  for (let turns = 0; turns < 100; turns += 1) await turn();
+  expect(answered).toHaveLength(4);
+  client.resume();
+  await expect.poll(() => answered).toHaveLength(10);
 });
