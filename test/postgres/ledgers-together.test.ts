@@ -370,7 +370,8 @@ describe.skipIf(server === undefined)('ledgers in PostgreSQL', () => {
     enqueue(store);
     await server!.read(
       url,
-      `DROP FUNCTION ledger_statuses; DROP FUNCTION ledger_batches; DROP FUNCTION ledger_marks;
+      `DROP INDEX edges_lost, edges_superseding;
+       DROP FUNCTION ledger_statuses; DROP FUNCTION ledger_batches; DROP FUNCTION ledger_marks;
        UPDATE schema_version SET version = 20`,
     );
     expect(await poller.look([path])).toMatchObject({ statuses: [{ path, interactive: ['encode'] }] });
