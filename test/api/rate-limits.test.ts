@@ -192,6 +192,7 @@ describe('quotas', () => {
     for (const [path, body] of [
       ['/memory/link', { src, dst, type: 'supports' }],
       ['/memory/contradict', { a: src, b: dst }],
+      ['/memory/supersede', { old_id: src, new_id: dst }],
       ['/standing', { query: 'where is the harbour?' }],
       ['/webhooks', { url: 'https://example.com/hook' }],
     ] as const)

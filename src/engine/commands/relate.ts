@@ -159,15 +159,17 @@ function refuseLinkToSource({ store }: WriteContext, { src, dst, type }: EdgeKey
  * @returns the older memory as it is now
  * @throws EngineError `not_found`; `invalid` for the same memory or different users; `conflict` if another memory
  *   supersedes the older one already, the older one supersedes the newer one, or the link would join two chains of over
- *   500 (`MAX_RELABELLED`) memories
+ *   500 (`MAX_RELABELLED`) memories; `storage_full` for a new link over the quota of disk
  */
 export function supersedeMemory(
   context: WriteContext,
-  { oldId, newId }: { readonly oldId: string; readonly newId: string },
+  { oldId, newId, quota = null }: { readonly oldId: string; readonly newId: string; readonly quota?: Quota | null },
 ): Memory {
   if (oldId === newId) throw new EngineError('invalid', 'new_id: a memory cannot supersede itself');
   const [older, newer] = [getNamed(context, 'old_id', oldId), getNamed(context, 'new_id', newId)];
   refuseStrangers(older, newer);
+  const key: EdgeKey = { src: newer.memoryNo, dst: older.memoryNo, type: 'supersedes' };
+  if (findEdge(context.store, key) === undefined) refuseOverQuota(context, quota, 0);
   takePlace(context, { older, newer, field: 'old_id' });
   return toMemory(readMemoryRows(context.store, [older.memoryNo])[0] as MemoryRow, context.now);
 }
@@ -252,7 +254,7 @@ const MAX_LOST = 1_000;
  * contradiction keeps its winner if it is stated again without one.
  * @returns the link as seen from `a`
  * @throws EngineError `not_found`; `invalid` for the same memory, different users, or a winner that is neither of them;
- *   `storage_full` for a new link over the quota of disk
+ *   `storage_full` for a new link or another winner over the quota of disk
  */
 export function contradictMemories(
   context: WriteContext,
@@ -277,11 +279,13 @@ export function contradictMemories(
   refuseStrangers(rowOfA, rowOfB);
   const key = contradictionOf(rowOfA, rowOfB);
   const edge = findEdge(store, key);
-  if (edge === undefined) refuseOverQuota(context, quota, 0);
+  const winnerNo = winner === undefined ? undefined : (winner === a ? rowOfA : rowOfB).memoryNo;
+  // A change of status keeps a revision.
+  if (edge === undefined || (winnerNo !== undefined && winnerNo !== edge.winner)) refuseOverQuota(context, quota, 0);
   if (edge === undefined || edge.automatic)
     putStatedEdge(store, key, DEFAULT_WEIGHTS.contradicts, now, writerNo(context));
-  if (winner !== undefined) {
-    putWinner(store, key, winner === a ? rowOfA.memoryNo : rowOfB.memoryNo, now);
+  if (winnerNo !== undefined) {
+    putWinner(store, key, winnerNo, now);
     settleStatus(context, rowOfA.memoryNo);
     settleStatus(context, rowOfB.memoryNo);
   }

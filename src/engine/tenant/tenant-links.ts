@@ -27,7 +27,8 @@ export function createLinkMethods(options: TenantOptions): LinkMethods {
       readers.read(path, 'readNearDuplicates', { userId, leastSimilarity, limit }),
     linkMemories: (link) => writer.write(path, 'linkMemories', { ...link, quota: quotaOf(options) }),
     unlinkMemories: (link) => writer.write(path, 'unlinkMemories', link),
-    supersedeMemory: (supersession) => writer.write(path, 'supersedeMemory', supersession),
+    supersedeMemory: (supersession) =>
+      writer.write(path, 'supersedeMemory', { ...supersession, quota: quotaOf(options) }),
     contradictMemories: (contradiction) =>
       writer.write(path, 'contradictMemories', { ...contradiction, quota: quotaOf(options) }),
     listEntities: ({ prefix, userId, tags }, page) =>
