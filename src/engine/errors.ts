@@ -33,6 +33,8 @@ export interface EngineErrorOptions {
   readonly details?: readonly string[];
   /** True if a write may be stored although it rejects with this error: the answer to its commit was lost. */
   readonly mayBeWritten?: boolean;
+  /** True if an error of the same cause came before, so that this one need not be logged. */
+  readonly isRepeated?: boolean;
 }
 
 /**
@@ -45,6 +47,7 @@ export class EngineError extends Error {
   readonly retryAfterMs: number | undefined;
   readonly details: readonly string[] | undefined;
   readonly mayBeWritten: boolean;
+  readonly isRepeated: boolean;
 
   constructor(code: ErrorCode, message: string, options: EngineErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -52,6 +55,7 @@ export class EngineError extends Error {
     this.retryAfterMs = options.retryAfterMs;
     this.details = options.details;
     this.mayBeWritten = options.mayBeWritten ?? false;
+    this.isRepeated = options.isRepeated ?? false;
   }
 }
 
@@ -76,6 +80,7 @@ export interface SerialisedError {
   readonly retryAfterMs?: number | undefined;
   readonly details?: readonly string[] | undefined;
   readonly mayBeWritten?: true;
+  readonly isRepeated?: true;
 }
 
 /**
@@ -84,8 +89,9 @@ export interface SerialisedError {
  */
 export function serialiseError(error: unknown): SerialisedError {
   if (error instanceof EngineError) {
-    const { code, message, retryAfterMs, details, mayBeWritten } = error;
-    return { code, message, retryAfterMs, details, ...(mayBeWritten ? { mayBeWritten } : {}) };
+    const { code, message, retryAfterMs, details, mayBeWritten, isRepeated } = error;
+    const flags = { ...(mayBeWritten ? { mayBeWritten } : {}), ...(isRepeated ? { isRepeated } : {}) };
+    return { code, message, retryAfterMs, details, ...flags };
   }
   return { code: 'internal', message: error instanceof Error ? error.message : String(error) };
 }
@@ -98,6 +104,7 @@ export function reviveError(error: SerialisedError): EngineError {
     ...(error.retryAfterMs === undefined ? {} : { retryAfterMs: error.retryAfterMs }),
     ...(error.details === undefined ? {} : { details: error.details }),
     ...(error.mayBeWritten === true ? { mayBeWritten: true } : {}),
+    ...(error.isRepeated === true ? { isRepeated: true } : {}),
   });
 }
 

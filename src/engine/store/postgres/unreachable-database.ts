@@ -3,7 +3,7 @@
  * other databases. After an attempt to connect has failed, statements fail at once for a while.
  */
 
-import { EngineError } from '../../errors.ts';
+import { EngineError, isEngineError } from '../../errors.ts';
 import type { BlockingConnection } from './blocking-connection.ts';
 import { postgresError, PostgresError } from './postgres-error.ts';
 
@@ -71,12 +71,13 @@ export function noteUnreachable(name: string, startedAt: number, error: unknown)
  * the one to log, is an error of another kind.
  */
 export function isStillUnreachable(error: unknown): boolean {
-  return postgresError(error)?.code === STILL;
+  return (isEngineError(error) && error.isRepeated) || postgresError(error)?.code === STILL;
 }
 
 function stillUnreachable(name: string): EngineError {
   return new EngineError('unavailable', `the database ${name} does not answer`, {
     cause: new PostgresError({ code: STILL, constraint: null, isLost: true }),
     retryAfterMs: LEAST_PAUSE_MS,
+    isRepeated: true,
   });
 }
