@@ -24,15 +24,18 @@ const known = new WeakMap<Store, KnownIndex>();
 /**
  * Returns the index of all queries. Queries that were added, deleted or whose text was replaced since the last time are
  * changed in it, and the others stay. It must be called inside a read.
+ * @param inSteps whether it may leave queries for the next call
  * @returns `isWhole` is false if so many queries were new that the next call has to go on
  */
-export function indexOf(store: Store): { readonly index: StandingIndex; readonly isWhole: boolean } {
+export function indexOf(store: Store, inSteps: boolean): { readonly index: StandingIndex; readonly isWhole: boolean } {
   const version = standingVersion(store);
   let state = known.get(store);
   if (state?.version === version) return { index: state.index, isWhole: true };
   state ??= { index: createStandingIndex(), version: null, replaced: replacedTexts(store) };
   known.set(store, state);
   const { index } = state;
+  // If this fails in between, the next call goes on.
+  state.version = null;
   const queryNos = listQueryNos(store);
   const stored = new Set(queryNos);
   index.remove([...index.queries.keys()].filter((queryNo) => !stored.has(queryNo)));
@@ -40,13 +43,13 @@ export function indexOf(store: Store): { readonly index: StandingIndex; readonly
   if (state.replaced !== replaced) index.remove(listReplaced(store, index));
   state.replaced = replaced;
   const missing = queryNos.filter((queryNo) => !index.queries.has(queryNo));
-  state.version = addSome(store, index, missing) ? version : null;
+  state.version = addSome(store, index, missing, inSteps ? INDEXED_CHARACTERS : Infinity) ? version : null;
   return { index, isWhole: state.version !== null };
 }
 
-/** Adds queries until they have `INDEXED_CHARACTERS`. @returns whether all were added */
-function addSome(store: Store, index: StandingIndex, missing: readonly number[]): boolean {
-  let room = INDEXED_CHARACTERS;
+/** Adds queries until they have `most` characters. @returns whether all were added */
+function addSome(store: Store, index: StandingIndex, missing: readonly number[], most: number): boolean {
+  let room = most;
   for (let at = 0; at < missing.length; at += READ_AT_ONCE) {
     if (room <= 0) return false;
     const rows = readComparedQueries(store, missing.slice(at, at + READ_AT_ONCE));

@@ -66,7 +66,7 @@ export function createNearFinder(
 ): NearFinder {
   const live = liveModels === null ? undefined : distinctModels(liveModels)[0];
   if (live === undefined || !hasNeighbours(live)) return () => ({ queries: [], characters: 0 });
-  const { near, countFor } = update(store, index, live).neighbours;
+  const { near, countFor } = update(store, index, live, Infinity).neighbours;
   const codes = readCodesOf(store, spaceOf(live), memoryNos);
   const base = readCosineBase(store, live.modelNo);
   const reaches = new Map<string, number>();
@@ -113,18 +113,27 @@ const known = new WeakMap<Store, KnownNeighbours>();
 
 /**
  * Brings the vectors of queries that this connection knows up to date, by what changed since the last time: at most
- * `PLACED_AT_ONCE` are read. It must be called inside a read, with the whole index.
+ * `PLACED_AT_ONCE` are read `inSteps`. It must be called inside a read, with the whole index.
  * @returns whether all vectors are known; the next call goes on
  */
-export function keepNeighbours(store: Store, index: StandingIndex, liveModels: SectorModels | null): boolean {
+export function keepNeighbours(
+  store: Store,
+  index: StandingIndex,
+  { liveModels, inSteps }: { readonly liveModels: SectorModels | null; readonly inSteps: boolean },
+): boolean {
   const live = liveModels === null ? undefined : distinctModels(liveModels)[0];
-  return live === undefined || !hasNeighbours(live) || update(store, index, live).version !== null;
+  return (
+    live === undefined ||
+    !hasNeighbours(live) ||
+    update(store, index, live, inSteps ? PLACED_AT_ONCE : Infinity).version !== null
+  );
 }
 
 function update(
   store: Store,
   { queries }: StandingIndex,
   { modelNo, dimensions }: Pick<StoredModel, 'modelNo' | 'dimensions'>,
+  most: number,
 ): KnownNeighbours {
   const version = `${standingVersion(store)} ${countStandingVectors(store, modelNo)}`;
   let state = known.get(store);
@@ -132,13 +141,14 @@ function update(
   if (state?.modelNo !== modelNo) state = { modelNo, neighbours: createStandingNeighbours(dimensions), version: null };
   known.set(store, state);
   const { neighbours } = state;
+  state.version = null;
   const stored = new Set(listPlacedQueryNos(store, modelNo));
   for (const [queryNo, query] of neighbours.queries)
     if (!stored.has(queryNo) || queries.get(queryNo) !== query) neighbours.remove(queryNo);
   const missing = [...stored].filter((queryNo) => queries.has(queryNo) && !neighbours.queries.has(queryNo));
-  for (const { queryNo, embedding } of findStandingVectors(store, modelNo, missing.slice(0, PLACED_AT_ONCE)))
+  for (const { queryNo, embedding } of findStandingVectors(store, modelNo, missing.slice(0, most)))
     neighbours.place({ query: queries.get(queryNo)!, code: signBits(embedding) });
-  state.version = missing.length <= PLACED_AT_ONCE ? version : null;
+  state.version = missing.length <= most ? version : null;
   return state;
 }
 

@@ -69,6 +69,12 @@ export async function compareStanding(
   return { matches, rest };
 }
 
+/**
+ * Number of reads in a row that may index queries in steps, as many as eight threads need for the largest index. The
+ * next one indexes all that are left.
+ */
+const MAX_STEPS = 300;
+
 /** A standing query, and a memory that may answer it. */
 interface Pair {
   readonly query: PreparedQuery;
@@ -88,13 +94,16 @@ interface Pair {
  */
 function findPairs(
   { open }: ReadContext,
-  { memoryNos, afterQuery }: StandingRest,
+  { memoryNos, afterQuery, steps = 0 }: StandingRest,
   least: number,
 ): { readonly pairs: readonly Pair[]; readonly rest: StandingRest | null } {
   const { store, liveModels } = open();
   return store.read(() => {
-    const { index, isWhole } = indexOf(store);
-    if (!isWhole || !keepNeighbours(store, index, liveModels)) return { pairs: [], rest: { memoryNos, afterQuery } };
+    // What was indexed is lost when the file is closed, as beside many other tenants.
+    const inSteps = steps < MAX_STEPS;
+    const { index, isWhole } = indexOf(store, inSteps);
+    if (!isWhole || !keepNeighbours(store, index, { liveModels, inSteps }))
+      return { pairs: [], rest: { memoryNos, afterQuery, steps: steps + 1 } };
     const pairs: Pair[] = [];
     const filters = new Set<string>();
     let room = COMPARED_CHARACTERS;

@@ -98,6 +98,8 @@ export interface StandingAnswer {
 export interface StandingRest {
   readonly memoryNos: readonly number[];
   readonly afterQuery: number;
+  /** Number of reads in a row that only indexed queries; none if left out. */
+  readonly steps?: number;
 }
 
 /** A memory that answers a standing query, each given by its number in the file. */
