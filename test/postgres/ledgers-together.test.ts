@@ -370,7 +370,8 @@ describe.skipIf(server === undefined)('ledgers in PostgreSQL', () => {
     enqueue(store);
     await server!.read(
       url,
-      `DROP INDEX edges_lost, edges_superseding;
+      `DROP INDEX edges_lost, edges_superseding, memory_revisions_status, memory_revisions_ends,
+    session_logs_by_session;
        DROP FUNCTION ledger_statuses; DROP FUNCTION ledger_batches; DROP FUNCTION ledger_marks;
        UPDATE schema_version SET version = 20`,
     );

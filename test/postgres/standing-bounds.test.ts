@@ -13,7 +13,8 @@ import { openTestEngine } from '../support/engine-fixture.ts';
 import { startPostgres } from '../support/postgres.ts';
 
 /** Statements that take the schema back to where the migration of bounds begins. */
-const TO_EARLIER = `DROP INDEX edges_lost, edges_superseding;
+const TO_EARLIER = `DROP INDEX edges_lost, edges_superseding, memory_revisions_status, memory_revisions_ends,
+    session_logs_by_session;
   DROP FUNCTION ledger_statuses, ledger_batches, ledger_marks;
   DROP TRIGGER standing_of_queued_memories ON memory_dynamics;
   DROP FUNCTION standing_of_queued_memories;

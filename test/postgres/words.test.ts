@@ -37,7 +37,8 @@ const TEXTS = ['ship', 'harbour', 'the ship', 'ship ship', 'écluse', '灯台', 
 const MANY = 1_000;
 
 /** Statements that take the schema back to where the migration of appended words begins. */
-const TO_EARLIER = `DROP INDEX edges_lost, edges_superseding;
+const TO_EARLIER = `DROP INDEX edges_lost, edges_superseding, memory_revisions_status, memory_revisions_ends,
+    session_logs_by_session;
   DROP FUNCTION ledger_statuses, ledger_batches, ledger_marks;
   ALTER TABLE word_blocks DROP COLUMN last; ALTER TABLE word_totals DROP COLUMN newest;
   ALTER TABLE tenants DROP COLUMN looked_writes, DROP COLUMN looked_at, DROP COLUMN looked_by, DROP COLUMN due_at,

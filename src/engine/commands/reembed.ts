@@ -5,18 +5,17 @@ import type { Store } from '../store/open-store.ts';
 import {
   countUpTo,
   deleteReembed,
-  deleteRefusals,
   findReembedController,
   findReembed,
   insertReembedController,
   isUnderWay,
-  listRefusedAdds,
   putReembed,
   putTending,
   withdrawReembedController,
   withdrawMemories,
   type ReembedRecord,
 } from '../store/reembed.ts';
+import { type DeadJobPlace, deleteRefusals, listRefusedAdds } from '../store/refused-memories.ts';
 import type { WriteContext } from './write-context.ts';
 
 /** What a change of the model is begun or continued with. */
@@ -31,27 +30,36 @@ interface ReembedStart {
   readonly force?: boolean;
 }
 
-/** Greatest number of refusals that one commit deletes, and of adds that it tries again; each takes some 25 µs. */
+/** Greatest number of refusals that one commit deletes, and of dead jobs it looks at; each takes some 25 µs. */
 const MAX_REFUSED = 500;
+
+/** How far `clearRefusals` has come: the next call is given `after`, unless `isDone`. */
+export interface ClearedRefusals {
+  readonly isDone: boolean;
+  readonly after: DeadJobPlace | null;
+}
 
 /**
  * Does a part of what precedes the start of a change of the model, in one commit: deletes at most 500 refusals of
- * earlier models, and tries at most 500 refused adds again. A running change to another model is paused before, since
- * without its refusals it would go live. If `startReembed` would only continue a change, or refuse, it does nothing.
+ * earlier models, and looks at 500 dead jobs to try the refused adds among them again. A running change to another
+ * model is paused before, since without its refusals it would go live. If `startReembed` would only continue a change,
+ * or refuse, it does nothing.
  * @param asked.since Unix ms; adds that were refused later are not tried again, so that repeated calls come to an end
- * @returns whether nothing is left to do; until it is true, the caller calls again, and `startReembed` afterwards
+ * @param asked.after as the call before returned it; null for the first
+ * @returns whether nothing is left to do; until it is, the caller calls again, and `startReembed` afterwards
  */
 export function clearRefusals(
   { store, now }: Pick<WriteContext, 'store' | 'now'>,
-  { since, ...start }: ReembedStart & { readonly since: number },
-): boolean {
+  { since, after, ...start }: ReembedStart & { readonly since: number; readonly after: DeadJobPlace | null },
+): ClearedRefusals {
   const earlier = findReembed(store);
-  if (!isBeginning(store, start, earlier)) return true;
+  if (!isBeginning(store, start, earlier)) return { isDone: true, after: null };
   if (earlier !== undefined && isUnderWay(store)) takeBack(store, earlier);
   const deleted = deleteRefusals(store, MAX_REFUSED);
-  const refused = listRefusedAdds(store, { diedBy: since, limit: MAX_REFUSED });
-  for (const id of refused) retryJob(store, id, now);
-  return deleted < MAX_REFUSED && refused.length < MAX_REFUSED;
+  const refused = listRefusedAdds(store, { after, diedBy: since, within: MAX_REFUSED });
+  for (const id of refused.ids) retryJob(store, id, now);
+  // Once all dead jobs were looked at, only those that died since then are looked at again.
+  return { isDone: deleted < MAX_REFUSED && refused.next === null, after: refused.next ?? after };
 }
 
 /** Whether a start begins the change of the model anew, rather than continue one that was paused or failed. */
@@ -70,7 +78,7 @@ function isBeginning(
  * Begins a change of the model, or continues one that was paused or failed. A running change to the same model is left
  * alone, unless `withoutRefused` or `force` is set before it goes live. A change to another model that has not gone
  * live is cancelled.
- * Call `clearRefusals` before, until it returns true: it tries refused memories again, unless the change only continues
+ * Call `clearRefusals` before, until it is done: it tries refused memories again, unless the change only continues
  * after a pause. If the configured model is live already, gaps in its vectors are filled, and vectors of other models
  * are removed.
  * @throws EngineError `conflict` while another model has gone live and its change is not finished
@@ -119,18 +127,34 @@ export function pauseReembed({ store }: Pick<WriteContext, 'store'>): void {
 
 /**
  * Cancels a change of the model that has not gone live. The vectors that it made stay, so that a later start skips
- * their memories. The list of memories that the model refused is deleted.
- * @throws EngineError `conflict` if there is none, or if the new model is live already
+ * their memories. The list of memories that the model refused is deleted. Call `stopReembed` before, until it returns
+ * true: the list may be long.
+ * @throws EngineError `conflict` as `stopReembed`
  */
 export function cancelReembed({ store }: Pick<WriteContext, 'store'>): void {
+  takeBack(store, requireCancellable(store));
+  deleteRefusals(store, Number.MAX_SAFE_INTEGER);
+  deleteReembed(store);
+}
+
+/**
+ * Does a part of what precedes the cancellation of a change of the model, in one commit: pauses it, and deletes at most
+ * 500 entries of the list of memories that the model refused.
+ * @returns whether none is left; until it is true, the caller calls again, and `cancelReembed` afterwards
+ * @throws EngineError `conflict` if no change of the model is under way, or if the new model is live already
+ */
+export function stopReembed({ store }: Pick<WriteContext, 'store'>): boolean {
+  takeBack(store, requireCancellable(store));
+  return deleteRefusals(store, MAX_REFUSED) < MAX_REFUSED;
+}
+
+function requireCancellable(store: Store): ReembedRecord {
   const record = findReembed(store);
   if (record === undefined) throw new EngineError('conflict', 'no re-embedding is under way');
   if (record.phase !== 'embed') {
     throw new EngineError('conflict', 'the new model is live already: change the settings back and re-embed instead');
   }
-  takeBack(store, record);
-  deleteRefusals(store, Number.MAX_SAFE_INTEGER);
-  deleteReembed(store);
+  return record;
 }
 
 /**

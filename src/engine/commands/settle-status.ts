@@ -1,6 +1,7 @@
 import { hasLostContradiction, listSuccessors } from '../store/edges.ts';
 import { type MemoryRow, readMemoryRows } from '../store/memories.ts';
-import { type PastStatus, readPastStatuses, replaceMemory } from '../store/revisions.ts';
+import type { Store } from '../store/open-store.ts';
+import { readOwnEnd, readOwnStatus, replaceMemory } from '../store/revisions.ts';
 import type { MemoryStatus } from '../types.ts';
 import type { WriteContext } from './write-context.ts';
 
@@ -20,10 +21,8 @@ export function settleStatus(
   if (before === undefined) return;
   const isGivingWay = listSuccessors(store, memoryNo).length > 0;
   const hasLost = !isGivingWay && hasLostContradiction(store, memoryNo);
-  const isAnew = before.status !== 'superseded' && before.status !== 'contradicted';
-  const past = () => (isAnew ? [] : readPastStatuses(store, memoryNo));
-  const status = isGivingWay ? 'superseded' : hasLost ? 'contradicted' : ownStatus(before, past());
-  const ownEnd = before.status === 'superseded' ? endBefore(before, past()) : before.valid_to;
+  const status = isGivingWay ? 'superseded' : hasLost ? 'contradicted' : ownStatus(store, before);
+  const ownEnd = before.status === 'superseded' ? endOf(store, before) : before.valid_to;
   const newEnd = !isGivingWay ? ownEnd : endsAt === undefined ? before.valid_to : closedAt(before, ownEnd, endsAt);
   const isNew = newEnd !== before.valid_to && startsBefore(before, newEnd);
   replaceMemory(store, before, {
@@ -51,18 +50,10 @@ function closedAt({ valid_from }: MemoryRow, ownEnd: number | null, endsAt: numb
   return valid_from !== null && endsAt <= valid_from ? ownEnd : endsAt;
 }
 
-/**
- * Returns the end that the memory's validity had before it was superseded, or the present end if a PATCH has set it
- * since. Null means no end.
- */
-function endBefore(now: MemoryRow, past: Iterable<PastStatus>): number | null {
-  let later: number | null = now.valid_to;
-  for (const { status, validTo, byLink } of past) {
-    if (status !== 'superseded') return validTo;
-    if (validTo !== later && !byLink) return now.valid_to;
-    later = validTo;
-  }
-  return now.valid_to;
+/** Returns the end of validity that a superseded memory would have if nothing superseded it; null means no end. */
+function endOf(store: Store, { memoryNo, valid_to }: MemoryRow): number | null {
+  const ownEnd = readOwnEnd(store, memoryNo);
+  return ownEnd === undefined ? valid_to : ownEnd;
 }
 
 /** Whether a memory starts before its new end. A PATCH may have moved the start meanwhile. */
@@ -74,9 +65,6 @@ function startsBefore({ valid_from }: MemoryRow, validTo: number | null): boolea
  * Returns the latest status of a memory that no link determined; `active` if none is known. Only links can change a
  * status that a link gave, so this earlier status still applies without them.
  */
-function ownStatus({ status }: MemoryRow, past: Iterable<PastStatus>): MemoryStatus {
-  const isOwn = (value: MemoryStatus) => value === 'active' || value === 'archived';
-  if (isOwn(status)) return status;
-  for (const { status: former } of past) if (isOwn(former)) return former;
-  return 'active';
+function ownStatus(store: Store, { memoryNo, status }: MemoryRow): MemoryStatus {
+  return status === 'active' || status === 'archived' ? status : (readOwnStatus(store, memoryNo) ?? 'active');
 }

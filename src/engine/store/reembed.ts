@@ -10,7 +10,7 @@
 import { sectorBits } from '../dynamics.ts';
 import type { ReembedPhase } from '../types.ts';
 import type { Store } from './open-store.ts';
-import { CRASH, UNFINISHED, UUID, type HeldJob } from './jobs.ts';
+import { UNFINISHED, UUID, type HeldJob } from './jobs.ts';
 import { distinctModels, sectorsOfModel, type SectorModelNumbers, type SectorModels } from './live-model.ts';
 import { deleteInfo, findInfo, putInfo } from './store-info.ts';
 
@@ -78,7 +78,7 @@ const TENDING = 'reembed_tended';
  * SQL condition that a `reembed` job is a controller, which controls a change of the model. A job whose memory was
  * erased has no memory either, but has the step `encode`.
  */
-const IS_CONTROLLER = `memory IS NULL AND step <> 'encode'`;
+export const IS_CONTROLLER = `memory IS NULL AND step <> 'encode'`;
 
 /** Reads the recorded progress of the latest change of the model; undefined if there is no record. */
 export function findReembed(store: Store): ReembedRecord | undefined {
@@ -194,40 +194,6 @@ export function withdrawMemories(store: Store): number | undefined {
 }
 
 /**
- * Deletes at most `limit` dead jobs that were to embed a memory by a new model, since a memory that one model refused
- * may be accepted by another. Jobs that killed their workers are kept. Call inside a write.
- * @returns the number of deleted jobs
- */
-export function deleteRefusals(store: Store, limit: number): number {
-  return store
-    .prepare(
-      `DELETE FROM jobs WHERE seq IN (SELECT seq FROM jobs
-         WHERE kind = 'reembed' AND NOT (${IS_CONTROLLER}) AND state = 'dead' AND error_code <> '${CRASH}' LIMIT ?)`,
-    )
-    .run(limit).changes;
-}
-
-/**
- * Lists the ids of at most `limit` dead jobs that were to embed a newly added memory and died before or at `diedBy`
- * (Unix ms), unless another unfinished job embeds or links the memory. Jobs that killed their workers are left out.
- */
-export function listRefusedAdds(
-  store: Store,
-  { diedBy, limit }: { readonly diedBy: number; readonly limit: number },
-): string[] {
-  return store
-    .prepare(
-      `SELECT id FROM jobs j INDEXED BY jobs_by_end
-       WHERE state = 'dead' AND finished_at > 0 AND finished_at <= ? AND kind IN ('memory', 'import')
-         AND step = 'encode' AND memory > 0 AND error_code <> '${CRASH}'
-         AND NOT EXISTS (SELECT 1 FROM jobs o
-           WHERE o.memory = j.memory AND o.kind <> 'contradictions' AND o.state IN ${UNFINISHED}) LIMIT ?`,
-    )
-    .pluck()
-    .all(diedBy, limit) as string[];
-}
-
-/**
  * Queues the controller again after a slice of its work, due at `runAt` (Unix ms), and resets its crashes and failed
  * attempts. If the claim no longer holds the controller, nothing changes.
  */
@@ -258,20 +224,6 @@ export function countReembedJobs(store: Store): number {
     )
     .pluck()
     .get() as number;
-}
-
-/**
- * Counts the memories with a dead job at the step `encode`: all of them (`givenUp`), and those whose job did not die
- * because it killed its workers (`refused`).
- */
-export function countGivenUp(store: Store): { readonly givenUp: number; readonly refused: number } {
-  return store
-    .prepare(
-      `SELECT count(DISTINCT memory) AS givenUp,
-         count(DISTINCT memory) FILTER (WHERE error_code <> '${CRASH}') AS refused
-       FROM jobs INDEXED BY jobs_by_end WHERE state = 'dead' AND finished_at > 0 AND step = 'encode' AND memory > 0`,
-    )
-    .get() as { givenUp: number; refused: number };
 }
 
 /** A slice of the memories that a model has yet to embed and that have no job for it. */

@@ -56,35 +56,47 @@ export function replaceMemory(
   if (status !== undefined) setStatus(store, before.memoryNo, status);
 }
 
-/** Status and validity that a memory had in an earlier version. */
-export interface PastStatus {
-  readonly status: MemoryStatus;
-  /** End of the validity, Unix ms, excluded; null if there is none. */
-  readonly validTo: number | null;
-  /** Whether a link that was made or removed caused the change from this version to the next one. */
-  readonly byLink: boolean;
+/**
+ * Reads the latest status that an earlier version of a memory had and that no link determined. Its cost does not grow
+ * with the number of revisions.
+ * @returns undefined if no such version is kept
+ */
+export function readOwnStatus(store: Store, memoryNo: number): 'active' | 'archived' | undefined {
+  const row = store
+    .prepare(
+      `SELECT status FROM memory_revisions
+       WHERE memory = :memory AND version = (SELECT max(version) FROM (${latestOf('active', 'archived')}))`,
+    )
+    .get({ memory: memoryNo }) as { status: 'active' | 'archived' } | undefined;
+  return row?.status;
 }
 
-/** Number of earlier versions whose status one statement reads; nearly always the first few of them decide. */
-const STATUS_SLICE = 64;
-
 /**
- * Yields status and validity of a memory's earlier versions, newest first. Their texts are not read, and versions are
- * only read as far as the caller goes on.
+ * Reads the own end of validity of a superseded memory: the one that it had in its latest version that was not
+ * superseded, or that a caller has set since. Its cost does not grow with the number of revisions.
+ * @returns Unix ms, excluded; null means no end. Undefined if it is the present end
  */
-export function* readPastStatuses(store: Store, memoryNo: number): Generator<PastStatus> {
-  const select = store.prepare(
-    `SELECT version, status, valid_to AS validTo, by_link AS byLink FROM memory_revisions
-     WHERE memory = ? AND version < ? ORDER BY version DESC LIMIT ${STATUS_SLICE}`,
-  );
-  for (let before = Number.MAX_SAFE_INTEGER, isDone = false; !isDone;) {
-    const rows = select.all(memoryNo, before) as (Omit<PastStatus, 'byLink'> & { version: number; byLink: number })[];
-    for (const { version, status, validTo, byLink } of rows) {
-      yield { status, validTo, byLink: byLink === 1 };
-      before = version;
-    }
-    isDone = rows.length < STATUS_SLICE;
-  }
+export function readOwnEnd(store: Store, memoryNo: number): number | null | undefined {
+  return store
+    .prepare(
+      `SELECT valid_to FROM memory_revisions
+       WHERE memory = :memory AND version = (SELECT max(version) FROM (
+         ${latestOf('active', 'archived', 'contradicted')}
+         UNION ALL SELECT max(version) + 1 FROM memory_revisions
+         WHERE memory = :memory AND by_link = 0 AND fields LIKE '%validTo%'))`,
+    )
+    .pluck()
+    .get({ memory: memoryNo }) as number | null | undefined;
+}
+
+/** A query of the latest version with each of these statuses, of the memory `:memory`: one look at an index for each. */
+function latestOf(...statuses: readonly MemoryStatus[]): string {
+  return statuses
+    .map(
+      (status) =>
+        `SELECT max(version) AS version FROM memory_revisions WHERE memory = :memory AND status = '${status}'`,
+    )
+    .join(' UNION ALL ');
 }
 
 /** Greatest number of revisions of a slice. */

@@ -12,9 +12,10 @@ import { isByOneOf } from './writers.ts';
 /**
  * Progress of the erasure in one log, as positions of items from 0: items before `first` are kept, those from `first`
  * to before `next` are to be erased, and those from `next` on were not examined yet. If `next` is 0, the next slice
- * looks for a log with items of the writers, in the order of their numbers from this one on.
+ * looks for a log with items of the writers, from `walk` on.
  */
 export interface LogProgress {
+  readonly walk: LogWalk;
   readonly logNo: number;
   readonly first: number;
   readonly next: number;
@@ -23,6 +24,19 @@ export interface LogProgress {
    * meanwhile.
    */
   readonly lastAt: number;
+}
+
+/**
+ * How far the logs that match a filter with users or sessions were looked through for items of the writers: those of
+ * one name after the other, either users or sessions.
+ */
+export interface LogWalk {
+  /** Place of the name in the filter, from 0. */
+  readonly name: number;
+  /** The session of this user, or the user of this session, with which the next slice begins. */
+  readonly from: string;
+  /** Whether this walk has met items of the writers. Then another one follows: the writers may have gone on. */
+  readonly hasMet: boolean;
 }
 
 /** Result of one slice of `eraseItemsOfWriters`. */
@@ -39,6 +53,8 @@ export interface ErasedLogItems {
 const LOOKED_AT = 1_000;
 const EXCHANGED = 200;
 const ERASED = 500;
+/** Greatest number of logs among which one slice looks for one with items of the writers; each takes some 2 µs. */
+const LOOKED_LOGS = 1_000;
 /** Greatest total size of the items that one slice examines, swaps or erases, in bytes; a single item may be larger. */
 const MAX_BYTES = 2 * 1024 * 1024;
 
@@ -63,25 +79,37 @@ export function eraseItemsOfWriters(
   { progress, now }: { readonly progress: LogProgress | null; readonly now: number },
 ): ErasedLogItems {
   const known = progress === null ? undefined : findKnown(store, progress);
-  const after = progress?.logNo ?? 0;
-  // Only once nothing is left after the last log are those before it looked at again: the writers may have gone on.
-  const log =
-    known ?? findLogOfWriters(store, filter, after) ?? (after === 0 ? undefined : findLogOfWriters(store, filter, 0));
-  if (log === undefined) return { items: 0, progress: null, isDone: true };
+  const found = known ?? findLogOfWriters(store, filter, progress?.walk ?? BEGINNING);
+  if (found === undefined) return { items: 0, progress: null, isDone: true };
+  if (isWalk(found)) return { items: 0, progress: { walk: found, ...NO_ITEMS, logNo: 0 }, isDone: false };
+  const { log, walk } = found;
   const writers = JSON.stringify(filter.writtenBy);
-  const from = known === undefined || progress === null ? beginningOf(log) : progress;
+  const from = known === undefined || progress === null ? beginningOf(found) : progress;
   const looked = listItems(store, log, { writers, from: from.next, backwards: false, limit: LOOKED_AT });
   if (looked.length > 0) return { items: 0, progress: moveForward(store, looked, writers, from), isDone: false };
-  return { ...cutEnd(store, log, { writers, from, now }), isDone: false };
+  return { ...cutEnd(store, { log, walk }, { writers, from, now }), isDone: false };
 }
 
-const beginningOf = ({ logNo }: Pick<LogRow, 'logNo'>): LogProgress => ({ logNo, first: 0, next: 0, lastAt: 0 });
+/** A log with items of the writers, and where it was met. */
+interface MetLog {
+  readonly log: LogRow;
+  readonly walk: LogWalk;
+}
+
+const BEGINNING: LogWalk = { name: 0, from: '', hasMet: false };
+const NO_ITEMS = { first: 0, next: 0, lastAt: 0 };
+const isWalk = (found: MetLog | LogWalk): found is LogWalk => !('log' in found);
+const beginningOf = ({ log, walk }: { readonly log: Pick<LogRow, 'logNo'>; readonly walk: LogWalk }): LogProgress => ({
+  walk,
+  logNo: log.logNo,
+  ...NO_ITEMS,
+});
 
 /**
  * Finds the log of the previous slice; undefined if that was done with it, or if it was hidden from its user, or
  * changed before `next`.
  */
-function findKnown(store: Store, { logNo, next, lastAt }: LogProgress): LogRow | undefined {
+function findKnown(store: Store, { walk, logNo, next, lastAt }: LogProgress): MetLog | undefined {
   if (next === 0) return undefined;
   const log = store
     .prepare(`SELECT ${LOG_ROW} FROM session_logs l WHERE log_no = ? AND user_id IS NOT NULL`)
@@ -91,38 +119,62 @@ function findKnown(store: Store, { logNo, next, lastAt }: LogProgress): LogRow |
     .prepare('SELECT created_at FROM session_log_items WHERE log_no = ? AND position = ?')
     .pluck()
     .get(logNo, next - 1);
-  return at === lastAt ? log : undefined;
+  return at === lastAt ? { log, walk } : undefined;
 }
 
 /**
- * Finds a matching log with an item of the writers; undefined for none. With users or sessions in the filter it is the
- * first one from the number `from` on, and only logs of these are looked at, each by one entry of the index of writers:
- * a key may have written far more into the logs of others.
+ * Finds a matching log with an item of the writers; undefined for none. With users or sessions in the filter only logs
+ * of these are looked at, 1,000 at most, each by one entry of the index of writers: a key may have written far more into
+ * the logs of others. If none of the 1,000 has such an item, the result says where the next slice begins.
  */
-function findLogOfWriters(store: Store, filter: ErasureFilter, from: number): LogRow | undefined {
+function findLogOfWriters(store: Store, filter: ErasureFilter, walk: LogWalk): MetLog | LogWalk | undefined {
   if (filter.writtenBy === undefined) return undefined;
-  const { conditions, values } = matchingLogs(filter);
   const writers = JSON.stringify(filter.writtenBy);
-  if (values.length === 0)
-    return store
-      .prepare(
-        `SELECT ${LOG_ROW} FROM session_log_items i JOIN session_logs l ON l.log_no = i.log_no
-         WHERE ${isByOneOf('i.writer_no')} AND i.writer_no > 0 AND ${conditions} LIMIT 1`,
-      )
-      .get(writers) as LogRow | undefined;
-  // The limit keeps the order of the inner query, so that no log after the one that is found is looked at. `+` keeps
-  // SQLite from reading all logs in their order, and a scalar query keeps PostgreSQL from beginning with the items.
-  return store
+  const { userIds, sessionIds } = filter;
+  const names = userIds ?? sessionIds;
+  if (names === undefined) {
+    const log = findLogOfAnyone(store, filter, writers);
+    return log && { log, walk };
+  }
+  const name = names[walk.name];
+  if (name === undefined) return walk.hasMet ? BEGINNING : undefined;
+  const [column, key] = userIds === undefined ? ['session_id', 'user_id'] : ['user_id', 'session_id'];
+  const { conditions, values } = matchingLogs({
+    ...filter,
+    [userIds === undefined ? 'sessionIds' : 'userIds']: undefined,
+  });
+  const logs = `SELECT l.log_no, l.items, l.operations_no, l.${key} AS place FROM session_logs l
+    WHERE l.${column} = ? AND l.${key} >= ? AND ${conditions} ORDER BY l.${key}`;
+  const asked = [name, walk.from, ...values];
+  // A scalar query keeps PostgreSQL from beginning with the items.
+  const met = store
     .prepare(
-      `SELECT ${LOG_ROW} FROM (
-         SELECT l.log_no, l.items, l.operations_no FROM session_logs l
-         WHERE ${conditions} AND +l.log_no >= ? ORDER BY +l.log_no LIMIT ${Number.MAX_SAFE_INTEGER}) AS l
+      `SELECT ${LOG_ROW}, l.place FROM (${logs} LIMIT ${LOOKED_LOGS}) AS l
        WHERE (SELECT 1 FROM writers w CROSS JOIN session_log_items i
               WHERE w.key_id IN (SELECT value FROM json_each(?)) AND i.writer_no = w.writer_no
                 AND i.log_no = l.log_no AND i.writer_no > 0 LIMIT 1) IS NOT NULL
-       LIMIT 1`,
+       ORDER BY l.place LIMIT 1`,
     )
-    .get(...values, from, writers) as LogRow | undefined;
+    .get(...asked, writers) as (LogRow & { readonly place: string }) | undefined;
+  if (met !== undefined) {
+    const { place, ...log } = met;
+    return { log, walk: { ...walk, from: place, hasMet: true } };
+  }
+  const next = store
+    .prepare(`SELECT place FROM (${logs} LIMIT 1 OFFSET ${LOOKED_LOGS}) AS l`)
+    .pluck()
+    .get(...asked);
+  return next === undefined ? { ...walk, name: walk.name + 1, from: '' } : { ...walk, from: next as string };
+}
+
+/** Finds any log with an item of the writers; undefined for none. */
+function findLogOfAnyone(store: Store, filter: ErasureFilter, writers: string): LogRow | undefined {
+  return store
+    .prepare(
+      `SELECT ${LOG_ROW} FROM session_log_items i JOIN session_logs l ON l.log_no = i.log_no
+       WHERE ${isByOneOf('i.writer_no')} AND i.writer_no > 0 AND ${matchingLogs(filter).conditions} LIMIT 1`,
+    )
+    .get(writers) as LogRow | undefined;
 }
 
 /**
@@ -163,7 +215,7 @@ function moveForward(
   store: Store,
   looked: readonly ItemRow[],
   writers: string,
-  { logNo, ...before }: LogProgress,
+  { walk, logNo, ...before }: LogProgress,
 ): LogProgress {
   const read = store.prepare(
     `SELECT created_at AS createdAt, octet_length(item) AS bytes,
@@ -179,7 +231,7 @@ function moveForward(
     if (!goes && first < position) {
       const hole = read.get(writers, logNo, first) as Omit<ItemRow, 'position'>;
       // Another erasure moves items of this log, too.
-      if (!hole.goes) return beginningOf({ logNo });
+      if (!hole.goes) return beginningOf({ log: { logNo }, walk });
       left -= bytes + hole.bytes;
       if (exchanged === EXCHANGED || (left < 0 && exchanged > 0)) break;
       move.run(-1, logNo, first);
@@ -192,7 +244,7 @@ function moveForward(
     next = position + 1;
     lastAt = at;
   }
-  return { logNo, first, next, lastAt };
+  return { walk, logNo, first, next, lastAt };
 }
 
 /**
@@ -200,7 +252,7 @@ function moveForward(
  */
 function cutEnd(
   store: Store,
-  log: LogRow,
+  { log, walk }: MetLog,
   { writers, from, now }: { readonly writers: string; readonly from: LogProgress; readonly now: number },
 ): Pick<ErasedLogItems, 'items' | 'progress'> {
   const newest = listItems(store, log, { writers, from: from.first, backwards: true, limit: ERASED });
@@ -208,11 +260,11 @@ function cutEnd(
   const items = staying === -1 ? newest.length : staying;
   const left = items === 0 ? log : cutLog(store, log, log.items - items, now);
   if (left.items === 0) abandonLog(store, log.logNo);
-  if (staying !== -1 || left.items <= from.first) return { items, progress: beginningOf(log) };
+  if (staying !== -1 || left.items <= from.first) return { items, progress: beginningOf({ log, walk }) };
   const next = left.items;
   const lastAt = store
     .prepare('SELECT created_at FROM session_log_items WHERE log_no = ? AND position = ?')
     .pluck()
     .get(log.logNo, next - 1) as number;
-  return { items, progress: { logNo: log.logNo, first: from.first, next, lastAt } };
+  return { items, progress: { walk, logNo: log.logNo, first: from.first, next, lastAt } };
 }

@@ -46,7 +46,8 @@ export function createEraseMatching(
     }
     while ((await writer.write(path, 'abandonLogs', { filter, limit: ERASE_SLICE })) === ERASE_SLICE);
     const standing = registered ?? (await eraseQuestions(options, filter));
-    let logItems = 0;
+    // Items of logs that are being erased would be walked past again and again by what follows.
+    let logItems = await eraseLogItems(options);
     for (let progress: LogProgress | null = null, isDone = false; !isDone;) {
       const slice: ErasedLogItems = await writer.write(path, 'eraseItemsOfWriters', { filter, progress });
       logItems += slice.items;

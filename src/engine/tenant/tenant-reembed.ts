@@ -1,3 +1,4 @@
+import type { ClearedRefusals } from '../commands/reembed.ts';
 import type { Tenant } from '../engine.ts';
 import { EngineError } from '../errors.ts';
 import { distinctModels, modelOfSector, numbersOf, type SectorModels } from '../store/live-model.ts';
@@ -26,8 +27,10 @@ export function createReembedMethods({
       const target = configuredModels && numbersOf(configuredModels);
       if (target === null) throw new EngineError('invalid', 'OM_EMBEDDINGS=none: there is no model to embed by');
       const since = clock.now();
-      while (!(await writer.write(path, 'clearRefusals', { target, withoutRefused, force, since })));
-      await writer.write(path, 'startReembed', { target, withoutRefused, force });
+      const start = { target, withoutRefused, force };
+      for (let cleared: ClearedRefusals = { isDone: false, after: null }; !cleared.isDone;)
+        cleared = await writer.write(path, 'clearRefusals', { ...start, since, after: cleared.after });
+      await writer.write(path, 'startReembed', start);
       dispatcher.dispatch(path, 'link');
       return status();
     },
@@ -36,6 +39,7 @@ export function createReembedMethods({
       return status();
     },
     async cancelReembed() {
+      while (!(await writer.write(path, 'stopReembed', {})));
       await writer.write(path, 'cancelReembed', {});
       return status();
     },

@@ -3,7 +3,6 @@ import { isUnfinished } from '../store/jobs.ts';
 import { areSameModels, type SectorModelNumbers, type SectorModels } from '../store/live-model.ts';
 import type { Store } from '../store/open-store.ts';
 import {
-  countGivenUp,
   countLacking,
   countReembedJobs,
   countUpTo,
@@ -11,6 +10,7 @@ import {
   findReembed,
   type ReembedRecord,
 } from '../store/reembed.ts';
+import { countGivenUp } from '../store/refused-memories.ts';
 import { sampleMemories } from '../store/sample-memories.ts';
 import { estimateTokens } from '../text/tokens.ts';
 import type { EmbeddingState, ReembedStatus } from '../types.ts';

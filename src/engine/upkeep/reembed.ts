@@ -30,7 +30,6 @@ import {
 import { listMemoryNosAfter } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
 import {
-  countGivenUp,
   countReembedJobs,
   countUpTo,
   deleteReembed,
@@ -43,6 +42,7 @@ import {
   type ReembedRecord,
   type ReembedTrial,
 } from '../store/reembed.ts';
+import { countGivenUp } from '../store/refused-memories.ts';
 import { deleteVector, hasVector } from '../store/vectors.ts';
 import type { OpenTenant } from '../tenant-file/open-tenant.ts';
 import { prepareFit } from './calibrate-scores.ts';

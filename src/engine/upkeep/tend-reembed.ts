@@ -2,7 +2,7 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { v7 as uuidv7 } from 'uuid';
-import { cancelReembed, clearRefusals, startReembed } from '../commands/reembed.ts';
+import { cancelReembed, type ClearedRefusals, clearRefusals, startReembed, stopReembed } from '../commands/reembed.ts';
 import { queueServerOf, type Config } from '../config.ts';
 import type { Clock } from '../ports.ts';
 import { areSameModels, numbersOf, type SectorModelNumbers } from '../store/live-model.ts';
@@ -52,7 +52,7 @@ export async function tendReembed(context: TendContext): Promise<void> {
   if (last !== undefined && isNew && !isSoleWorker(config) && Math.abs(clock.now() - last.at) < SILENT_MS) return;
 
   const isForAnother = record?.phase === 'embed' && !isFor(record.target, target);
-  if (isForAnother) giveUp(open, target);
+  if (isForAnother) await giveUp(context, target);
   if (target !== null && liveModels !== null && (record === undefined || isForAnother) && startsByItself(config)) {
     const isOther = !areSameModels(numbersOf(liveModels), target);
     if (isOther || (isNew && (await findsGap(context)))) await startUnlessBegun(context, target);
@@ -94,32 +94,39 @@ function isSoleWorker(config: Config): boolean {
   return queueServerOf(config) === null;
 }
 
-function giveUp(open: () => OpenTenant, target: SectorModelNumbers | null): void {
-  const { store } = open();
-  store.write(() => {
+async function giveUp(context: TendContext, target: SectorModelNumbers | null): Promise<void> {
+  await inSlices(context, (store) => {
     const record = findReembed(store);
-    if (record?.phase === 'embed' && !isFor(record.target, target)) cancelReembed({ store });
+    if (record?.phase !== 'embed' || isFor(record.target, target)) return true;
+    const isStopped = stopReembed({ store });
+    if (isStopped) cancelReembed({ store });
+    return isStopped;
   });
 }
 
-async function startUnlessBegun(
-  { open, clock, signal, onPause }: TendContext,
-  target: SectorModelNumbers,
-): Promise<void> {
+async function startUnlessBegun(context: TendContext, target: SectorModelNumbers): Promise<void> {
+  const { open, clock } = context;
   const since = clock.now();
-  const isCleared = () => {
-    const { store } = open();
-    const clear = () => clearRefusals({ store, now: clock.now() }, { target, since });
-    return store.write(() => findReembed(store) !== undefined || clear());
-  };
-  while (!isCleared()) {
-    await pause(BREATH_MS, undefined, { signal });
-    onPause?.();
-  }
+  let cleared: ClearedRefusals = { isDone: false, after: null };
+  await inSlices(context, (store) => {
+    if (findReembed(store) !== undefined) return true;
+    cleared = clearRefusals({ store, now: clock.now() }, { target, since, after: cleared.after });
+    return cleared.isDone;
+  });
   const { store } = open();
   store.write(() => {
     if (findReembed(store) === undefined) startReembed({ store, now: clock.now(), newId: uuidv7 }, { target });
   });
+}
+
+/** Writes one slice after the other, each in a commit of its own, until `write` returns true. */
+async function inSlices({ open, signal, onPause }: TendContext, write: (store: Store) => boolean): Promise<void> {
+  for (;;) {
+    const { store } = open();
+    if (store.write(() => write(store))) return;
+    await pause(BREATH_MS, undefined, { signal });
+    onPause?.();
+  }
 }
 
 /**

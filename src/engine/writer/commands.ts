@@ -16,7 +16,7 @@ import { deleteItem, putItem, renewItems } from '../commands/items.ts';
 import { moveNamespace } from '../commands/move-namespace.ts';
 import { eraseItems } from '../commands/namespaces.ts';
 import { patchMemory } from '../commands/patch.ts';
-import { cancelReembed, clearRefusals, pauseReembed, startReembed } from '../commands/reembed.ts';
+import { cancelReembed, clearRefusals, pauseReembed, startReembed, stopReembed } from '../commands/reembed.ts';
 import { eraseRecalls, giveFeedback, logRecalls } from '../commands/recalls.ts';
 import { applyRecalls, reinforceMemory } from '../commands/reinforce.ts';
 import { contradictMemories, linkMemories, supersedeMemory, unlinkMemories } from '../commands/relate.ts';
@@ -188,6 +188,7 @@ export const WRITE_COMMANDS = {
   clearRefusals,
   startReembed,
   pauseReembed: (context: WriteContext, _: Record<never, never>) => pauseReembed(context),
+  stopReembed: (context: WriteContext, _: Record<never, never>) => stopReembed(context),
   cancelReembed: (context: WriteContext, _: Record<never, never>) => cancelReembed(context),
   appendEmbedLog: ({ store }: WriteContext, entry: EmbedLogEntry) => appendEmbedLog(store, entry),
   /**

@@ -10,6 +10,7 @@ import { undoLinks } from '../../../src/engine/commands/undo-writer.ts';
 import { DAY_MS } from '../../../src/engine/dynamics.ts';
 import { hasLostContradiction, listLostContradictions } from '../../../src/engine/store/edges.ts';
 import { readReflectionsOn } from '../../../src/engine/store/reflections.ts';
+import { readOwnEnd, readOwnStatus } from '../../../src/engine/store/revisions.ts';
 import type { PortableLine } from '../../../src/engine/types.ts';
 import { settlesHubOnce, walksHub } from '../../conformance/hubs.ts';
 import { newMemory, openTestEngine, START, type TestEngine } from '../../support/engine-fixture.ts';
@@ -168,6 +169,38 @@ test('the contradictions that a memory lost are found among any number by an ind
     const values = Array<number>(sql.split('?').length - 1).fill(1);
     const plan = fixture.store.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(...values);
     expect(plan).toMatchObject([{ detail: expect.stringMatching(/USING INDEX edges_lost/) }]);
+  }
+});
+
+test('what a memory was before it was superseded is found among any number of its revisions by an index', async () => {
+  await using fixture = await openTestEngine();
+  const { tenant, store } = fixture;
+  const old = await fixture.add({ content: 'The office opens at eight.', validTo: START + 9 * DAY_MS });
+  const newer = await fixture.add({ content: 'The office opens at nine.', validFrom: START + 5 * DAY_MS });
+  await tenant.patchMemory(old.id, { status: 'archived' });
+  await tenant.supersedeMemory({ oldId: old.id, newId: newer.id });
+  for (let no = 0; no < 80; no += 1) await tenant.patchMemory(old.id, { metadata: { no } });
+  await tenant.patchMemory(newer.id, { validFrom: START + 3 * DAY_MS });
+  expect(await tenant.getMemory(old.id)).toMatchObject({ status: 'superseded', validTo: START + 3 * DAY_MS });
+  await tenant.patchMemory(newer.id, { validFrom: START + 20 * DAY_MS });
+  expect(await tenant.getMemory(old.id)).toMatchObject({ status: 'superseded', validTo: START + 9 * DAY_MS });
+  // An end that a caller has set since is the memory's own.
+  await tenant.patchMemory(old.id, { validTo: START + 7 * DAY_MS });
+  await tenant.patchMemory(newer.id, { validFrom: START + 2 * DAY_MS });
+  await tenant.patchMemory(newer.id, { validFrom: START + 30 * DAY_MS });
+  expect(await tenant.getMemory(old.id)).toMatchObject({ status: 'superseded', validTo: START + 7 * DAY_MS });
+
+  using prepare = vi.spyOn(store, 'prepare');
+  readOwnStatus(store, 1);
+  readOwnEnd(store, 1);
+  const asked = prepare.mock.calls.map(([sql]) => sql);
+  expect(asked).toHaveLength(2);
+  for (const sql of asked) {
+    const plan = store.prepare(`EXPLAIN QUERY PLAN ${sql}`).all({ memory: 1 }) as { readonly detail: string }[];
+    const reads = plan.map(({ detail }) => detail).filter((detail) => detail.includes('memory_revisions'));
+    expect(reads.length).toBeGreaterThanOrEqual(2);
+    for (const read of reads)
+      expect(read).toMatch(/\(memory=\? AND version=\?\)|revisions_status \(memory=\? AND status=\?\)|revisions_ends/);
   }
 });
 
