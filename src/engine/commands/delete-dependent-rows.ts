@@ -44,6 +44,9 @@ export type DeletedRows = Pick<DeleteReceipt, 'edges' | 'revisions' | 'jobs'>;
  */
 export function deleteDependentRowsSlice(context: WriteContext, memoryNos: readonly number[]): DeletedRows | undefined {
   const { store } = context;
+  // First: what follows reads past the links that these release.
+  const released = releaseSuperseded(context, memoryNos) || releaseLosers(context, memoryNos);
+  if (released > 0) return { revisions: 0, jobs: 0, edges: released };
   const revisions = deleteRevisionsSlice(store, memoryNos, { most: MAX_ROWS, bytes: MAX_BYTES });
   const jobs = detachJobsSlice(store, memoryNos, MAX_ROWS);
   const recalls = deleteRecallsSlice(store, memoryNos, MAX_ROWS);
@@ -51,9 +54,8 @@ export function deleteDependentRowsSlice(context: WriteContext, memoryNos: reado
   const links =
     deleteLinksSlice(store, memoryNos, MAX_ROWS) +
     deleteWaypointsSlice(store, memoryNos, { most: MAX_LINKED_ANEW, slice: MAX_ROWS });
-  const released = releaseSuperseded(context, memoryNos) || releaseLosers(context, memoryNos);
-  if (revisions + jobs + recalls + answers + links + released === 0) return undefined;
-  return { revisions, jobs, edges: links + released };
+  if (revisions + jobs + recalls + answers + links === 0) return undefined;
+  return { revisions, jobs, edges: links };
 }
 
 /**

@@ -99,7 +99,7 @@ export async function linkMemories(context: StepContext, claims: readonly Claim[
   while (waiting.length > 0) {
     const { store } = context.open();
     const group = store.ahead !== null || isAlone(store) ? waiting.slice(0, LINKED_AT_ONCE) : waiting;
-    settleLinkBases(context);
+    await settleLinkBases(context);
     const neighbours = await findNeighbours(context, group);
     await failpoint('during-link');
     let sources: ReturnType<typeof liveSources> | undefined;

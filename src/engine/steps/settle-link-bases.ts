@@ -1,10 +1,11 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { baseOfCosines } from '../store/calibrations.ts';
-import { deleteWeakWaypoints } from '../store/edges.ts';
 import { findLinkBase, listOldestEmbedded, putLinkBase, waitsForVectors } from '../store/link-bases.ts';
 import { distinctModels, sectorsOfModel } from '../store/live-model.ts';
 import type { Store } from '../store/open-store.ts';
 import { cosine } from '../store/vector-encoding.ts';
 import { readWholeVectors, type VectorSpace } from '../store/vectors.ts';
+import { deleteDissimilar, listDissimilar, type WeakSimilarity } from '../store/weak-waypoints.ts';
 import { spaceOf } from '../tenant-file/open-tenant.ts';
 import { SECTORS } from '../types.ts';
 import { readTogether } from './read-together.ts';
@@ -21,6 +22,8 @@ const WITHIN = 2_000;
 const MIN_PAIRS = 20;
 /** Greatest number of waypoints that one write deletes. */
 const DELETED_AT_ONCE = 200;
+/** Pause between two such writes (ms), in which other connections can write. */
+const BREATH_MS = 2;
 
 /**
  * Measures and stores the base (`baseOfCosines`: how similar unrelated texts are) of each live model whose embedder is
@@ -31,22 +34,34 @@ const DELETED_AT_ONCE = 200;
  * A file with the same memories therefore ends with the same waypoints, whether the memories were stored before the
  * model was configured or after, in whatever order they were embedded, and whenever scores were calibrated.
  */
-export function settleLinkBases(context: StepContext): void {
-  const { store } = context.open();
-  for (const { model, liveModels, source } of readTogether(store, () => listUnsettled(context))) {
+export async function settleLinkBases(context: StepContext): Promise<void> {
+  for (const unsettled of readTogether(context.open().store, () => listUnsettled(context))) {
+    const { model, liveModels, source } = unsettled;
+    const { store } = context.open();
     const base = store.read(() => measure(store, spaceOf(model)));
     if (base === undefined) continue;
-    const weak = {
+    await deleteWeak(context, {
       below: thresholdFrom(base, source),
       sectors: liveModels.length === 1 ? SECTORS : sectorsOfModel(liveModels, model.modelNo),
-      limit: DELETED_AT_ONCE,
-    };
-    const settle = () => {
-      if (deleteWeakWaypoints(store, weak) === DELETED_AT_ONCE) return 'more';
-      putLinkBase(store, model.modelNo, base);
-      return 'settled';
-    };
-    while (store.write(settle) === 'more');
+    });
+    const { store: last } = context.open();
+    last.write(() => putLinkBase(last, model.modelNo, base));
+  }
+}
+
+/** Deletes weak waypoints in small commits with a pause after each, for a file may have any number of them. */
+async function deleteWeak({ open }: StepContext, weak: WeakSimilarity): Promise<void> {
+  // What is linked meanwhile, without the base, may be weak, too, so the last look begins at the first memory again.
+  for (let after = 0, looks = 0; looks < 2;) {
+    const { store } = open();
+    const found = store.read(() => listDissimilar(store, weak, { after, limit: DELETED_AT_ONCE }));
+    if (found.length > 0) {
+      store.write(() => deleteDissimilar(store, found, weak.below));
+      await pause(BREATH_MS);
+    }
+    const isLast = found.length < DELETED_AT_ONCE;
+    after = isLast ? 0 : found.at(-1)!;
+    if (isLast) looks += 1;
   }
 }
 

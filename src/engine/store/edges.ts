@@ -5,7 +5,7 @@
  */
 
 import { RECALL_WAYPOINT_BOOST } from '../dynamics.ts';
-import type { EdgeType, Link, Sector } from '../types.ts';
+import type { EdgeType, Link } from '../types.ts';
 import { IS_SHOWN } from './document-generations.ts';
 import type { Store } from './open-store.ts';
 import { writerOf } from './writers.ts';
@@ -49,25 +49,6 @@ export function putWaypoint(store: Store, waypoint: Waypoint, now: number): void
 export function deleteWaypoint(store: Store, src: number): void {
   if (findWaypoint(store, src) === undefined) return;
   store.prepare(`DELETE FROM edges WHERE src = ? AND type = 'waypoint' AND automatic = 1`).run(src);
-}
-
-/**
- * Deletes at most `limit` automatic waypoints (links to the nearest memory) with a similarity below `below` that start
- * from memories with one of these primary sectors (kinds). Call inside a write.
- * @returns the number of deleted waypoints
- */
-export function deleteWeakWaypoints(
-  store: Store,
-  { below, sectors, limit }: { readonly below: number; readonly sectors: readonly Sector[]; readonly limit: number },
-): number {
-  return store
-    .prepare(
-      `DELETE FROM edges WHERE type = 'waypoint' AND automatic = 1 AND src IN (
-         SELECT e.src FROM edges e JOIN memory_dynamics d ON d.seq = e.src
-         WHERE e.type = 'waypoint' AND e.automatic = 1 AND e.similarity < ?
-           AND d.primary_sector IN (SELECT value FROM json_each(?)) LIMIT ?)`,
-    )
-    .run(below, JSON.stringify(sectors), limit).changes;
 }
 
 /** Greatest number of memories that get a new waypoint because the target of their waypoint was changed or deleted. */

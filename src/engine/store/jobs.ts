@@ -194,6 +194,22 @@ export function restartJob(
   return job.jobNo;
 }
 
+/** Number of ended jobs that a memory keeps when another job of it is added. */
+const ENDED_KEPT = 100;
+
+/**
+ * Deletes at most 100 ended jobs of a memory beyond the newest 100. A memory may be changed any number of times, and
+ * each change looks through all of its jobs. Call inside a write.
+ */
+export function forgetEndedJobs(store: Store, memoryNo: number): void {
+  store
+    .prepare(
+      `DELETE FROM jobs WHERE seq IN (SELECT seq FROM jobs
+         WHERE memory = ? AND state NOT IN ${UNFINISHED} ORDER BY seq DESC LIMIT ${ENDED_KEPT} OFFSET ${ENDED_KEPT})`,
+    )
+    .run(memoryNo);
+}
+
 /**
  * Moves a job to its next step and keeps the lease, if the claim still holds the job.
  * @returns the claim at the next step, even if the claim no longer holds the job; call `holdsLease` in the same write

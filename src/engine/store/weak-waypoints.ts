@@ -1,4 +1,5 @@
 import { PRUNE_BELOW_WEIGHT } from '../dynamics.ts';
+import type { Sector } from '../types.ts';
 import type { Store } from './open-store.ts';
 
 /** A waypoint (link from a memory to its nearest one), by the numbers of the two memories. */
@@ -28,4 +29,39 @@ export function listWeakWaypoints(store: Store, after: WaypointKey | null, limit
 export function pruneWaypoints(store: Store, weak: readonly WaypointKey[]): number {
   const remove = store.prepare(`DELETE FROM edges WHERE src = ? AND dst = ? AND type = 'waypoint' AND weight < ?`);
   return weak.reduce((sum, { src, dst }) => sum + remove.run(src, dst, PRUNE_BELOW_WEIGHT).changes, 0);
+}
+
+/** Which automatic waypoints are too weak: those below a similarity, of memories with one of these primary sectors. */
+export interface WeakSimilarity {
+  readonly below: number;
+  readonly sectors: readonly Sector[];
+}
+
+/**
+ * Lists memories with an automatic waypoint of too low a similarity: at most `limit`, with numbers above `after`,
+ * ascending. It may examine all waypoints, so call it outside of a write.
+ */
+export function listDissimilar(
+  store: Store,
+  { below, sectors }: WeakSimilarity,
+  { after, limit }: { readonly after: number; readonly limit: number },
+): number[] {
+  return store
+    .prepare(
+      `SELECT e.src FROM edges e JOIN memory_dynamics d ON d.seq = e.src
+       WHERE e.src > ? AND e.type = 'waypoint' AND e.automatic = 1 AND e.similarity < ?
+         AND d.primary_sector IN (SELECT value FROM json_each(?)) ORDER BY e.src LIMIT ?`,
+    )
+    .pluck()
+    .all(after, below, JSON.stringify(sectors), limit) as number[];
+}
+
+/** Deletes the automatic waypoints of these memories whose similarity is below `below`. Call inside a write. */
+export function deleteDissimilar(store: Store, memoryNos: readonly number[], below: number): void {
+  store
+    .prepare(
+      `DELETE FROM edges WHERE type = 'waypoint' AND automatic = 1 AND similarity < ?
+         AND src IN (SELECT value FROM json_each(?))`,
+    )
+    .run(below, JSON.stringify(memoryNos));
 }

@@ -273,7 +273,7 @@ async function relinkMemories(context: ControllerContext, claim: HeldJob): Promi
 
 async function relinkNext(context: ControllerContext, claim: HeldJob): Promise<'more' | 'finished'> {
   await loadIndexes(context.open);
-  settleLinkBases(context);
+  await settleLinkBases(context);
   const { store, liveModels, indexes } = context.open();
   const sources = liveSources(context);
   const record = findReembed(store);

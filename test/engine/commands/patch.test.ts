@@ -227,3 +227,26 @@ describe('a PATCH', () => {
     }
   });
 });
+
+test('a memory that is changed again and again keeps its newest ended jobs', async () => {
+  await using fixture = await openTestEngine();
+  const { tenant, store } = fixture;
+  const { id } = await fixture.add({ content: 'first' });
+  await fixture.drain();
+  store.write(() =>
+    store
+      .prepare(
+        `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 249)
+         INSERT INTO jobs (uuid, kind, memory, step, state, run_at, created_at, updated_at, finished_at)
+         SELECT randomblob(16), 'memory', 1, 'done', 'done', 0, 0, 0, 1 FROM numbers`,
+      )
+      .run(),
+  );
+  const ended: unknown[] = [];
+  for (const content of ['second', 'third', 'fourth']) {
+    await tenant.patchMemory(id, { content });
+    ended.push(fixture.get("SELECT count(*) FROM jobs WHERE state = 'done'"));
+    await fixture.drain();
+  }
+  expect(ended).toEqual([150, 100, 100]);
+});

@@ -1,5 +1,6 @@
-import { describe, expect, test } from 'vitest';
-import { findLinkBase } from '../../../src/engine/store/link-bases.ts';
+import { describe, expect, test, vi } from 'vitest';
+import { settleLinkBases } from '../../../src/engine/steps/settle-link-bases.ts';
+import { findLinkBase, putLinkBase } from '../../../src/engine/store/link-bases.ts';
 import { calibrateScores } from '../../../src/engine/upkeep/calibrate-scores.ts';
 import { newMemory, openTestEngine, type TestEngine } from '../../support/engine-fixture.ts';
 import { notesAbout } from '../../support/topics.ts';
@@ -86,4 +87,32 @@ describe('the base from which waypoints count', () => {
     await fixture.drain();
     expect(baseOf(fixture)).toBeUndefined();
   });
+});
+
+test('waypoints that are too weak by a new base are deleted in small commits', async () => {
+  await using fixture = await open();
+  await add(fixture, 0, 50);
+  await fixture.drain();
+  const { store } = fixture;
+  await fixture.tenant.addMemories(
+    notesAbout('servers', 450).map(({ content }) => newMemory({ content, userId: 'ben' })),
+  );
+  await fixture.drain();
+  store.write(() => {
+    putLinkBase(store, 1, null);
+    store
+      .prepare(
+        `INSERT OR REPLACE INTO edges (src, dst, type, similarity, weight, automatic, created_at, updated_at)
+         SELECT seq, iif(seq = 1, 2, 1), 'waypoint', 0.01, 0.01, 1, 1, 1 FROM memories`,
+      )
+      .run();
+  });
+  expect(waypointsOf(fixture)).toHaveLength(500);
+  const { store: written } = fixture.batch.open();
+  using write = vi.spyOn(written, 'write');
+  await settleLinkBases(fixture.batch);
+  expect(waypointsOf(fixture)).toEqual([]);
+  expect(baseOf(fixture)).toBeGreaterThan(0);
+  // 200, 200 and 100 waypoints, and the base.
+  expect(write).toHaveBeenCalledTimes(4);
 });
