@@ -14,6 +14,7 @@ import { openTenantStore } from '../../src/engine/store/postgres/tenant-database
 import { matchingText } from '../../src/engine/store/word-index/matching-rows.ts';
 import { clearText, deleteText, putText } from '../../src/engine/store/word-index/memory-text.ts';
 import { askForWordState, openWordSearch } from '../../src/engine/store/word-index/open-word-search.ts';
+import { termsOf } from '../../src/engine/store/word-index/terms.ts';
 import { textRewrites } from '../../src/engine/store/word-index/rewrite-log.ts';
 import { textRow, WEIGHTS } from '../conformance/word-search.ts';
 import { watchPlans } from '../support/postgres-plans.ts';
@@ -142,6 +143,41 @@ describe.skipIf(server === undefined)('words in PostgreSQL', () => {
       }),
       { numRuns: 25 },
     );
+  });
+
+  test('a word of a row is kept 256 times a column, and a row with more goes with all of it', () => {
+    const [file, database] = [openTemporaryStore(), open('repeated words')];
+    onTestFinished(() => [file, database].forEach((store) => store.close()));
+    const long = `harbour ${'ship '.repeat(3_000)}ends`;
+    const both = (change: (store: Store) => void) =>
+      [file, database].forEach((store) => store.write(() => change(store)));
+    const bytes = (store: Store) => store.read(() => openWordSearch(store).bytesOf('ship'));
+    both((store) => putText(store, textRow(1, { content: long, context: long, title: 'the ship' })));
+    expect(answers(database)).toEqual(answers(file));
+    expect(bytes(database)).toBeLessThan(600);
+    expect(bytes(file)).toBeLessThan(600);
+    // As earlier versions wrote them.
+    database.write(() => {
+      for (const memoryNo of [2, 3]) database.words!.put(memoryNo, [[], [], termsOf(long), [], [], [], []]);
+    });
+    file.write(() => {
+      for (const memoryNo of [2, 3])
+        file.prepare('INSERT INTO memory_text (rowid, content) VALUES (?, ?)').run(memoryNo, long);
+    });
+    expect(answers(database)).toEqual(answers(file));
+    expect(bytes(database)).toBeGreaterThan(6_000);
+    both((store) => {
+      deleteText(store, 2);
+      putText(store, textRow(3, { content: long }));
+      textRewrites.note(store, [3]);
+    });
+    expect(answers(database)).toEqual(answers(file));
+    expect(bytes(database)).toBeLessThan(900);
+    both((store) => [1, 3].forEach((memoryNo) => deleteText(store, memoryNo)));
+    expect(answers(database)).toEqual(answers(file));
+    const left = (sql: string) => database.read(() => database.prepare(sql).pluck().get());
+    expect(left('SELECT count(*) FROM word_blocks')).toBe(0);
+    expect(left('SELECT terms + rows FROM word_totals')).toBe(0);
   });
 
   test('take the same statements for a hundred rows as for one', () => {

@@ -4,14 +4,14 @@
  */
 
 import { parseStored } from '../stored-json.ts';
-import { identifiersOf, indexableText } from '../../text/index-text.ts';
+import { identifiersOf } from '../../text/index-text.ts';
 import { stemTermsOf } from '../../text/language-stems.ts';
 import { readMemoryRows, type MemoryRow } from '../memories.ts';
 import type { Store } from '../open-store.ts';
 import { contextOf, placeOf } from '../session-context.ts';
 import { mergeWithCommit } from './merges.ts';
 import { textRewrites } from './rewrite-log.ts';
-import { indexedText, markOf, termsOf } from './terms.ts';
+import { indexedTerms, indexedText, markOf } from './terms.ts';
 
 /** Texts of one memory for the columns of the index, as the memory has them; `putText` prepares them. */
 export interface TextRow {
@@ -47,10 +47,7 @@ export function putText(store: Store, row: TextRow): void {
 function writeRow(store: Store, sql: string, row: TextRow): void {
   const columns = columnsOf(row);
   if (store.words !== null) {
-    store.words.put(
-      row.memoryNo,
-      columns.map((text) => termsOf(indexableText(text))),
-    );
+    store.words.put(row.memoryNo, columns.map(indexedTerms));
     return;
   }
   mergeWithCommit(store);
