@@ -31,9 +31,13 @@ const COLUMNS = 'rowid, context, title, content, gist, entities, tags, identifie
 const INSERT = `INSERT INTO memory_text (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`;
 const REPLACE = `INSERT OR REPLACE INTO memory_text (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`;
 
-/** Writes the row of a memory that has none yet. Call inside a write. */
-export function insertText(store: Store, row: TextRow): void {
-  writeRow(store, INSERT, row);
+/**
+ * Writes the row of a memory that has none yet. Call inside a write.
+ * @returns number of terms that are new to the write, each of which its commit stores in a row of a table; 0 for FTS5,
+ *   which stores many in one page
+ */
+export function insertText(store: Store, row: TextRow): number {
+  return writeRow(store, INSERT, row);
 }
 
 /**
@@ -44,15 +48,15 @@ export function putText(store: Store, row: TextRow): void {
   writeRow(store, REPLACE, row);
 }
 
-function writeRow(store: Store, sql: string, row: TextRow): void {
+function writeRow(store: Store, sql: string, row: TextRow): number {
   const columns = columnsOf(row);
   if (store.words !== null) {
-    store.words.put(row.memoryNo, columns.map(indexedTerms));
-    return;
+    return store.words.put(row.memoryNo, columns.map(indexedTerms));
   }
   mergeWithCommit(store);
   const mark = markOf(row.memoryNo);
   store.prepare(sql).run(row.memoryNo, ...columns.map((text) => indexedText(text, mark)));
+  return 0;
 }
 
 /** Returns the text of each of TEXT_COLUMNS, in their order. */
