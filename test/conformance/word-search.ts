@@ -9,9 +9,9 @@ import { mergeText } from '../../src/engine/store/word-index/merges.ts';
 import { chooseWordIndex, loadWords, openWordSearch } from '../../src/engine/store/word-index/open-word-search.ts';
 import { textRewrites } from '../../src/engine/store/word-index/rewrite-log.ts';
 import { readSegments } from '../../src/engine/store/word-index/structure.ts';
-import { PARTITION_ROWS, TOKENIZER } from '../../src/engine/store/word-index/terms.ts';
+import { indexedText, PARTITION_ROWS, TOKENIZER } from '../../src/engine/store/word-index/terms.ts';
 import type { WordIndexChoice } from '../../src/engine/store/word-index/word-search.ts';
-import { identifiersOf, indexableText } from '../../src/engine/text/index-text.ts';
+import { identifiersOf } from '../../src/engine/text/index-text.ts';
 import { TEXT_COLUMNS } from '../../src/engine/types.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -78,7 +78,7 @@ export function openWordFixture(choice: WordIndexChoice, contents?: string): Wor
         .prepare(
           `INSERT OR REPLACE INTO plain (rowid, ${TEXT_COLUMNS.join(', ')}) VALUES (?, ${TEXT_COLUMNS.map(() => '?').join(', ')})`,
         )
-        .run(row.memoryNo, ...columns.map((text) => indexableText(text)));
+        .run(row.memoryNo, ...columns.map((text) => indexedText(text, '')));
     },
     remove(memoryNo) {
       deleteText(writer, memoryNo);

@@ -14,6 +14,8 @@ import { openTenantStore } from '../../src/engine/store/postgres/tenant-database
 import { matchingText } from '../../src/engine/store/word-index/matching-rows.ts';
 import { clearText, deleteText, putText } from '../../src/engine/store/word-index/memory-text.ts';
 import { askForWordState, openWordSearch } from '../../src/engine/store/word-index/open-word-search.ts';
+import { createWorkBudget, runWithin } from '../../src/engine/store/work-budget.ts';
+import { termsOf } from '../../src/engine/store/word-index/terms.ts';
 import { textRewrites } from '../../src/engine/store/word-index/rewrite-log.ts';
 import { textRow, WEIGHTS } from '../conformance/word-search.ts';
 import { watchPlans } from '../support/postgres-plans.ts';
@@ -143,6 +145,86 @@ describe.skipIf(server === undefined)('words in PostgreSQL', () => {
       }),
       { numRuns: 25 },
     );
+  });
+
+  test('a word of a row is kept 256 times a column, and a row with more goes with all of it', () => {
+    const [file, database] = [openTemporaryStore(), open('repeated words')];
+    onTestFinished(() => [file, database].forEach((store) => store.close()));
+    const long = `harbour ${'ship '.repeat(3_000)}ends`;
+    const both = (change: (store: Store) => void) =>
+      [file, database].forEach((store) => store.write(() => change(store)));
+    const bytes = (store: Store) => store.read(() => openWordSearch(store).bytesOf('ship'));
+    both((store) => putText(store, textRow(1, { content: long, context: long, title: 'the ship' })));
+    expect(answers(database)).toEqual(answers(file));
+    expect(bytes(database)).toBeLessThan(600);
+    expect(bytes(file)).toBeLessThan(600);
+    // As earlier versions wrote them.
+    database.write(() => {
+      for (const memoryNo of [2, 3]) database.words!.put(memoryNo, [[], [], termsOf(long), [], [], [], []]);
+    });
+    file.write(() => {
+      for (const memoryNo of [2, 3])
+        file.prepare('INSERT INTO memory_text (rowid, content) VALUES (?, ?)').run(memoryNo, long);
+    });
+    expect(answers(database)).toEqual(answers(file));
+    expect(bytes(database)).toBeGreaterThan(6_000);
+    both((store) => {
+      deleteText(store, 2);
+      putText(store, textRow(3, { content: long }));
+      textRewrites.note(store, [3]);
+    });
+    expect(answers(database)).toEqual(answers(file));
+    expect(bytes(database)).toBeLessThan(900);
+    both((store) => [1, 3].forEach((memoryNo) => deleteText(store, memoryNo)));
+    expect(answers(database)).toEqual(answers(file));
+    const left = (sql: string) => database.read(() => database.prepare(sql).pluck().get());
+    expect(left('SELECT count(*) FROM word_blocks')).toBe(0);
+    expect(left('SELECT terms + rows FROM word_totals')).toBe(0);
+  });
+
+  test('a word with more bytes than half of the work budget is left out and the others are found', () => {
+    const [file, database] = [openTemporaryStore(), open('heavy words')];
+    onTestFinished(() => [file, database].forEach((store) => store.close()));
+    for (const store of [file, database]) {
+      store.write(() => {
+        for (let memoryNo = 1; memoryNo <= 600; memoryNo += 1)
+          putText(store, textRow(memoryNo, { content: `${'ship '.repeat(250)} ${memoryNo === 7 ? 'harbour' : ''}` }));
+      });
+      const ask = (bytes: number) => {
+        const budget = createWorkBudget({ bytes, deadlineMs: 1e6 });
+        return runWithin(budget, () =>
+          store.read(() => {
+            const words = openWordSearch(store);
+            const heavy = words.best(['ship'], WEIGHTS, 9).length;
+            const rest = words.best(['ship', 'harbour'], WEIGHTS, 1_000).length;
+            const phrase = words.best(['ship ship'], WEIGHTS, 1_000).length;
+            const { isIncomplete, end, left } = budget;
+            return { heavy, rest, phrase, isIncomplete, end, spent: bytes - left > 250 * 600 };
+          }),
+        );
+      };
+      const all = { heavy: 9, rest: 600, phrase: 600, isIncomplete: false, end: null, spent: true };
+      expect(ask(200_000)).toEqual({ heavy: 0, rest: 1, phrase: 0, isIncomplete: true, end: null, spent: false });
+      expect(ask(1e8)).toEqual(all);
+    }
+  });
+
+  test('of the blocks around a few rows no more is read than the work budget has', () => {
+    const database = open('heavy blocks');
+    onTestFinished(() => database.close());
+    const heavy = ['ship ', 'a '].map((word) => word.repeat(20_000)).join('');
+    database.write(() => {
+      for (let memoryNo = 1; memoryNo <= 200; memoryNo += 1)
+        database.words!.put(memoryNo, [[], [], termsOf(heavy), [], [], [], []]);
+    });
+    const find = (bytes: number) => {
+      const budget = createWorkBudget({ bytes, deadlineMs: 1e6 });
+      const found = runWithin(budget, () => database.read(() => matchingText(database, 'ship', [3, 7])));
+      return [found, budget.isIncomplete];
+    };
+    expect(find(2e7)).toEqual([[3, 7], false]);
+    database.write(() => deleteText(database, 9));
+    expect(find(5e6)).toEqual([[], true]);
   });
 
   test('take the same statements for a hundred rows as for one', () => {

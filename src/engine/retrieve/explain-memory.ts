@@ -1,5 +1,6 @@
 import { EngineError } from '../errors.ts';
 import { getMemoryRow } from '../store/memories.ts';
+import { toldEnd } from '../store/work-budget.ts';
 import type { MemoryExplanation, MemoryQuery } from '../types.ts';
 import { inspect, termsHeld } from './inspect.ts';
 import { explainHit } from './present.ts';
@@ -44,7 +45,7 @@ export async function explainMemory(
     explain: candidate && explainHit(recall, candidate, { ids: inspection.ids, terms: termsHeld(recall, inspection) }),
     remedies,
     changes,
-    ...degradationOf({ ...recall, end: context.budget?.end ?? null }),
+    ...degradationOf({ ...recall, end: toldEnd(context.budget) }),
     notTried,
     trace: recall.trace,
   };

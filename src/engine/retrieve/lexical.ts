@@ -190,8 +190,9 @@ function rankWide(
     const best = (most: number) => index.best(wordsOf(scoring), weightsOf(columnWeights), most);
     const rows = bestPassing(store, best, { filter, reader, limit, dilution });
     const note = `${scoring.length} of ${byRarity.length} terms gave the candidates`;
-    // What was found before the work ended is better than the beginning of a wider search.
-    if (hasWorkEnded() && before !== undefined && before.rows.length > rows.length) return before;
+    // What was found before the work ended, or before too little of it was left for a word, is better than the
+    // beginning of a wider search.
+    if (before !== undefined && before.rows.length > rows.length) return before;
     before = { rows, scoring, note };
     if (rows.length >= wanted || scoring.length === byRarity.length || hasWorkEnded()) return before;
   }
@@ -254,7 +255,7 @@ function bestPassing(
   for (let most = Math.min(MAX_FIRST, Math.ceil(SPARE * limit * dilution)); ; most *= MORE) {
     const ranked = best(most);
     if (!spendWork(ROW_BYTES * (ranked.length - tried))) return passed;
-    // If a phrase was left out meanwhile, as too little work is left for it, the ranking is another one.
+    // If a word or phrase was left out meanwhile, as too little work is left for it, the ranking is another one.
     const further = ranked.slice(tried).filter(({ memoryNo }) => !known.has(memoryNo));
     const wanted = limit - passed.length;
     // A database looks a memory up once, with its row; a file looks few of them up twice sooner than it reads all rows.

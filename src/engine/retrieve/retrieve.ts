@@ -5,7 +5,7 @@
 
 import { readCosineBase } from '../store/calibrations.ts';
 import { readLatentSpace } from '../store/latent-spaces.ts';
-import { runWithin } from '../store/work-budget.ts';
+import { runWithin, toldEnd } from '../store/work-budget.ts';
 import { askToLoadWords, loadWords } from '../store/word-index/open-word-search.ts';
 import { isEnglish, wordFormsOf } from '../text/query-language.ts';
 import type { QueryText } from '../text/query-text.ts';
@@ -323,7 +323,7 @@ function finish(
     cut: reportCut(query.cut, floored),
     packing,
     degraded,
-    end: context.budget?.end ?? null,
+    end: toldEnd(context.budget),
     now,
     trace: trace.stages,
   };

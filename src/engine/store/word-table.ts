@@ -6,8 +6,10 @@ export interface WordTable {
   /**
    * Writes the row of a memory, in place of an earlier one. Call inside a write.
    * @param columns the terms of each of TEXT_COLUMNS, in the order of the text
+   * @returns number of the row's terms that no other row has which waits to be stored: so many rows of a table more are
+   *   written before the commit
    */
-  put(memoryNo: number, columns: readonly (readonly string[])[]): void;
+  put(memoryNo: number, columns: readonly (readonly string[])[]): number;
   /** Deletes the row of a memory, if there is one. Call inside a write. */
   delete(memoryNo: number): void;
   /** Deletes all rows. Call inside a write. */

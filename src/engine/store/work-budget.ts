@@ -9,6 +9,8 @@ import type { WorkEnd } from '../types.ts';
 export interface WorkBudget {
   /** Why the work ended early; null while it may go on. */
   readonly end: WorkEnd | null;
+  /** Whether something was left out that would have taken too much of the budget; the work has gone on without it. */
+  isIncomplete: boolean;
   /** Number of bytes that may still be examined. */
   readonly left: number;
   /**
@@ -22,13 +24,26 @@ export interface WorkBudget {
   noteTime(): void;
 }
 
+/** Returns the reason that an answer tells for being incomplete: why its work ended, or that something was left out. */
+export function toldEnd(budget: WorkBudget | undefined): WorkEnd | null {
+  if (budget === undefined) return null;
+  return budget.end ?? (budget.isIncomplete ? 'work_budget' : null);
+}
+
 /** Number of bytes for which a row counts if a statement examines it without parsing any of it. */
 export const ROW_BYTES = 32;
 /** Number of bytes of work after which the clock is read again: about 5 ms of work. */
 const LOOK_BYTES = 1_048_576;
 
 /** A budget that never ends. */
-const UNLIMITED: WorkBudget = { end: null, left: Infinity, leftMs: Infinity, spend: () => true, noteTime() {} };
+const UNLIMITED: WorkBudget = {
+  end: null,
+  isIncomplete: false,
+  left: Infinity,
+  leftMs: Infinity,
+  spend: () => true,
+  noteTime() {},
+};
 
 /**
  * Makes a budget.
@@ -45,6 +60,7 @@ export function createWorkBudget(
   let left = limits.bytes;
   let nextLook = limits.bytes;
   return {
+    isIncomplete: false,
     get end() {
       return end;
     },
@@ -78,6 +94,12 @@ function partOf(whole: WorkBudget, bytes: number): WorkBudget {
   let left = bytes;
   let end: WorkEnd | null = null;
   return {
+    get isIncomplete() {
+      return whole.isIncomplete;
+    },
+    set isIncomplete(is) {
+      whole.isIncomplete = is;
+    },
     get end() {
       return end;
     },
@@ -113,9 +135,13 @@ export function runWithin<T>(budget: WorkBudget, work: () => T): T {
   return during({ budget, stops: false }, work);
 }
 
-/** Runs `work` without a budget, for what is only guessed and done again. `work` must not await anything. */
+/**
+ * Runs `work` for what is only guessed and done again: within a budget of its own, of the size of what is left of the
+ * present one, from which nothing is subtracted. `work` must not await anything.
+ */
 export function runUncounted<T>(work: () => T): T {
-  return runWithin(UNLIMITED, work);
+  const { left, leftMs } = running.budget;
+  return runWithin(createWorkBudget({ bytes: left, deadlineMs: leftMs }), work);
 }
 
 /**
@@ -126,6 +152,22 @@ export function spendWork(bytes: number): boolean {
   const isLeft = running.budget.spend(bytes);
   if (!isLeft && running.stops) throw STOP;
   return isLeft;
+}
+
+/** Greatest share of what is left of the budget that one word of a query may take. */
+export const WORD_SHARE = 0.5;
+
+/**
+ * Subtracts the bytes of a word's postings from the budget of the present `runWithin`, unless they are more than half
+ * of what is left. Then it returns false and the budget goes on: the caller leaves the word out, so that the other
+ * words and the vectors still find what they find, and the answer is told as incomplete (`isIncomplete`).
+ */
+export function spendOnWord(bytes: number): boolean {
+  const { budget } = running;
+  if (budget.end !== null) return false;
+  if (bytes <= WORD_SHARE * budget.left) return spendWork(bytes);
+  budget.isIncomplete = true;
+  return false;
 }
 
 /**

@@ -1,8 +1,9 @@
 import type { Tenant } from '../engine.ts';
+import { isDivisible } from '../commands/divisible-adds.ts';
 import { spanningReceipt } from '../commands/write-receipt.ts';
 import { EngineError, isEngineError } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
-import type { AddOptions, AddReply, Memory } from '../types.ts';
+import type { AddReply, Memory } from '../types.ts';
 import { createEraseMatching } from './erase-matching.ts';
 import { createMemoryLists } from './memory-lists.ts';
 import { quotaOf } from './quota-of.ts';
@@ -94,10 +95,6 @@ export function createMemoryMethods(
     sectorStats: () => readers.read(path, 'sectorStats', {}),
   };
 }
-
-/** Tells whether the items of an add may be stored by several writes. */
-const isDivisible = ({ idempotency, allOrNothing = false, derived = [] }: AddOptions) =>
-  idempotency === undefined && !allOrNothing && derived.length === 0;
 
 /** Returns undefined for an error of the engine. @throws any other error */
 function orUndefined(error: unknown): undefined {

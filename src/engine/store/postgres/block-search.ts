@@ -4,6 +4,7 @@
  */
 
 import type { Store } from '../open-store.ts';
+import { spendOnWord, WORD_SHARE, workLeft } from '../work-budget.ts';
 import { createBestRows, rowsInOrder } from '../word-index/best-rows.ts';
 import { COLUMN, openCursor } from '../word-index/cursors.ts';
 import { type Doclist, eachRow } from '../word-index/doclists.ts';
@@ -16,32 +17,10 @@ import { PARTITION_ROWS, termsOf } from '../word-index/terms.ts';
 import type { TableReader, TableSearch, TextRank } from '../word-index/word-search.ts';
 import { BLOCK_ROWS, firstJoined, keyOfTerm } from './block-codec.ts';
 import { joinBlocks, type BlockRow } from './block-lists.ts';
+import { READ_TOTALS, FACTS, READ_WORDS, READ_LISTS, READ_LISTS_OF } from './block-statements.ts';
 import type { Parameter, QueryResult } from './statements.ts';
 import { createKeptWords, NOWHERE, type Facts, type KeptWords } from './kept-words.ts';
 import type { LaterAnswer, OwnQuery } from './own-query.ts';
-
-/** SQL that reads the totals of the index, and its state: each commit that changes words changes this row. */
-const READ_TOTALS = 'SELECT rows, terms, xmin::text FROM word_totals WHERE tenant = $1';
-/**
- * SQL that reads the facts of terms: the number of each term's rows and the size of its blocks. It scans the blocks of
- * each term once; a plain join, whose order PostgreSQL may change, would need memory for a sort.
- */
-const FACTS = `SELECT w.term, f.* FROM unnest($2::text[]) AS w (term)
-  CROSS JOIN LATERAL (SELECT sum(b.rows) AS rows, sum(octet_length(b.data)) AS bytes FROM word_blocks b
-    WHERE b.tenant = $1 AND b.term = w.term) AS f WHERE f.rows > 0`;
-/** SQL that reads the facts of terms, and the blocks of the terms with the smallest ones, up to `$3` bytes in all. */
-const READ_WORDS = `WITH facts AS MATERIALIZED (${FACTS})
-  SELECT term, rows, bytes, NULL AS block, NULL AS data, NULL AS parts FROM facts
-  UNION ALL
-  SELECT b.term, NULL, NULL, b.block, b.data, b.parts
-  FROM (SELECT term, sum(bytes) OVER (ORDER BY bytes, term) AS up_to FROM facts) AS f
-  CROSS JOIN LATERAL (SELECT term, block, data, parts FROM word_blocks
-    WHERE tenant = $1 AND term = f.term) AS b WHERE f.up_to <= $3::bigint`;
-const READ_LISTS = `SELECT b.term, b.block, b.data, b.parts FROM unnest($2::text[]) AS w (term)
-  CROSS JOIN LATERAL (SELECT term, block, data, parts FROM word_blocks WHERE tenant = $1 AND term = w.term) AS b`;
-const READ_LISTS_OF = `SELECT b.term, b.block, b.data, b.parts FROM unnest($2::text[]) AS w (term)
-  CROSS JOIN LATERAL (SELECT term, block, data, parts FROM word_blocks
-    WHERE tenant = $1 AND term = w.term AND block = ANY ($3::bigint[])) AS b`;
 
 /**
  * Greatest total size, in bytes, of the blocks that are read in one round trip with the facts of the terms. The terms
@@ -53,6 +32,8 @@ const READ_AT_ONCE_BYTES = 150_000;
  * reuse them.
  */
 const READ_WHOLE_BYTES = 65_536;
+/** Greatest total size, in bytes, of the blocks of a lookup for a few rows, even if no work budget is left. */
+const READ_ANYWAY_BYTES = 1_048_576;
 /**
  * Number of terms whose lookups are cached for a snapshot. Beyond it the cache starts empty again, which matters only
  * if nothing is committed for a long time.
@@ -91,6 +72,8 @@ interface Snapshot {
   readonly phrases: Map<string, PhraseRows>;
   /** Rankings of all rows, by words, weights and limit, since a query guesses what it will find before it searches. */
   readonly rankings: Map<string, readonly TextRank[]>;
+  /** How often a word or phrase was left out of a ranking, which is not cached then, as it took too much work. */
+  leftOut: number;
   readonly lengths: RowLengths;
 }
 
@@ -117,6 +100,7 @@ export function createBlockReader({ store, query, lengths: shared }: BlockReader
         lists: new Map(),
         phrases: new Map(),
         rankings: new Map(),
+        leftOut: 0,
         lengths,
       };
       takeLater(snapshot, [], snapshot.asksState, (answer) => takeState(snapshot, answer));
@@ -185,17 +169,15 @@ function searchSnapshot(snapshot: Snapshot): TableSearch {
       // Rows are ranked by their lengths, too.
       if (use === 'rank') snapshot.store.ahead!.readSpeculatively(() => snapshot.lengths.takeOver());
     },
-    bytesOf: (text) => {
-      const facts = factsOf(snapshot, keysOf(text));
-      return facts.some(({ rows }) => rows === 0) ? 0 : facts.reduce((sum, { bytes }) => sum + bytes, 0);
-    },
+    bytesOf: (text) => bytesOf(snapshot, keysOf(text)),
     frequencyOf: (text) => frequencyOf(snapshot, text),
     best(texts, weights, limit) {
       const { rankings } = snapshot;
       const name = JSON.stringify([texts, weights, limit]);
+      const { leftOut } = snapshot;
       const known = rankings.get(name) ?? rank(snapshot, { texts, weights, limit, among: undefined });
       if (rankings.size >= RANKINGS_KEPT) rankings.clear();
-      rankings.set(name, known);
+      if (snapshot.leftOut === leftOut) rankings.set(name, known);
       return [...known];
     },
     bestOf(texts, weights, memoryNos, limit) {
@@ -269,17 +251,29 @@ function frequencyOf(snapshot: Snapshot, text: string): number {
   const keys = keysOf(text);
   const facts = factsOf(snapshot, keys);
   if (keys.length === 0 || facts.some(({ rows }) => rows === 0)) return 0;
-  return keys.length === 1 ? facts[0]!.rows : phraseOf(snapshot, text, keys).count;
+  if (keys.length === 1) return facts[0]!.rows;
+  // A phrase that is not read is in no more rows than each of its words.
+  return phraseOf(snapshot, text, keys)?.count ?? Math.min(...facts.map(({ rows }) => rows));
 }
 
-/** Returns the rows that contain a phrase. Call it only if each of its terms occurs in some row. */
-function phraseOf(snapshot: Snapshot, text: string, keys: readonly string[]): PhraseRows {
+/**
+ * Returns the rows that contain a phrase; undefined if its words take too much of the work budget. Call it only if each
+ * of its terms occurs in some row.
+ */
+function phraseOf(snapshot: Snapshot, text: string, keys: readonly string[]): PhraseRows | undefined {
   let phrase = snapshot.phrases.get(text);
   if (phrase === undefined) {
+    if (!spendOnWord(bytesOf(snapshot, keys))) return undefined;
     readLists(snapshot, keys);
     snapshot.phrases.set(text, (phrase = joinPhrase(keys.map((key) => snapshot.lists.get(key)!))));
   }
   return phrase;
+}
+
+/** Returns the size of the blocks of terms, in bytes; 0 if one of them is in no row. */
+function bytesOf(snapshot: Snapshot, keys: readonly string[]): number {
+  const facts = factsOf(snapshot, keys);
+  return facts.some(({ rows }) => rows === 0) ? 0 : facts.reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
 /** Reads the blocks of those terms whose blocks are not cached yet, in one statement. */
@@ -307,11 +301,11 @@ function rank(snapshot: Snapshot, { texts, weights, limit, among }: SearchedFor)
   const { lengths } = snapshot;
   readFacts(snapshot, texts.flatMap(keysOf));
   const totals = totalsOf(snapshot);
-  const found = texts.filter((text) => frequencyOf(snapshot, text) > 0);
+  const found = texts.filter((text) => frequencyOf(snapshot, text) > 0 && isWithinWork(snapshot, text));
   readLists(snapshot, found.flatMap(keysOf));
   const sources = found.map((text) => {
     const keys = keysOf(text);
-    const lists = keys.length === 1 ? snapshot.lists.get(keys[0]!)! : phraseOf(snapshot, text, keys).lists;
+    const lists = keys.length === 1 ? snapshot.lists.get(keys[0]!)! : phraseOf(snapshot, text, keys)!.lists;
     const most = mostAdded(frequencyOf(snapshot, text), totals.rows);
     return { text, most, byPartition: Map.groupBy(lists, ({ partition }) => partition) };
   });
@@ -331,6 +325,17 @@ function rank(snapshot: Snapshot, { texts, weights, limit, among }: SearchedFor)
   }
   lengths.requireUnchanged();
   return rowsInOrder(best);
+}
+
+/**
+ * Spends the work of ranking by a word, before its blocks are read. Returns false for a word that takes too much of the
+ * work budget, and for a phrase that was not read as it does.
+ */
+function isWithinWork(snapshot: Snapshot, text: string): boolean {
+  const keys = keysOf(text);
+  const is = keys.length === 1 ? spendOnWord(bytesOf(snapshot, keys)) : snapshot.phrases.has(text);
+  if (!is) snapshot.leftOut += 1;
+  return is;
 }
 
 function matching(
@@ -357,14 +362,19 @@ function matching(
  * further rows.
  */
 function listsAround(snapshot: Snapshot, keys: readonly string[], memoryNos: readonly number[]): readonly Doclist[] {
-  const bytes = factsOf(snapshot, keys).reduce((sum, facts) => sum + facts.bytes, 0);
-  if (bytes <= READ_WHOLE_BYTES) readLists(snapshot, keys);
+  if (bytesOf(snapshot, keys) <= READ_WHOLE_BYTES) readLists(snapshot, keys);
   let lists: ReadonlyMap<string, readonly Doclist[]> = snapshot.lists;
   if (keys.some((key) => !lists.has(key))) {
     const own = memoryNos.map((memoryNo) => Math.floor(memoryNo / BLOCK_ROWS));
     const blocks = [...new Set(own.flatMap((block) => [block, firstJoined(block)]))];
+    const most = Math.min(2 ** 40, Math.max(READ_ANYWAY_BYTES, Math.floor(WORD_SHARE * workLeft().bytes)));
+    const { rows } = snapshot.query.ask('words-lists-of', READ_LISTS_OF, [[...new Set(keys)], blocks, most]);
+    const found = rows as unknown as [...BlockRow, size: number][];
+    spendOnWord(found.reduce((sum, [, , , , size]) => sum + size, 0));
     lists = joinBlocks(
-      snapshot.query.ask('words-lists-of', READ_LISTS_OF, [[...new Set(keys)], blocks]).rows as unknown as BlockRow[],
+      found
+        .filter(([, , data]) => (data as Uint8Array | null) !== null)
+        .map(([term, block, data, parts]): BlockRow => [term, block, data, parts]),
     );
   }
   const ofTerms = keys.map((key) => lists.get(key) ?? []);

@@ -86,6 +86,12 @@ export interface WordTableOptions {
 export function createWordTable({ store, own, newestBefore }: WordTableOptions): WordTable {
   /** Changes since the last flush, by memory number: the new row, or null for a deleted row. */
   const pending = new Map<number, EncodedRow | null>();
+  /** Terms of the pending rows. */
+  const pendingTerms = new Set<string>();
+  const dropPending = () => {
+    pending.clear();
+    pendingTerms.clear();
+  };
   /**
    * The last write that flushed new memories or cleared the index, and what the greatest number of a memory has been
    * since then; null for the number if a part of the write was undone.
@@ -98,7 +104,7 @@ export function createWordTable({ store, own, newestBefore }: WordTableOptions):
   const flush = () => {
     if (pending.size === 0) return;
     const rows = [...pending];
-    pending.clear();
+    dropPending();
     const newest = newestNow();
     const changed = rows.filter(([memoryNo]) => memoryNo <= newest);
     if (changed.length > 0) writeRows(own, new Map(changed));
@@ -116,16 +122,22 @@ export function createWordTable({ store, own, newestBefore }: WordTableOptions):
     store().beforeCommit(flush);
   };
   return {
-    put: (memoryNo, columns) => note(memoryNo, encodeRow(columns)),
+    put(memoryNo, columns) {
+      const row = encodeRow(columns);
+      note(memoryNo, row);
+      const before = pendingTerms.size;
+      for (const term of row.terms.keys()) pendingTerms.add(term);
+      return pendingTerms.size - before;
+    },
     delete: (memoryNo) => note(memoryNo, null),
     clear() {
-      pending.clear();
+      dropPending();
       own.write('words-clear', CLEAR, []);
       flushed = { transactionNo: store().transactionNo, newest: 0 };
     },
     flush,
     forget() {
-      pending.clear();
+      dropPending();
       flushed = { ...flushed, newest: null };
     },
   };

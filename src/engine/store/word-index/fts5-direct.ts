@@ -7,7 +7,7 @@
 
 import { copyOf } from '../../text/stem-finder.ts';
 import type { Store } from '../open-store.ts';
-import { spendWork, workLeft } from '../work-budget.ts';
+import { spendOnWord, spendWork, workLeft } from '../work-budget.ts';
 import { createBestRows, rowsInOrder } from './best-rows.ts';
 import { openCursor } from './cursors.ts';
 import { countLive, type Doclist, type PartOfSegment, readDoclists } from './doclists.ts';
@@ -204,6 +204,7 @@ interface PartOfTerm extends PartOfSegment {
 function sourceOf(snapshot: Snapshot, text: string): Source {
   const located = locateText(snapshot, text);
   const [first = [], ...more] = located.terms.map((occurrences) => partsOf(occurrences));
+  if (more.length === 0 && !spendOnWord(located.maxBytes)) return { text, parts: new Map(), phrase: new Map() };
   if (more.length === 0) return { text, parts: Map.groupBy(first, ({ part }) => part.partition), phrase: new Map() };
   const lists = rowsOfPhrase(snapshot, located)?.lists ?? [];
   return { text, parts: new Map(), phrase: Map.groupBy(lists, ({ partition }) => partition) };
@@ -281,7 +282,9 @@ function frequencyOf(snapshot: Snapshot, text: string): number {
     const words = text.split(' ');
     return words.length === 1 ? 0 : Math.min(...words.map((word) => frequencyOf(snapshot, word)));
   }
-  return (located.frequency ??= countText(snapshot, located));
+  located.frequency ??= countText(snapshot, located);
+  // A word that would take too long to count counts as one that every row has.
+  return located.frequency ?? snapshot.totals.rows;
 }
 
 /**
@@ -299,7 +302,11 @@ function rowsOfPhrase({ store, phrases }: Snapshot, located: LocatedText): Phras
   return rows;
 }
 
-function countText({ store }: Snapshot, { terms: [first = []] }: LocatedText): number {
+/** Counts the rows of a word; undefined if the postings that must be read take too much of the work budget. */
+function countText({ store }: Snapshot, { terms: [first = []] }: LocatedText): number | undefined {
+  const unread = first.filter(({ cached }) => cached.rows === undefined);
+  const bytes = unread.reduce((sum, { cached }) => sum + cached.location.maxBytes, 0);
+  if (unread.length > 0 && !spendOnWord(bytes)) return undefined;
   let count = 0;
   for (const occurrence of first) count += occurrence.cached.rows ??= countOccurrence(store, occurrence);
   return count;

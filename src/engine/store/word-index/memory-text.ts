@@ -4,14 +4,14 @@
  */
 
 import { parseStored } from '../stored-json.ts';
-import { identifiersOf, indexableText } from '../../text/index-text.ts';
+import { identifiersOf } from '../../text/index-text.ts';
 import { stemTermsOf } from '../../text/language-stems.ts';
 import { readMemoryRows, type MemoryRow } from '../memories.ts';
 import type { Store } from '../open-store.ts';
 import { contextOf, placeOf } from '../session-context.ts';
 import { mergeWithCommit } from './merges.ts';
 import { textRewrites } from './rewrite-log.ts';
-import { indexedText, markOf, termsOf } from './terms.ts';
+import { indexedTerms, indexedText, markOf } from './terms.ts';
 
 /** Texts of one memory for the columns of the index, as the memory has them; `putText` prepares them. */
 export interface TextRow {
@@ -31,9 +31,13 @@ const COLUMNS = 'rowid, context, title, content, gist, entities, tags, identifie
 const INSERT = `INSERT INTO memory_text (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`;
 const REPLACE = `INSERT OR REPLACE INTO memory_text (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`;
 
-/** Writes the row of a memory that has none yet. Call inside a write. */
-export function insertText(store: Store, row: TextRow): void {
-  writeRow(store, INSERT, row);
+/**
+ * Writes the row of a memory that has none yet. Call inside a write.
+ * @returns number of terms that are new to the write, each of which its commit stores in a row of a table; 0 for FTS5,
+ *   which stores many in one page
+ */
+export function insertText(store: Store, row: TextRow): number {
+  return writeRow(store, INSERT, row);
 }
 
 /**
@@ -44,18 +48,15 @@ export function putText(store: Store, row: TextRow): void {
   writeRow(store, REPLACE, row);
 }
 
-function writeRow(store: Store, sql: string, row: TextRow): void {
+function writeRow(store: Store, sql: string, row: TextRow): number {
   const columns = columnsOf(row);
   if (store.words !== null) {
-    store.words.put(
-      row.memoryNo,
-      columns.map((text) => termsOf(indexableText(text))),
-    );
-    return;
+    return store.words.put(row.memoryNo, columns.map(indexedTerms));
   }
   mergeWithCommit(store);
   const mark = markOf(row.memoryNo);
   store.prepare(sql).run(row.memoryNo, ...columns.map((text) => indexedText(text, mark)));
+  return 0;
 }
 
 /** Returns the text of each of TEXT_COLUMNS, in their order. */

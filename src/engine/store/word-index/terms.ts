@@ -32,13 +32,94 @@ export function markOf(memoryNo: number): string {
 }
 
 /**
+ * Greatest number of times that a term stands in one column of a row; further occurrences are left out. So no memory
+ * adds more than some hundred bytes to the list of a word, however often its text repeats it; BM25 hardly grows after
+ * so many. The length of a row counts the terms that are kept. Rows that earlier versions wrote have all occurrences,
+ * and the length that fits these, until they are written anew.
+ */
+export const MAX_OCCURRENCES = 256;
+
+/**
  * Prepares a text for a column of a row of the index. In the first partition it stays text, which FTS5 splits and
- * stems. In another partition it becomes stemmed terms that end with the mark.
+ * stems. In another partition it becomes stemmed terms that end with the mark. In both, no term stands more than 256
+ * times (`MAX_OCCURRENCES`).
  * @param mark mark of the row's partition, as `markOf` returns it
  */
 export function indexedText(text: string, mark: string): string {
   if (text === '') return '';
-  return markTerms(indexableText(text).replaceAll(MARK, ' '), mark);
+  if (mark !== '') return withMark(indexedTerms(text), mark);
+  const prepared = preparedText(text);
+  if (!mayRepeat(prepared)) return prepared;
+  const terms = tokenize(prepared);
+  return limited(terms).length === terms.length ? prepared : withoutFurther(prepared);
+}
+
+/**
+ * Lists the terms of a text for a column of a row, in order and without a mark: those that `indexedText` gives to
+ * FTS5, with no term more than 256 times (`MAX_OCCURRENCES`).
+ */
+export function indexedTerms(text: string): readonly string[] {
+  return limited(tokenize(preparedText(text)));
+}
+
+function preparedText(text: string): string {
+  return indexableText(text).replaceAll(MARK, ' ');
+}
+
+/**
+ * Tells whether a term may stand more than 256 times in a text; false for nearly all texts below 10 KB. A stem begins
+ * with the letter of its word, so an ASCII text is known by how many of its words begin with each letter, in a
+ * twentieth of the time that its terms take.
+ */
+function mayRepeat(text: string): boolean {
+  // One more than that many words would be longer.
+  if (text.length <= 2 * MAX_OCCURRENCES) return false;
+  if (!isAscii(text)) return true;
+  const beginnings = new Uint32Array(INITIALS.length);
+  let isInside = false;
+  for (let at = 0; at < text.length; at += 1) {
+    const initial = INITIALS[text.charCodeAt(at)]!;
+    if (initial !== 0 && !isInside) beginnings[initial]! += 1;
+    isInside = initial !== 0;
+  }
+  return beginnings.some((count) => count > MAX_OCCURRENCES);
+}
+
+/** For the code of each ASCII character that of its lower-case letter or digit; 0 for one that separates words. */
+const INITIALS = Uint8Array.from({ length: 128 }, (_, code) => {
+  const letter = String.fromCharCode(code).toLowerCase();
+  return /[a-z\d]/.test(letter) ? letter.charCodeAt(0) : 0;
+});
+
+/** Leaves out what each term stands for beyond its first 256 occurrences; returns `terms` itself if there is none. */
+function limited(terms: readonly string[]): readonly string[] {
+  if (terms.length <= MAX_OCCURRENCES) return terms;
+  const isKept = createCounter();
+  const kept = terms.filter(isKept);
+  return kept.length === terms.length ? terms : kept;
+}
+
+/** Cuts out of a text the words that `limited` leaves out of its terms. What is between words stays. */
+function withoutFurther(text: string): string {
+  const isKept = createCounter();
+  const pieces: string[] = [];
+  let from = 0;
+  eachTerm(text, (term, start, end) => {
+    if (isKept(term)) return;
+    pieces.push(text.slice(from, start));
+    from = end;
+  });
+  return pieces.join('') + text.slice(from);
+}
+
+/** Returns a function that tells of each term whether it was asked about at most 256 times, this time included. */
+function createCounter(): (term: string) => boolean {
+  const counts = new Map<string, number>();
+  return (term) => {
+    const count = (counts.get(term) ?? 0) + 1;
+    counts.set(term, count);
+    return count <= MAX_OCCURRENCES;
+  };
 }
 
 /**
@@ -57,7 +138,10 @@ export function marksUpTo(lastMemoryNo: number): readonly string[] {
 
 function markTerms(text: string, mark: string): string {
   if (mark === '') return text;
-  const terms = tokenize(text);
+  return withMark(tokenize(text), mark);
+}
+
+function withMark(terms: readonly string[], mark: string): string {
   return terms.length === 0 ? '' : `${terms.join(`${mark} `)}${mark}`;
 }
 
@@ -77,19 +161,30 @@ export function termsOf(text: string): readonly string[] {
 function tokenize(text: string): readonly string[] {
   if (isAscii(text)) return words(text).map(stemOfAscii);
   const terms: string[] = [];
-  let term = '';
+  eachTerm(text, (term) => terms.push(term));
+  return terms;
+}
+
+/**
+ * Calls `visit` for each term of a text in order, as `tokenize` lists them, with the offsets in the text at which its
+ * word begins and ends.
+ */
+function eachTerm(text: string, visit: (term: string, start: number, end: number) => void): void {
+  let [term, start] = ['', 0];
   for (let at = 0; at < text.length;) {
     const code = text.codePointAt(at)!;
-    at += code > 0xffff ? 2 : 1;
     const { inside, begins } = blockOf(code);
     const letter = inside[code % BLOCK];
     if (letter === undefined) {
-      if (term !== '') terms.push(stemOfAny(term));
+      if (term !== '') visit(stemOfAny(term), start, at);
       term = '';
-    } else if (term !== '' || begins[code % BLOCK]) term += letter;
+    } else if (term !== '' || begins[code % BLOCK]) {
+      if (term === '') start = at;
+      term += letter;
+    }
+    at += code > 0xffff ? 2 : 1;
   }
-  if (term !== '') terms.push(stemOfAny(term));
-  return terms;
+  if (term !== '') visit(stemOfAny(term), start, text.length);
 }
 
 const ENDS_IN_ASCII = /[a-z\d]$/;

@@ -4,9 +4,17 @@ import { beforeEach, expect, test } from 'vitest';
 import { openStore, type SqliteStore } from '../../../../src/engine/store/open-store.ts';
 import { OWN_COLUMNS } from '../../../../src/engine/store/own-texts.ts';
 import { matchingText } from '../../../../src/engine/store/word-index/matching-rows.ts';
-import { clearText, putText } from '../../../../src/engine/store/word-index/memory-text.ts';
-import { PARTITION_ROWS, TOKENIZER, termsOf } from '../../../../src/engine/store/word-index/terms.ts';
-import { queryTerms } from '../../../../src/engine/text/index-text.ts';
+import { clearText, deleteText, putText } from '../../../../src/engine/store/word-index/memory-text.ts';
+import { readTotals } from '../../../../src/engine/store/word-index/structure.ts';
+import {
+  indexedTerms,
+  indexedText,
+  MAX_OCCURRENCES,
+  PARTITION_ROWS,
+  TOKENIZER,
+  termsOf,
+} from '../../../../src/engine/store/word-index/terms.ts';
+import { indexableText, queryTerms } from '../../../../src/engine/text/index-text.ts';
 import type { TextColumn } from '../../../../src/engine/types.ts';
 import { textRow as row } from '../../../conformance/word-search.ts';
 import { tempFolder } from '../../../support/temp-folder.ts';
@@ -149,4 +157,67 @@ test('no term has more rows than a partition', () => {
     ['appl!1', 4],
     ['appl!2', 4],
   ]);
+});
+
+/** A text that repeats words as often as each of them is told, in turns, with further words around. */
+const repeated = (times: Readonly<Record<string, number>>) =>
+  `begins. ${Array.from({ length: Math.max(...Object.values(times)) }, (_, at) =>
+    Object.keys(times)
+      .filter((word) => at < times[word]!)
+      .join(', '),
+  ).join(' ')} ends.`;
+
+test('a term stands at most 256 times in a column, in every partition, and all others as often as in the text', () => {
+  writer.db.exec(`CREATE VIRTUAL TABLE temp.indexed USING fts5vocab (main, memory_text, instance)`);
+  const texts = [
+    { q: 5_000, runs: 300, running: 300, fox: MAX_OCCURRENCES },
+    { 灯: 700, écluse: MAX_OCCURRENCES + 1, q: 300, abמed: 300, '!': 600, 'e\u0301t': 9 },
+  ].map(repeated);
+  for (const text of texts) {
+    const placesIn = (memoryNo: number) => {
+      writer.write(() => clearText(writer));
+      writer.write(() => putText(writer, row(memoryNo, { content: text, title: 'q' })));
+      return writer.db.prepare(`SELECT term, "offset" FROM indexed WHERE col = 'content' ORDER BY "offset"`).all() as {
+        term: string;
+      }[];
+    };
+    const first = placesIn(1).map(({ term }) => term);
+    expect(placesIn(PARTITION_ROWS).map(({ term }) => term)).toEqual(indexedTerms(text).map((term) => `${term}!1`));
+    expect(first).toEqual(indexedTerms(text));
+    const all = Map.groupBy(termsOf(indexableText(text)), (term) => term);
+    const kept = Map.groupBy(indexedTerms(text), (term) => term);
+    expect([...kept.keys()]).toEqual([...all.keys()]);
+    for (const [term, { length }] of all)
+      expect([term, kept.get(term)!.length]).toEqual([term, Math.min(MAX_OCCURRENCES, length)]);
+    expect(kept.get('q')).toHaveLength(MAX_OCCURRENCES);
+  }
+});
+
+test('a text without a word that stands more than 256 times is indexed as it is', () => {
+  const text = repeated({ q: MAX_OCCURRENCES, run: 200, running: 56, Äpfel: 100, '?': 900 });
+  expect(indexedText(text, '')).toBe(indexableText(text));
+  expect(indexedTerms(text)).toEqual(termsOf(indexableText(text)));
+});
+
+test('a row with more, as earlier versions wrote it, goes with all of it', () => {
+  const totals = () => writer.read(() => readTotals(writer));
+  const postings = () => writer.db.prepare(`SELECT count(*) FROM indexed`).pluck().get();
+  writer.db.exec(`CREATE VIRTUAL TABLE temp.indexed USING fts5vocab (main, memory_text, instance)`);
+  const putOld = (memoryNo: number) =>
+    writer
+      .prepare('INSERT INTO memory_text (rowid, content) VALUES (?, ?)')
+      .run(memoryNo, repeated({ q: 5_000, fox: 2 }));
+  writer.write(() => putText(writer, row(1, { content: 'the fox' })));
+  const before = [totals(), postings()];
+  for (const put of [
+    () => deleteText(writer, 2),
+    () => putText(writer, row(2, { content: repeated({ q: 5_000, fox: 2 }) })),
+  ]) {
+    writer.write(() => putOld(2));
+    expect(postings()).toBe((before[1] as number) + 5_004);
+    writer.write(put);
+  }
+  writer.write(() => deleteText(writer, 2));
+  writer.db.exec(`INSERT INTO memory_text (memory_text) VALUES ('optimize')`);
+  expect([totals(), postings()]).toEqual(before);
 });

@@ -1,0 +1,50 @@
+/** Adds of many different words to PostgreSQL, each of which is a row of a table there. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { AddOptions } from '../../src/engine/types.ts';
+import { newMemory, openTestEngine, type TestEngine } from '../support/engine-fixture.ts';
+import { startPostgres } from '../support/postgres.ts';
+
+/** Number of different words of each memory, and number of memories. */
+const [WORDS, MEMORIES] = [8_000, 5];
+
+/** A word of letters for each number: other ones are identifiers, too, and these are further terms. */
+const spelt = (number: number) => [...String(number)].map((digit) => 'bcdfghjklm'[Number(digit)]).join('');
+
+const server = await startPostgres();
+describe.skipIf(server === undefined)('an add of many different words to PostgreSQL', () => {
+  let fixture: TestEngine;
+  let url: string;
+  beforeAll(async () => {
+    url = await server!.createSchema();
+    fixture = await openTestEngine({ settings: { OM_DATABASE_URL: url } });
+  });
+  afterAll(async () => {
+    await fixture?.close();
+    server?.stop();
+  });
+
+  /** Returns the number of words of the memories that each commit of an add stored. */
+  async function commitsOf(name: string, words: (memory: number, word: number) => string, options?: AddOptions) {
+    const texts = Array.from({ length: MEMORIES }, (_, memory) =>
+      Array.from({ length: WORDS }, (_, word) => words(memory, word)).join(' '),
+    );
+    const items = texts.map((text, memory) => newMemory({ content: `${name} ${spelt(memory)} ${text}` }));
+    const { outcomes, taken } = await fixture.tenant.addMemories(items, options);
+    expect([outcomes.map(({ kind }) => kind), taken]).toEqual([items.map(() => 'accepted'), undefined]);
+    const rows = await server!.read(
+      url,
+      `SELECT count(*)::int AS rows FROM word_rows WHERE terms LIKE '${name} %' OR terms LIKE '% ${name} %'
+       GROUP BY xmin::text ORDER BY min(id)`,
+    );
+    return rows.map((row) => (row as { rows: number }).rows);
+  }
+
+  test('goes on in another commit after 20,000 of them', async () => {
+    const different = (memory: number, word: number) => spelt(10_000 * (memory + 1) + word);
+    expect(await commitsOf('otter', different)).toEqual([3, 2]);
+    expect(await commitsOf('heron', (_, word) => spelt(word % 4_000))).toEqual([MEMORIES]);
+    expect(
+      await commitsOf('badger', (memory, word) => spelt(10_000 * (memory + 10) + word), { allOrNothing: true }),
+    ).toEqual([MEMORIES]);
+  });
+});
