@@ -5,6 +5,7 @@ import { eraseEvalItems, putEval } from '../../src/engine/store/evals.ts';
 import { listGatherable } from '../../src/engine/store/gatherable.ts';
 import { claimDeliveries } from '../../src/engine/store/webhooks.ts';
 import { newMemory, openTestEngine, START } from '../support/engine-fixture.ts';
+import { lookAtLongNames } from '../support/long-names.ts';
 import { startPostgres } from '../support/postgres.ts';
 
 const server = await startPostgres();
@@ -25,6 +26,8 @@ describe.skipIf(server === undefined)('in PostgreSQL', () => {
     const first = listGatherable(store, startOfUser(userNo), { looked: 1_000, again: false });
     const second = listGatherable(store, first.next!, { looked: 1_000, again: false });
     expect([first.memories.length, second.memories.length, second.next]).toEqual([75, 25, null]);
+
+    expect(lookAtLongNames({ store })).toEqual([5, 8, 9, 10, 12, null]);
 
     const item = { query: 'x'.repeat(300_000), userId: 'ana', expected: ['berth 4'] };
     store.write(() => putEval(store, { name: 'home', guard: false, items: Array(5).fill(item) }, START));

@@ -29,6 +29,7 @@ const LONG_READS: ReadonlySet<ReadCommandName> = new Set<ReadCommandName>([
   'learnWeights',
   'compareStanding',
   'replayLogged',
+  'readRecalls',
   'startExport',
   'readExportSlice',
   'judgeImport',

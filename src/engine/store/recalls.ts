@@ -44,20 +44,14 @@ const ROW_BYTES = { recall: 150, candidate: 40 };
  * @returns the number of bytes that it takes
  */
 export function appendRecall(store: Store, { recallId, at, asked, head, candidates }: RecallToKeep): number {
+  const [users, sessions] = [JSON.stringify(asked.userIds ?? []), JSON.stringify(asked.sessionIds ?? [])];
   const bytes = candidates.reduce(
     (sum, { data }) => sum + Buffer.byteLength(data) + ROW_BYTES.candidate,
-    Buffer.byteLength(head) + ROW_BYTES.recall,
+    [head, users, sessions].reduce((sum, text) => sum + Buffer.byteLength(text), ROW_BYTES.recall),
   );
   const recallNo = store
     .prepare('INSERT INTO recalls (recall_id, asked_at, users, sessions, head, bytes) VALUES (?, ?, ?, ?, ?, ?)')
-    .run(
-      recallId,
-      at,
-      JSON.stringify(asked.userIds ?? []),
-      JSON.stringify(asked.sessionIds ?? []),
-      head,
-      bytes,
-    ).lastInsertRowid;
+    .run(recallId, at, users, sessions, head, bytes).lastInsertRowid;
   const insert = store.prepare(
     `INSERT INTO recall_candidates (recall_no, place, memory, data)
      SELECT ?, ?, seq, ? FROM memories WHERE seq = ?`,
@@ -101,10 +95,12 @@ export function purgeRecalls(store: Store, before: number, limit: number): numbe
 }
 
 /**
- * Greatest number of recalls that one call of `eraseRecalls` examines; the next constant is the greatest number that it
- * deletes, each with its candidates.
+ * Greatest number of recalls that one call of `eraseRecalls` examines, and of the bytes that their users and sessions
+ * have together, unless it examines a single recall: a query may name 100 of each, which take up to 154 kB. The next
+ * constant is the greatest number of recalls that it deletes, each with its candidates.
  */
 const LOOKED_AT_ONCE = 2_000;
+const LOOKED_AT_BYTES = 512 * 1024;
 const ERASED_AT_ONCE = 10;
 
 /**
@@ -128,8 +124,8 @@ export function erasesRecalls(filter: ErasureFilter): boolean {
 /**
  * Deletes some of the recalls (answered queries) with numbers above `after` whose query named a user of the filter and,
  * if the filter names sessions, one of these sessions; a filter may also name sessions alone. A filter by tags, files
- * or writers deletes none. One call examines at most 2,000 recalls and deletes at most 10. Call inside a write,
- * repeatedly until `next` is null, with `next` as the following `after`.
+ * or writers deletes none. One call examines at most 2,000 recalls, fewer if they name many users and sessions, and
+ * deletes at most 10. Call inside a write, repeatedly until `next` is null, with `next` as the following `after`.
  */
 export function eraseRecalls(store: Store, filter: ErasureFilter, after: number): ErasedRecalls {
   const { userIds, sessionIds } = filter;
@@ -142,16 +138,20 @@ export function eraseRecalls(store: Store, filter: ErasureFilter, after: number)
     ['sessions', sessionIds],
   ] as const) {
     if (names === undefined) continue;
-    conditions.push(`EXISTS (SELECT 1 FROM json_each(${column}) n JOIN json_each(?) w ON w.value = n.value)`);
+    // An `IN` reads the wanted names once, a join would read them for each name of each recall.
+    conditions.push(`EXISTS (SELECT 1 FROM json_each(${column}) WHERE value IN (SELECT value FROM json_each(?)))`);
     values.push(JSON.stringify(names));
   }
   const last = store
     .prepare(
       `SELECT max(recall_no) FROM (
-         SELECT recall_no FROM recalls WHERE recall_no > ? ORDER BY recall_no LIMIT ?) AS near`,
+         SELECT recall_no, bytes, sum(bytes) OVER (ORDER BY recall_no) AS so_far
+         FROM (SELECT recall_no, octet_length(users) + octet_length(sessions) AS bytes
+               FROM recalls WHERE recall_no > ? ORDER BY recall_no LIMIT ?) AS near) AS summed
+       WHERE so_far <= ? OR so_far = bytes`,
     )
     .pluck()
-    .get(after, LOOKED_AT_ONCE) as number | null;
+    .get(after, LOOKED_AT_ONCE, LOOKED_AT_BYTES) as number | null;
   if (last === null) return ended;
   const found = store
     .prepare(

@@ -14,7 +14,8 @@ import type { RecallBuffer } from './tenant-options.ts';
 const FLUSH_MS = 200;
 /**
  * Greatest number of recalls in one write, of the rows that they change or log together, and of the UTF-16 code units
- * that they log; a single recall may have more rows or a longer text.
+ * that they log; a single recall may have more rows or a longer text. A user or session that a logged recall names
+ * counts as a row, since its hash is compared with those that deletes have noted.
  */
 const BATCH = 64;
 const BATCH_ROWS = 1_000;
@@ -25,7 +26,7 @@ const BATCH_LENGTH = 256 * 1024;
  */
 const MAX_HELD = 10_000;
 /**
- * Greatest number of recalls (answered queries) of one tenant that wait to be logged, 10 to 100 kB each; beyond it the
+ * Greatest number of recalls (answered queries) of one tenant that wait to be logged, 10 to 200 kB each; beyond it the
  * oldest are not logged.
  */
 const MAX_HELD_FOR_LOG = 1_000;
@@ -51,7 +52,7 @@ interface Waiting<Item> {
 interface Kept {
   /** The recall, screened; undefined if it cannot be logged. It never rejects. */
   built: Promise<RecallToKeep | undefined>;
-  /** Length of its texts; 0 until it is built. */
+  /** Length of its texts, and of the users and sessions that it names; 0 until it is built. */
   length: number;
   /** Whether it waits no more: it is being written, or was dropped. */
   isGone: boolean;
@@ -161,12 +162,21 @@ function createOwed(): Owed {
   };
 }
 
+/**
+ * Length of what is stored of a user or session that a recall names, beyond its name: quotation marks and a comma.
+ */
+const NAME_LENGTH = 3;
+
+/** Lists the users and sessions that a recall names. Each is stored, and compared with those that deletes named. */
+const namesOf = ({ asked }: RecallToKeep) => [...(asked.userIds ?? []), ...(asked.sessionIds ?? [])];
+
 /** Makes a log entry of a recall, which counts the length of its texts once it is built, and then calls `counted`. */
 function keptOf(own: Owed, recall: Promise<RecallToKeep>, counted: () => void): Kept {
   const kept: Kept = { built: Promise.resolve(undefined), length: 0, isGone: false };
   const count = (built: RecallToKeep) => {
     if (kept.isGone) return undefined;
-    kept.length = built.candidates.reduce((sum, { data }) => sum + data.length, built.head.length);
+    const names = namesOf(built).reduce((sum, name) => sum + name.length + NAME_LENGTH, 0);
+    kept.length = built.candidates.reduce((sum, { data }) => sum + data.length, built.head.length + names);
     own.length += kept.length;
     counted();
     return built;
@@ -239,7 +249,7 @@ async function takeKept(own: Owed): Promise<{ readonly kept: readonly RecallToKe
     const { item } = own.kept[0]!;
     const recall = await item.built;
     if (item.isGone) continue;
-    rows += recall?.candidates.length ?? 0;
+    rows += recall === undefined ? 0 : recall.candidates.length + namesOf(recall).length;
     length += item.length;
     if (kept.length > 0 && (rows > BATCH_ROWS || length > BATCH_LENGTH)) break;
     removeOldest(own);
