@@ -1,4 +1,4 @@
-import { createEvidenceMeter, type EvidenceMeter, NEAR_WEIGHT } from '../retrieve/evidence-meter.ts';
+import { NEAR_WEIGHT } from '../retrieve/evidence-meter.ts';
 import { enoughHeld } from '../retrieve/lenience.ts';
 import { confidenceOf } from '../retrieve/calibrate.ts';
 import type { PreparedQuery, StandingIndex } from '../retrieve/standing-index.ts';
@@ -15,6 +15,7 @@ import { listOwners } from '../store/standing.ts';
 import { createSupersededFinder } from '../store/superseded-answers.ts';
 import type { RetrievalOptions, StandingMatch, StandingRest } from '../types.ts';
 import type { ReadContext } from './read-context.ts';
+import { meterOf } from './standing-meters.ts';
 import { indexOf } from './standing-upkeep.ts';
 import { createCosines, createNearFinder, keepNeighbours, vectorsOf } from './standing-vectors.ts';
 
@@ -247,20 +248,6 @@ function confidenceBy(
     return { strength: isCompared ? strength : 0, wordsStrength: isCompared ? 0 : strength, speakerMatch: 1, held };
   });
   return confidenceOf({ evidence }, { scope, forms });
-}
-
-/**
- * Cache of evidence meters (how well a text answers a query) by query, each for one base cosine. Creating a meter takes
- * 20 µs, and a few queries are compared again and again.
- */
-const meters = new WeakMap<PreparedQuery['text'], { readonly base: number; readonly meter: EvidenceMeter }>();
-
-function meterOf(store: Store, asked: PreparedQuery['text'], base: number): EvidenceMeter {
-  const cached = meters.get(asked);
-  if (cached?.base === base) return cached.meter;
-  const meter = createEvidenceMeter(store, asked, base);
-  meters.set(asked, { base, meter });
-  return meter;
 }
 
 /** Returns a text that is equal for queries whose filters, the user included, are equal. */

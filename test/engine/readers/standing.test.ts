@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { compareStanding } from '../../../src/engine/readers/standing.ts';
+import { countMeters } from '../../../src/engine/readers/standing-meters.ts';
 import type { ReadContext } from '../../../src/engine/readers/read-context.ts';
 import type { Store } from '../../../src/engine/store/open-store.ts';
 import { listUnembeddedQueries, putStandingVectors } from '../../../src/engine/store/standing-vectors.ts';
@@ -172,6 +173,15 @@ test('where all queries have a vector, none is looked for by joining them', asyn
   addQueries(fixture, 1, 'ferry', `'{}'`, 'more');
   expect(missing()).toEqual([{ queryNo: 11, query: 'ferry1' }]);
   expect(listUnembeddedQueries(noted, modelNo + 1, 256)).toHaveLength(11);
+});
+
+test('of many queries that are compared, few keep their meter', async () => {
+  await using fixture = await openWithProvider();
+  addQueries(fixture, 600, WORDS);
+  const asked = { memoryNos: [fixture.memoryNo], afterQuery: 0, defaults: DEFAULTS };
+  const { matches } = await compareIndexed(contextOf(fixture), asked);
+  expect(matches).toHaveLength(600);
+  expect(countMeters(fixture.batch.open().store)).toBe(256);
 });
 
 test('the filters of queries, a statement each, end a read', async () => {
