@@ -6,6 +6,7 @@
 import type {
   ErasureFilter,
   FeedbackVerdict,
+  LoggedCandidate,
   MemoryFilter,
   RecallFeedback,
   RecallHead,
@@ -200,14 +201,7 @@ export function findRecall(store: Store, recallId: string): RecallRecord | undef
     { readonly recallNo: number; readonly head: string } | undefined;
   if (row === undefined) return undefined;
   const head = parseStored(row.head) as RecallHead;
-  const candidates = (
-    store
-      .prepare(
-        `SELECT m.seq AS memoryNo, m.id, c.data FROM recall_candidates c JOIN memories m ON m.seq = c.memory
-         WHERE c.recall_no = ? ORDER BY c.place`,
-      )
-      .all(row.recallNo) as RecallToKeep['candidates']
-  ).map(({ data, ...memory }) => decodeCandidate(data, memory));
+  const candidates = readCandidates(store, row.recallNo);
   const there = new Set(candidates.map(({ id }) => id));
   return {
     ...head,
@@ -245,19 +239,19 @@ export function listRecallHeads(
   return rows.map(({ recallNo, head }) => ({ recallNo, head: parseStored(head) as RecallHead }));
 }
 
-/** Reads the newest recalls (answered queries) that have feedback, at most `limit`, newest first. */
-export function listJudgedRecalls(store: Store, limit: number): RecallRecord[] {
-  const ids = store
+/** Reads the candidates (memories that a query considered) of a recall, hits first, without those erased since. */
+export function readCandidates(store: Store, recallNo: number): LoggedCandidate[] {
+  const rows = store
     .prepare(
-      `SELECT recall_id FROM recalls WHERE recall_no IN (SELECT DISTINCT recall_no FROM recall_feedback)
-       ORDER BY recall_no DESC LIMIT ?`,
+      `SELECT m.seq AS memoryNo, m.id, c.data FROM recall_candidates c JOIN memories m ON m.seq = c.memory
+       WHERE c.recall_no = ? ORDER BY c.place`,
     )
-    .pluck()
-    .all(limit) as string[];
-  return ids.flatMap((id) => findRecall(store, id) ?? []);
+    .all(recallNo) as RecallToKeep['candidates'];
+  return rows.map(({ data, ...memory }) => decodeCandidate(data, memory));
 }
 
-function readFeedback(store: Store, recallNo: number): RecallFeedback[] {
+/** Reads the feedback on a recall (answered query), without that on memories erased since. */
+export function readFeedback(store: Store, recallNo: number): RecallFeedback[] {
   return store
     .prepare(
       `SELECT m.id AS memoryId, f.verdict, f.given_at AS at

@@ -29,6 +29,14 @@ test('explanations, exports and the like leave one thread free', () => {
   expect(places.hasRoom(ask('b', { name: 'explain' }), [])).toBe(true);
 });
 
+test('weights are learned for one tenant at a time', () => {
+  const { places, ask } = startPlaces(4);
+  const first = ask('a', { name: 'learnWeights' });
+  expect(places.hasRoom(ask('b', { name: 'learnWeights' }), [first])).toBe(false);
+  expect(places.hasRoom(ask('b', { name: 'explain' }), [first])).toBe(true);
+  expect(places.hasRoom(ask('b', { name: 'learnWeights' }), [])).toBe(true);
+});
+
 test('with one thread, one long read runs at a time', () => {
   const { places, ask } = startPlaces(1);
   const read = ask('a', { name: 'explain' });
