@@ -136,3 +136,29 @@ test('effects of recalls are written in their order, 64 at most in one write', a
   expect(written.map(({ ids }) => ids.length)).toEqual([64, 36]);
   expect(written.flatMap(({ ids }) => ids)).toEqual(Array.from({ length: 100 }, (_, n) => `e${n}`));
 });
+
+test('effects that wait are bounded by their rows, too: the oldest are dropped', async () => {
+  const { writer, written, begun, letGo } = slowWriter(new Set(['a']));
+  const buffer = createRecallBuffer(writer, silentLogger);
+  const add = (recallId: string, rows: number) => {
+    const effects = {
+      memories: Array.from({ length: rows / 2 }),
+      waypoints: Array.from({ length: rows / 2 }),
+      recallId,
+    };
+    buffer.add('a', effects as unknown as Parameters<typeof buffer.add>[1]);
+  };
+  add('first', 2);
+  const first = buffer.flush('a');
+  while (begun.length === 0) await new Promise(setImmediate);
+  for (let n = 0; n < 250; n += 1) add(`e${n}`, 1_000);
+  letGo();
+  await first;
+  await buffer.flush('a');
+  const ids = written.flatMap((one) => one.ids);
+  expect(ids).toEqual(['first', ...Array.from({ length: 200 }, (_, n) => `e${n + 50}`)]);
+  // What was written counts no more.
+  for (let n = 0; n < 150; n += 1) add(`later ${n}`, 1_000);
+  await buffer.flush('a');
+  expect(written.flatMap((one) => one.ids)).toHaveLength(351);
+});
