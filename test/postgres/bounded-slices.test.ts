@@ -3,8 +3,11 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { startOfUser } from '../../src/engine/store/consolidations.ts';
 import { eraseEvalItems, putEval } from '../../src/engine/store/evals.ts';
 import { listGatherable } from '../../src/engine/store/gatherable.ts';
+import { listJudgedRecalls } from '../../src/engine/store/judged-recalls.ts';
 import { claimDeliveries } from '../../src/engine/store/webhooks.ts';
 import { newMemory, openTestEngine, START } from '../support/engine-fixture.ts';
+import { askAndJudge } from '../support/judge-recall.ts';
+import { lookAtLongNames } from '../support/long-names.ts';
 import { startPostgres } from '../support/postgres.ts';
 
 const server = await startPostgres();
@@ -18,13 +21,19 @@ describe.skipIf(server === undefined)('in PostgreSQL', () => {
     const { store } = fixture.batch.open();
     const metadata = { a: 'x'.repeat(14_000) };
     const memories = Array.from({ length: 100 }, (_, no) =>
-      newMemory({ content: `The ferry ${no} leaves.`, userId: 'ana', metadata }),
+      newMemory({ content: `The harbour ferry ${no} leaves.`, userId: 'ana', metadata }),
     );
     await tenant.addMemories(memories);
     const userNo = store.prepare(`SELECT user_no FROM users WHERE user_id = 'ana'`).pluck().get() as number;
     const first = listGatherable(store, startOfUser(userNo), { looked: 1_000, again: false });
     const second = listGatherable(store, first.next!, { looked: 1_000, again: false });
     expect([first.memories.length, second.memories.length, second.next]).toEqual([75, 25, null]);
+
+    expect(lookAtLongNames({ store })).toEqual([5, 8, 9, 10, 12, null]);
+
+    const judged = await askAndJudge(tenant, ['used', 'wrong']);
+    await askAndJudge(tenant, ['used', 'used']);
+    expect(listJudgedRecalls(store, 'composite').map(({ recallId }) => recallId)).toEqual([judged]);
 
     const item = { query: 'x'.repeat(300_000), userId: 'ana', expected: ['berth 4'] };
     store.write(() => putEval(store, { name: 'home', guard: false, items: Array(5).fill(item) }, START));

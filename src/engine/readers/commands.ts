@@ -22,7 +22,7 @@ import { readMemorySlice } from '../store/memory-slices.ts';
 import { listNames } from '../store/name-lists.ts';
 import { listPassingIds } from '../store/passing-memories.ts';
 import type { SliceWanted } from '../store/placed.ts';
-import { listJudgedRecalls } from '../store/recalls.ts';
+import { listJudgedRecalls } from '../store/judged-recalls.ts';
 import { readBatchReceipt, type WantedReceipt } from '../store/batch-receipts.ts';
 import { readTextReceipt } from '../store/receipts.ts';
 import { readRevisionSlice } from '../store/revisions.ts';
@@ -71,9 +71,6 @@ import { proposeConsolidations } from './propose-consolidations.ts';
 import { readProposals } from './proposals.ts';
 import type { ReadContext } from './read-context.ts';
 import { workLimits } from './work-limits.ts';
-
-/** Greatest number of logged recalls (answered queries) from which weights of the score are learned. */
-const MAX_JUDGED_RECALLS = 1_000;
 
 function listMemoriesPart(
   { open, clock }: ReadContext,
@@ -128,7 +125,7 @@ export const READ_COMMANDS = {
   ) => {
     const { store } = open();
     return learnWeights(
-      store.read(() => listJudgedRecalls(store, MAX_JUDGED_RECALLS)),
+      store.read(() => listJudgedRecalls(store, profile)),
       profile,
       present,
     );

@@ -35,8 +35,13 @@ export interface ReaderPoolOptions {
 export interface ReaderPool {
   /** Returns the reads that threads work on, cancelled ones included, but without those that wait for a provider. */
   working(): readonly Read[];
-  /** Returns a thread without work, or starts one; undefined if all are busy or the pool pauses or is closed. */
-  idle(): ThreadLink | undefined;
+  /**
+   * Returns the threads without work. If all are busy it starts one, unless there are as many as there may be, or the
+   * pool pauses or is closed: then it returns none.
+   */
+  idle(): readonly ThreadLink[];
+  /** Tells whether the thread has not ended. */
+  has(link: ThreadLink): boolean;
   /**
    * Returns a thread that works on a single read and is likely to finish it soon (`endsSoon`); undefined if there is
    * none.
@@ -101,9 +106,11 @@ export function createReaderPool(options: ReaderPoolOptions): ReaderPool {
   return {
     working: () => [...links].flatMap((link) => link.working),
     idle() {
-      for (const link of links) if (link.working.length === 0) return link;
-      return links.size < threads && !pause.isOn && !isClosed ? start() : undefined;
+      const idle = [...links].filter(({ working }) => working.length === 0);
+      if (idle.length > 0) return idle;
+      return links.size < threads && !pause.isOn && !isClosed ? [start()] : [];
     },
+    has: (link) => links.has(link),
     soonIdle(endsSoon) {
       for (const link of links) {
         const { working } = link;

@@ -47,6 +47,11 @@ export function indexOf(store: Store, inSteps: boolean): { readonly index: Stand
   return { index, isWhole: state.version !== null };
 }
 
+/** Forgets the index of a connection; the next call of `indexOf` begins anew. */
+export function forgetIndex(store: Store): void {
+  known.delete(store);
+}
+
 /** Adds queries until they have `most` characters. @returns whether all were added */
 function addSome(store: Store, index: StandingIndex, missing: readonly number[], most: number): boolean {
   let room = most;

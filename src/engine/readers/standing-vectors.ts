@@ -111,6 +111,11 @@ interface KnownNeighbours {
 /** Cache of the vectors of queries by the connection on which they were read. */
 const known = new WeakMap<Store, KnownNeighbours>();
 
+/** Forgets the vectors of a connection, which belong to the queries of its index. */
+export function forgetNeighbours(store: Store): void {
+  known.delete(store);
+}
+
 /**
  * Brings the vectors of queries that this connection knows up to date, by what changed since the last time: at most
  * `PLACED_AT_ONCE` are read `inSteps`. It must be called inside a read, with the whole index.

@@ -1,4 +1,4 @@
-import { createEvidenceMeter, type EvidenceMeter, NEAR_WEIGHT } from '../retrieve/evidence-meter.ts';
+import { NEAR_WEIGHT } from '../retrieve/evidence-meter.ts';
 import { enoughHeld } from '../retrieve/lenience.ts';
 import { confidenceOf } from '../retrieve/calibrate.ts';
 import type { PreparedQuery, StandingIndex } from '../retrieve/standing-index.ts';
@@ -14,9 +14,11 @@ import { readProvenance } from '../store/provenance.ts';
 import { listOwners } from '../store/standing.ts';
 import { createSupersededFinder } from '../store/superseded-answers.ts';
 import type { RetrievalOptions, StandingMatch, StandingRest } from '../types.ts';
+import { createKeptWithin } from './kept-within.ts';
 import type { ReadContext } from './read-context.ts';
-import { indexOf } from './standing-upkeep.ts';
-import { createCosines, createNearFinder, keepNeighbours, vectorsOf } from './standing-vectors.ts';
+import { meterOf } from './standing-meters.ts';
+import { forgetIndex, indexOf } from './standing-upkeep.ts';
+import { createCosines, createNearFinder, forgetNeighbours, keepNeighbours, vectorsOf } from './standing-vectors.ts';
 
 /** Length of the beginning of a memory's text that is compared, in UTF-16 code units: as much as a query reads. */
 const MAX_CHARACTERS = 4_000;
@@ -75,6 +77,15 @@ export async function compareStanding(
  */
 const MAX_STEPS = 300;
 
+/**
+ * Greatest number of keys that the indexes of all tenants on a thread have together, unless the one in use has more:
+ * some 250 MB, as of one tenant with the most and longest queries. The indexes of the longest unused tenants are
+ * dropped, and made anew in steps.
+ */
+const MAX_KEYS = 4_000_000;
+/** The sizes of the indexes that the thread keeps. Exported for tests. */
+export const indexes = createKeptWithin<Store>(MAX_KEYS);
+
 /** A standing query, and a memory that may answer it. */
 interface Pair {
   readonly query: PreparedQuery;
@@ -102,6 +113,10 @@ function findPairs(
     // What was indexed is lost when the file is closed, as beside many other tenants.
     const inSteps = steps < MAX_STEPS;
     const { index, isWhole } = indexOf(store, inSteps);
+    for (const other of indexes.note(store, index.keyCount)) {
+      forgetIndex(other);
+      forgetNeighbours(other);
+    }
     if (!isWhole || !keepNeighbours(store, index, { liveModels, inSteps }))
       return { pairs: [], rest: { memoryNos, afterQuery, steps: steps + 1 } };
     const pairs: Pair[] = [];
@@ -247,20 +262,6 @@ function confidenceBy(
     return { strength: isCompared ? strength : 0, wordsStrength: isCompared ? 0 : strength, speakerMatch: 1, held };
   });
   return confidenceOf({ evidence }, { scope, forms });
-}
-
-/**
- * Cache of evidence meters (how well a text answers a query) by query, each for one base cosine. Creating a meter takes
- * 20 µs, and a few queries are compared again and again.
- */
-const meters = new WeakMap<PreparedQuery['text'], { readonly base: number; readonly meter: EvidenceMeter }>();
-
-function meterOf(store: Store, asked: PreparedQuery['text'], base: number): EvidenceMeter {
-  const cached = meters.get(asked);
-  if (cached?.base === base) return cached.meter;
-  const meter = createEvidenceMeter(store, asked, base);
-  meters.set(asked, { base, meter });
-  return meter;
 }
 
 /** Returns a text that is equal for queries whose filters, the user included, are equal. */

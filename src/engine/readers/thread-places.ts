@@ -29,6 +29,7 @@ const LONG_READS: ReadonlySet<ReadCommandName> = new Set<ReadCommandName>([
   'learnWeights',
   'compareStanding',
   'replayLogged',
+  'readRecalls',
   'startExport',
   'readExportSlice',
   'judgeImport',
@@ -38,6 +39,8 @@ const LONG_READS: ReadonlySet<ReadCommandName> = new Set<ReadCommandName>([
   'readNearDuplicates',
   'readProposals',
 ]);
+/** Commands that take so much memory that a process runs one of them at a time, whichever tenant it is of. */
+const ALONE: ReadonlySet<ReadCommandName> = new Set<ReadCommandName>(['learnWeights']);
 /**
  * Greatest expected time (ms) of a read that is given to a thread which still works on another one. Giving it early
  * saves a message's way to the thread and back, which takes long while this thread is busy.
@@ -73,6 +76,7 @@ export function createThreadPlaces(threads: number, clock: () => number = () => 
       short = [{ path, key, at: clock() }, ...short.filter((one) => !isSame(one, read))].slice(0, 2);
     },
     hasRoom(read, working) {
+      if (ALONE.has(read.name) && working.some(({ name }) => name === read.name)) return false;
       if (!isLong(read)) return true;
       const long = working.filter(isLong).length;
       return long < mostLong || (!LONG_READS.has(read.name) && long < threads && !othersAskShort(read));

@@ -2,6 +2,7 @@ import { EngineError } from '../errors.ts';
 import { packInput } from '../store/packed-json.ts';
 import { createReaderPool } from './reader-pool.ts';
 import { FairQueue } from './fair-queue.ts';
+import { createHandOut } from './hand-out.ts';
 import type { ReaderThreadData } from './messages.ts';
 import type { Read, ThreadServices } from './read.ts';
 import { ReadCosts } from './read-costs.ts';
@@ -50,20 +51,13 @@ export function createThreadReaders(options: ThreadReadersOptions): Readers {
     onDone: (read, ms) => waiting.end(read, ms),
     onLost: (lost) => lost.forEach(again),
   });
+  const hand = createHandOut({ waiting, pool, places });
   let isClosed = false;
   options.watchWaiting(() => waiting.size);
 
   /** Gives waiting reads to threads, as long as a thread can take one. */
   function handOut(): void {
-    while (waiting.size > 0 && !isClosed) {
-      const idle = pool.idle();
-      const link = idle ?? pool.soonIdle(places.endsSoon);
-      const working = pool.working();
-      const mayRun = idle === undefined ? places.isQuick : (read: Read) => places.hasRoom(read, working);
-      const read = link && waiting.take(mayRun);
-      if (read === undefined) return;
-      link!.send(read);
-    }
+    while (waiting.size > 0 && !isClosed && hand.handOne());
   }
 
   /**
@@ -95,6 +89,7 @@ export function createThreadReaders(options: ThreadReadersOptions): Readers {
       // What was read from a standby is another copy.
       const copies = [path, standbyKey(path)];
       for (const copy of copies) services.sharedFiles.drop(copy);
+      hand.forget(copies);
       pool.forget(copies);
     },
     async close() {

@@ -3,7 +3,6 @@
  * (answered queries). The stored features of recalls are scored again with other weights, so no query is run again.
  */
 
-import { LRUCache } from 'lru-cache';
 import { createRandom } from '../random.ts';
 import type {
   FeedbackMeasure,
@@ -156,23 +155,19 @@ function judge(recall: RecallRecord): Judged {
  */
 type Point = Pick<LearnedOptions, 'weights' | 'vectorWeight'>;
 
-/**
- * Number of weights of vectors for which the recalls are kept as they would have been scored: the present one and those
- * a step above and below it. A thousand recalls take some 50 MB each time.
- */
-const REWEIGHED_KEPT = 3;
-
 /** Returns the recalls as they would have been scored with another weight of vectors (0..1); with null, unchanged. */
 type ReweighedRecalls = (vectorWeight: number | null) => readonly Judged[];
 
+/** Creates that function. It keeps the recalls of one weight, the last, since a thousand recalls take some 50 MB. */
 function createReweighedRecalls(judged: readonly Judged[]): ReweighedRecalls {
-  const known = new LRUCache<number, readonly Judged[]>({ max: REWEIGHED_KEPT });
+  let last: { readonly vectorWeight: number; readonly reweighed: readonly Judged[] } | undefined;
   return (vectorWeight) => {
     if (vectorWeight === null) return judged;
-    const measured =
-      known.get(vectorWeight) ?? judged.map(({ recall }) => judge(withVectorWeight(recall, vectorWeight)));
-    known.set(vectorWeight, measured);
-    return measured;
+    if (last?.vectorWeight !== vectorWeight) {
+      last = undefined; // So that the recalls of two weights are never kept together.
+      last = { vectorWeight, reweighed: judged.map(({ recall }) => judge(withVectorWeight(recall, vectorWeight))) };
+    }
+    return last.reweighed;
   };
 }
 

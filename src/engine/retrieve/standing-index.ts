@@ -28,6 +28,8 @@ export interface PreparedQuery extends ComparedQuery {
 export interface StandingIndex {
   /** The queries by their number (`queryNo`). */
   readonly queries: ReadonlyMap<number, PreparedQuery>;
+  /** Number of keys under which the queries are found, some 60 to 200 bytes of memory each. */
+  readonly keyCount: number;
   /**
    * Lists the queries that a memory may answer: queries of the memory's user, or of all users, if the memory contains
    * enough of the query's words by weight, and among them a word with at least the weight `FINDING_WEIGHT`. If a query
@@ -85,8 +87,12 @@ export function createStandingIndex(rows: readonly ComparedQuery[] = []): Standi
     if (count === 0) languages.delete(terms.language);
     else languages.set(terms.language, count);
   };
+  let keyCount = 0;
   const index: StandingIndex = {
     queries,
+    get keyCount() {
+      return keyCount;
+    },
     candidatesFor(own, userId, leastStrength) {
       const found = new Set<Entry>();
       const touched: Entry[] = [];
@@ -109,7 +115,9 @@ export function createStandingIndex(rows: readonly ComparedQuery[] = []): Standi
         const query = prepared(row);
         countLanguage(query, 1);
         queries.set(row.queryNo, query);
-        entries.set(row.queryNo, post(postings, query));
+        const entry = post(postings, query);
+        entries.set(row.queryNo, entry);
+        keyCount += entry.keys.length;
       }
     },
     remove(queryNos) {
@@ -118,6 +126,7 @@ export function createStandingIndex(rows: readonly ComparedQuery[] = []): Standi
         const entry = entries.get(queryNo);
         if (entry === undefined) continue;
         gone.add(entry);
+        keyCount -= entry.keys.length;
         countLanguage(entry.query, -1);
         entries.delete(queryNo);
         queries.delete(queryNo);

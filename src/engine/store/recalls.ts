@@ -6,6 +6,7 @@
 import type {
   ErasureFilter,
   FeedbackVerdict,
+  LoggedCandidate,
   MemoryFilter,
   RecallFeedback,
   RecallHead,
@@ -44,20 +45,14 @@ const ROW_BYTES = { recall: 150, candidate: 40 };
  * @returns the number of bytes that it takes
  */
 export function appendRecall(store: Store, { recallId, at, asked, head, candidates }: RecallToKeep): number {
+  const [users, sessions] = [JSON.stringify(asked.userIds ?? []), JSON.stringify(asked.sessionIds ?? [])];
   const bytes = candidates.reduce(
     (sum, { data }) => sum + Buffer.byteLength(data) + ROW_BYTES.candidate,
-    Buffer.byteLength(head) + ROW_BYTES.recall,
+    [head, users, sessions].reduce((sum, text) => sum + Buffer.byteLength(text), ROW_BYTES.recall),
   );
   const recallNo = store
     .prepare('INSERT INTO recalls (recall_id, asked_at, users, sessions, head, bytes) VALUES (?, ?, ?, ?, ?, ?)')
-    .run(
-      recallId,
-      at,
-      JSON.stringify(asked.userIds ?? []),
-      JSON.stringify(asked.sessionIds ?? []),
-      head,
-      bytes,
-    ).lastInsertRowid;
+    .run(recallId, at, users, sessions, head, bytes).lastInsertRowid;
   const insert = store.prepare(
     `INSERT INTO recall_candidates (recall_no, place, memory, data)
      SELECT ?, ?, seq, ? FROM memories WHERE seq = ?`,
@@ -101,10 +96,12 @@ export function purgeRecalls(store: Store, before: number, limit: number): numbe
 }
 
 /**
- * Greatest number of recalls that one call of `eraseRecalls` examines; the next constant is the greatest number that it
- * deletes, each with its candidates.
+ * Greatest number of recalls that one call of `eraseRecalls` examines, and of the bytes that their users and sessions
+ * have together, unless it examines a single recall: a query may name 100 of each, which take up to 154 kB. The next
+ * constant is the greatest number of recalls that it deletes, each with its candidates.
  */
 const LOOKED_AT_ONCE = 2_000;
+const LOOKED_AT_BYTES = 512 * 1024;
 const ERASED_AT_ONCE = 10;
 
 /**
@@ -128,8 +125,8 @@ export function erasesRecalls(filter: ErasureFilter): boolean {
 /**
  * Deletes some of the recalls (answered queries) with numbers above `after` whose query named a user of the filter and,
  * if the filter names sessions, one of these sessions; a filter may also name sessions alone. A filter by tags, files
- * or writers deletes none. One call examines at most 2,000 recalls and deletes at most 10. Call inside a write,
- * repeatedly until `next` is null, with `next` as the following `after`.
+ * or writers deletes none. One call examines at most 2,000 recalls, fewer if they name many users and sessions, and
+ * deletes at most 10. Call inside a write, repeatedly until `next` is null, with `next` as the following `after`.
  */
 export function eraseRecalls(store: Store, filter: ErasureFilter, after: number): ErasedRecalls {
   const { userIds, sessionIds } = filter;
@@ -142,16 +139,20 @@ export function eraseRecalls(store: Store, filter: ErasureFilter, after: number)
     ['sessions', sessionIds],
   ] as const) {
     if (names === undefined) continue;
-    conditions.push(`EXISTS (SELECT 1 FROM json_each(${column}) n JOIN json_each(?) w ON w.value = n.value)`);
+    // An `IN` reads the wanted names once, a join would read them for each name of each recall.
+    conditions.push(`EXISTS (SELECT 1 FROM json_each(${column}) WHERE value IN (SELECT value FROM json_each(?)))`);
     values.push(JSON.stringify(names));
   }
   const last = store
     .prepare(
       `SELECT max(recall_no) FROM (
-         SELECT recall_no FROM recalls WHERE recall_no > ? ORDER BY recall_no LIMIT ?) AS near`,
+         SELECT recall_no, bytes, sum(bytes) OVER (ORDER BY recall_no) AS so_far
+         FROM (SELECT recall_no, octet_length(users) + octet_length(sessions) AS bytes
+               FROM recalls WHERE recall_no > ? ORDER BY recall_no LIMIT ?) AS near) AS summed
+       WHERE so_far <= ? OR so_far = bytes`,
     )
     .pluck()
-    .get(after, LOOKED_AT_ONCE) as number | null;
+    .get(after, LOOKED_AT_ONCE, LOOKED_AT_BYTES) as number | null;
   if (last === null) return ended;
   const found = store
     .prepare(
@@ -200,14 +201,7 @@ export function findRecall(store: Store, recallId: string): RecallRecord | undef
     { readonly recallNo: number; readonly head: string } | undefined;
   if (row === undefined) return undefined;
   const head = parseStored(row.head) as RecallHead;
-  const candidates = (
-    store
-      .prepare(
-        `SELECT m.seq AS memoryNo, m.id, c.data FROM recall_candidates c JOIN memories m ON m.seq = c.memory
-         WHERE c.recall_no = ? ORDER BY c.place`,
-      )
-      .all(row.recallNo) as RecallToKeep['candidates']
-  ).map(({ data, ...memory }) => decodeCandidate(data, memory));
+  const candidates = readCandidates(store, row.recallNo);
   const there = new Set(candidates.map(({ id }) => id));
   return {
     ...head,
@@ -245,19 +239,19 @@ export function listRecallHeads(
   return rows.map(({ recallNo, head }) => ({ recallNo, head: parseStored(head) as RecallHead }));
 }
 
-/** Reads the newest recalls (answered queries) that have feedback, at most `limit`, newest first. */
-export function listJudgedRecalls(store: Store, limit: number): RecallRecord[] {
-  const ids = store
+/** Reads the candidates (memories that a query considered) of a recall, hits first, without those erased since. */
+export function readCandidates(store: Store, recallNo: number): LoggedCandidate[] {
+  const rows = store
     .prepare(
-      `SELECT recall_id FROM recalls WHERE recall_no IN (SELECT DISTINCT recall_no FROM recall_feedback)
-       ORDER BY recall_no DESC LIMIT ?`,
+      `SELECT m.seq AS memoryNo, m.id, c.data FROM recall_candidates c JOIN memories m ON m.seq = c.memory
+       WHERE c.recall_no = ? ORDER BY c.place`,
     )
-    .pluck()
-    .all(limit) as string[];
-  return ids.flatMap((id) => findRecall(store, id) ?? []);
+    .all(recallNo) as RecallToKeep['candidates'];
+  return rows.map(({ data, ...memory }) => decodeCandidate(data, memory));
 }
 
-function readFeedback(store: Store, recallNo: number): RecallFeedback[] {
+/** Reads the feedback on a recall (answered query), without that on memories erased since. */
+export function readFeedback(store: Store, recallNo: number): RecallFeedback[] {
   return store
     .prepare(
       `SELECT m.id AS memoryId, f.verdict, f.given_at AS at

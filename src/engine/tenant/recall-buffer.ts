@@ -14,18 +14,20 @@ import type { RecallBuffer } from './tenant-options.ts';
 const FLUSH_MS = 200;
 /**
  * Greatest number of recalls in one write, of the rows that they change or log together, and of the UTF-16 code units
- * that they log; a single recall may have more rows or a longer text.
+ * that they log; a single recall may have more rows or a longer text. A user or session that a logged recall names
+ * counts as a row, since its hash is compared with those that deletes have noted.
  */
 const BATCH = 64;
 const BATCH_ROWS = 1_000;
 const BATCH_LENGTH = 256 * 1024;
 /**
- * Greatest number of recalls (answered queries) of a tenant whose effects wait for a write; beyond it the oldest are
- * dropped.
+ * Greatest number of recalls (answered queries) of a tenant whose effects wait for a write, and of the rows that they
+ * change, some 200 bytes each; beyond either the oldest are dropped.
  */
 const MAX_HELD = 10_000;
+const MAX_HELD_ROWS = 200_000;
 /**
- * Greatest number of recalls (answered queries) of one tenant that wait to be logged, 10 to 100 kB each; beyond it the
+ * Greatest number of recalls (answered queries) of one tenant that wait to be logged, 10 to 200 kB each; beyond it the
  * oldest are not logged.
  */
 const MAX_HELD_FOR_LOG = 1_000;
@@ -51,7 +53,7 @@ interface Waiting<Item> {
 interface Kept {
   /** The recall, screened; undefined if it cannot be logged. It never rejects. */
   built: Promise<RecallToKeep | undefined>;
-  /** Length of its texts; 0 until it is built. */
+  /** Length of its texts, and of the users and sessions that it names; 0 until it is built. */
   length: number;
   /** Whether it waits no more: it is being written, or was dropped. */
   isGone: boolean;
@@ -60,6 +62,8 @@ interface Kept {
 /** The effects and log entries of recalls (answered queries) that wait for a write to a tenant's file, oldest first. */
 interface Owed {
   readonly effects: Waiting<RecallEffects>[];
+  /** Number of rows that `effects` change. */
+  rows: number;
   readonly kept: Waiting<Kept>[];
   /** Length of the texts in `kept`. */
   length: number;
@@ -77,9 +81,9 @@ interface Owed {
 /**
  * Makes a buffer that writes the effects of recalls (what answered queries strengthen), and the recall log, in batches,
  * after the answers were sent. Each tenant's file has its own writes, one after the other; what waits for them stays in
- * the buffer. Beyond 10,000 effects or 1,000 log entries of a tenant, or 64 Mi code units of log entries of all, the
- * oldest are dropped silently; if a write fails, its entries are dropped with a warning. Lost effects only shift a
- * ranking a little, and a recall that was not logged is answered as unknown.
+ * the buffer. Beyond 10,000 effects, 200,000 rows of effects or 1,000 log entries of a tenant, or 64 Mi code units of
+ * log entries of all, the oldest are dropped silently; if a write fails, its entries are dropped with a warning. Lost
+ * effects only shift a ranking a little, and a recall that was not logged is answered as unknown.
  */
 export function createRecallBuffer(writer: Writer, logger: Logger): RecallBuffer {
   const owed = new Map<string, Owed>();
@@ -126,9 +130,11 @@ export function createRecallBuffer(writer: Writer, logger: Logger): RecallBuffer
 
   return {
     add(path, recall) {
-      const { effects } = owedTo(path);
-      effects.push({ no: (lastNo += 1), item: recall });
-      if (effects.length > MAX_HELD) effects.shift();
+      const own = owedTo(path);
+      own.effects.push({ no: (lastNo += 1), item: recall });
+      own.rows += rowsOf(recall);
+      while (own.effects.length > MAX_HELD || (own.rows > MAX_HELD_ROWS && own.effects.length > 1))
+        removeEffects(own, 1);
     },
     log(path, recall) {
       const own = owedTo(path);
@@ -151,6 +157,7 @@ export function createRecallBuffer(writer: Writer, logger: Logger): RecallBuffer
 function createOwed(): Owed {
   return {
     effects: [],
+    rows: 0,
     kept: [],
     length: 0,
     target: 0,
@@ -161,12 +168,21 @@ function createOwed(): Owed {
   };
 }
 
+/**
+ * Length of what is stored of a user or session that a recall names, beyond its name: quotation marks and a comma.
+ */
+const NAME_LENGTH = 3;
+
+/** Lists the users and sessions that a recall names. Each is stored, and compared with those that deletes named. */
+const namesOf = ({ asked }: RecallToKeep) => [...(asked.userIds ?? []), ...(asked.sessionIds ?? [])];
+
 /** Makes a log entry of a recall, which counts the length of its texts once it is built, and then calls `counted`. */
 function keptOf(own: Owed, recall: Promise<RecallToKeep>, counted: () => void): Kept {
   const kept: Kept = { built: Promise.resolve(undefined), length: 0, isGone: false };
   const count = (built: RecallToKeep) => {
     if (kept.isGone) return undefined;
-    kept.length = built.candidates.reduce((sum, { data }) => sum + data.length, built.head.length);
+    const names = namesOf(built).reduce((sum, name) => sum + name.length + NAME_LENGTH, 0);
+    kept.length = built.candidates.reduce((sum, { data }) => sum + data.length, built.head.length + names);
     own.length += kept.length;
     counted();
     return built;
@@ -220,15 +236,26 @@ async function writeSome({ path, writer, logger, limit }: Target, own: Owed): Pr
   own.writing = Infinity;
 }
 
+/** Number of rows that the effects of a recall change. */
+const rowsOf = ({ memories, waypoints }: RecallEffects) => memories.length + waypoints.length;
+
+/** Removes the oldest `count` effects from those that wait, and returns them. */
+function removeEffects(own: Owed, count: number): RecallEffects[] {
+  const removed = own.effects.splice(0, count).map(({ item }) => item);
+  for (const effects of removed) own.rows -= rowsOf(effects);
+  return removed;
+}
+
 /** Takes the oldest effects that one write may have. */
-function takeEffects({ effects, target }: Owed): RecallEffects[] {
+function takeEffects(own: Owed): RecallEffects[] {
+  const { effects, target } = own;
   let [n, rows] = [0, 0];
   for (const { no, item } of effects.slice(0, BATCH)) {
-    rows += item.memories.length + item.waypoints.length;
+    rows += rowsOf(item);
     if (no > target || (n > 0 && rows > BATCH_ROWS)) break;
     n += 1;
   }
-  return effects.splice(0, n).map(({ item }) => item);
+  return removeEffects(own, n);
 }
 
 /** Takes the oldest recalls that one write may log. `failed` counts those that could not be built. */
@@ -239,7 +266,7 @@ async function takeKept(own: Owed): Promise<{ readonly kept: readonly RecallToKe
     const { item } = own.kept[0]!;
     const recall = await item.built;
     if (item.isGone) continue;
-    rows += recall?.candidates.length ?? 0;
+    rows += recall === undefined ? 0 : recall.candidates.length + namesOf(recall).length;
     length += item.length;
     if (kept.length > 0 && (rows > BATCH_ROWS || length > BATCH_LENGTH)) break;
     removeOldest(own);

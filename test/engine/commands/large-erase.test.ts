@@ -11,6 +11,7 @@ import type { ErasedLogItems, LogProgress } from '../../../src/engine/store/writ
 import { listChainEnds } from '../../../src/engine/store/chains.ts';
 import { saltedHash } from '../../../src/engine/text/erased-words.ts';
 import { newMemory, openTestEngine, type TestEngine } from '../../support/engine-fixture.ts';
+import { lookAtLongNames } from '../../support/long-names.ts';
 import { runCommand } from '../../support/run-command.ts';
 import { newDocument, upload } from '../../support/new-document.ts';
 
@@ -133,6 +134,11 @@ test('a commit looks at a bounded number of recalls, and erases few', async () =
     after = slice.next;
   }
   expect(slices).toEqual([10, 2, 0, 0]);
+});
+
+test('a commit looks at recalls until their users and sessions take half a megabyte, or at one', async () => {
+  await using fixture = await openTestEngine();
+  expect(lookAtLongNames(fixture)).toEqual([5, 8, 9, 10, 12, null]);
 });
 
 test('items of a writer leave a session log in bounded commits', async () => {

@@ -1,5 +1,8 @@
 import { expect, test } from 'vitest';
-import { compareStanding } from '../../../src/engine/readers/standing.ts';
+import { compareStanding, indexes } from '../../../src/engine/readers/standing.ts';
+import { countMeters } from '../../../src/engine/readers/standing-meters.ts';
+import { forgetIndex, indexOf } from '../../../src/engine/readers/standing-upkeep.ts';
+import { forgetNeighbours } from '../../../src/engine/readers/standing-vectors.ts';
 import type { ReadContext } from '../../../src/engine/readers/read-context.ts';
 import type { Store } from '../../../src/engine/store/open-store.ts';
 import { listUnembeddedQueries, putStandingVectors } from '../../../src/engine/store/standing-vectors.ts';
@@ -172,6 +175,54 @@ test('where all queries have a vector, none is looked for by joining them', asyn
   addQueries(fixture, 1, 'ferry', `'{}'`, 'more');
   expect(missing()).toEqual([{ queryNo: 11, query: 'ferry1' }]);
   expect(listUnembeddedQueries(noted, modelNo + 1, 256)).toHaveLength(11);
+});
+
+test('of many queries that are compared, few keep their meter', async () => {
+  await using fixture = await openWithProvider();
+  addQueries(fixture, 600, WORDS);
+  const asked = { memoryNos: [fixture.memoryNo], afterQuery: 0, defaults: DEFAULTS };
+  const { matches } = await compareIndexed(contextOf(fixture), asked);
+  expect(matches).toHaveLength(600);
+  expect(countMeters(fixture.batch.open().store)).toBe(256);
+});
+
+test('an index that was forgotten, with its vectors, is made anew and finds the same', async () => {
+  await using fixture = await openWithProvider();
+  addQueries(fixture, 40, WORDS);
+  addQueries(fixture, 40, 'unrelated ', `'{}'`, 'near');
+  addVectors(fixture);
+  const context = contextOf(fixture);
+  const asked = { memoryNos: [fixture.memoryNo], afterQuery: 0, defaults: DEFAULTS };
+  const before = await compareIndexed(context, asked);
+  const { store } = fixture.batch.open();
+  const { index } = store.read(() => indexOf(store, false));
+  expect(index.keyCount).toBeGreaterThan(400);
+  forgetIndex(store);
+  forgetNeighbours(store);
+  expect(store.read(() => indexOf(store, true)).index).not.toBe(index);
+  expect(await compareIndexed(context, asked)).toEqual(before);
+  index.remove([...index.queries.keys()]);
+  expect(index.keyCount).toBe(0);
+});
+
+test('the index of a tenant that takes too much is dropped while another is used', async () => {
+  await using large = await openWithProvider();
+  await using other = await openWithProvider();
+  const indexOfLarge = () => {
+    const { store } = large.batch.open();
+    return store.read(() => indexOf(store, false)).index;
+  };
+  for (const fixture of [large, other]) addQueries(fixture, 10, WORDS);
+  const compare = (fixture: typeof large) =>
+    compareIndexed(contextOf(fixture), { memoryNos: [fixture.memoryNo], afterQuery: 0, defaults: DEFAULTS });
+  const { matches } = await compare(large);
+  const kept = indexOfLarge();
+  await compare(other);
+  expect(indexOfLarge()).toBe(kept);
+  indexes.note(large.batch.open().store, 4_000_000);
+  await compare(other);
+  expect(indexOfLarge()).not.toBe(kept);
+  expect(await compare(large)).toMatchObject({ matches });
 });
 
 test('the filters of queries, a statement each, end a read', async () => {

@@ -23,10 +23,18 @@ function startPlaces(threads = 2) {
 test('explanations, exports and the like leave one thread free', () => {
   const { places, ask } = startPlaces();
   const first = ask('a', { name: 'explain' });
-  for (const name of ['explain', 'readExportSlice', 'diff', 'learnWeights'] as const)
+  for (const name of ['explain', 'readExportSlice', 'diff', 'learnWeights', 'readRecalls'] as const)
     expect(places.hasRoom(ask('b', { name }), [first])).toBe(false);
   expect(places.hasRoom(ask('b'), [first])).toBe(true);
   expect(places.hasRoom(ask('b', { name: 'explain' }), [])).toBe(true);
+});
+
+test('weights are learned for one tenant at a time', () => {
+  const { places, ask } = startPlaces(4);
+  const first = ask('a', { name: 'learnWeights' });
+  expect(places.hasRoom(ask('b', { name: 'learnWeights' }), [first])).toBe(false);
+  expect(places.hasRoom(ask('b', { name: 'explain' }), [first])).toBe(true);
+  expect(places.hasRoom(ask('b', { name: 'learnWeights' }), [])).toBe(true);
 });
 
 test('with one thread, one long read runs at a time', () => {

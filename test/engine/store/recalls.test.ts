@@ -32,6 +32,17 @@ test('an answer takes in the file about as many bytes as are counted against the
   expect(taken / counted).toBeLessThan(1.4);
 });
 
+test('the users and sessions that a question names are counted against the bound of the log', async () => {
+  await using fixture = await openTestEngine();
+  const names = Array.from({ length: 100 }, (_, no) => String(no).padStart(256, '港'));
+  const asked = { userIds: names, sessionIds: names };
+  logElsewhere(fixture, ...Array.from({ length: 10 }, (_, at) => ({ recallId: `recall ${at}`, at, asked })));
+  const counted = fixture.get<number>('SELECT bytes FROM recall_total');
+  const taken = fixture.get<number>(`SELECT sum(pgsize) FROM dbstat WHERE name = 'recalls'`);
+  expect(taken).toBeGreaterThan(1_500_000);
+  expect(taken / counted).toBeLessThan(1.1);
+});
+
 /** Logs questions as another process does that has answered them before. @returns what the log holds then */
 function logElsewhere({ maintenance, store, clock }: TestEngine, ...asked: readonly Partial<RecallToKeep>[]) {
   const recalls = asked.map((one) => ({

@@ -4,9 +4,15 @@ import type { RecallToKeep } from '../../../src/engine/store/recalls.ts';
 import { createRecallBuffer } from '../../../src/engine/tenant/recall-buffer.ts';
 import type { Writer } from '../../../src/engine/writer/writer.ts';
 
-function recallOf(recallId: string, { length = 10, rows = 0 } = {}): RecallToKeep {
+interface Size {
+  readonly length?: number;
+  readonly rows?: number;
+  readonly asked?: RecallToKeep['asked'];
+}
+
+function recallOf(recallId: string, { length = 10, rows = 0, asked = {} }: Size = {}): RecallToKeep {
   const candidates = Array.from({ length: rows }, (_, n) => ({ memoryNo: n, id: `m${n}`, data: '{}' }));
-  return { recallId, at: 0, asked: {}, head: 'x'.repeat(length), candidates, supersededNos: [] };
+  return { recallId, at: 0, asked, head: 'x'.repeat(length), candidates, supersededNos: [] };
 }
 
 /** A writer whose writes to a path end when the test lets them: those of `held` paths wait. */
@@ -92,6 +98,33 @@ test('one write logs at most 64 recalls, 1,000 rows and 256 Ki code units, or on
   expect(written.slice(5).map(({ ids }) => ids.length)).toEqual([64, 7]);
 });
 
+test('users and sessions that recalls name count as rows and as texts of a write', async () => {
+  const { writer, written } = slowWriter(new Set());
+  const buffer = createRecallBuffer(writer, silentLogger);
+  const names = (length: number) => Array.from({ length: 100 }, (_, no) => String(no).padStart(length, 'n'));
+  for (let n = 0; n < 12; n += 1) {
+    const long = names(n < 10 ? 4 : 1_020);
+    log(buffer, 'a', recallOf(`r${n}`, { asked: { userIds: long, sessionIds: long } }));
+  }
+  await buffer.flush('a');
+  expect(written.map(({ ids }) => ids.length)).toEqual([5, 5, 1, 1]);
+});
+
+test('users and sessions that waiting recalls name are bounded together with their texts', async () => {
+  const { writer, written, begun, letGo } = slowWriter(new Set(['a']));
+  const buffer = createRecallBuffer(writer, silentLogger);
+  log(buffer, 'a', recallOf('first'));
+  const first = buffer.flush();
+  while (begun.length === 0) await new Promise(setImmediate);
+  const asked = { userIds: ['u'.repeat(512 * 1024 - 3)], sessionIds: ['s'.repeat(512 * 1024 - 13)] };
+  for (let n = 0; n < 100; n += 1) log(buffer, 'a', recallOf(`n${n}`, { asked }));
+  await new Promise(setImmediate);
+  letGo();
+  await first;
+  await buffer.flush();
+  expect(written.flatMap(({ ids }) => ids)).toEqual(['first', ...Array.from({ length: 64 }, (_, n) => `n${n + 36}`)]);
+});
+
 test('effects of recalls are written in their order, 64 at most in one write', async () => {
   const { writer, written } = slowWriter(new Set());
   const buffer = createRecallBuffer(writer, silentLogger);
@@ -102,4 +135,30 @@ test('effects of recalls are written in their order, 64 at most in one write', a
   await buffer.flush('a');
   expect(written.map(({ ids }) => ids.length)).toEqual([64, 36]);
   expect(written.flatMap(({ ids }) => ids)).toEqual(Array.from({ length: 100 }, (_, n) => `e${n}`));
+});
+
+test('effects that wait are bounded by their rows, too: the oldest are dropped', async () => {
+  const { writer, written, begun, letGo } = slowWriter(new Set(['a']));
+  const buffer = createRecallBuffer(writer, silentLogger);
+  const add = (recallId: string, rows: number) => {
+    const effects = {
+      memories: Array.from({ length: rows / 2 }),
+      waypoints: Array.from({ length: rows / 2 }),
+      recallId,
+    };
+    buffer.add('a', effects as unknown as Parameters<typeof buffer.add>[1]);
+  };
+  add('first', 2);
+  const first = buffer.flush('a');
+  while (begun.length === 0) await new Promise(setImmediate);
+  for (let n = 0; n < 250; n += 1) add(`e${n}`, 1_000);
+  letGo();
+  await first;
+  await buffer.flush('a');
+  const ids = written.flatMap((one) => one.ids);
+  expect(ids).toEqual(['first', ...Array.from({ length: 200 }, (_, n) => `e${n + 50}`)]);
+  // What was written counts no more.
+  for (let n = 0; n < 150; n += 1) add(`later ${n}`, 1_000);
+  await buffer.flush('a');
+  expect(written.flatMap((one) => one.ids)).toHaveLength(351);
 });

@@ -1,0 +1,62 @@
+import { LRUCache } from 'lru-cache';
+import type { ReadCommandName } from './commands.ts';
+import type { FairQueue } from './fair-queue.ts';
+import type { Read } from './read.ts';
+import type { ReaderPool } from './reader-pool.ts';
+import type { ThreadLink } from './thread-link.ts';
+import type { ThreadPlaces } from './thread-places.ts';
+
+/**
+ * Commands for which a thread keeps much of a tenant's file in memory: the index of its standing queries takes up to
+ * 250 MB. All of a tenant run on one thread, so that no other thread keeps a copy.
+ */
+const ON_ONE_THREAD: ReadonlySet<ReadCommandName> = new Set<ReadCommandName>(['compareStanding']);
+/** Greatest number of tenants whose thread is remembered; beyond it the longest unused are forgotten. */
+const MAX_HOMES = 10_000;
+
+/** Gives waiting reads (commands that read a tenant's file) to threads. */
+export interface HandOut {
+  /** Gives one waiting read to a thread that can take it. Returns whether there was one. */
+  handOne(): boolean;
+  /** Forgets which thread keeps these files in memory. */
+  forget(paths: readonly string[]): void;
+}
+
+/** Creates what gives waiting reads to the threads of a pool. */
+export function createHandOut({
+  waiting,
+  pool,
+  places,
+}: {
+  readonly waiting: Pick<FairQueue<Read>, 'take'>;
+  readonly pool: Pick<ReaderPool, 'idle' | 'soonIdle' | 'working' | 'has'>;
+  readonly places: Pick<ThreadPlaces, 'hasRoom' | 'isQuick' | 'endsSoon'>;
+}): HandOut {
+  /** The thread on which the commands `ON_ONE_THREAD` run, by the path of a tenant's file. */
+  const homes = new LRUCache<string, ThreadLink>({ max: MAX_HOMES });
+
+  const isAtHome = ({ name, path }: Read, link: ThreadLink) => {
+    const home = ON_ONE_THREAD.has(name) ? homes.get(path) : undefined;
+    return home === undefined || home === link || !pool.has(home);
+  };
+  const give = (link: ThreadLink, mayRun: (read: Read) => boolean) => {
+    const read = waiting.take((one) => mayRun(one) && isAtHome(one, link));
+    if (read === undefined) return false;
+    if (ON_ONE_THREAD.has(read.name)) homes.set(read.path, link);
+    link.send(read);
+    return true;
+  };
+
+  return {
+    handOne() {
+      const idle = pool.idle();
+      const working = pool.working();
+      if (idle.length > 0) return idle.some((link) => give(link, (read) => places.hasRoom(read, working)));
+      const link = pool.soonIdle(places.endsSoon);
+      return link !== undefined && give(link, places.isQuick);
+    },
+    forget(paths) {
+      for (const path of paths) homes.delete(path);
+    },
+  };
+}
