@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import net from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { BodyPlaces, bodyPlaces } from '../../src/api/body-places.ts';
 import { type HalfSent, sendHalf } from '../support/attacks/half-sent-bodies.ts';
@@ -66,6 +68,25 @@ describe('bodies whose last byte does not come', () => {
     const text = 'A text that is longer than the memory that is left. '.repeat(40_000);
     const upload = await api.request('POST', '/memory/ingest', { body: { text } });
     expect(upload.status).toBe(202);
+    half[Symbol.dispose]();
+    await until(() => bodyPlaces.bytes === 0);
+  });
+
+  test('are parsed a few in each turn once the last bytes come together, and others are answered in between', async () => {
+    const metadata = Object.fromEntries(Array.from({ length: 5_000 }, (_, no) => [`k${no}`, 0]));
+    const body = Buffer.from(JSON.stringify({ content: 'x', metadata }));
+    using half = await sendHalf(api.port, { head: add.head, body, connections: 60 });
+    await until(() => bodyPlaces.bytes === 60 * (body.length - 1 - 8 * 1024));
+    const probe = net.connect(api.port, '127.0.0.1');
+    await once(probe, 'connect');
+    half.sendLast();
+    probe.write('GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n');
+    await once(probe, 'data');
+    const before = half.answers.length;
+    probe.destroy();
+    await until(() => half.answers.length === 60);
+    expect(new Set(half.answers.map(({ status }) => status))).toEqual(new Set([400]));
+    expect(before).toBeLessThan(30);
     half[Symbol.dispose]();
     await until(() => bodyPlaces.bytes === 0);
   });
