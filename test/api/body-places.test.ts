@@ -24,6 +24,17 @@ async function arrived({ answers }: HalfSent, connections: number): Promise<void
   await until(() => answers.length + Math.floor(bodyPlaces.bytes / (MIB - 8 * 1024 - 1)) >= connections);
 }
 
+/** Sends the last bytes of all bodies and then a request for /health, and returns `value` when that is answered. */
+async function atAnswer(half: HalfSent, value: () => number): Promise<number> {
+  const probe = net.connect(api.port, '127.0.0.1');
+  await once(probe, 'connect');
+  half.sendLast();
+  probe.write('GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n');
+  await once(probe, 'data');
+  probe.destroy();
+  return value();
+}
+
 describe('bodies whose last byte does not come', () => {
   test('hold at most 32 MiB of a key; further ones get 503 and a time, and all is given back', async () => {
     using half = await sendHalf(api.port, { ...add, connections: 40 });
@@ -60,6 +71,23 @@ describe('bodies whose last byte does not come', () => {
     await until(() => bodyPlaces.bytes === 0);
   });
 
+  test('go into their outlines in turns once many pieces come together, and others are answered in between', async () => {
+    const [connections, last] = [40, 128 * 1024];
+    const metadata = { lists: Array.from({ length: (last + 16 * 1024) / 3 }, () => []) };
+    const body = Buffer.from(JSON.stringify({ text: 'x'.repeat(MIB), metadata }));
+    const head = `POST /memory/ingest HTTP/1.1\r\n${KEY}${JSON_TYPE}`;
+    using half = await sendHalf(api.port, { head, body, last, connections });
+    // The text is on disk, and its place in the outline has 38 bytes.
+    const held = connections * (body.length - last - MIB + 38 - 8 * 1024);
+    await until(() => bodyPlaces.bytes === held);
+    const taken = await atAnswer(half, () => bodyPlaces.bytes - held);
+    expect(taken).toBeLessThan((connections * last) / 4);
+    await until(() => half.answers.length === connections);
+    expect(new Set(half.answers.map(({ status }) => status))).toEqual(new Set([400]));
+    half[Symbol.dispose]();
+    await until(() => bodyPlaces.bytes === 0);
+  });
+
   test('keep neither short requests nor uploads to disk from being answered', async () => {
     using half = await sendHalf(api.port, { ...add, connections: 40 });
     await arrived(half, 40);
@@ -77,13 +105,7 @@ describe('bodies whose last byte does not come', () => {
     const body = Buffer.from(JSON.stringify({ content: 'x', metadata }));
     using half = await sendHalf(api.port, { head: add.head, body, connections: 60 });
     await until(() => bodyPlaces.bytes === 60 * (body.length - 1 - 8 * 1024));
-    const probe = net.connect(api.port, '127.0.0.1');
-    await once(probe, 'connect');
-    half.sendLast();
-    probe.write('GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n');
-    await once(probe, 'data');
-    const before = half.answers.length;
-    probe.destroy();
+    const before = await atAnswer(half, () => half.answers.length);
     await until(() => half.answers.length === 60);
     expect(new Set(half.answers.map(({ status }) => status))).toEqual(new Set([400]));
     expect(before).toBeLessThan(30);

@@ -1,6 +1,6 @@
 import net from 'node:net';
 
-/** Connections that have sent all of a request but the last byte of its body. */
+/** Connections that have sent all of a request but the last bytes of its body. */
 export interface HalfSent extends Disposable {
   /** Answers that came so far, each as its status and the value of its header `retry-after`. */
   readonly answers: readonly { readonly status: number; readonly retryAfter: string | undefined }[];
@@ -9,9 +9,10 @@ export interface HalfSent extends Disposable {
 }
 
 /**
- * Sends a request with a body over many connections, and of each body holds back the last byte.
+ * Sends a request with a body over many connections, and of each body holds back the last bytes.
  * @param bytes length of the body, which is spaces
  * @param body the body, in place of `bytes`
+ * @param last number of bytes that are held back; by default one
  * @param head request line and headers, without `host` and `content-length`; each line ends with `\r\n`
  */
 export async function sendHalf(
@@ -19,8 +20,11 @@ export async function sendHalf(
   {
     connections,
     head,
+    last = 1,
     ...sent
-  }: { readonly connections: number; readonly head: string } & ({ readonly bytes: number } | { readonly body: Buffer }),
+  }: { readonly connections: number; readonly head: string; readonly last?: number } & (
+    { readonly bytes: number } | { readonly body: Buffer }
+  ),
 ): Promise<HalfSent> {
   const answers: { status: number; retryAfter: string | undefined }[] = [];
   const body = 'body' in sent ? sent.body : Buffer.alloc(sent.bytes, ' ');
@@ -36,10 +40,10 @@ export async function sendHalf(
       });
       await promise;
       socket.write(`${head}host: 127.0.0.1\r\ncontent-length: ${body.length}\r\n\r\n`);
-      socket.write(body.subarray(0, -1));
+      socket.write(body.subarray(0, -last));
       return socket;
     }),
   );
-  const sendLast = () => sockets.forEach((socket) => socket.write(body.subarray(-1)));
+  const sendLast = () => sockets.forEach((socket) => socket.write(body.subarray(-last)));
   return { answers, sendLast, [Symbol.dispose]: () => sockets.forEach((socket) => socket.destroy()) };
 }
