@@ -87,7 +87,7 @@ export async function askMembers(
 ): Promise<{ readonly answer: FederatedAnswerItem; readonly bytes: number }> {
   const question = { ...body, k: body.k ?? DEFAULT_K, reinforce: false } as const;
   const signal = AbortSignal.any([clientGone(call.response), call.api.stop]);
-  const room = openAnswerRoom(`${call.principal.tenantId} ${call.principal.keyId}`);
+  const room = openAnswerRoom(call.principal);
   const limits = { maxBytes: answerBytes(question.k), room, signal };
   const asked = await Promise.all([
     ...tenantIds.map((tenantId) =>

@@ -38,6 +38,11 @@ const SPACE = 0x20;
 const NUMBER = /-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?/y;
 /** Number of values and names that are checked in one step of the generator. A step takes about 2 ms. */
 const STEP = 4_096;
+/**
+ * Greatest number of characters that are checked in one step: a text that is not JSON may have neither values nor names
+ * that are counted. 64 Ki characters of numbers take about 2 ms.
+ */
+const STEP_CHARACTERS = 64 * 1024;
 /** Greatest length, in characters with the sign, at which JavaScript keeps every whole number exactly. */
 const SAFE_CHARACTERS = 15;
 /** Greatest number of characters of a field name that an error message quotes. */
@@ -68,10 +73,16 @@ export function* checkJsonInSteps(text: string, most: JsonBounds = BODY_BOUNDS):
   const counted = { values: 1, names: 0 };
   let before = { ...counted };
   let stepEnd = STEP;
+  let placeEnd = STEP_CHARACTERS;
   for (let at = 0; at < text.length; at++) {
+    if (at >= placeEnd) {
+      placeEnd = at + STEP_CHARACTERS;
+      yield;
+    }
     const code = text.charCodeAt(at);
     if (code === QUOTE) {
-      const end = endOfString(text, at);
+      const quote = text.indexOf('"', at + 1);
+      const end = isEscaped(text, quote) ? yield* endOfEscaped(text, quote) : afterQuote(text, quote);
       const known = open.at(-1);
       if (known != null && isBeforeColon(text, end)) {
         counted.names++;
@@ -120,12 +131,26 @@ function requireWithin({ values, names }: Counted, most: JsonBounds, before: Cou
 }
 
 /**
- * Returns the offset after the closing quote of the string that begins at `start`; the end of the text if it has none.
+ * Returns the offset after the closing quote of a string; the end of the text if it has none. Like `checkJsonInSteps`,
+ * it lets other requests run within a long string.
+ * @param escaped offset of the first quote within the string, which is escaped
  */
-function endOfString(text: string, start: number): number {
-  let end = text.indexOf('"', start + 1);
-  while (end !== -1 && isEscaped(text, end)) end = text.indexOf('"', end + 1);
-  return end === -1 ? text.length : end + 1;
+function* endOfEscaped(text: string, escaped: number): Generator<undefined, number> {
+  let quote = escaped;
+  let placeEnd = escaped + STEP_CHARACTERS;
+  while (isEscaped(text, quote)) {
+    if (quote >= placeEnd) {
+      placeEnd = quote + STEP_CHARACTERS;
+      yield;
+    }
+    quote = text.indexOf('"', quote + 1);
+  }
+  return afterQuote(text, quote);
+}
+
+/** Returns the offset after a quote; the end of the text if there is none, for which `quote` is -1. */
+function afterQuote(text: string, quote: number): number {
+  return quote === -1 ? text.length : quote + 1;
 }
 
 /**
@@ -162,6 +187,7 @@ function digitsOf(value: number): string {
   return Math.abs(value).toExponential().replace('.', '').split('e')[0]!;
 }
 
+/** Tells whether the character at `quote` is escaped; false for -1, which stands for no quote. */
 function isEscaped(text: string, quote: number): boolean {
   let before = quote - 1;
   while (text.charCodeAt(before) === BACKSLASH) before--;

@@ -185,8 +185,7 @@ export class JsonReply {
     if (!response.headersSent) {
       // Nobody reads it any more, so it need not wait among those that are read.
       requireClient(response);
-      if (this.#heldBytes !== null)
-        this.leave = await replyPlaces.enter(`${principal.tenantId} ${principal.keyId}`, this.#heldBytes);
+      if (this.#heldBytes !== null) this.leave = await replyPlaces.enter(principal, this.#heldBytes);
       this.#sendType();
     }
     const bytes = Buffer.from(this.#pending);

@@ -4,6 +4,7 @@ import { EngineError, isEngineError, takeTurn } from '../engine/index.ts';
 import { placeOfBody } from './body-places.ts';
 import { checkJsonInSteps, type JsonBounds } from './check-json.ts';
 import { GatheredBytes } from './gathered-bytes.ts';
+import { parseTurn } from './read-turn.ts';
 import { withoutStack } from './without-stack.ts';
 
 /** Longest JSON body that is read, in bytes. Uploads of documents have another bound. */
@@ -30,7 +31,10 @@ export async function readJson(
   { maxBytes = MAX_JSON_BYTES, most }: { readonly maxBytes?: number | undefined; readonly most?: JsonBounds } = {},
 ): Promise<JsonBody> {
   requireJson(request);
-  const bytes = await readBytes(request, maxBytes, BODY_TIMEOUT_MS);
+  const whole = takeWhole(request, maxBytes);
+  const bytes = whole ?? (await readBytes(request, maxBytes, BODY_TIMEOUT_MS));
+  // A body that came together with its headers has had its turn with them (`takeRequestTurns`).
+  if (whole === undefined) await parseTurn();
   return { value: await parseJsonInTurns(bytes, most), bytes };
 }
 
@@ -79,20 +83,24 @@ export function mediaTypeOf(request: IncomingMessage): string | undefined {
 }
 
 /**
- * Reads a whole body of at most `maxBytes` into memory. Its bytes are counted until the request is over (`BodyPlaces`),
- * except those of a short body that has arrived already: it is soon answered.
+ * Takes a body of at most `maxBytes` that has come together with its headers, as a short one does. It needs neither
+ * listeners nor a timer, and its bytes are not counted, as it is soon answered. Returns undefined for other bodies.
+ */
+function takeWhole(request: IncomingMessage, maxBytes: number): Buffer | undefined {
+  const { complete, readableLength } = request;
+  if (!complete || readableLength === 0 || readableLength > maxBytes) return undefined;
+  return (request.read() as Buffer | null) ?? undefined;
+}
+
+/**
+ * Reads a whole body of at most `maxBytes` into memory while it arrives. Its bytes are counted until the request is
+ * over (`BodyPlaces`).
  * @throws EngineError `too_large`; `unavailable` if bodies fill their share of the memory; `invalid` if the body has
  *   not arrived after `timeoutMs`, or breaks off. Bytes that arrive after an error are dropped
  */
 export function readBytes(request: IncomingMessage, maxBytes: number, timeoutMs: number): Promise<Buffer> {
   const tooLarge = () => new EngineError('too_large', `the body is over ${maxBytes} bytes; send less at once`);
   if (Number(request.headers['content-length'] ?? 0) > maxBytes) return Promise.reject(tooLarge());
-  // A short body has come together with its headers: it needs neither listeners nor a timer.
-  const { complete, readableLength } = request;
-  if (complete && readableLength > 0 && readableLength <= maxBytes) {
-    const bytes = request.read() as Buffer | null;
-    if (bytes !== null) return Promise.resolve(bytes);
-  }
   return new Promise((resolve, reject) => {
     const gathered = new GatheredBytes();
     const place = placeOfBody(request);

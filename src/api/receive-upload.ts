@@ -7,15 +7,25 @@ import { createWriteStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import path from 'node:path';
+import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import busboy, { type BusboyEvents, type FieldInfo, type FileInfo } from 'busboy';
-import { EngineError, SNIFFED_BYTES, type Tenant, type Upload } from '../engine/index.ts';
+import {
+  currentShare,
+  EngineError,
+  runInShare,
+  SNIFFED_BYTES,
+  takeTurn,
+  type Tenant,
+  type Upload,
+} from '../engine/index.ts';
 import { placeOfBody } from './body-places.ts';
 import { createEncodeStream } from './encode-stream.ts';
 import { addField, type FormFields, malformed, MAX_FIELD_BYTES } from './form-fields.ts';
 import { JsonOutline } from './json-outline.ts';
 import { readLongText } from './long-text.ts';
 import { MAX_JSON_BYTES, parseJsonInTurns, readJson, requireJson } from './read-body.ts';
+import { parseTurn } from './read-turn.ts';
 
 /**
  * An uploaded file that is on disk safely: it and its folder's entry were fsynced. Whoever has this object must pass
@@ -193,6 +203,7 @@ export async function receiveJson<Result>(
     return place && { bytes: place.end - place.start, body: upload, read: () => readLongText(upload.readPart(place)) };
   };
   try {
+    await parseTurn();
     return await use(await parseJsonInTurns(outline.rest()), { find });
   } finally {
     await upload.discard();
@@ -212,25 +223,17 @@ async function spool(
   refuseAnnounced(request, limits);
   const upload = await tenant.createUpload(maxBytesOf(request, limits));
   const file = createWriteStream(upload.path);
-  const sealing = createEncodeStream(upload);
+  const outlining = createOutlineStream(outline);
   // The request is no part of the pipeline, which would destroy it, and the answer with it, after a refusal.
-  const written = pipeline(sealing, file);
+  const written = pipeline(outlining, createEncodeStream(upload), file);
   const { promise: failed, reject: refuse } = Promise.withResolvers<never>();
   const stopWatching = watchArrival(request, limits, refuse);
-  const read = (chunk: Buffer) => {
-    try {
-      outline.push(chunk);
-    } catch (error) {
-      request.off('data', read);
-      refuse(error);
-    }
-  };
-  request.on('data', read).pipe(sealing);
+  request.pipe(outlining);
   try {
     await Promise.race([written, failed]);
     return upload;
   } catch (error) {
-    request.unpipe(sealing).resume();
+    request.unpipe(outlining).resume();
     file.destroy();
     await written.catch(() => {});
     await upload.discard();
@@ -238,6 +241,25 @@ async function spool(
   } finally {
     stopWatching();
   }
+}
+
+/**
+ * Makes a stream that passes the bytes of a body on after they were added to its outline. Each piece waits for a turn
+ * of the event loop in the name of the request's key, since pieces of many bodies may arrive together. The stream fails
+ * with what `JsonOutline.push` throws.
+ */
+function createOutlineStream(outline: JsonOutline): Transform {
+  const share = currentShare();
+  const stream = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      const push = () => {
+        if (!stream.destroyed) outline.push(chunk);
+        done(null, chunk);
+      };
+      runInShare(share, takeTurn).then(push).catch(done);
+    },
+  });
+  return stream;
 }
 
 // ── Forms and JSON bodies alike ──────────────────────────────────────────────────────────────────────────────────────

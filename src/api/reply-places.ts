@@ -1,5 +1,5 @@
 import { EngineError } from '../engine/index.ts';
-import { addTo, type ByteShare } from './byte-share.ts';
+import { OwnedBytes, type Owner } from './byte-share.ts';
 import { requireClient } from './room-in.ts';
 import type { TenantCall } from './route.ts';
 
@@ -9,6 +9,11 @@ const MIB = 1024 * 1024;
  * keys together.
  */
 const KEY_BYTES = 32 * MIB;
+/**
+ * The same for all keys of one tenant together, which may make a thousand keys. A tenant that holds none gets memory
+ * for one reply, however large.
+ */
+const TENANT_BYTES = 64 * MIB;
 const TOTAL_BYTES = 128 * MIB;
 /**
  * If the large replies being sent take this much memory (bytes), every further large reply waits, even to a key that
@@ -16,16 +21,17 @@ const TOTAL_BYTES = 128 * MIB;
  */
 const FULL_BYTES = 256 * MIB;
 /**
- * Greatest memory of the large replies that wait to be sent, for one API key (bytes); `TOTAL_WAITING_BYTES` is the
- * limit for all keys together. Further replies are refused.
+ * Greatest memory of the large replies that wait to be sent, for one API key (bytes). `TENANT_WAITING_BYTES` is the
+ * limit for the keys of one tenant together, `TOTAL_WAITING_BYTES` that for all keys. Further replies are refused.
  */
 const KEY_WAITING_BYTES = 64 * MIB;
+const TENANT_WAITING_BYTES = 96 * MIB;
 const TOTAL_WAITING_BYTES = 128 * MIB;
 /** Longest time for which a large reply waits until memory is free (ms). */
 const WAIT_MS = 5_000;
 
 interface Waiting {
-  readonly key: string;
+  readonly owner: Owner;
   readonly bytes: number;
   readonly enter: () => void;
 }
@@ -36,8 +42,8 @@ interface Waiting {
  * fill the memory with replies that nobody reads.
  */
 export class ReplyPlaces {
-  readonly #held: ByteShare = { ofKey: new Map(), total: 0 };
-  readonly #waiting: ByteShare = { ofKey: new Map(), total: 0 };
+  readonly #held = new OwnedBytes();
+  readonly #waiting = new OwnedBytes();
   #queue: Waiting[] = [];
 
   /**
@@ -48,50 +54,52 @@ export class ReplyPlaces {
   }
 
   /**
-   * Reserves memory for a large reply, and waits until it is free. One key may hold 32 MiB, and all keys together 128
-   * MiB. A key that holds none gets memory for one reply until all keys together hold 256 MiB.
-   * @param key text that identifies the API key to which the reply is sent
+   * Reserves memory for a large reply, and waits until it is free. One key may hold 32 MiB, the
+   * keys of one tenant 64 MiB, and all keys together 128 MiB. A key that holds none gets memory for one reply until all
+   * keys together hold 256 MiB, within the share of its tenant.
    * @param bytes memory that the reply takes
    * @returns a function that releases the memory; further calls of it do nothing
    * @throws EngineError `unavailable` with `retryAfterMs` if too many replies wait already, or after `waitMs`
    */
-  async enter(key: string, bytes: number, waitMs: number = WAIT_MS): Promise<() => void> {
-    if (!this.#hasRoom(key, bytes)) await this.#wait(key, bytes, waitMs);
-    else addTo(this.#held, key, bytes);
+  async enter(owner: Owner, bytes: number, waitMs: number = WAIT_MS): Promise<() => void> {
+    if (!this.#hasRoom(owner, bytes)) await this.#wait(owner, bytes, waitMs);
+    else this.#held.add(owner, bytes);
     let isIn = true;
     return () => {
-      if (isIn) this.#leave(key, bytes);
+      if (isIn) this.#leave(owner, bytes);
       isIn = false;
     };
   }
 
-  #hasRoom(key: string, bytes: number): boolean {
-    const own = this.#held.ofKey.get(key) ?? 0;
-    if (own === 0) return this.#held.total < FULL_BYTES;
-    return own + bytes <= KEY_BYTES && this.#held.total + bytes <= TOTAL_BYTES;
+  #hasRoom(owner: Owner, bytes: number): boolean {
+    const held = this.#held.of(owner);
+    if (held.tenant > 0 && held.tenant + bytes > TENANT_BYTES) return false;
+    if (held.key === 0) return this.#held.total < FULL_BYTES;
+    return held.key + bytes <= KEY_BYTES && this.#held.total + bytes <= TOTAL_BYTES;
   }
 
-  #wait(key: string, bytes: number, waitMs: number): Promise<void> {
-    const own = this.#waiting.ofKey.get(key) ?? 0;
-    if (own + bytes > KEY_WAITING_BYTES || this.#waiting.total + bytes > TOTAL_WAITING_BYTES) throw refused();
+  #wait(owner: Owner, bytes: number, waitMs: number): Promise<void> {
+    const waits = this.#waiting.of(owner);
+    if (waits.key + bytes > KEY_WAITING_BYTES || waits.tenant + bytes > TENANT_WAITING_BYTES) throw refused();
+    if (this.#waiting.total + bytes > TOTAL_WAITING_BYTES) throw refused();
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const waiting: Waiting = { key, bytes, enter: resolve };
+    const waiting: Waiting = { owner, bytes, enter: resolve };
     this.#queue.push(waiting);
-    addTo(this.#waiting, key, bytes);
+    this.#waiting.add(owner, bytes);
     const timer = setTimeout(() => {
       this.#queue = this.#queue.filter((other) => other !== waiting);
-      addTo(this.#waiting, key, -bytes);
+      this.#waiting.add(owner, -bytes);
       reject(refused());
     }, waitMs);
     return promise.finally(() => clearTimeout(timer));
   }
 
-  #leave(key: string, bytes: number): void {
-    addTo(this.#held, key, -bytes);
+  #leave(owner: Owner, bytes: number): void {
+    this.#held.add(owner, -bytes);
     this.#queue = this.#queue.filter((next) => {
-      if (!this.#hasRoom(next.key, next.bytes)) return true;
-      addTo(this.#waiting, next.key, -next.bytes);
-      addTo(this.#held, next.key, next.bytes);
+      if (!this.#hasRoom(next.owner, next.bytes)) return true;
+      this.#waiting.add(next.owner, -next.bytes);
+      this.#held.add(next.owner, next.bytes);
       next.enter();
       return false;
     });
@@ -107,7 +115,7 @@ export const replyPlaces = new ReplyPlaces();
  * @throws EngineError `unavailable` if no memory became free in time
  */
 export async function takeReplyPlace({ principal, response }: TenantCall, bytes: number): Promise<void> {
-  const leave = await replyPlaces.enter(`${principal.tenantId} ${principal.keyId}`, bytes);
+  const leave = await replyPlaces.enter(principal, bytes);
   response.once('close', leave);
   if (response.destroyed) leave();
   requireClient(response);
@@ -116,7 +124,7 @@ export async function takeReplyPlace({ principal, response }: TenantCall, bytes:
 function refused(): EngineError {
   return new EngineError(
     'unavailable',
-    'large replies to this key are not read: read them to their end, or close them',
+    'large replies to this key, or of its tenant, are not read: read them to their end, or close them',
     {
       retryAfterMs: 1_000,
     },

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import net from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { BodyPlaces, bodyPlaces } from '../../src/api/body-places.ts';
 import { type HalfSent, sendHalf } from '../support/attacks/half-sent-bodies.ts';
@@ -20,6 +22,17 @@ const add = { head: `POST /memory/add HTTP/1.1\r\n${KEY}${JSON_TYPE}`, bytes: MI
 /** Waits until each of `connections` connections has an answer or holds all of its body but one byte. */
 async function arrived({ answers }: HalfSent, connections: number): Promise<void> {
   await until(() => answers.length + Math.floor(bodyPlaces.bytes / (MIB - 8 * 1024 - 1)) >= connections);
+}
+
+/** Sends the last bytes of all bodies and then a request for /health, and returns `value` when that is answered. */
+async function atAnswer(half: HalfSent, value: () => number): Promise<number> {
+  const probe = net.connect(api.port, '127.0.0.1');
+  await once(probe, 'connect');
+  half.sendLast();
+  probe.write('GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n');
+  await once(probe, 'data');
+  probe.destroy();
+  return value();
 }
 
 describe('bodies whose last byte does not come', () => {
@@ -58,6 +71,23 @@ describe('bodies whose last byte does not come', () => {
     await until(() => bodyPlaces.bytes === 0);
   });
 
+  test('go into their outlines in turns once many pieces come together, and others are answered in between', async () => {
+    const [connections, last] = [40, 128 * 1024];
+    const metadata = { lists: Array.from({ length: (last + 16 * 1024) / 3 }, () => []) };
+    const body = Buffer.from(JSON.stringify({ text: 'x'.repeat(MIB), metadata }));
+    const head = `POST /memory/ingest HTTP/1.1\r\n${KEY}${JSON_TYPE}`;
+    using half = await sendHalf(api.port, { head, body, last, connections });
+    // The text is on disk, and its place in the outline has 38 bytes.
+    const held = connections * (body.length - last - MIB + 38 - 8 * 1024);
+    await until(() => bodyPlaces.bytes === held);
+    const taken = await atAnswer(half, () => bodyPlaces.bytes - held);
+    expect(taken).toBeLessThan((connections * last) / 4);
+    await until(() => half.answers.length === connections);
+    expect(new Set(half.answers.map(({ status }) => status))).toEqual(new Set([400]));
+    half[Symbol.dispose]();
+    await until(() => bodyPlaces.bytes === 0);
+  });
+
   test('keep neither short requests nor uploads to disk from being answered', async () => {
     using half = await sendHalf(api.port, { ...add, connections: 40 });
     await arrived(half, 40);
@@ -66,6 +96,19 @@ describe('bodies whose last byte does not come', () => {
     const text = 'A text that is longer than the memory that is left. '.repeat(40_000);
     const upload = await api.request('POST', '/memory/ingest', { body: { text } });
     expect(upload.status).toBe(202);
+    half[Symbol.dispose]();
+    await until(() => bodyPlaces.bytes === 0);
+  });
+
+  test('are parsed a few in each turn once the last bytes come together, and others are answered in between', async () => {
+    const metadata = Object.fromEntries(Array.from({ length: 5_000 }, (_, no) => [`k${no}`, 0]));
+    const body = Buffer.from(JSON.stringify({ content: 'x', metadata }));
+    using half = await sendHalf(api.port, { head: add.head, body, connections: 60 });
+    await until(() => bodyPlaces.bytes === 60 * (body.length - 1 - 8 * 1024));
+    const before = await atAnswer(half, () => half.answers.length);
+    await until(() => half.answers.length === 60);
+    expect(new Set(half.answers.map(({ status }) => status))).toEqual(new Set([400]));
+    expect(before).toBeLessThan(30);
     half[Symbol.dispose]();
     await until(() => bodyPlaces.bytes === 0);
   });

@@ -142,12 +142,23 @@ describe('several tenants', () => {
     const { secret, record } = here.engine.control.createKey({
       ...{ tenantId: 'default', furtherTenantIds: ['team'], role: 'read' },
     });
-    const room = openAnswerRoom(`default ${record.id}`);
+    // The key asks in another tenant at the same time.
+    const room = openAnswerRoom({ keyId: record.id, tenantId: 'team' });
     expect(room.take(32 * 1024 * 1024 - 100)).toBe(true);
     const full = await ask({}, secret);
     expect([outcomes(full), full.degraded]).toEqual([{ default: 'failed', team: 'failed' }, true]);
     room.leave();
     expect(outcomes(await ask({}, secret))).toEqual({ default: 'answered', team: 'answered' });
+  });
+
+  test('the answers to all keys of a tenant together leave room for those to others', () => {
+    const bytes = 16 * 1024 * 1024;
+    const open = (keyId: string, tenantId: string) => openAnswerRoom({ keyId, tenantId });
+    const rooms = Array.from({ length: 5 }, (_, no) => open(`key ${no}`, 'many'));
+    expect(rooms.map((room) => room.take(bytes))).toEqual([true, true, true, true, false]);
+    const other = open('own', 'other');
+    expect([other.take(bytes), other.take(bytes)]).toEqual([true, true]);
+    for (const room of [...rooms, other]) room.leave();
   });
 
   test('the request pays for its own tenant, wherever that is named, and for no other', async () => {

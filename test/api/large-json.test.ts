@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { checkJson, MAX_JSON_NAMES, MAX_JSON_VALUES } from '../../src/api/check-json.ts';
+import { checkJson, checkJsonInSteps, MAX_JSON_NAMES, MAX_JSON_VALUES } from '../../src/api/check-json.ts';
 import { JsonOutline, LONG_BYTES } from '../../src/api/json-outline.ts';
 import { fromBase64, readLongText } from '../../src/api/long-text.ts';
 import { parseJson, parseJsonInSteps } from '../../src/api/read-body.ts';
@@ -165,6 +165,22 @@ describe('a body of JSON', () => {
     let steps = 0;
     for (const parsing = parseJsonInSteps(bytes); parsing.next().done !== true;) steps++;
     expect(steps).toBeGreaterThan(10);
+  });
+
+  test('that has neither values nor names to count is checked in steps, too', () => {
+    const inSteps = (text: string) => {
+      let steps = 1;
+      const checking = checkJsonInSteps(text);
+      while (checking.next().done !== true) steps += 1;
+      return steps;
+    };
+    for (const part of ['0', '-123456789012345', '"', '"" ', ' ', 'x']) {
+      const text = part.repeat(MIB / part.length);
+      expect(inSteps(text), part).toBeGreaterThanOrEqual(16);
+      expect(inSteps(`{${text}`), part).toBeGreaterThanOrEqual(16);
+    }
+    expect(inSteps(`"${'\\"'.repeat(MIB / 2)}"`)).toBeGreaterThanOrEqual(16);
+    expect(inSteps('{"text":"\\"","other":[0,"x"]}')).toBe(1);
   });
 
   test('holds only whole numbers that come back as they were sent', () => {

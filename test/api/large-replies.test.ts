@@ -177,12 +177,39 @@ describe('clients that read nothing', () => {
     const bytes = 8 * 1024 * 1024;
     const places = new ReplyPlaces();
     const leave = [];
-    for (let key = 0; key < 32; key++) leave.push(await places.enter(`key ${key}`, bytes, 0));
-    await expect(places.enter('one more', bytes, 10)).rejects.toMatchObject({ code: 'unavailable' });
+    for (let key = 0; key < 32; key++)
+      leave.push(await places.enter({ keyId: `key ${key}`, tenantId: `tenant ${key}` }, bytes, 0));
+    const more = { keyId: 'one more', tenantId: 'one more' };
+    await expect(places.enter(more, bytes, 10)).rejects.toMatchObject({ code: 'unavailable' });
     expect(places.bytes).toEqual({ held: 32 * bytes, waiting: 0 });
     leave.pop()!();
-    leave.push(await places.enter('one more', bytes, 0));
+    leave.push(await places.enter(more, bytes, 0));
     for (const end of leave) end();
+    expect(places.bytes.held).toBe(0);
+  });
+
+  test('hold a bounded memory over the many keys of one tenant, and others have their share', async () => {
+    const bytes = 2 * 1024 * 1024;
+    const places = new ReplyPlaces();
+    const enter = (keyId: string, tenantId: string, waitMs = 0) => places.enter({ keyId, tenantId }, bytes, waitMs);
+    const leave = [];
+    for (let no = 0; no < 32; no++) leave.push(await enter(`key ${no % 4}`, 'many'));
+    await expect(enter('one more', 'many', 10)).rejects.toMatchObject({ code: 'unavailable' });
+    const waits = Array.from({ length: 49 }, (_, no) => enter(`key ${no}`, 'many', 10));
+    const refused = (await Promise.allSettled(waits.slice(-1)))[0]!;
+    expect([refused.status, places.bytes.waiting]).toEqual(['rejected', 96 * 1024 * 1024]);
+    for (let no = 0; no < 16; no++) leave.push(await enter('own', 'other'));
+    await Promise.allSettled(waits);
+    leave[0]!();
+    leave.push(await enter('one more', 'many'));
+    for (const end of leave) end();
+    expect(places.bytes).toEqual({ held: 0, waiting: 0 });
+  });
+
+  test('may be the only ones of a tenant with a reply over its share', async () => {
+    const places = new ReplyPlaces();
+    const leave = await places.enter({ keyId: 'key', tenantId: 'tenant' }, 100 * 1024 * 1024, 0);
+    leave();
     expect(places.bytes.held).toBe(0);
   });
 

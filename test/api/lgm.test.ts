@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -141,6 +143,35 @@ test('a reflection is linked to what it rests on, and made of excerpts if it has
   const own = await ask<Stored>('reflection', { ...place, content: 'Mondays are busy.', node: 'Plan' });
   expect(own.memory).toMatchObject({ node: 'plan', primary_sector: 'reflective' });
   await ask('reflection', { user_id: 'nobody-yet' }, 422);
+});
+
+test('a reflection on many long memories holds the text of one at a time', async () => {
+  const settings = { OM_MODE: 'langgraph', OM_EMBEDDINGS: 'none' };
+  await using plain = await startApi({ folder: tempFolder(), settings, threads: false });
+  const ids: string[] = [];
+  for (let no = 0; no < 24; no++) {
+    const content = `Memory ${no} is long. `.padEnd(250_000, `word${no} `);
+    ids.push((await plain.add({ content })).id);
+  }
+  setFlagsFromString('--expose-gc');
+  const gc = runInNewContext('gc') as () => void;
+  const tenant = await plain.engine.tenant('default');
+  const { getMemory } = tenant;
+  const held: number[] = [];
+  const measured: typeof getMemory = async (id) => {
+    await new Promise(setImmediate);
+    gc();
+    held.push(process.memoryUsage().heapUsed);
+    return getMemory.call(tenant, id);
+  };
+  const ofKey = (keyId: string) => ({ ...tenant.as(keyId), getMemory: measured });
+  Object.assign(plain.engine, { tenant: () => Promise.resolve({ ...tenant, as: ofKey }) });
+  const reply = await plain.request('POST', '/lgm/reflection', { body: { context_ids: ids } });
+  expect(reply.status).toBe(200);
+  expect(held).toHaveLength(24);
+  expect(held.at(-1)! - held[0]!).toBeLessThan(2_000_000);
+  const kept = await getMemory.call(tenant, (reply.body as unknown as Stored).memory.id);
+  for (const no of [0, 23]) expect(kept.content).toContain(`Memory ${no} is long.`);
 });
 
 test('a reflection does not rest on memories of others', async () => {

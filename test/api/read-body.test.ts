@@ -68,6 +68,49 @@ test('a body of many values is parsed in turns with other requests', async () =>
   request.destroy(); // Until then its bytes count for the API that all test files share.
 });
 
+/** Ends the bodies of many requests at once, and returns the turn of the event loop in which each was parsed. */
+async function turnsOfLast(bodies: readonly (PassThrough & IncomingMessage)[]): Promise<number[]> {
+  let turn = 0;
+  let isDone = false;
+  const count = () => {
+    turn += 1;
+    if (!isDone) setImmediate(count);
+  };
+  setImmediate(count);
+  const parsed = bodies.map(async (body) => {
+    await readJson(body);
+    for (const until = performance.now() + 2; performance.now() < until;); // The rest of the request's work.
+    return turn;
+  });
+  // Each connection is read by itself, and all of them in one turn.
+  for (const body of bodies) setImmediate(() => body.end('{}'));
+  const turns = await Promise.all(parsed);
+  isDone = true;
+  for (const body of bodies) body.destroy();
+  return turns;
+}
+
+describe('bodies that end in one turn', () => {
+  const late = () => upload({ 'content-type': 'application/json' });
+
+  test('are parsed a few in each turn if they were waited for', async () => {
+    const inTurn = Object.values(Object.groupBy(await turnsOfLast(Array.from({ length: 20 }, late)), (turn) => turn));
+    expect(Math.max(...inTurn.map((some) => some!.length))).toBeLessThanOrEqual(4);
+  });
+
+  test('wait for nobody if they came whole with their headers', async () => {
+    const waiting = turnsOfLast(Array.from({ length: 20 }, late));
+    await new Promise(setImmediate);
+    const whole = Object.assign(late(), { complete: true });
+    whole.end('{}');
+    let isSame = true;
+    setImmediate(() => (isSame = false));
+    await readJson(whole);
+    expect(isSame).toBe(true);
+    await waiting;
+  });
+});
+
 describe('a content type', () => {
   test.each([
     ['application/json', 'application/json'],

@@ -19,13 +19,25 @@ test.each([
 ] as const)('%s %s takes its share of the memory of large replies, and gives it back', async (method, path, body) => {
   const ask = (key: string) => api.request(method, path, { key, ...(body && { body }) });
   const holder = api.engine.control.authenticate(ADMIN_KEY)!;
-  const leave = await replyPlaces.enter(`${holder.tenantId} ${holder.keyId}`, 32 * 1024 * 1024);
+  const leave = await replyPlaces.enter(holder, 32 * 1024 * 1024);
   const others = api.engine.control.createKey({ tenantId: 'default', role: 'read' }).secret;
   expect((await ask(others)).status).toBe(200);
   const waiting = ask(ADMIN_KEY);
   await expect.poll(() => replyPlaces.bytes.waiting).toBeGreaterThan(0);
   leave();
   expect((await waiting).status).toBe(200);
+  await expect.poll(() => replyPlaces.bytes).toEqual({ held: 0, waiting: 0 });
+});
+
+test('a key of several tenants has one share of the memory of large replies in all of them', async () => {
+  const { control } = api.engine;
+  control.createTenant('team');
+  const { secret, record } = control.createKey({ tenantId: 'default', furtherTenantIds: ['team'], role: 'read' });
+  const leave = await replyPlaces.enter({ keyId: record.id, tenantId: 'default' }, 32 * 1024 * 1024);
+  const waiting = api.request('GET', '/users/ana/summary', { key: secret, headers: { 'x-cairn-tenant': 'team' } });
+  await expect.poll(() => replyPlaces.bytes.waiting).toBeGreaterThan(0);
+  leave();
+  await waiting;
   await expect.poll(() => replyPlaces.bytes).toEqual({ held: 0, waiting: 0 });
 });
 

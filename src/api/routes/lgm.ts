@@ -33,6 +33,7 @@ import {
   NODE_SECTORS,
   nodeItem,
   sectorOfNode,
+  sourceOf,
   storedNodeItem,
   tagsOf,
   toMemoryOfNode,
@@ -251,14 +252,15 @@ export const lgmRoutes: readonly Route[] = [
       // A reflection must not tell what memories of others say.
       const placed = placeOf(call, body);
       const place = { ...placed, userId: placed.userId ?? '' };
-      const given: Memory[] = [];
+      const given: ReturnType<typeof sourceOf>[] = [];
       // One after the other, as each may have half a megabyte.
-      for (const id of new Set(body.context_ids ?? [])) given.push(await getOwnedMemory(tenant, id, place.userId));
+      for (const id of new Set(body.context_ids ?? []))
+        given.push(sourceOf(await getOwnedMemory(tenant, id, place.userId)));
       const sources =
         body.content != null || given.length > 0
           ? given
-          : (await newest(call, filterOf(place), { limit: REFLECTED, room: MAX_REPLY_TEXT })).memories;
-      const content = body.content ?? excerptsOf(sources);
+          : (await newest(call, filterOf(place), { limit: REFLECTED, room: MAX_REPLY_TEXT })).memories.map(sourceOf);
+      const content = body.content ?? sources.map(({ excerpt }) => excerpt).join('\n');
       if (content === '')
         throw new EngineError('unprocessable', 'there is nothing to reflect on: send content, or store memories first');
       const node = body.node ?? body.node_id ?? 'reflect';

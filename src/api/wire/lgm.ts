@@ -108,9 +108,20 @@ export function nodeItem(
   };
 }
 
-/** Makes a text of memories, with one line for each: the name of its node in brackets, and its gist (short summary). */
+/** Makes a text of memories, with one line for each (`excerptOf`). */
 export function excerptsOf(memories: readonly Memory[]): string {
-  return memories.map((memory) => `- [${lgmOf(memory).node}] ${shownGist(memory)}`).join('\n');
+  return memories.map(excerptOf).join('\n');
+}
+
+/** Makes a line about a memory: the name of its node in brackets, and its gist (short summary). */
+function excerptOf(memory: Memory): string {
+  // A gist may be a slice of the text, and would keep all of the text in memory.
+  return Buffer.from(`- [${lgmOf(memory).node}] ${shownGist(memory)}`).toString();
+}
+
+/** Returns what a reflection needs of a memory, without its text: its id, and a line about it. */
+export function sourceOf(memory: Memory): { readonly id: string; readonly excerpt: string } {
+  return { id: memory.id, excerpt: excerptOf(memory) };
 }
 
 interface LgmMetadata {
