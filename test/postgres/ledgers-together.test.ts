@@ -372,6 +372,7 @@ describe.skipIf(server === undefined)('ledgers in PostgreSQL', () => {
       url,
       `DROP INDEX edges_lost, edges_superseding;
        DROP FUNCTION ledger_statuses; DROP FUNCTION ledger_batches; DROP FUNCTION ledger_marks;
+       ALTER TABLE word_totals DROP COLUMN joining, DROP COLUMN joining_terms;
        UPDATE schema_version SET version = 20`,
     );
     expect(await poller.look([path])).toMatchObject({ statuses: [{ path, interactive: ['encode'] }] });
