@@ -1,21 +1,33 @@
 /** Makes and deletes the rows of whole tenants in a database, on connections of their own. */
 
 import { EngineError } from '../../errors.ts';
-import { openBlockingConnection, type BlockingConnection } from './blocking-connection.ts';
+import { openBlockingConnection, type BlockingConnection, type Timeouts } from './blocking-connection.ts';
 import { migrateSchema } from './migrate-schema.ts';
 
 /** Longest time that a statement may take (ms). It is long, since one statement deletes all rows of a tenant. */
 const STATEMENT_MS = 6 * 3_600_000;
 const CONNECT_MS = 5_000;
+/** Longest time that a statement about the schema may take (ms), the first one of each connection. */
+const SCHEMA_MS = 60_000;
+/** Timeouts where the thread that serves requests waits, for work of a few rows. */
+export const BRIEFLY: Timeouts = { connectMs: CONNECT_MS, statementMs: 5_000 };
 /** Settings of a session that holds a lock of a move: the server notices within 30 s that this machine is gone. */
 export const KEEPALIVE = 'SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 4';
 
-/** Runs `work` on a new connection, which is closed afterwards. The schema is made if it is missing. */
-export function withConnection<T>(database: string, work: (connection: BlockingConnection) => T): T {
+/**
+ * Runs `work` on a new connection, which is closed afterwards. The schema is made if it is missing.
+ * @param timeouts how long each statement of `work` may take; six hours unless stated
+ */
+export function withConnection<T>(
+  database: string,
+  work: (connection: BlockingConnection) => T,
+  timeouts: Timeouts = { connectMs: CONNECT_MS, statementMs: STATEMENT_MS },
+): T {
   const connection = openBlockingConnection(database);
   try {
+    connection.setTimeouts({ ...timeouts, statementMs: Math.min(timeouts.statementMs, SCHEMA_MS) });
     migrateSchema(connection);
-    connection.setTimeouts({ connectMs: CONNECT_MS, statementMs: STATEMENT_MS });
+    connection.setTimeouts(timeouts);
     return work(connection);
   } finally {
     connection.close();
