@@ -96,7 +96,7 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
   const { close: closeCounts, ...counts } = openCounts(config, clock);
   const parts = openParts({
     ...surroundings,
-    role: 'reader',
+    ...{ role: 'reader', waitsBriefly: kind === 'thread' }, // Without threads, this one answers queries.
     // A query belongs to one tenant, but its call may be shared: the default tenant keeps the record.
     onCall: (entry) => void writer.write(config.paths.defaultTenant, 'appendEmbedLog', entry).catch(() => {}),
   });

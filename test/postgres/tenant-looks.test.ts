@@ -1,5 +1,7 @@
 /** The looks into tenants in PostgreSQL for standing queries and evaluation sets. */
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
+import { openParts } from '../../src/engine/parts/engine-parts.ts';
+import { countMemories } from '../../src/engine/store/memory-counts.ts';
 import { tripTotals } from '../../src/engine/store/postgres/connection-channel.ts';
 import { openTestEngine } from '../support/engine-fixture.ts';
 import { startPostgres } from '../support/postgres.ts';
@@ -47,4 +49,35 @@ describe.skipIf(server === undefined)('in PostgreSQL', () => {
     await tenant.findJobs(ids);
     expect(tripTotals().trips - before).toBeLessThanOrEqual(3);
   });
+
+  test('a server that stops to answer holds up the thread of requests for some seconds, not for a minute', async () => {
+    const url = await server!.createSchema();
+    await using fixture = await openTestEngine({ settings: { OM_DATABASE_URL: url } });
+    const { engine } = fixture;
+    const path = engine.control.findTenantPath('default')!;
+    const parts = openParts({ ...fixture.maintenance, ...{ role: 'reader', waitsBriefly: true, onCall() {} } });
+    onTestFinished(() => {
+      parts.pool.close();
+      parts.budget.close();
+    });
+    expect((await engine.looks.stampsOf(['default'])).size).toBe(1);
+    const readStore = () => countMemories(parts.pool.get(path).store);
+    expect(readStore()).toBeDefined();
+    server!.pause();
+    try {
+      expect(await engine.looks.stampsOf(['default'])).toEqual(new Map());
+      expect(readStore).toThrow();
+    } finally {
+      server!.resume();
+    }
+    await expect
+      .poll(() =>
+        engine.looks.stampsOf(['default']).then(
+          ({ size }) => size,
+          () => 0,
+        ),
+      )
+      .toBe(1);
+    expect(readStore()).toBeDefined();
+  }, 50_000); // Each statement once waited for a minute.
 });
