@@ -5,7 +5,8 @@ import { EngineError } from '../errors.ts';
 import { clearMark } from '../store/postgres/leave-database.ts';
 import {
   BRIEFLY,
-  claimDatabase,
+  claimOn,
+  connectTo,
   eraseTenantRows,
   makePlacedTenant,
   placeIdOf,
@@ -18,14 +19,26 @@ import { abandonMove, endAbandoned, placeNewTenant, readPlacement, tryLockMoves 
 /** Shortest time from the end of an attempt of this thread to end a move that was broken off to the next one (ms). */
 const SETTLE_EVERY_MS = 2_000;
 
+/** The place of a new tenant. */
+interface NewPlace {
+  /**
+   * Makes the tenant's row. Call it inside the write that creates the tenant.
+   * @throws EngineError `conflict` if rows of an earlier tenant are there
+   */
+  make(): void;
+  close(): void;
+}
+
 /** Makes and erases the rows of tenants in the databases in which they are placed. */
 export interface PlacedTenants {
   /**
-   * Makes room for a new tenant. Call it inside the write that creates the tenant.
+   * Prepares the place of a new tenant: connects to its database, for 5 s at most, and takes it into use. Call it
+   * before the write that creates the tenant, so that no other write of the control database waits meanwhile.
    * @param name name of the database; undefined for the one of OM_DATABASE_URL
-   * @throws EngineError `invalid` for an unknown name; `conflict` if rows of an earlier tenant are there
+   * @throws EngineError `invalid` for an unknown name; `conflict` for a database of another service; `unavailable` if
+   *   it does not answer, or did not a moment ago
    */
-  prepare(tenant: string, name: string | undefined): void;
+  prepare(tenant: string, name: string | undefined): NewPlace;
   /** Reads where a tenant's rows are, for `erase`. Call it before the tenant is deleted from the control database. */
   findRows(tenant: string): readonly (string | null)[];
   /**
@@ -49,14 +62,24 @@ export function createPlacedTenants(file: ControlFile, config: PlaceSettings): P
   const home = config.OM_DATABASE_URL;
   /** Time of the next attempt to end a tenant's move, by the monotonic clock. */
   const settlesAt = new Map<string, number>();
+  let homeId: string | undefined;
   if (home === undefined) return inFiles;
   return {
     prepare(tenant, name = HOME_DATABASE) {
       const place = name === HOME_DATABASE ? null : name;
       const database = addressOf(config, place);
       if (database === undefined) throw unknownDatabase(config, name);
-      if (place !== null) claimDatabase({ database, name }, placeIdOf(home));
-      makePlacedTenant(database, tenant, placeNewTenant(file, tenant, place));
+      const connection = tryToReach(place, () => connectTo(database, BRIEFLY));
+      try {
+        if (place !== null) claimOn(connection, name, (homeId ??= placeIdOf(home, BRIEFLY)));
+      } catch (error) {
+        connection.close();
+        throw error;
+      }
+      return {
+        make: () => makePlacedTenant(connection, tenant, placeNewTenant(file, tenant, place)),
+        close: connection.close,
+      };
     },
     findRows(tenant) {
       if (!tryLockMoves(file, tenant))
@@ -104,6 +127,7 @@ const inFiles: PlacedTenants = {
   prepare(_, name) {
     if (name !== undefined)
       throw new EngineError('invalid', 'a database is chosen only with OM_DATABASE_URL: tenants are files here');
+    return { make() {}, close() {} };
   },
   findRows: () => [],
   erase() {},

@@ -1,6 +1,7 @@
-/** A further database that is lost while tenants move out of it, and the thread that looks for these tenants. */
+/** A further database that does not answer, and the thread that looks for its tenants or makes them. */
 import net from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
+import pg from 'pg';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { openTestEngine } from '../support/engine-fixture.ts';
 import { startPostgres } from '../support/postgres.ts';
@@ -30,10 +31,10 @@ async function listenSilently() {
 }
 
 const server = await startPostgres();
-describe.skipIf(server === undefined)('a database that is lost during moves', () => {
+describe.skipIf(server === undefined)('a database that does not answer', () => {
   afterAll(() => server?.stop());
 
-  test('is tried once for all its tenants, and not again by the next looks', async () => {
+  test('is tried once for all tenants that move out of it, and not again by the next looks', async () => {
     const { home, settings } = await twoDatabases(server!);
     const silent = await listenSilently();
     await using fixture = await openTestEngine({ settings: { ...settings, OM_DATABASES: `eu=${silent.url}` } });
@@ -51,5 +52,27 @@ describe.skipIf(server === undefined)('a database that is lost during moves', ()
     await expect.poll(() => moving().length).toBe(2);
     for (const { id } of [...moving(), ...moving(), ...moving()]) control.findTenantPath(id);
     expect(await silent.count()).toBe(1);
+  });
+
+  test('gets new tenants without a lock on the control database, and is tried once for several', async () => {
+    const { home, settings } = await twoDatabases(server!);
+    const silent = await listenSilently();
+    await using fixture = await openTestEngine({ settings: { ...settings, OM_DATABASES: `far=${silent.url}` } });
+    const { control } = fixture.engine;
+    const other = new pg.Client(home);
+    onTestFinished(() => other.end());
+    await other.connect();
+    const [{ schema }] = (await other.query(`SELECT current_schema() || '_control' AS schema`)).rows as [
+      { schema: string },
+    ];
+    // Another process writes, so a write of this one would wait and then fail.
+    await other.query(`BEGIN; UPDATE ${schema}.access_generation SET writes = writes + 1`);
+    for (const id of ['acme', 'else', 'more']) {
+      expect(() => control.createTenant(id, undefined, 'far')).toThrow(/does not answer/);
+    }
+    expect(await silent.count()).toBe(1);
+    await other.query('ROLLBACK');
+    expect(control.createTenant('acme').id).toBe('acme');
+    expect(() => control.createTenant('acme', undefined, 'far')).toThrow('tenant acme exists');
   });
 });
