@@ -17,6 +17,7 @@ import {
   type JobStep,
   type MemoryState,
   type Sector,
+  type TenantLooks,
 } from './types.ts';
 
 /** Totals over the database files of all tenants. Sizes are in bytes. */
@@ -87,6 +88,11 @@ export interface CensusOptions {
    * with SQLite.
    */
   readonly look?: (file: string) => Store | undefined;
+  /**
+   * Reads stamps of tenants by id, as `TenantLooks` does. The default takes them from the times of files, which tenants
+   * in PostgreSQL do not have.
+   */
+  readonly stampsOf?: TenantLooks['stampsOf'] | undefined;
   /** Called after each census with the time for which the census kept this thread busy (ms). */
   readonly onTaken?: (busyMs: number) => void;
 }
@@ -121,7 +127,7 @@ interface Counted {
  * counted.
  */
 export function createCensusTaker(options: CensusOptions): CensusTaker {
-  const { control, schedules, clock, logger, look = openForLook, onTaken } = options;
+  const { control, schedules, clock, logger, look = openForLook, stampsOf, onTaken } = options;
   const counted = new Map<string, Counted>();
   let latest: Census | undefined;
   let running: Promise<void> | undefined;
@@ -146,12 +152,13 @@ export function createCensusTaker(options: CensusOptions): CensusTaker {
     const turns = createTurns();
     const sum = createSum();
     try {
-      const paths = control.listTenants().flatMap(({ id }) => control.findTenantPath(id) ?? []);
-      const pathsNow = new Set(paths);
+      const pathsNow = pathsOf(control);
+      const stamps = await stampsOf?.([...pathsNow.values()]);
       for (const file of counted.keys()) if (!pathsNow.has(file)) counted.delete(file);
-      for (const file of paths) {
+      for (const [file, id] of pathsNow) {
         if (isClosed) return;
-        sum.add(sizesOf(file), await count(file, turns.yieldTurn));
+        const stamp = stamps === undefined ? stampOf(file) : { stamp: stamps.get(id) ?? '', isSettled: true };
+        sum.add(sizesOf(file), await count(file, stamp, turns.yieldTurn));
         await turns.yieldTurn();
       }
       latest = sum.result(clock.now());
@@ -166,8 +173,7 @@ export function createCensusTaker(options: CensusOptions): CensusTaker {
   }
 
   /** Counts one file. Null if it does not exist or has no tables yet; undefined if it cannot be read. */
-  async function count(file: string, yieldTurn: () => Promise<void>): Promise<FileCensus | null | undefined> {
-    const { stamp, isSettled } = stampOf(file);
+  async function count(file: string, { stamp, isSettled }: Stamp, yieldTurn: Turns['yieldTurn']): Promise<Count> {
     const last = counted.get(file);
     if (stamp !== '' && last?.stamp === stamp) return last.census;
     try {
@@ -188,6 +194,16 @@ export function createCensusTaker(options: CensusOptions): CensusTaker {
       return undefined;
     }
   }
+}
+
+type Stamp = ReturnType<typeof stampOf>;
+type Turns = ReturnType<typeof createTurns>;
+type Count = FileCensus | null | undefined;
+
+/** Returns the ids of all tenants by their paths. */
+function pathsOf(control: CensusOptions['control']): Map<string, string> {
+  const places = control.listTenants().map(({ id }) => [control.findTenantPath(id), id] as const);
+  return new Map(places.filter((place): place is readonly [string, string] => place[0] !== undefined));
 }
 
 async function atMost(ms: number, work: Promise<void>): Promise<void> {

@@ -16,6 +16,7 @@ import { openDispatcher } from './open-engine/open-dispatcher.ts';
 import { type OpenedStandby, openStandby } from './open-engine/open-standby.ts';
 import { createQuerySources } from './open-engine/query-sources.ts';
 import { createTenantLooks } from './open-engine/tenant-looks.ts';
+import type { TenantLooks } from './types.ts';
 import { createTenants } from './open-engine/tenants.ts';
 import { openParts, type EngineParts } from './parts/engine-parts.ts';
 import { silentLogger, systemClock, type Clock, type JobDispatcher, type LanguageModel, type Logger } from './ports.ts';
@@ -96,7 +97,7 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
   const { close: closeCounts, ...counts } = openCounts(config, clock);
   const parts = openParts({
     ...surroundings,
-    role: 'reader',
+    ...{ role: 'reader', waitsBriefly: kind === 'thread' }, // Without threads, this one answers queries.
     // A query belongs to one tenant, but its call may be shared: the default tenant keeps the record.
     onCall: (entry) => void writer.write(config.paths.defaultTenant, 'appendEmbedLog', entry).catch(() => {}),
   });
@@ -118,9 +119,9 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
     options.dispatcher ??
     (await openDispatcher({ ...surroundings, control, queuesAt, writer }));
   warnOfOtherModel(pool.get(config.paths.defaultTenant), querySourceOf, logger);
-  const census = options.lead === undefined ? watchFiles(control, surroundings) : undefined;
-  const tending = createTending(surroundings);
   const looks = createTenantLooks(config, control);
+  const census = options.lead === undefined ? watchFiles(control, looks, surroundings) : undefined;
+  const tending = createTending(surroundings);
   const tenants = createTenants({
     ...surroundings,
     ...{ querySourceOf, control, pool, readers, writer, dispatcher, recalls, languageModel },
@@ -227,13 +228,17 @@ function openTransport(
  * Makes the census taker, which counts what all tenants' files hold, and lets the metrics read its results. The caller
  * closes it.
  */
-function watchFiles(control: ControlDatabase, { config, clock, logger, metrics }: Surroundings): CensusTaker {
+function watchFiles(
+  control: ControlDatabase,
+  { stampsOf }: TenantLooks,
+  { config, clock, logger, metrics }: Surroundings,
+): CensusTaker {
   const census = createCensusTaker({
     control,
     clock,
     logger,
     schedules: scheduleNames(config),
-    ...(config.OM_DATABASE_URL === undefined ? {} : { look: lookIntoDatabase(config) }),
+    ...(config.OM_DATABASE_URL === undefined ? {} : { look: lookIntoDatabase(config), stampsOf }),
     onTaken: (busyMs) => metrics.censusDurations.observe(busyMs / 1000),
   });
   metrics.watchFiles(path.dirname(config.paths.defaultTenant), () => census.read());
@@ -242,7 +247,7 @@ function watchFiles(control: ControlDatabase, { config, clock, logger, metrics }
 
 /** Makes the function by which the census opens the data of a tenant that is kept in PostgreSQL, for reading only. */
 function lookIntoDatabase(config: Config): (path: string) => Store | undefined {
-  return (path) => lookIntoTenant({ ...placeOf(config, path)!, path });
+  return (path) => lookIntoTenant({ ...placeOf(config, path)!, path, waitsBriefly: true });
 }
 
 /**

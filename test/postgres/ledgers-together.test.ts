@@ -375,6 +375,7 @@ describe.skipIf(server === undefined)('ledgers in PostgreSQL', () => {
       `DROP INDEX edges_lost, edges_superseding, memory_revisions_status, memory_revisions_ends,
     session_logs_by_session;
        DROP FUNCTION ledger_statuses; DROP FUNCTION ledger_batches; DROP FUNCTION ledger_marks;
+       ALTER TABLE word_totals DROP COLUMN joining, DROP COLUMN joining_terms;
        UPDATE schema_version SET version = 20`,
     );
     expect(await poller.look([path])).toMatchObject({ statuses: [{ path, interactive: ['encode'] }] });

@@ -20,7 +20,8 @@ const TO_EARLIER = `DROP INDEX edges_lost, edges_superseding, memory_revisions_s
   DROP FUNCTION standing_of_queued_memories;
   ALTER TABLE webhooks DROP COLUMN room, DROP COLUMN counted_at, DROP COLUMN dropped, DROP COLUMN dropped_at;
   ALTER TABLE webhook_cursor DROP COLUMN room, DROP COLUMN counted_at;
-  ALTER TABLE session_logs DROP COLUMN operations_no; UPDATE schema_version SET version = 18`;
+  ALTER TABLE session_logs DROP COLUMN operations_no;
+  ALTER TABLE word_totals DROP COLUMN joining, DROP COLUMN joining_terms; UPDATE schema_version SET version = 18`;
 
 const server = await startPostgres();
 describe.skipIf(server === undefined)('in PostgreSQL', () => {

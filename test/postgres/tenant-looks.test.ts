@@ -1,7 +1,14 @@
 /** The looks into tenants in PostgreSQL for standing queries and evaluation sets. */
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
+import { createCensusTaker } from '../../src/engine/census.ts';
+import { placeOf } from '../../src/engine/control/place-of.ts';
+import { tenantAtPath } from '../../src/engine/control/tenant-paths.ts';
+import { silentLogger } from '../../src/engine/ports.ts';
+import { lookIntoTenant } from '../../src/engine/store/postgres/tenant-database.ts';
+import { openParts } from '../../src/engine/parts/engine-parts.ts';
+import { countMemories } from '../../src/engine/store/memory-counts.ts';
 import { tripTotals } from '../../src/engine/store/postgres/connection-channel.ts';
-import { openTestEngine } from '../support/engine-fixture.ts';
+import { newMemory, openTestEngine } from '../support/engine-fixture.ts';
 import { startPostgres } from '../support/postgres.ts';
 
 const server = await startPostgres();
@@ -47,4 +54,63 @@ describe.skipIf(server === undefined)('in PostgreSQL', () => {
     await tenant.findJobs(ids);
     expect(tripTotals().trips - before).toBeLessThanOrEqual(3);
   });
+
+  test('a census counts only the tenants that were written to since', async () => {
+    await using fixture = await openTestEngine({ settings: { OM_DATABASE_URL: await server!.createSchema() } });
+    const { engine } = fixture;
+    for (const id of ['counted-a', 'counted-b']) {
+      engine.control.createTenant(id);
+      await (await engine.tenant(id)).addMemories([newMemory({ content: 'The ferry leaves.' })]);
+    }
+    const looked: string[] = [];
+    const look = (file: string) => {
+      looked.push(tenantAtPath(engine.config.paths, file)!.tenant);
+      return lookIntoTenant({ ...placeOf(engine.config, file)!, path: file });
+    };
+    const { control, clock, looks } = engine;
+    const options = { control, clock, logger: silentLogger, schedules: [], look, stampsOf: looks.stampsOf };
+    const census = createCensusTaker(options);
+    onTestFinished(() => census.close());
+    const next = async () => {
+      looked.length = 0;
+      const known = await census.read();
+      await expect.poll(async () => (await census.read()) !== known, { timeout: 20_000 }).toBe(true);
+      return looked.length;
+    };
+    await expect.poll(() => census.read()).toMatchObject({ tenants: 3 });
+    expect(await next()).toBe(0);
+    await (await engine.tenant('counted-b')).addMemories([newMemory({ content: 'It is back.' })]);
+    await expect.poll(() => census.read().then(() => looked), { timeout: 20_000 }).toEqual(['counted-b']);
+  }, 60_000);
+
+  test('a server that stops to answer holds up the thread of requests for some seconds, not for a minute', async () => {
+    const url = await server!.createSchema();
+    await using fixture = await openTestEngine({ settings: { OM_DATABASE_URL: url } });
+    const { engine } = fixture;
+    const path = engine.control.findTenantPath('default')!;
+    const parts = openParts({ ...fixture.maintenance, ...{ role: 'reader', waitsBriefly: true, onCall() {} } });
+    onTestFinished(() => {
+      parts.pool.close();
+      parts.budget.close();
+    });
+    expect((await engine.looks.stampsOf(['default'])).size).toBe(1);
+    const readStore = () => countMemories(parts.pool.get(path).store);
+    expect(readStore()).toBeDefined();
+    server!.pause();
+    try {
+      expect(await engine.looks.stampsOf(['default'])).toEqual(new Map());
+      expect(readStore).toThrow();
+    } finally {
+      server!.resume();
+    }
+    await expect
+      .poll(() =>
+        engine.looks.stampsOf(['default']).then(
+          ({ size }) => size,
+          () => 0,
+        ),
+      )
+      .toBe(1);
+    expect(readStore()).toBeDefined();
+  }, 50_000); // Each statement once waited for a minute.
 });

@@ -168,24 +168,23 @@ function tenantRecords(context: Context): TenantRecords {
 
     createTenant(tenantId, by, database) {
       requireTenantId(tenantId);
-      return cache.change(() => {
+      if (cache.findTenant(tenantId) !== undefined) throw existsAlready(tenantId);
+      const place = placed.prepare(tenantId, database);
+      const create = () => {
         const tenant = { id: tenantId, createdAt: clock.now() };
-        if (statements.insertTenant.run(tenant.id, tenant.createdAt).changes === 0) {
-          throw new EngineError('conflict', `tenant ${tenantId} exists`);
-        }
-        // A file nobody owns may hold an earlier tenant's memories: a new tenant must not inherit them.
-        if (databaseFiles(tenantFile(paths, tenantId)).some((name) => fs.existsSync(name))) {
-          throw new EngineError(
-            'conflict',
-            `a database file of an earlier tenant ${tenantId} is still there: move it away`,
-          );
-        }
-        placed.prepare(tenantId, database);
+        if (statements.insertTenant.run(tenant.id, tenant.createdAt).changes === 0) throw existsAlready(tenantId);
+        requireNoFiles(tenantFile(paths, tenantId), tenantId);
+        place.make();
         ensureDataKey(file.db, keys, tenantId);
         const isElsewhere = database !== undefined && database !== HOME_DATABASE;
         audit.append('tenant.create', { tenant: tenantId, ...(isElsewhere ? { database } : {}) }, by);
         return { ...tenant, database: isElsewhere ? database : null, isMoving: false };
-      });
+      };
+      try {
+        return cache.change(create);
+      } finally {
+        place.close();
+      }
     },
 
     eraseTenant(tenantId) {
@@ -211,6 +210,16 @@ function tenantRecords(context: Context): TenantRecords {
       if (keys.masterKey !== null) file.db?.pragma('wal_checkpoint(TRUNCATE)');
     },
   };
+}
+
+function existsAlready(tenantId: string): EngineError {
+  return new EngineError('conflict', `tenant ${tenantId} exists`);
+}
+
+/** Throws if a file that nobody owns may hold an earlier tenant's memories, which a new tenant must not inherit. */
+function requireNoFiles(path: string, tenantId: string): void {
+  if (databaseFiles(path).some((name) => fs.existsSync(name)))
+    throw new EngineError('conflict', `a database file of an earlier tenant ${tenantId} is still there: move it away`);
 }
 
 function requireTenantId(id: string): void {

@@ -3,22 +3,42 @@
 import { HOME_DATABASE, type Config } from '../config.ts';
 import { EngineError } from '../errors.ts';
 import { clearMark } from '../store/postgres/leave-database.ts';
-import { claimDatabase, eraseTenantRows, makePlacedTenant, placeIdOf } from '../store/postgres/placed-tenant.ts';
+import {
+  BRIEFLY,
+  claimOn,
+  connectTo,
+  eraseTenantRows,
+  makePlacedTenant,
+  placeIdOf,
+} from '../store/postgres/placed-tenant.ts';
+import { requireNoPause, tryToReach } from '../store/postgres/unreachable-database.ts';
 import type { ControlFile } from './control-file.ts';
 import { addressOf, type PlaceSettings } from './place-of.ts';
 import { abandonMove, endAbandoned, placeNewTenant, readPlacement, tryLockMoves } from './placements.ts';
 
-/** Shortest time between two attempts of this thread to end a move that was broken off (ms). */
+/** Shortest time from the end of an attempt of this thread to end a move that was broken off to the next one (ms). */
 const SETTLE_EVERY_MS = 2_000;
+
+/** The place of a new tenant. */
+interface NewPlace {
+  /**
+   * Makes the tenant's row. Call it inside the write that creates the tenant.
+   * @throws EngineError `conflict` if rows of an earlier tenant are there
+   */
+  make(): void;
+  close(): void;
+}
 
 /** Makes and erases the rows of tenants in the databases in which they are placed. */
 export interface PlacedTenants {
   /**
-   * Makes room for a new tenant. Call it inside the write that creates the tenant.
+   * Prepares the place of a new tenant: connects to its database, for 5 s at most, and takes it into use. Call it
+   * before the write that creates the tenant, so that no other write of the control database waits meanwhile.
    * @param name name of the database; undefined for the one of OM_DATABASE_URL
-   * @throws EngineError `invalid` for an unknown name; `conflict` if rows of an earlier tenant are there
+   * @throws EngineError `invalid` for an unknown name; `conflict` for a database of another service; `unavailable` if
+   *   it does not answer, or did not a moment ago
    */
-  prepare(tenant: string, name: string | undefined): void;
+  prepare(tenant: string, name: string | undefined): NewPlace;
   /** Reads where a tenant's rows are, for `erase`. Call it before the tenant is deleted from the control database. */
   findRows(tenant: string): readonly (string | null)[];
   /**
@@ -28,7 +48,8 @@ export interface PlacedTenants {
   erase(tenant: string, databases: readonly (string | null)[]): void;
   /**
    * Ends the move of a tenant if its process is gone, so that the tenant can be written to again. It looks at most once
-   * in two seconds, and does nothing if that fails.
+   * in two seconds, counted from the end of the last look, and does nothing if that fails. A source that cannot be
+   * reached holds up the thread as `tryToReach` says.
    */
   settle(tenant: string): void;
 }
@@ -39,15 +60,26 @@ export interface PlacedTenants {
  */
 export function createPlacedTenants(file: ControlFile, config: PlaceSettings): PlacedTenants {
   const home = config.OM_DATABASE_URL;
-  const settledAt = new Map<string, number>();
+  /** Time of the next attempt to end a tenant's move, by the monotonic clock. */
+  const settlesAt = new Map<string, number>();
+  let homeId: string | undefined;
   if (home === undefined) return inFiles;
   return {
     prepare(tenant, name = HOME_DATABASE) {
       const place = name === HOME_DATABASE ? null : name;
       const database = addressOf(config, place);
       if (database === undefined) throw unknownDatabase(config, name);
-      if (place !== null) claimDatabase({ database, name }, placeIdOf(home));
-      makePlacedTenant(database, tenant, placeNewTenant(file, tenant, place));
+      const connection = tryToReach(place, () => connectTo(database, BRIEFLY));
+      try {
+        if (place !== null) claimOn(connection, name, (homeId ??= placeIdOf(home, BRIEFLY)));
+      } catch (error) {
+        connection.close();
+        throw error;
+      }
+      return {
+        make: () => makePlacedTenant(connection, tenant, placeNewTenant(file, tenant, place)),
+        close: connection.close,
+      };
     },
     findRows(tenant) {
       if (!tryLockMoves(file, tenant))
@@ -77,14 +109,16 @@ export function createPlacedTenants(file: ControlFile, config: PlaceSettings): P
       }
     },
     settle(tenant) {
-      const now = performance.now();
-      if (now < (settledAt.get(tenant) ?? -Infinity) + SETTLE_EVERY_MS) return;
-      settledAt.set(tenant, now);
+      if (performance.now() < (settlesAt.get(tenant) ?? 0)) return;
       try {
+        // While the source cannot be reached, nothing is written for nothing.
+        const { database } = readPlacement(file, tenant);
+        if (database !== null) requireNoPause(database);
         giveUpMove(file, config, tenant, { holdsLock: false });
       } catch {
         // Not now: the control database or the source does not answer, so the tenant could not be written to either.
       }
+      settlesAt.set(tenant, performance.now() + SETTLE_EVERY_MS);
     },
   };
 }
@@ -93,6 +127,7 @@ const inFiles: PlacedTenants = {
   prepare(_, name) {
     if (name !== undefined)
       throw new EngineError('invalid', 'a database is chosen only with OM_DATABASE_URL: tenants are files here');
+    return { make() {}, close() {} };
   },
   findRows: () => [],
   erase() {},
@@ -102,7 +137,7 @@ const inFiles: PlacedTenants = {
 /**
  * Gives up a move that did not come about, and opens the tenant at its source for writes again.
  * @param options.holdsLock whether the caller holds the lock of moves; otherwise nothing is done while a process moves
- *   the tenant
+ *   the tenant, and the source is asked for 5 s at most and not again for a while after it could not be reached
  * @throws EngineError `unavailable` if the source does not answer; the same call later goes on
  */
 export function giveUpMove(
@@ -115,7 +150,9 @@ export function giveUpMove(
   const source = placement && addressOf(config, placement.database);
   if (source === undefined) return;
   const { token } = placement!.move!;
-  clearMark(source, tenant, token);
+  const mark = { id: tenant, token };
+  if (options.holdsLock) clearMark(source, mark);
+  else tryToReach(placement!.database, () => clearMark(source, mark, BRIEFLY));
   endAbandoned(file, tenant, token);
 }
 

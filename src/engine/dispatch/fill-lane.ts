@@ -41,6 +41,8 @@ export async function fillLane(lane: Lane, options: DispatchParts): Promise<Left
   const room = Math.min(MAX_ADD, roomFor(lane, waiting));
   const now = performance.now();
   for (const [tenant, at] of servedAt) if (now - at > GATHER_MS) servedAt.delete(tenant);
+  // A full queue is looked at every 20 ms, and the tenants that wait may be many.
+  if (room <= 0) return 'waiting';
   const jobs: QueuedJob[] = [];
   let gathers = false;
   const turn = tenantsInTurn(lane);

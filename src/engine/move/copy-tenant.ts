@@ -9,6 +9,7 @@ import { COPIED_TABLES } from '../store/postgres/moved-tenant.ts';
 import { MOVED_TABLES, WORD_SIZES, type MovedColumn, type MovedColumns } from '../store/postgres/moved-tables.ts';
 import { listNamedUploads, type UploadPart } from '../store/upload-parts.ts';
 import { indexTextOf } from '../store/word-index/memory-text.ts';
+import { joinSomeText } from '../store/word-index/merges.ts';
 import type { MovedTenant } from './places.ts';
 
 /** Columns of the table with the word count of each memory in the word index. */
@@ -67,11 +68,12 @@ function indexWords(from: MovedTenant, to: MovedTenant, onRows: OnRows): void {
   for (let after = 0; ;) {
     const memoryNos = memoryNosAfter(texts, after);
     const last = memoryNos.at(-1);
-    if (last === undefined) return;
+    if (last === undefined) break;
     to.store.write(() => indexTextOf(to.store, texts, memoryNos));
     onRows(memoryNos.length);
     after = last;
   }
+  while (joinSomeText(to.store));
 }
 
 function copyUploads(from: MovedTenant, to: MovedTenant): void {

@@ -128,7 +128,7 @@ function ofDatabases(config: Config): Looking {
           ),
         ]),
       ),
-    look: (path) => lookIntoTenant({ ...placeOf(config, path)!, path }),
+    look: (path) => lookIntoTenant({ ...placeOf(config, path)!, path, waitsBriefly: true }),
     close: () => readers.forEach((reader) => reader.close()),
   };
 }

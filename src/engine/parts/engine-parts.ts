@@ -37,6 +37,8 @@ export interface EnginePartsOptions extends ProviderOptions {
   readonly logger?: Logger;
   /** Role of the thread: `reader` answers queries; `worker` runs steps, writes and reads documents. */
   readonly role: 'reader' | 'worker';
+  /** Whether the thread serves requests, so that its reads of a database wait for 5 s at most; false by default. */
+  readonly waitsBriefly?: boolean;
 }
 
 /**
@@ -45,7 +47,12 @@ export interface EnginePartsOptions extends ProviderOptions {
  * @param options.onCall called with every provider call, for the log of calls
  * @throws EngineError `invalid` if this machine cannot run the vector index of the settings
  */
-export function openParts({ logger = silentLogger, role, ...options }: EnginePartsOptions): EngineParts {
+export function openParts({
+  logger = silentLogger,
+  role,
+  waitsBriefly = false,
+  ...options
+}: EnginePartsOptions): EngineParts {
   const { config, clock, metrics } = options;
   requireVectorIndex(config.OM_VECTOR_INDEX);
   const { close: closeSources, ...sources } = openEmbeddingSources(options);
@@ -55,9 +62,13 @@ export function openParts({ logger = silentLogger, role, ...options }: EnginePar
   const limitedModel = model && openLimitedLanguageModel(model, standIn, options);
   const indexMemory = createIndexMemory(config.OM_INDEX_MEMORY_MB * 1024 * 1024);
   const reportUnknownFormat = createFormatReporter(metrics, logger);
+  const placed = (path: string) => {
+    const place = placeOf(config, path);
+    return place && { ...place, waitsBriefly };
+  };
   const pool = createTenantPool(config.OM_OPEN_TENANTS, (path) =>
     openTenant(path, {
-      place: placeOf(config, path),
+      place: placed(path),
       role,
       identity: sources.identity,
       now: clock.now(),

@@ -18,4 +18,8 @@ export interface WordTable {
   flush(): void;
   /** Drops the changes that were collected since the last `flush`, when their transaction or savepoint is undone. */
   forget(): void;
+  /** Whether upkeep has rows to put together, which searches read faster then. Call outside of a write. */
+  hasBlocksToJoin(): boolean;
+  /** Puts some of these rows together, as many as one commit may without holding up others. Call in a write of its own. */
+  joinBlocks(): void;
 }

@@ -20,6 +20,7 @@ import { conclusionSchedules } from './conclusion-schedules.ts';
 import { decayMemories } from './decay-memories.ts';
 import { expireMemories } from './expire-memories.ts';
 import { fitToTexts } from './fit-to-texts.ts';
+import { joinWords } from './join-words.ts';
 import { learnSectors } from './learn-sectors.ts';
 import { type MaintenanceContext, yieldTurn } from './maintenance-context.ts';
 import { mergeWords } from './merge-words.ts';
@@ -59,8 +60,8 @@ export function schedules(config: Config): readonly RunnableSchedule[] {
     },
     // This looks at the vectors that were stored since it looked last.
     { name: 'precision', everyMs: 60_000, ...atOnce, ...rests, run: coarsenVectors },
-    // This reads a note once the word index is complete.
-    { name: 'words', everyMs: 60_000, ...atOnce, ...rests, run: addLeftOutWords },
+    // This reads a note once the word index is complete, and in PostgreSQL what blocks are to be joined.
+    { name: 'words', everyMs: 60_000, ...atOnce, ...rests, run: tendWords },
     { name: 'sectors', everyMs: DAY_MS, ...later, run: learnSectors },
     {
       name: 'reembed',
@@ -75,6 +76,12 @@ export function schedules(config: Config): readonly RunnableSchedule[] {
       ? []
       : [{ name: 'backup', everyMs: config.OM_BACKUP_EVERY, ...atOnce, backsOff: true, run: backUp }]),
   ];
+}
+
+/** Adds words that are missing in the word index, and joins its old blocks. */
+async function tendWords(context: MaintenanceContext): Promise<void> {
+  await addLeftOutWords(context);
+  await joinWords(context);
 }
 
 /** Returns the names of the schedules that the settings enable, as files and metrics use them. */

@@ -16,7 +16,7 @@ export const BLOCK_ROWS = 256;
 
 /**
  * Number of consecutive blocks of a term that are joined into one row of the table when they are old
- * (`migrations/0009-larger-word-blocks.sql`). The number of the first of them is a multiple of `JOINED_BLOCKS`.
+ * (`join-blocks.ts`). The number of the first of them is a multiple of `JOINED_BLOCKS`.
  */
 export const JOINED_BLOCKS = 16;
 

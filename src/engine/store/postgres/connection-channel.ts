@@ -30,7 +30,8 @@ export interface Timeouts {
   readonly statementMs: number;
 }
 
-const DEFAULT_TIMEOUTS: Timeouts = { connectMs: 5_000, statementMs: 60_000 };
+/** Timeouts of a connection for which no others were set. */
+export const DEFAULT_TIMEOUTS: Timeouts = { connectMs: 5_000, statementMs: 60_000 };
 
 export interface ConnectionChannel {
   /**

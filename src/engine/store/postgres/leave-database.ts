@@ -5,7 +5,12 @@
  */
 
 import { EngineError } from '../../errors.ts';
-import { openBlockingConnection, postgresError, type BlockingConnection } from './blocking-connection.ts';
+import {
+  openBlockingConnection,
+  postgresError,
+  type BlockingConnection,
+  type Timeouts,
+} from './blocking-connection.ts';
 import { migrateSchema } from './migrate-schema.ts';
 import { movingName } from './moved-tenant.ts';
 import { ensureTenant } from './open-postgres-store.ts';
@@ -82,11 +87,13 @@ function takeMoveLock(
   }
 }
 
-/** Removes the mark of a move that did not come about, so that the tenant can be written to again. */
-export function clearMark(database: string, id: string, token: string): void {
-  withConnection(database, (connection) =>
-    connection.query('UPDATE tenants SET moved_by = NULL WHERE id = $1 AND moved_by = $2', [id, token]),
-  );
+/**
+ * Removes the mark of a move that did not come about, so that the tenant can be written to again.
+ * @param timeouts as `withConnection` takes them
+ */
+export function clearMark(database: string, mark: { id: string; token: string }, timeouts?: Timeouts): void {
+  const clear = 'UPDATE tenants SET moved_by = NULL WHERE id = $1 AND moved_by = $2';
+  withConnection(database, (connection) => connection.query(clear, [mark.id, mark.token]), timeouts);
 }
 
 /** A move of a tenant: its token, and the number of the placement that it leads to. */

@@ -1,30 +1,53 @@
 /** Makes and deletes the rows of whole tenants in a database, on connections of their own. */
 
 import { EngineError } from '../../errors.ts';
-import { openBlockingConnection, type BlockingConnection } from './blocking-connection.ts';
+import { openBlockingConnection, type BlockingConnection, type Timeouts } from './blocking-connection.ts';
 import { migrateSchema } from './migrate-schema.ts';
 
 /** Longest time that a statement may take (ms). It is long, since one statement deletes all rows of a tenant. */
 const STATEMENT_MS = 6 * 3_600_000;
 const CONNECT_MS = 5_000;
+/** Longest time that a statement about the schema may take (ms), the first one of each connection. */
+const SCHEMA_MS = 60_000;
+/** Timeouts where the thread that serves requests waits, for work of a few rows. */
+export const BRIEFLY: Timeouts = { connectMs: CONNECT_MS, statementMs: 5_000 };
 /** Settings of a session that holds a lock of a move: the server notices within 30 s that this machine is gone. */
 export const KEEPALIVE = 'SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 4';
 
-/** Runs `work` on a new connection, which is closed afterwards. The schema is made if it is missing. */
-export function withConnection<T>(database: string, work: (connection: BlockingConnection) => T): T {
-  const connection = openBlockingConnection(database);
+/**
+ * Runs `work` on a new connection, which is closed afterwards. The schema is made if it is missing.
+ * @param timeouts how long each statement of `work` may take; six hours unless stated
+ */
+export function withConnection<T>(
+  database: string,
+  work: (connection: BlockingConnection) => T,
+  timeouts: Timeouts = { connectMs: CONNECT_MS, statementMs: STATEMENT_MS },
+): T {
+  const connection = connectTo(database, timeouts);
   try {
-    migrateSchema(connection);
-    connection.setTimeouts({ connectMs: CONNECT_MS, statementMs: STATEMENT_MS });
     return work(connection);
   } finally {
     connection.close();
   }
 }
 
+/** Opens a connection as `withConnection` does, which the caller closes. */
+export function connectTo(database: string, timeouts: Timeouts): BlockingConnection {
+  const connection = openBlockingConnection(database);
+  try {
+    connection.setTimeouts({ ...timeouts, statementMs: Math.min(timeouts.statementMs, SCHEMA_MS) });
+    migrateSchema(connection);
+    connection.setTimeouts(timeouts);
+    return connection;
+  } catch (error) {
+    connection.close();
+    throw error;
+  }
+}
+
 /** Returns the id of a database, which two addresses of the same schema share. */
-export function placeIdOf(database: string): string {
-  return withConnection(database, (connection) => identityOf(connection).place);
+export function placeIdOf(database: string, timeouts?: Timeouts): string {
+  return withConnection(database, (connection) => identityOf(connection).place, timeouts);
 }
 
 /**
@@ -35,20 +58,23 @@ export function placeIdOf(database: string): string {
  * @throws EngineError `conflict` if it is the service's own database, or holds tenants of another service
  */
 export function claimDatabase({ database, name }: { database: string; name: string }, home: string): string {
-  return withConnection(database, (connection) => {
-    const claim = `UPDATE schema_version SET home = $1::uuid WHERE home IS NULL AND place <> $1::uuid
-      AND NOT EXISTS (SELECT 1 FROM tenants)
-      AND NOT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = current_schema() || '_control')`;
-    connection.query(claim, [home]);
-    const found = identityOf(connection);
-    if (found.place === home)
-      throw new EngineError('conflict', `the database ${name} is the one of OM_DATABASE_URL, by another address`);
-    if (found.home === home) return found.place;
-    throw new EngineError(
-      'conflict',
-      `the database ${name} holds tenants of another service: give an empty database or schema`,
-    );
-  });
+  return withConnection(database, (connection) => claimOn(connection, name, home));
+}
+
+/** Does what `claimDatabase` does, on a connection to the further database. */
+export function claimOn(connection: BlockingConnection, name: string, home: string): string {
+  const claim = `UPDATE schema_version SET home = $1::uuid WHERE home IS NULL AND place <> $1::uuid
+    AND NOT EXISTS (SELECT 1 FROM tenants)
+    AND NOT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = current_schema() || '_control')`;
+  connection.query(claim, [home]);
+  const found = identityOf(connection);
+  if (found.place === home)
+    throw new EngineError('conflict', `the database ${name} is the one of OM_DATABASE_URL, by another address`);
+  if (found.home === home) return found.place;
+  throw new EngineError(
+    'conflict',
+    `the database ${name} holds tenants of another service: give an empty database or schema`,
+  );
 }
 
 function identityOf(connection: BlockingConnection): { readonly place: string; readonly home: string | null } {
@@ -59,18 +85,17 @@ function identityOf(connection: BlockingConnection): { readonly place: string; r
 /**
  * Makes the row of a new tenant that is placed in a database. A row that was never written to is replaced: the command
  * that made it was broken off.
+ * @param connection a connection to that database
  * @param placement number of the placement
  * @throws EngineError `conflict` if the database still has rows of a deleted tenant with this id, so that no new tenant
  *   gets that data. The mark of a tenant that moved away is removed
  */
-export function makePlacedTenant(database: string, tenant: string, placement: number): void {
-  withConnection(database, (connection) => {
-    const isReplaced = 'moved_by IS NOT NULL OR (writes = 0 AND arrived_by IS NULL)';
-    dropTenants(connection, `id = $1 AND (${isReplaced})`, [tenant]);
-    const isThere = connection.query('SELECT 1 FROM tenants WHERE id = $1', [tenant]).rows.length > 0;
-    if (isThere) throw new EngineError('conflict', `the database still has rows of an earlier tenant ${tenant}`);
-    connection.query('INSERT INTO tenants (id, placement) VALUES ($1, $2)', [tenant, placement]);
-  });
+export function makePlacedTenant(connection: BlockingConnection, tenant: string, placement: number): void {
+  const isReplaced = 'moved_by IS NOT NULL OR (writes = 0 AND arrived_by IS NULL)';
+  dropTenants(connection, `id = $1 AND (${isReplaced})`, [tenant]);
+  const isThere = connection.query('SELECT 1 FROM tenants WHERE id = $1', [tenant]).rows.length > 0;
+  if (isThere) throw new EngineError('conflict', `the database still has rows of an earlier tenant ${tenant}`);
+  connection.query('INSERT INTO tenants (id, placement) VALUES ($1, $2)', [tenant, placement]);
 }
 
 /** A tenant as its row in a database shows it. */

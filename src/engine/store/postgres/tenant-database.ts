@@ -6,6 +6,7 @@
 import { EngineError } from '../../errors.ts';
 import type { OpenStoreOptions, Store } from '../open-store.ts';
 import { openBlockingConnection, type BlockingConnection, type Timeouts } from './blocking-connection.ts';
+import { DEFAULT_TIMEOUTS } from './connection-channel.ts';
 import type { Catalog } from './catalog.ts';
 import { StandbyIsBehind } from '../standby-is-behind.ts';
 import { endHeld } from './held-reads.ts';
@@ -14,8 +15,11 @@ import { ensureTenant, openPostgresStore, readCatalog } from './open-postgres-st
 import { findPlaced, notePlacement } from './placed-tenant.ts';
 import { requireNoPause, withPauses } from './unreachable-database.ts';
 
-/** Use of a connection: the role of its stores, or reading from a standby, on which nothing can be made. */
-type ConnectionUse = OpenStoreOptions['role'] | 'standby';
+/**
+ * Use of a connection: the role of its stores; reading from a standby, on which nothing can be made; or looks, which
+ * are reads of a thread that serves requests.
+ */
+type ConnectionUse = OpenStoreOptions['role'] | 'standby' | 'look';
 
 /** A connection that the stores of one use share, with the number of its open stores. */
 interface Shared {
@@ -41,6 +45,11 @@ export interface TenantPlace {
    * tenant. If it is left out, the row of the tenant may have any number.
    */
   readonly placement?: number;
+  /**
+   * Whether a reader waits for 5 s at most for a statement, since its thread serves requests; false by default. Then
+   * its store takes the connection of looks.
+   */
+  readonly waitsBriefly?: boolean;
 }
 
 export interface TenantStoreOptions extends TenantPlace {
@@ -97,7 +106,7 @@ export function hold(
   { database, name = null }: Pick<TenantPlace, 'database' | 'name'>,
 ): HeldConnection {
   const key = `${use} ${database}`;
-  const shared = connections.get(key) ?? (use === 'standby' ? connectStandby(database) : connect(database, name));
+  const shared = connections.get(key) ?? (use === 'standby' ? connectStandby(database) : connect(database, name, use));
   connections.set(key, shared);
   shared.stores += 1;
   const release = () => {
@@ -134,9 +143,9 @@ export function openStandbyStore(options: Omit<TenantStoreOptions, 'role'>): Sto
  * @param numberOf returns the number of the tenant; undefined if there is none, and then no store is opened
  */
 function openOn(
-  { tenant: id, path, role, ...place }: TenantStoreOptions,
+  { tenant: id, path, role, waitsBriefly = false, ...place }: TenantStoreOptions,
   numberOf: (connection: BlockingConnection, id: string) => number | undefined,
-  use: ConnectionUse = role,
+  use: ConnectionUse = waitsBriefly && role === 'reader' ? 'look' : role,
 ): Store | undefined {
   const { shared, connection: connected, release } = hold(use, place);
   let store: Store | undefined;
@@ -160,12 +169,23 @@ function openOn(
   );
 }
 
-function connect(database: string, name: string | null): Shared {
+/**
+ * Timeouts of a connection for looks. The thread serves no requests while it waits, and may look again.
+ */
+const LOOK_TIMEOUTS: Timeouts = { connectMs: 2_000, statementMs: 5_000 };
+
+function connect(database: string, name: string | null, use: ConnectionUse): Shared {
   if (name !== null) requireNoPause(name);
   const opened = openBlockingConnection(database);
   const connection = name === null ? opened : withPauses(opened, name);
   try {
-    migrateSchema(connection);
+    if (use === 'look') connection.setTimeouts(LOOK_TIMEOUTS);
+    if (use !== 'look' || !isMigrated(connection)) {
+      // A change of the schema may take longer than a look.
+      connection.setTimeouts(DEFAULT_TIMEOUTS);
+      migrateSchema(connection);
+      if (use === 'look') connection.setTimeouts(LOOK_TIMEOUTS);
+    }
     return { connection, catalog: readCatalog(connection), stores: 0 };
   } catch (error) {
     connection.close();

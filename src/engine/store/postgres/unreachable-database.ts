@@ -35,18 +35,29 @@ export function withPauses(connection: BlockingConnection, name: string): Blocki
   const query: BlockingConnection['query'] = (...statement) => {
     // A session that is lost tells nothing of the database: it may have been ended alone.
     if (connection.session !== null) return connection.query(...statement);
-    requireNoPause(name);
-    const startedAt = performance.now();
-    try {
-      const result = connection.query(...statement);
-      noteReachable(name);
-      return result;
-    } catch (error) {
-      if (postgresError(error)?.isLost !== true) throw error;
-      throw noteUnreachable(name, startedAt, error);
-    }
+    return tryToReach(name, () => connection.query(...statement));
   };
   return Object.create(connection, { query: { value: query } }) as BlockingConnection;
+}
+
+/**
+ * Runs work on a new connection, unless an attempt to connect has failed a moment ago, and notes whether it could
+ * connect.
+ * @param name name of the database; null for the one of OM_DATABASE_URL, after which there are no pauses
+ * @throws EngineError `unavailable` during a pause; the errors of `work`
+ */
+export function tryToReach<T>(name: string | null, work: () => T): T {
+  if (name === null) return work();
+  requireNoPause(name);
+  const startedAt = performance.now();
+  try {
+    const result = work();
+    noteReachable(name);
+    return result;
+  } catch (error) {
+    if (postgresError(error)?.isLost !== true) throw error;
+    throw noteUnreachable(name, startedAt, error);
+  }
 }
 
 /** Notes that a connection to a database was made. */

@@ -19,6 +19,7 @@ import {
   type BlockRows,
   type EncodedRow,
 } from './block-codec.ts';
+import { createBlockJoiner } from './join-blocks.ts';
 import type { OwnQuery } from './own-query.ts';
 
 /** The changes in one block (256 memory numbers) of one term's postings. */
@@ -43,7 +44,10 @@ const READ_BLOCKS = `SELECT w.place, b.data
   FROM unnest($2::text[], $3::bigint[]) WITH ORDINALITY AS w (term, block, place)
   CROSS JOIN LATERAL (SELECT data FROM word_blocks
     WHERE tenant = $1 AND term = w.term AND block = w.block LIMIT 1) AS b`;
-/** Reads rows of ranges whose blocks were joined. A term that is in one block only may have a row of its own. */
+/**
+ * Reads rows of ranges whose blocks were joined, or are being joined. A term that is in one block only, or was not
+ * joined yet, has rows of its own.
+ */
 const READ_OLD_BLOCKS = `SELECT b.term, b.block, b.data, b.parts
   FROM unnest($2::text[], $3::bigint[]) AS w (term, first)
   CROSS JOIN LATERAL (SELECT term, block, data, parts FROM word_blocks
@@ -64,15 +68,8 @@ const DELETE_ROWS = `WITH sizes AS (DELETE FROM memory_text_docsize WHERE tenant
 const ADD_TOTALS = `UPDATE word_totals SET rows = rows + $2::bigint, terms = terms + $3::bigint WHERE tenant = $1`;
 const CLEAR = `WITH blocks AS (DELETE FROM word_blocks WHERE tenant = $1),
     sizes AS (DELETE FROM memory_text_docsize WHERE tenant = $1), stored AS (DELETE FROM word_rows WHERE tenant = $1)
-  UPDATE word_totals SET rows = 0, terms = 0, joined = 0, newest = 0 WHERE tenant = $1`;
-/** Joins the blocks of the oldest range that are not joined, if `$2`, the newest memory, is far enough above it. */
-const JOIN_BLOCKS = `SELECT join_word_blocks($1, joined) FROM word_totals
-  WHERE tenant = $1 AND $2::bigint >= ${JOINED_BLOCKS * BLOCK_ROWS} * (joined + 1) + $3::bigint`;
-
-/** Number of new memories after which a commit looks for blocks to join. */
-const JOIN_EVERY = 1_024;
-/** Number of the newest memories whose blocks are never joined, since they still change at times. */
-const NEW_ROWS = 2_048;
+  UPDATE word_totals SET rows = 0, terms = 0, joined = 0, joining = NULL, joining_terms = 0, newest = 0
+    WHERE tenant = $1`;
 
 export interface WordTableOptions {
   /** Returns the tenant's store. It is a function, since the store is created later. */
@@ -114,13 +111,12 @@ export function createWordTable({ store, own, newestBefore }: WordTableOptions):
     appendRows(own, ascending);
     const [last] = ascending.at(-1)!;
     flushed = { transactionNo: store().transactionNo, newest: last };
-    if (Math.floor(last / JOIN_EVERY) > Math.floor(newest / JOIN_EVERY))
-      own.write('words-join', JOIN_BLOCKS, [last, NEW_ROWS]);
   };
   const note = (memoryNo: number, row: EncodedRow | null) => {
     pending.set(memoryNo, row);
     store().beforeCommit(flush);
   };
+  const joiner = createBlockJoiner(own);
   return {
     put(memoryNo, columns) {
       const row = encodeRow(columns);
@@ -140,6 +136,8 @@ export function createWordTable({ store, own, newestBefore }: WordTableOptions):
       dropPending();
       flushed = { ...flushed, newest: null };
     },
+    hasBlocksToJoin: joiner.hasMore,
+    joinBlocks: joiner.joinSome,
   };
 }
 
@@ -196,7 +194,7 @@ interface StoredBlock {
 /**
  * Applies the changes to the stored blocks: reads the rows of the table that hold them, and queues the statements that
  * write them again, or delete them if they have become empty.
- * @param joined number of ranges of blocks that were joined, from the first
+ * @param joined number of ranges of blocks that were joined, from the first; the last may be being joined
  */
 function writeBlocks(own: OwnQuery, changes: readonly BlockChange[], joined: number): void {
   if (changes.length === 0) return;

@@ -101,3 +101,15 @@ export function mergeText(store: Store, { start, pages }: { start: boolean; page
   // The command itself counts as one change; a merge that did work shows at least one more.
   return changes() - before >= 2;
 }
+
+/**
+ * Joins some old blocks of the index in PostgreSQL in one short commit, because queries read every block. The place
+ * that is reached is stored with it. Call outside of a write.
+ * @returns false, after no commit, if there are none; always in a file, whose segments are merged instead
+ */
+export function joinSomeText(store: Store): boolean {
+  const { words } = store;
+  if (words === null || !words.hasBlocksToJoin()) return false;
+  store.write(() => words.joinBlocks());
+  return true;
+}
