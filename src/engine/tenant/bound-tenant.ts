@@ -108,11 +108,9 @@ function memoryMethods(tenant: Tenant, reach: Reach) {
     },
     async patchMemory(id, patch, options) {
       await reachedMemory(id);
-      return tenant.patchMemory(
-        id,
-        patch.tags === undefined ? patch : { ...patch, tags: withTags(patch.tags) },
-        options,
-      );
+      const owned = patch.tags === undefined ? patch : { ...patch, tags: withTags(patch.tags) };
+      // The bounds are checked again in the commit, since the memory may leave them until then; so below.
+      return tenant.patchMemory(id, owned, { ...options, withinTags: tags });
     },
     async deleteMemory(id) {
       await reachedMemory(id);
@@ -129,7 +127,7 @@ function memoryMethods(tenant: Tenant, reach: Reach) {
     },
     async reinforceMemory(id, boost) {
       await reachedMemory(id);
-      return tenant.reinforceMemory(id, boost);
+      return tenant.reinforceMemory(id, boost, { withinTags: tags });
     },
 
     getMemory: reachedMemory,
@@ -148,7 +146,7 @@ function memoryMethods(tenant: Tenant, reach: Reach) {
 }
 
 /** Makes the methods of links: both memories of a link must lie within the bounds. */
-function linkMethods(tenant: Tenant, { reachedMemory, reachedIds, onlyOwn }: Reach) {
+function linkMethods(tenant: Tenant, { tags, reachedMemory, reachedIds, onlyOwn }: Reach) {
   const reachedPairs = async <Pair extends { readonly earlier: Memory; readonly later: Memory }>(
     pairs: readonly Pair[],
   ): Promise<Pair[]> => {
@@ -173,19 +171,19 @@ function linkMethods(tenant: Tenant, { reachedMemory, reachedIds, onlyOwn }: Rea
     },
     async linkMemories(link) {
       await Promise.all([reachedMemory(link.src), reachedMemory(link.dst)]);
-      return tenant.linkMemories(link);
+      return tenant.linkMemories(link, { withinTags: tags });
     },
     async unlinkMemories(link) {
       await Promise.all([reachedMemory(link.src), reachedMemory(link.dst)]);
-      return tenant.unlinkMemories(link);
+      return tenant.unlinkMemories(link, { withinTags: tags });
     },
     async supersedeMemory(supersession) {
       await Promise.all([reachedMemory(supersession.oldId), reachedMemory(supersession.newId)]);
-      return tenant.supersedeMemory(supersession);
+      return tenant.supersedeMemory(supersession, { withinTags: tags });
     },
     async contradictMemories(contradiction) {
       await Promise.all([reachedMemory(contradiction.a), reachedMemory(contradiction.b)]);
-      return tenant.contradictMemories(contradiction);
+      return tenant.contradictMemories(contradiction, { withinTags: tags });
     },
   } satisfies Partial<Tenant>;
 }
@@ -266,7 +264,7 @@ function documentMethods(tenant: Tenant, { tags, reachedDocument, onlyOwn, ownOf
     replaceDocument: async (id, document) =>
       handIn(document, async (owned) => {
         await reachedDocument(id);
-        return tenant.replaceDocument(id, owned);
+        return tenant.replaceDocument(id, owned, { withinTags: tags });
       }),
     getDocument: reachedDocument,
     async listDocuments(filter, page) {
@@ -289,11 +287,11 @@ function documentMethods(tenant: Tenant, { tags, reachedDocument, onlyOwn, ownOf
     documentReceipt: (id, page) => reachedDocument(id).then(() => tenant.documentReceipt(id, page)),
     async deleteDocument(id) {
       await reachedDocument(id);
-      return tenant.deleteDocument(id);
+      return tenant.deleteDocument(id, { withinTags: tags });
     },
     async cancelDocument(id) {
       await reachedDocument(id);
-      return tenant.cancelDocument(id);
+      return tenant.cancelDocument(id, { withinTags: tags });
     },
   } satisfies Partial<Tenant>;
 
