@@ -76,6 +76,22 @@ describe('a memory that leaves the bounds of a key before the commit', () => {
     expect((await tenant.listMemories({}, { limit: 10, offset: 0 })).length).toBe(2);
   });
 
+  test('is not found by a read that comes after the check either', async () => {
+    const { tenant } = fixture;
+    const reads: readonly ((bound: Tenant, id: string) => Promise<unknown>)[] = [
+      (bound, id) => bound.listRevisions(id),
+      (bound, id) => bound.timeline(id, { before: 1, after: 1, sameSession: false }),
+    ];
+    for (const read of reads) {
+      const { id } = await fixture.add({ content: 'words of the team', tags: TAGS, onDuplicate: 'keep' });
+      const bound = boundWhile(async () => {
+        await tenant.patchMemory(id, { tags: [], content: 'private' });
+        await tenant.patchMemory(id, { content: 'more private' });
+      });
+      await expect(read(bound, id)).rejects.toSatisfy(notFound);
+    }
+  });
+
   test('is found by each of these calls while it stays within them', async () => {
     for (const call of Object.values(calls)) {
       const { id } = await fixture.add({ content: 'words of the team', tags: TAGS, onDuplicate: 'keep' });
