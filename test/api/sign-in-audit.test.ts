@@ -34,7 +34,7 @@ async function withoutAudit<Result>(work: () => Promise<Result>): Promise<Result
 }
 
 const recorded = async (action: string) =>
-  (await api.engine.control.audit.list({ limit: 100 } as never)).filter((record) => record.action === action);
+  (await api.engine.control.audit.list({ limit: 100 })).filter((record) => record.action === action);
 const statusOf = async (key: string) => (await api.request('GET', '/memory/all', { key })).status;
 
 test('a token passes once its sign-in is recorded, whatever became of an earlier attempt', async () => {
@@ -45,6 +45,26 @@ test('a token passes once its sign-in is recorded, whatever became of an earlier
   expect(await recorded('token.sign_in')).toEqual([]);
   for (let at = 0; at < 3; at += 1) expect(await statusOf(token)).toBe(200);
   expect(await recorded('token.sign_in')).toHaveLength(1);
+});
+
+test('no session of the console is opened without its record', async () => {
+  const { secret } = api.engine.control.createKey({ tenantId: 'default', role: 'read' } as never);
+  const signIn = () =>
+    api.request('POST', '/console/session', {
+      key: null,
+      headers: { 'x-cairn-console': '1' },
+      body: { key: secret },
+    });
+  const db = new Database(api.engine.config.paths.control, { readonly: true });
+  const sessions = () => db.prepare('SELECT count(*) FROM sessions').pluck().get();
+  const refused = await withoutAudit(signIn);
+  expect(refused.status).toBe(500);
+  expect(refused.headers.get('set-cookie')).toBeNull();
+  expect(sessions()).toBe(0);
+  expect((await signIn()).status).toBe(200);
+  expect(sessions()).toBe(1);
+  expect((await recorded('console.sign_in')).map(({ detail }) => detail)).toEqual([{ role: 'read' }]);
+  db.close();
 });
 
 test('a token of the same owner with another role is recorded by itself', async () => {
