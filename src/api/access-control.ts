@@ -56,8 +56,8 @@ const METRICS_READER: Holder = { ...ANYONE, role: 'read', keyId: 'metrics' };
 const TENANT_HEADER = 'x-cairn-tenant';
 
 /**
- * Greatest number of owners of OIDC tokens whose last sign-in is remembered, each for an hour. So the audit log gets
- * one record an hour for an owner instead of one for each request.
+ * Greatest number of sign-ins by OIDC tokens that are remembered, each for an hour. So the audit log gets one record an
+ * hour for an owner with the same role and tenants instead of one for each request.
  */
 const MAX_SIGNED_IN = 10_000;
 
@@ -86,21 +86,35 @@ export interface AccessControl {
   callerOf(holder: Holder): unknown;
 }
 
+/**
+ * Returns a function that records a token's sign-in in the audit log, at most once an hour for each owner, role and
+ * list of tenants. Requests that come meanwhile wait for the record. If it fails, they fail as well, and the next
+ * request records the sign-in.
+ */
+function createSignInNotes({ control }: Engine): (holder: Holder) => Promise<void> {
+  const signedIn = new LRUCache<string, Promise<void>>({ max: MAX_SIGNED_IN, ttl: 3_600_000 });
+  return ({ keyId, tenantIds, role }) => {
+    const signIn = JSON.stringify([keyId, role, tenantIds]);
+    const known = signedIn.get(signIn);
+    if (known !== undefined) return known;
+    const noted = nextTurn().then(() => {
+      control.audit.append('token.sign_in', { tenants: tenantIds, role }, keyId);
+    });
+    signedIn.set(signIn, noted);
+    noted.catch(() => {
+      if (signedIn.peek(signIn) === noted) signedIn.delete(signIn);
+    });
+    return noted;
+  };
+}
+
 export function createAccessControl(engine: Engine): AccessControl {
   const { control, config, guesses, metrics, logger } = engine;
   const addressOf = clientAddresses(config.trustedProxies);
-  const signedIn = new LRUCache<string, true>({ max: MAX_SIGNED_IN, ttl: 3_600_000 });
+  const noteSignIn = createSignInNotes(engine);
   /** Secrets of the sessions by which holders came. */
   const sessionOf = new WeakMap<Holder, string>();
   const tokens = config.OM_OIDC_ISSUER === undefined ? undefined : createTokenVerifier(engine);
-
-  /** Records a token's sign-in in the audit log, at most once an hour for each owner. */
-  async function noteSignIn({ keyId, tenantIds, role }: Holder): Promise<void> {
-    if (signedIn.has(keyId)) return;
-    signedIn.set(keyId, true);
-    await nextTurn();
-    control.audit.append('token.sign_in', { tenants: tenantIds, role }, keyId);
-  }
 
   async function holderBySignature(secret: string): Promise<Holder | undefined> {
     if (tokens === undefined || !isToken(secret)) return undefined;

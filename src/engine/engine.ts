@@ -18,11 +18,15 @@ import type {
   AddReply,
   BatchReceipts,
   Consolidations,
+  Contradiction,
+  NamedLink,
   NewLink,
+  PatchOptions,
+  Supersession,
   Proposal,
   TimelineOptions,
   DocumentReply,
-  DeleteOptions,
+  BoundOptions,
   Differences,
   Document,
   DocumentChunk,
@@ -158,19 +162,18 @@ export interface Tenant
   /**
    * Changes the fields that `patch` names, with the effects that `MemoryPatch` describes. The old values are kept as a
    * revision and `version` is raised by 1. If nothing changes, nothing is written. Returns the changed memory.
-   * @param options.ifVersion changes the memory only if this is its current version
    * @throws EngineError `not_found`; `conflict` if `ifVersion` is not the current version, if a superseded or
    *   contradicted memory is given a status, or if the content, title or expiry of a part of a document is changed;
    *   `invalid` if the merged metadata is over 16 KiB or if `validTo` is not later than `validFrom`
    */
-  patchMemory(id: string, patch: MemoryPatch, options?: { ifVersion?: number | undefined }): Promise<Memory & Screened>;
+  patchMemory(id: string, patch: MemoryPatch, options?: PatchOptions): Promise<Memory & Screened>;
   /**
    * Erases a memory with its vectors, links and revisions, and the reflections and consolidated memories made from it.
    * The root memory of a document takes the whole document with it.
    * @throws EngineError `not_found`, also for a document that lacks a tag of `withinTags`; `conflict` for a chunk of a
    *   document
    */
-  deleteMemory(id: string, options?: DeleteOptions): Promise<Receipted>;
+  deleteMemory(id: string, options?: BoundOptions): Promise<Receipted>;
   /**
    * Erases all memories and documents that match a filter, whatever their status, in several commits, and counts what
    * was erased. A document is erased as a whole if any chunk of it matches; one that has not been read yet matches by
@@ -189,7 +192,7 @@ export interface Tenant
    * @returns the memory with its new values
    * @throws EngineError `not_found`; `storage_full` over the quota of disk, as an audit record is written
    */
-  reinforceMemory(id: string, boost: number): Promise<Memory>;
+  reinforceMemory(id: string, boost: number, options?: BoundOptions): Promise<Memory>;
 
   /**
    * Returns a memory by its id, whatever its status.
@@ -237,14 +240,14 @@ export interface Tenant
    *   `supersedes` and `contradicts`, which have methods of their own; `conflict` for the `derived_from` link from a
    *   consolidated memory to a source
    */
-  linkMemories(link: NewLink): Promise<Link>;
+  linkMemories(link: NewLink, options?: BoundOptions): Promise<Link>;
   /**
    * Removes a link, stated or made by Cairn; the two memories of a contradiction may be given in either order. If a
    * `supersedes` or `contradicts` link had changed a memory's status, that status is restored.
    * @throws EngineError `not_found` for a memory, or if there is no such link; `conflict` for the `derived_from` link
    *   from a consolidated memory to a source, or in the middle of a chain of over 1,000 superseded memories
    */
-  unlinkMemories(link: Pick<NewLink, 'src' | 'dst' | 'type'>): Promise<void>;
+  unlinkMemories(link: NamedLink, options?: BoundOptions): Promise<void>;
   /**
    * Replaces an old memory by a newer one: the old one becomes `superseded`, and its validity ends where that of the
    * new one begins. Queries that match the old memory return the live end of its chain of successors.
@@ -252,20 +255,15 @@ export interface Tenant
    * @throws EngineError `not_found`; `invalid` for one memory given twice or memories of two users; `conflict` if the
    *   chain would close a circle or join two of over 500 memories, or if the old memory has another successor
    */
-  supersedeMemory(supersession: { readonly oldId: string; readonly newId: string }): Promise<Memory>;
+  supersedeMemory(supersession: Supersession, options?: BoundOptions): Promise<Memory>;
   /**
    * States that two memories contradict each other. With a `winner` the other memory becomes `contradicted`, unless it
    * is superseded. Without one no status changes, and a query that finds both lowers the score of the weaker.
-   * @param contradiction.winner the id given as `a` or `b`; if it is left out, a winner that was stated before stays
    * @returns the link as seen from `a`
    * @throws EngineError `not_found`; `invalid` for one memory given twice, memories of two users, or a winner that is
    *   neither of them
    */
-  contradictMemories(contradiction: {
-    readonly a: string;
-    readonly b: string;
-    readonly winner?: string | undefined;
-  }): Promise<Link>;
+  contradictMemories(contradiction: Contradiction, options?: BoundOptions): Promise<Link>;
   /**
    * Lists the active, valid memories just before and after a memory by event time, those of its user or only those of
    * its session. The memory itself may have any status. At most 5,000 memories are examined on each side.
@@ -358,7 +356,7 @@ export interface Tenant
    * @throws EngineError `not_found`; `conflict` for an `externalId` of another document; `unavailable` with
    *   `retryAfterMs` if `OM_MAX_BACKLOG` jobs of the tenant wait
    */
-  replaceDocument(id: string, document: NewDocument): Promise<DocumentReply>;
+  replaceDocument(id: string, document: NewDocument, options?: BoundOptions): Promise<DocumentReply>;
   /** Returns a document by its id, with the progress of its reading. Throws EngineError `not_found`. */
   getDocument(id: string): Promise<Document>;
   /** Lists the documents that match a filter, last added first; `total` counts all that match. */
@@ -382,12 +380,12 @@ export interface Tenant
   /** Accounts for each character of a document's text, with a page of spans. Throws what `documentContent` throws. */
   documentReceipt(id: string, page: Page): Promise<TextReceipt>;
   /** Hides a document at once and erases it with all its chunks. Throws EngineError `not_found`. */
-  deleteDocument(id: string): Promise<Receipted>;
+  deleteDocument(id: string, options?: BoundOptions): Promise<Receipted>;
   /**
    * Stops the reading of a document that waits, runs or has failed. Text of an earlier reading stays in force.
    * @throws EngineError `not_found`; `conflict` if there is no such reading
    */
-  cancelDocument(id: string): Promise<Document>;
+  cancelDocument(id: string, options?: BoundOptions): Promise<Document>;
   /**
    * Waits until all jobs that a write receipt names have ended: done, dead or cancelled.
    * @param token a write receipt from `addMemories`, `addDocument`, `replaceDocument`, `reflect` or `consolidate`

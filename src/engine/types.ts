@@ -1,6 +1,7 @@
 /** The plain data of the engine. Unless stated otherwise, times are Unix ms, and scores and weights lie in 0..1. */
 
 export * from './types/memory.ts';
+export * from './types/bound-options.ts';
 export * from './types/items.ts';
 export * from './types/graph.ts';
 export * from './types/lists.ts';

@@ -72,10 +72,11 @@ describe.skipIf(server === undefined)('the control database in PostgreSQL', () =
     expect(there.federation.find('acme', 'other')).toEqual({ name: 'other', url, key: null, remoteTenant: null });
 
     const actions = (await there.audit.list({ limit: 10 })).map(({ action }) => action);
-    expect(actions).toEqual([...['federation.add', 'limit.change', 'limit.change', 'key.create', 'tenant.create']]);
-    expect(here.audit.verify()).toMatchObject({ records: 5, brokenAt: null });
-    await server.read(database, `DELETE FROM ${schemaOf(database)}.audit WHERE audit_no = 5`);
-    expect(here.audit.verify()).toMatchObject({ records: 4, brokenAt: 5 });
+    const changes = ['limit.change', 'limit.change', 'key.create', 'tenant.create'];
+    expect(actions).toEqual(['federation.add', 'console.sign_in', ...changes]);
+    expect(here.audit.verify()).toMatchObject({ records: 6, brokenAt: null });
+    await server.read(database, `DELETE FROM ${schemaOf(database)}.audit WHERE audit_no = 6`);
+    expect(here.audit.verify()).toMatchObject({ records: 5, brokenAt: 6 });
   });
 
   test('refuses at every node within half a second what one of them revoked or erased', async () => {

@@ -115,6 +115,32 @@ describe.skipIf(server === undefined)('reads from a standby', () => {
     expect(await found(reading, { query: FERRY })).toEqual([]);
   });
 
+  test('show a key that is bound to tags no text from before them, while replay stands still', async () => {
+    const database = await server.createSchema();
+    const admin = { 'x-api-key': 'a-key-of-the-operators' };
+    const more = { OM_API_KEY: admin['x-api-key'] };
+    const writing = await startNode(database, 'api', more);
+    const reading = await startNode(database, 'api', { ...more, OM_DATABASE_READ_URL: standby.addressOf(database) });
+    const made = await writing.request('POST', '/admin/keys', {
+      headers: admin,
+      body: { tenants: ['default'], role: 'read', tags: ['team'] },
+    });
+    const headers = { 'x-api-key': made.body.secret as string };
+    const body = { content: 'A private draft.' };
+    const { id } = (await writing.request('POST', '/memory/add', { headers: admin, body })).body;
+    const patch = (change: object) => writing.request('PATCH', `/memory/${id}`, { headers: admin, body: change });
+    await patch({ content: 'A private text.' });
+    await standby.caughtUp();
+    await standby.pauseReplay();
+    onTestFinished(() => standby.resumeReplay());
+    await patch({ content: 'A text for the team.', tags: ['team'] });
+    for (const path of [`/memory/${id}/history`, `/memory/${id}/timeline`]) {
+      const { text } = await reading.request('GET', path, { headers });
+      expect(text, path).not.toContain('private');
+    }
+    expect((await reading.request('GET', `/memory/${id}`, { headers })).text).toContain('for the team');
+  });
+
   test('go to the primary while the standby is lost, and come back to it', async () => {
     const database = await server.createSchema();
     const reading = await startReading(database);

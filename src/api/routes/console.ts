@@ -83,7 +83,6 @@ export const consoleRoutes: readonly Route[] = [
       if (!api.engine.control.isOpen()) {
         await controlTurn({ api, principal: holder });
         response.setHeader('set-cookie', sessionCookie(request, api.engine.control.sessions.open(holder)));
-        api.engine.control.audit.append('console.sign_in', { role: holder.role }, holder.keyId);
       }
       send(200, { ...(await describe(call, holder)), has_session: !api.engine.control.isOpen() });
     },
@@ -151,7 +150,6 @@ export const consoleRoutes: readonly Route[] = [
         const holder = await admitSignedIn(call);
         await controlTurn({ api, principal: holder });
         cookies.push(sessionCookie(request, engine.control.sessions.open(holder), base.startsWith('https:')));
-        engine.control.audit.append('console.sign_in', { role: holder.role }, holder.keyId);
       } catch (error) {
         const { code } = NOT_SIGNED_IN.find(({ code }) => isEngineError(error, code)) ?? {};
         if (code === undefined) throw error;

@@ -4,7 +4,6 @@ import { dropNextGeneration, getGenerationRow, insertGeneration } from '../store
 import {
   findDocumentRow,
   findKnownDocument,
-  getDocumentRow,
   insertDocument,
   setDocumentState,
   setExternalId,
@@ -17,10 +16,11 @@ import type { Store } from '../store/open-store.ts';
 import { ensureStoreId } from '../store/store-info.ts';
 import { storedExpiry } from '../store/stored-expiry.ts';
 import { ensureWriter, findWriter } from '../store/writers.ts';
-import type { AddDocumentOptions, DocumentReply, Document, NewDocument } from '../types.ts';
+import type { AddDocumentOptions, BoundOptions, DocumentReply, Document, NewDocument } from '../types.ts';
 import { refuseOverBacklog, requireTags } from './accept.ts';
 import { encodeReceipt } from './write-receipt.ts';
 import { refuseDocumentOverQuota, type Quota } from './quota.ts';
+import { getBoundDocument } from './within-bounds.ts';
 import type { WriteContext } from './write-context.ts';
 
 /**
@@ -72,11 +72,12 @@ export function replaceDocument(
   {
     id,
     document,
+    withinTags,
     quota = null,
-  }: { readonly id: string; readonly document: NewDocument; readonly quota?: Quota | null },
+  }: BoundOptions & { readonly id: string; readonly document: NewDocument; readonly quota?: Quota | null },
 ): DocumentReply {
   const { store, now } = context;
-  const row = getDocumentRow(store, id, now);
+  const row = getBoundDocument(context, id, withinTags);
   refuseDocumentOverQuota(context, quota, countAdded(store, row));
   const own = row.external_id === '' ? null : row.external_id;
   const replacement = { ...document, externalId: document.externalId ?? own, userId: row.user_id };
@@ -184,9 +185,12 @@ function isUnchanged(store: Store, row: DocumentRow, document: NewDocument): boo
  * stays.
  * @throws EngineError `not_found`; `conflict` if the document has no such reading
  */
-export function cancelDocument(context: WriteContext, { id }: { readonly id: string }): Document {
+export function cancelDocument(
+  context: WriteContext,
+  { id, withinTags }: BoundOptions & { readonly id: string },
+): Document {
   const { store, now } = context;
-  const row = getDocumentRow(store, id, now);
+  const row = getBoundDocument(context, id, withinTags);
   if (row.next_no === null) {
     throw new EngineError('conflict', `a document that is ${row.state} is not being read; delete it to be rid of it`);
   }

@@ -180,7 +180,7 @@ function acceptItem(
   const { screened } = item;
   const report = screened === undefined ? {} : { screened };
   try {
-    const sources = getSources(context, sourcesOf(options, before));
+    const sources = getSources(context, sourcesOf(options, before), options);
     const result = acceptMemory(context, item, { ...options, toReindex });
     if (!('memoryNo' in result)) return { ...result, ...report };
     deriveFrom(context, result.memoryNo, sources);
@@ -220,7 +220,8 @@ function acceptMemory(
   { bulk = false, withinTags = [], toReindex }: AddOptions & { readonly toReindex: ReindexQueue },
 ): Accepted | Duplicate {
   const { store, now } = context;
-  const older = memory.supersedes === undefined ? undefined : getReplaced(context, memory.supersedes, memory.userId);
+  const bounds = { userId: memory.userId, withinTags };
+  const older = memory.supersedes === undefined ? undefined : getReplaced(context, memory.supersedes, bounds);
   const userNo = ensureUser(store, memory.userId);
   const hash = contentHash(memory.content);
   const twin = findTwin(store, { memory, userNo, hash, now });

@@ -5,7 +5,6 @@ import {
   deleteDocumentRow,
   findDocumentRow,
   findErasedDocument,
-  getDocumentRow,
   hideDocument,
   listExpiredDocuments,
   listMatchingDocuments,
@@ -40,11 +39,12 @@ import { deleteText, reindexText } from '../store/word-index/memory-text.ts';
 import type { Store } from '../store/open-store.ts';
 import { deleteVectors } from '../store/vectors.ts';
 import { mayBeFitted } from '../text/latent-space.ts';
-import type { DeleteReceipt, ErasureFilter } from '../types.ts';
+import type { BoundOptions, DeleteReceipt, ErasureFilter } from '../types.ts';
 import { enqueueStep } from './enqueue-step.ts';
 import { DEFAULT_WEIGHTS } from './relate.ts';
 import { settleStatus, startOf } from './settle-status.ts';
 import { deleteDependentRowsSlice } from './delete-dependent-rows.ts';
+import { getBoundDocument, requireBounds } from './within-bounds.ts';
 import type { WriteContext } from './write-context.ts';
 
 /**
@@ -106,8 +106,13 @@ export function addReceipts(a: DeleteReceipt, b: DeleteReceipt): DeleteReceipt {
  * Erases one memory, or, if too many rows depend on it for one commit, only some of those rows (`isDone` is false).
  * @throws EngineError `not_found`; `conflict` for a chunk of a document
  */
-export function deleteMemory(context: WriteContext, { id }: { readonly id: string }): ErasedSlice {
+export function deleteMemory(
+  context: WriteContext,
+  { id, withinTags = [] }: BoundOptions & { readonly id: string },
+): ErasedSlice {
   const memoryNo = getMemoryNo(context.store, id);
+  if (withinTags.length > 0)
+    for (const row of readMemoryRows(context.store, [memoryNo])) requireBounds(row, withinTags);
   const document = readProvenance(context.store, [memoryNo]).get(memoryNo);
   if (document !== undefined)
     throw new EngineError('conflict', `this memory is a part of document ${document.documentId}: delete the document`);
@@ -185,8 +190,11 @@ export function deleteExpired(context: WriteContext, { limit }: { readonly limit
  * later, and cancels the jobs of its chunks then.
  * @throws EngineError `not_found`
  */
-export function deleteDocument(context: WriteContext, { id }: { readonly id: string }): DeleteReceipt {
-  const { document_no: documentNo } = getDocumentRow(context.store, id, context.now);
+export function deleteDocument(
+  context: WriteContext,
+  { id, withinTags }: BoundOptions & { readonly id: string },
+): DeleteReceipt {
+  const { document_no: documentNo } = getBoundDocument(context, id, withinTags);
   return abandonDocuments(context, [documentNo]);
 }
 

@@ -3,14 +3,7 @@ import type { Store } from '../store/open-store.ts';
 import { setSalience } from '../store/dynamics.ts';
 import { deleteConcludedRelations, deleteWaypoint, listSuperseded } from '../store/edges.ts';
 import { eraseEntities } from '../store/entities.ts';
-import {
-  getMemoryRow,
-  listActive,
-  readMemoryRows,
-  toMemory,
-  type MemoryColumns,
-  type MemoryRow,
-} from '../store/memories.ts';
+import { listActive, readMemoryRows, toMemory, type MemoryColumns, type MemoryRow } from '../store/memories.ts';
 import { keptHash } from '../store/duplicates.ts';
 import { setItemTtl } from '../store/items.ts';
 import { listReflectionsOn } from '../store/reflections.ts';
@@ -28,6 +21,7 @@ import {
   type Json,
   type Memory,
   type MemoryPatch,
+  type PatchOptions,
   type MemoryStatus,
   type Metadata,
   type SensitiveKind,
@@ -37,6 +31,7 @@ import { eraseVectors } from './erase.ts';
 import { enqueueStep } from './enqueue-step.ts';
 import { type Quota, refuseOverQuota } from './quota.ts';
 import { settleStatus, startOf } from './settle-status.ts';
+import { getBoundMemory } from './within-bounds.ts';
 import type { WriteContext } from './write-context.ts';
 
 /**
@@ -61,17 +56,17 @@ export function patchMemory(
     patch,
     marked = [],
     ifVersion,
+    withinTags,
     quota = null,
-  }: {
+  }: PatchOptions & {
     readonly id: string;
     readonly patch: MemoryPatch;
     readonly marked?: readonly SensitiveKind[] | undefined;
-    readonly ifVersion?: number | undefined;
     readonly quota?: Quota | null;
   },
 ): Memory | undefined {
   const { store, now } = context;
-  const before = getMemoryRow(store, id, now);
+  const before = getBoundMemory(context, id, withinTags);
   if (ifVersion !== undefined && ifVersion !== before.version) {
     throw new EngineError('conflict', `the memory is at version ${before.version}, not ${ifVersion}: read it again`);
   }
@@ -85,8 +80,8 @@ export function patchMemory(
 
   refuseBadPatch({ ...before, ...columns });
   if (before.generation_no !== null) refuseChangeOfDocument(columns);
-  // What is replaced is kept. A change of the status alone keeps no text.
-  if (Object.keys(columns).length > 0) refuseOverQuota(context, quota, 0);
+  // What is replaced is kept, and a change of the status alone leaves a revision, an event and an audit record.
+  refuseOverQuota(context, quota, 0);
 
   if (!prepareChange(context, before, columns)) return undefined;
   changeMemory(context, before, { columns, status: newStatus });

@@ -1,8 +1,9 @@
 import { recallMemory, reinforceMemory as strengthenMemory } from '../store/dynamics.ts';
 import { strengthenWaypoint } from '../store/edges.ts';
 import { getMemoryRow, toMemory } from '../store/memories.ts';
-import type { Memory } from '../types.ts';
+import type { BoundOptions, Memory } from '../types.ts';
 import { type Quota, refuseOverQuota } from './quota.ts';
+import { getBoundMemory } from './within-bounds.ts';
 import type { WriteContext } from './write-context.ts';
 
 /**
@@ -13,12 +14,18 @@ import type { WriteContext } from './write-context.ts';
  */
 export function reinforceMemory(
   context: WriteContext,
-  { id, boost, quota = null }: { readonly id: string; readonly boost: number; readonly quota?: Quota | null },
+  {
+    id,
+    boost,
+    withinTags,
+    quota = null,
+  }: BoundOptions & { readonly id: string; readonly boost: number; readonly quota?: Quota | null },
 ): Memory {
   const { store, now } = context;
+  const { memoryNo } = getBoundMemory(context, id, withinTags);
   refuseOverQuota(context, quota, 0); // Each reinforcement leaves an audit record, which no delete frees.
   const perHour = context.config.OM_REINFORCE_PER_HOUR;
-  strengthenMemory(store, getMemoryRow(store, id, now).memoryNo, { boost, now, perHour });
+  strengthenMemory(store, memoryNo, { boost, now, perHour });
   return toMemory(getMemoryRow(store, id, now), now);
 }
 

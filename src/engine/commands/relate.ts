@@ -13,11 +13,21 @@ import {
   putStatedEdge,
   putWinner,
 } from '../store/edges.ts';
-import { getMemoryRow, readMemoryRows, toMemory, type MemoryRow } from '../store/memories.ts';
+import { readMemoryRows, toMemory, type MemoryRow } from '../store/memories.ts';
 import { ensureWriter } from '../store/writers.ts';
-import type { NewLink, EdgeType, Link, Memory } from '../types.ts';
+import type {
+  BoundOptions,
+  Contradiction,
+  EdgeType,
+  Link,
+  Memory,
+  NamedLink,
+  NewLink,
+  Supersession,
+} from '../types.ts';
 import { type Quota, refuseOverQuota } from './quota.ts';
 import { settleStatus, startOf } from './settle-status.ts';
+import { getBoundMemory } from './within-bounds.ts';
 import type { WriteContext } from './write-context.ts';
 
 /**
@@ -47,7 +57,7 @@ export const DEFAULT_WEIGHTS: Readonly<Record<EdgeType, number>> = {
  */
 export function linkMemories(
   context: WriteContext,
-  { src, dst, type, weight, quota = null }: NewLink & { readonly quota?: Quota | null },
+  { src, dst, type, weight, withinTags, quota = null }: NewLink & BoundOptions & { readonly quota?: Quota | null },
 ): Link {
   const { store, now } = context;
   if (type === 'supersedes' || type === 'contradicts') {
@@ -55,7 +65,7 @@ export function linkMemories(
     throw new EngineError('invalid', `type: ${type} changes more than a link; use ${command} instead`);
   }
   if (src === dst) throw new EngineError('invalid', 'dst: a memory cannot be linked to itself');
-  const [from, to] = [getNamed(context, 'src', src), getNamed(context, 'dst', dst)];
+  const [from, to] = [getNamed(context, 'src', src, withinTags), getNamed(context, 'dst', dst, withinTags)];
   const key = { src: from.memoryNo, dst: to.memoryNo, type };
   refuseLinkToSource(context, key);
   const known = findEdge(store, key);
@@ -69,8 +79,8 @@ export function linkMemories(
  * Returns the `memoryNo` of each memory that a new memory is derived from, in the order of the ids.
  * @throws EngineError `not_found`
  */
-export function getSources(context: WriteContext, ids: readonly string[]): number[] {
-  return ids.map((id) => getNamed(context, 'derived', id).memoryNo);
+export function getSources(context: WriteContext, ids: readonly string[], { withinTags }: BoundOptions = {}): number[] {
+  return ids.map((id) => getNamed(context, 'derived', id, withinTags).memoryNo);
 }
 
 /** Links a new memory to the memories that it is derived from, as a reflection is linked to its sources. */
@@ -86,7 +96,7 @@ export function deriveFrom({ store, now }: WriteContext, src: number, sources: r
  *   source, and for a supersession with over 500 (`MAX_RELABELLED`) memories of its chain before it, and over 500 after
  *   it
  */
-export function unlinkMemories(context: WriteContext, link: Pick<NewLink, 'src' | 'dst' | 'type'>): void {
+export function unlinkMemories(context: WriteContext, link: NamedLink & BoundOptions): void {
   const key = getEdgeKey(context, link);
   if (findEdge(context.store, key) === undefined)
     throw new EngineError('not_found', `no link of type ${link.type} from src to dst`);
@@ -119,8 +129,8 @@ export function removeLink(
   return moved;
 }
 
-function getEdgeKey(context: WriteContext, { src, dst, type }: Pick<NewLink, 'src' | 'dst' | 'type'>): EdgeKey {
-  const [from, to] = [getNamed(context, 'src', src), getNamed(context, 'dst', dst)];
+function getEdgeKey(context: WriteContext, { src, dst, type, withinTags }: NamedLink & BoundOptions): EdgeKey {
+  const [from, to] = [getNamed(context, 'src', src, withinTags), getNamed(context, 'dst', dst, withinTags)];
   const key = type === 'contradicts' ? contradictionOf(from, to) : { src: from.memoryNo, dst: to.memoryNo, type };
   refuseLinkToSource(context, key);
   return key;
@@ -163,10 +173,11 @@ function refuseLinkToSource({ store }: WriteContext, { src, dst, type }: EdgeKey
  */
 export function supersedeMemory(
   context: WriteContext,
-  { oldId, newId, quota = null }: { readonly oldId: string; readonly newId: string; readonly quota?: Quota | null },
+  { oldId, newId, withinTags, quota = null }: Supersession & BoundOptions & { readonly quota?: Quota | null },
 ): Memory {
   if (oldId === newId) throw new EngineError('invalid', 'new_id: a memory cannot supersede itself');
-  const [older, newer] = [getNamed(context, 'old_id', oldId), getNamed(context, 'new_id', newId)];
+  const older = getNamed(context, 'old_id', oldId, withinTags);
+  const newer = getNamed(context, 'new_id', newId, withinTags);
   refuseStrangers(older, newer);
   const key: EdgeKey = { src: newer.memoryNo, dst: older.memoryNo, type: 'supersedes' };
   if (findEdge(context.store, key) === undefined) refuseOverQuota(context, quota, 0);
@@ -180,8 +191,12 @@ export function supersedeMemory(
  * @param userId user of the new memory
  * @throws EngineError `not_found`; `invalid` if the older memory belongs to another user
  */
-export function getReplaced(context: WriteContext, id: string, userId: string): MemoryRow {
-  const older = getNamed(context, 'supersedes', id);
+export function getReplaced(
+  context: WriteContext,
+  id: string,
+  { userId, withinTags }: BoundOptions & Pick<Memory, 'userId'>,
+): MemoryRow {
+  const older = getNamed(context, 'supersedes', id, withinTags);
   if (older.user_id !== userId) throw new EngineError('invalid', 'supersedes: this memory belongs to another user');
   return older;
 }
@@ -258,24 +273,14 @@ const MAX_LOST = 1_000;
  */
 export function contradictMemories(
   context: WriteContext,
-  {
-    a,
-    b,
-    winner,
-    quota = null,
-  }: {
-    readonly a: string;
-    readonly b: string;
-    readonly winner?: string | undefined;
-    readonly quota?: Quota | null;
-  },
+  { a, b, winner, withinTags, quota = null }: Contradiction & BoundOptions & { readonly quota?: Quota | null },
 ): Link {
   const { store, now } = context;
   if (a === b) throw new EngineError('invalid', 'b: a memory cannot contradict itself');
   if (winner !== undefined && winner !== a && winner !== b) {
     throw new EngineError('invalid', 'winner: expected the id given as a or b');
   }
-  const [rowOfA, rowOfB] = [getNamed(context, 'a', a), getNamed(context, 'b', b)];
+  const [rowOfA, rowOfB] = [getNamed(context, 'a', a, withinTags), getNamed(context, 'b', b, withinTags)];
   refuseStrangers(rowOfA, rowOfB);
   const key = contradictionOf(rowOfA, rowOfB);
   const edge = findEdge(store, key);
@@ -312,9 +317,9 @@ function writerNo({ store, writtenBy }: WriteContext): number | null {
   return ensureWriter(store, writtenBy);
 }
 
-function getNamed({ store, now }: WriteContext, name: string, id: string): MemoryRow {
+function getNamed(context: WriteContext, name: string, id: string, withinTags: BoundOptions['withinTags']): MemoryRow {
   try {
-    return getMemoryRow(store, id, now);
+    return getBoundMemory(context, id, withinTags);
   } catch (error) {
     if (isEngineError(error, 'not_found')) throw new EngineError('not_found', `${name}: ${error.message}`);
     throw error;

@@ -121,7 +121,7 @@ export interface Holder extends Principal {
 export interface Sessions {
   /**
    * Opens a session. It ends after 12 hours, or earlier, when its key or token is no longer valid. A key has at most 50
-   * sessions: a further one ends the oldest.
+   * sessions: a further one ends the oldest. The commit that opens it records `console.sign_in` in the audit log.
    * @returns the secret of the session, which is stored only as a hash, and when it ends (Unix ms)
    * @throws EngineError `rate_limited` beyond 30 sessions of one key within a minute, counted in this process alone
    */

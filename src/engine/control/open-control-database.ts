@@ -85,7 +85,7 @@ export function openControlDatabase(config: Config, clock: Clock): ControlDataba
     ...createKeyRecords({ ...context, requireTenant: (tenantId) => requireTenant(context, tenantId) }),
     ...callers,
     sessions: openSessions({
-      ...{ file, cache, clock, environmentDigest, isHolderValid: callers.isHolderValid },
+      ...{ file, cache, clock, audit, environmentDigest, isHolderValid: callers.isHolderValid },
       issuerDigest: digestOfIssuer(config),
     }),
     limits: openLimits(file, config, audit),

@@ -9,6 +9,7 @@ import type { Holder, Sessions } from './control-database.ts';
 import type { ControlFile } from './control-file.ts';
 import { digestOf } from './key-records.ts';
 import { createLookupAllowance } from './lookup-allowance.ts';
+import type { ServiceAudit } from './service-audit.ts';
 import { createSessionSecrets, type SessionSecrets } from './session-secrets.ts';
 
 /** Longest life of a session (ms): a working day, so that a browser left open overnight is signed out. */
@@ -51,10 +52,12 @@ interface SessionsContext {
   /** What `digestOfIssuer` returns for the settings. */
   readonly issuerDigest: Buffer | undefined;
   readonly isHolderValid: (holder: Holder) => boolean;
+  /** The log that records each opened session. */
+  readonly audit: Pick<ServiceAudit, 'append'>;
 }
 
 /** Makes the functions by which sessions are opened, found and ended. */
-export function openSessions({ file, cache, clock, isHolderValid, ...digests }: SessionsContext): Sessions {
+export function openSessions({ file, cache, clock, isHolderValid, audit, ...digests }: SessionsContext): Sessions {
   const statements = prepareStatements(file);
   const secrets = createSessionSecrets(file, cache);
   const { find, forget, noteOwn } = createFinder(file, statements.find, secrets);
@@ -88,6 +91,8 @@ export function openSessions({ file, cache, clock, isHolderValid, ...digests }: 
           created_at: now,
           expires_at: expiresAt,
         });
+        // In the same commit, so that there is no session without its record.
+        audit.append('console.sign_in', { role: holder.role }, holder.keyId);
       });
       noteOwn(digestOf(secret));
       return { secret, expiresAt };

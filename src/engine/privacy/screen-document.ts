@@ -18,7 +18,7 @@ export async function screenDocument(
 ): Promise<ParseResult> {
   const text = textOf(parsed);
   const spans = await screening.find('document', text);
-  const screened = screening.apply('document', text, spans);
+  const screened = await screening.apply('document', text, spans);
   const inMode = (mode: string) => spans.filter(({ kind }) => policy[groupOf(kind)] === mode);
   const move = moverOf(inMode('redact'));
   const marked = inMode('mark');

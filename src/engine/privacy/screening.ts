@@ -12,12 +12,17 @@ import { groupOf, groupsOf } from './policy.ts';
  */
 const CONTEXT = 128;
 /** Length of the parts in which a long text is searched, in UTF-16 code units. */
-const PIECE = 256 * 1024;
+const PIECE = 64 * 1024;
 /**
  * Number of UTF-16 code units by which two consecutive parts overlap, so that a value that is cut at the end of one
  * part is complete in the next.
  */
 const OVERLAP = 20 * 1024;
+/**
+ * Number of sensitive values that are counted and redacted between two turns of the thread; each takes under a
+ * microsecond.
+ */
+const SPANS_OF_STEP = 2_048;
 /**
  * Greatest number of sensitive values of one field. Each is handled several times, and a thread does so for the jobs of
  * all tenants.
@@ -56,7 +61,7 @@ export interface Screening {
    * has the mode `redact`.
    * @throws EngineError `unprocessable` if the policy refuses the kind of one of the spans
    */
-  apply(field: string, text: string, spans: readonly SensitiveSpan[]): string;
+  apply(field: string, text: string, spans: readonly SensitiveSpan[]): Promise<string>;
   /**
    * Returns what this screening has done so far: the number of redacted values by kind, and the kinds that were marked.
    */
@@ -87,42 +92,40 @@ export function startScreening(policy: PrivacyPolicy, analyzer: TextAnalyzer | n
     const found: SensitiveSpan[] = [];
     for (let from = 0; from === 0 || from + OVERLAP < text.length; from += PIECE - OVERLAP) {
       const spans = await findHere(text.slice(from, from + PIECE));
+      await takeTurn();
       // Only the last spans of the parts before can overlap those of this one.
       let before = found.length;
       while (before > 0 && found[before - 1]!.end > from) before -= 1;
       const here = spans.map((span) => ({ ...span, start: span.start + from, end: span.end + from }));
-      for (const span of withoutOverlaps([...found.splice(before), ...here])) found.push(span);
+      const end = from + OVERLAP;
+      const twice = here.filter(({ start }) => start < end);
+      for (const span of withoutOverlaps([...found.splice(before), ...twice])) found.push(span);
+      for (const span of here.slice(twice.length)) found.push(span);
       if (found.length > MAX_SPANS) throw new EngineError('unprocessable', `${field}: ${TOO_MANY}`);
     }
     const asks = analyzer !== null && policy.personal !== 'off' && PROSE.has(field) && text.trim() !== '';
-    return asks ? withoutOverlaps([...found, ...(await analyzer.find(text))]) : found;
+    return asks ? joinInSteps(found, await analyzer.find(text)) : found;
   };
-  const apply = (field: string, text: string, spans: readonly SensitiveSpan[]): string => {
-    const here = new Set(spans.map(({ kind }) => kind).filter((kind) => policy[groupOf(kind)] === 'refuse'));
-    for (const kind of here) refused.add(kind);
-    if (here.size > 0) throw refusalOf(field, [...here]);
-    for (const { kind } of spans) {
+  const apply = async (field: string, text: string, spans: readonly SensitiveSpan[]): Promise<string> => {
+    const here = new Map<SensitiveKind, number>();
+    for await (const step of inSteps(spans)) for (const { kind } of step) here.set(kind, (here.get(kind) ?? 0) + 1);
+    const refusedHere = [...here.keys()].filter((kind) => policy[groupOf(kind)] === 'refuse');
+    for (const kind of refusedHere) refused.add(kind);
+    if (refusedHere.length > 0) throw refusalOf(field, refusedHere);
+    for (const [kind, count] of here) {
       const mode = policy[groupOf(kind)];
-      if (mode === 'redact') redacted[kind] = (redacted[kind] ?? 0) + 1;
+      if (mode === 'redact') redacted[kind] = (redacted[kind] ?? 0) + count;
       if (mode === 'mark') marked.add(kind);
     }
-    return redactSpans(
-      text,
-      spans.filter(({ kind }) => policy[groupOf(kind)] === 'redact'),
-    );
+    return redactInSteps(text, spans, (kind) => policy[groupOf(kind)] === 'redact');
   };
   return {
     find,
     apply,
     async screen(field, text, given = '') {
       const context = given.slice(-CONTEXT);
-      const spans = (await find(field, context + text)).filter(({ end }) => end > context.length);
-      const inText = spans.map(({ kind, start, end }) => ({
-        kind,
-        start: Math.max(0, start - context.length),
-        end: end - context.length,
-      }));
-      return apply(field, text, inText);
+      const spans = await find(field, context + text);
+      return apply(field, text, context === '' ? spans : await movedInSteps(spans, context.length));
     },
     refused: () => refused,
     report: () => ({ redacted: { ...redacted }, marked: [...marked].sort() }),
@@ -139,13 +142,75 @@ export function markerOf(kind: SensitiveKind): string {
   return `[REDACTED:${kind}]`;
 }
 
-/** Replaces spans of a text by their markers. The spans must be ordered and must not overlap. */
-function redactSpans(text: string, spans: readonly SensitiveSpan[]): string {
-  let result = '';
-  let from = 0;
-  for (const { kind, start, end } of spans) {
-    result += text.slice(from, start) + markerOf(kind);
-    from = end;
+/** Yields spans in short lists, and takes turns between them, so that many spans do not hold the thread. */
+async function* inSteps(spans: readonly SensitiveSpan[]): AsyncGenerator<readonly SensitiveSpan[]> {
+  for (let from = 0; from < spans.length; from += SPANS_OF_STEP) {
+    await takeTurn();
+    yield spans.slice(from, from + SPANS_OF_STEP);
   }
-  return result + text.slice(from);
+}
+
+/**
+ * Replaces those spans of a text by their markers whose kind is to be redacted. The spans must be ordered and must not
+ * overlap.
+ */
+async function redactInSteps(
+  text: string,
+  spans: readonly SensitiveSpan[],
+  isRedacted: (kind: SensitiveKind) => boolean,
+): Promise<string> {
+  const parts: string[] = [];
+  let from = 0;
+  for await (const step of inSteps(spans)) {
+    let part = '';
+    for (const { kind, start, end } of step) {
+      if (!isRedacted(kind)) continue;
+      part += text.slice(from, start) + markerOf(kind);
+      from = end;
+    }
+    parts.push(part);
+  }
+  return parts.join('') + text.slice(from);
+}
+
+/** Moves spans that were found behind a context to their places in the text alone, without those in the context. */
+async function movedInSteps(spans: readonly SensitiveSpan[], length: number): Promise<SensitiveSpan[]> {
+  const moved: SensitiveSpan[] = [];
+  for await (const step of inSteps(spans)) {
+    for (const { kind, start, end } of step)
+      if (end > length) moved.push({ kind, start: Math.max(0, start - length), end: end - length });
+  }
+  return moved;
+}
+
+/**
+ * Joins the spans that were found here with those of the external analyzer, without overlaps, as `withoutOverlaps` does
+ * where both are few. The text is divided where no span passes, so that a step handles few of them.
+ */
+async function joinInSteps(
+  found: readonly SensitiveSpan[],
+  others: readonly SensitiveSpan[],
+): Promise<SensitiveSpan[]> {
+  const joined: SensitiveSpan[] = [];
+  const rankOf = new Map(others.map((span, rank) => [span, rank]));
+  const own = [...others].sort((a, b) => a.start - b.start);
+  let [atFound, atOwn] = [0, 0];
+  while (atFound < found.length || atOwn < own.length) {
+    await takeTurn();
+    const group: SensitiveSpan[][] = [[], []];
+    for (let [end, count] = [-1, 0]; atFound < found.length || atOwn < own.length; count += 1) {
+      const isFound = atOwn >= own.length || (found[atFound]?.start ?? Infinity) <= own[atOwn]!.start;
+      const next = isFound ? found[atFound]! : own[atOwn]!;
+      // Spans that touch stay together: some of one kind may be joined.
+      if (count >= SPANS_OF_STEP && next.start > end) break;
+      end = Math.max(end, next.end);
+      group[isFound ? 0 : 1]!.push(next);
+      if (isFound) atFound += 1;
+      else atOwn += 1;
+    }
+    // Of two spans of the analyzer that overlap, the one that it names first counts.
+    group[1]!.sort((a, b) => rankOf.get(a)! - rankOf.get(b)!);
+    for (const span of withoutOverlaps(group.flat())) joined.push(span);
+  }
+  return joined;
 }

@@ -19,6 +19,11 @@ export interface Reach {
   /** Returns a memory within the bounds. Throws EngineError `not_found` for any other. */
   reachedMemory(id: string): Promise<Memory>;
   /**
+   * Checks a memory as another read has found it, which may hold its text from before it came into the bounds or after
+   * it left them. Throws EngineError `not_found` if the memory is outside of the bounds there.
+   */
+  requireReached(memory: Memory): void;
+  /**
    * Returns those of the ids that belong to memories within the bounds. It does not read the texts of these memories.
    */
   reachedIds(ids: readonly string[]): Promise<ReadonlySet<string>>;
@@ -76,8 +81,11 @@ export function reachOf(tenant: Tenant, bounds: Bounds): Reach {
     ownJobs: new Set(),
     async reachedMemory(id) {
       const memory = await tenant.getMemory(id);
-      if (!holds(memory)) throw new EngineError('not_found', 'no memory with this id');
+      reach.requireReached(memory);
       return memory;
+    },
+    requireReached(memory) {
+      if (!holds(memory)) throw new EngineError('not_found', 'no memory with this id');
     },
     reachedIds: async (ids) =>
       new Set(
@@ -88,7 +96,7 @@ export function reachOf(tenant: Tenant, bounds: Bounds): Reach {
       ),
     async *reachedRevisions(id, page) {
       await reach.reachedMemory(id);
-      yield* tags.length === 0 ? tenant.streamRevisions(id, page) : revisionsWithin(tenant, tags, { id, page });
+      yield* tags.length === 0 ? tenant.streamRevisions(id, page) : revisionsWithin(tenant, reach, { id, page });
     },
     async reachedDocument(id) {
       const document = await tenant.getDocument(id);
@@ -135,16 +143,19 @@ export function reachOf(tenant: Tenant, bounds: Bounds): Reach {
 
 /**
  * Returns the newest revisions of a memory, back to the update that gave the memory all of `tags`; that update's
- * revision is left out. They are read from the newest on, because a revision holds only what its update replaced.
+ * revision is left out. They are read from the newest on, because a revision holds only what its update replaced. Once
+ * they are read, the memory is looked for again: if it has left the bounds, the newest of them may lie outside.
+ * @throws EngineError `not_found` for a memory outside the bounds
  */
 async function* revisionsWithin(
   tenant: Tenant,
-  tags: readonly string[],
+  { tags, reachedMemory }: Reach,
   { id, page }: { readonly id: string; readonly page: RevisionPage },
 ): AsyncGenerator<readonly Revision[]> {
   let { limit = Number.MAX_SAFE_INTEGER } = page;
   const { before = Number.MAX_SAFE_INTEGER } = page;
   for await (const slice of tenant.streamRevisions(id, {})) {
+    await reachedMemory(id);
     const end = slice.findIndex(({ replaced }) => lacksTags(replaced['tags'], tags));
     const within = end === -1 ? slice : slice.slice(0, end);
     const shown = within.filter(({ version }) => version < before).slice(0, limit);

@@ -8,14 +8,13 @@ import {
   MAX_NEAR_DUPLICATES,
   MAX_PROPOSALS,
   type Memory,
-  type NewDocument,
   type NewMemory,
   type RecallRecord,
-  type Upload,
 } from '../types.ts';
 import { isRejected, rejected } from '../rejected-item.ts';
 import { within } from '../readers/recalls.ts';
 import { eventMethods, logMethods } from './bound-logs.ts';
+import { documentMethods } from './bound-documents.ts';
 import { itemMethods, listMethods } from './bound-items.ts';
 import { standingMethods } from './bound-standing.ts';
 import { consolidationMethods } from './bound-consolidations.ts';
@@ -89,7 +88,18 @@ export function boundTenant(tenant: Tenant, bounds: Bounds): Tenant {
  * and the tags of the bounds.
  */
 function memoryMethods(tenant: Tenant, reach: Reach) {
-  const { bounds, tags, reachedMemory, reachedIds, reachedRevisions, withTags, onlyOwn, ownFilter, ownOf } = reach;
+  const {
+    bounds,
+    tags,
+    reachedMemory,
+    requireReached,
+    reachedIds,
+    reachedRevisions,
+    withTags,
+    onlyOwn,
+    ownFilter,
+    ownOf,
+  } = reach;
   return {
     async addMemories(items, options = {}) {
       const named = items.flatMap((item) => (isRejected(item) ? [] : (item.supersedes ?? [])));
@@ -108,11 +118,9 @@ function memoryMethods(tenant: Tenant, reach: Reach) {
     },
     async patchMemory(id, patch, options) {
       await reachedMemory(id);
-      return tenant.patchMemory(
-        id,
-        patch.tags === undefined ? patch : { ...patch, tags: withTags(patch.tags) },
-        options,
-      );
+      const owned = patch.tags === undefined ? patch : { ...patch, tags: withTags(patch.tags) };
+      // The bounds are checked again in the commit, since the memory may leave them until then; so below.
+      return tenant.patchMemory(id, owned, { ...options, withinTags: tags });
     },
     async deleteMemory(id) {
       await reachedMemory(id);
@@ -129,7 +137,7 @@ function memoryMethods(tenant: Tenant, reach: Reach) {
     },
     async reinforceMemory(id, boost) {
       await reachedMemory(id);
-      return tenant.reinforceMemory(id, boost);
+      return tenant.reinforceMemory(id, boost, { withinTags: tags });
     },
 
     getMemory: reachedMemory,
@@ -142,13 +150,15 @@ function memoryMethods(tenant: Tenant, reach: Reach) {
     streamRevisions: reachedRevisions,
     async timeline(id, around) {
       await reachedMemory(id);
-      return tenant.timeline(id, { ...around, tags });
+      const timeline = await tenant.timeline(id, { ...around, tags });
+      requireReached(timeline.anchor);
+      return timeline;
     },
   } satisfies Partial<Tenant>;
 }
 
 /** Makes the methods of links: both memories of a link must lie within the bounds. */
-function linkMethods(tenant: Tenant, { reachedMemory, reachedIds, onlyOwn }: Reach) {
+function linkMethods(tenant: Tenant, { tags, reachedMemory, reachedIds, onlyOwn }: Reach) {
   const reachedPairs = async <Pair extends { readonly earlier: Memory; readonly later: Memory }>(
     pairs: readonly Pair[],
   ): Promise<Pair[]> => {
@@ -173,19 +183,19 @@ function linkMethods(tenant: Tenant, { reachedMemory, reachedIds, onlyOwn }: Rea
     },
     async linkMemories(link) {
       await Promise.all([reachedMemory(link.src), reachedMemory(link.dst)]);
-      return tenant.linkMemories(link);
+      return tenant.linkMemories(link, { withinTags: tags });
     },
     async unlinkMemories(link) {
       await Promise.all([reachedMemory(link.src), reachedMemory(link.dst)]);
-      return tenant.unlinkMemories(link);
+      return tenant.unlinkMemories(link, { withinTags: tags });
     },
     async supersedeMemory(supersession) {
       await Promise.all([reachedMemory(supersession.oldId), reachedMemory(supersession.newId)]);
-      return tenant.supersedeMemory(supersession);
+      return tenant.supersedeMemory(supersession, { withinTags: tags });
     },
     async contradictMemories(contradiction) {
       await Promise.all([reachedMemory(contradiction.a), reachedMemory(contradiction.b)]);
-      return tenant.contradictMemories(contradiction);
+      return tenant.contradictMemories(contradiction, { withinTags: tags });
     },
   } satisfies Partial<Tenant>;
 }
@@ -247,74 +257,6 @@ function recallMethods(tenant: Tenant, { bounds: { userId }, tags, reachedMemory
       return feedback.filter(({ memoryId }) => candidates.some((candidate) => candidate.id === memoryId));
     },
   } satisfies Partial<Tenant>;
-}
-
-/**
- * Makes the methods of documents: those outside the bounds are answered as not found. A caller that is bound to tags
- * cannot list documents.
- */
-function documentMethods(tenant: Tenant, { tags, reachedDocument, onlyOwn, ownOf }: Reach) {
-  const uploads = new Map<string, Upload>();
-  return {
-    async createUpload(bytes, madeFrom) {
-      const upload = await tenant.createUpload(bytes, madeFrom);
-      uploads.set(upload.name, upload);
-      return upload;
-    },
-    addDocument: async (document, options = {}) =>
-      handIn(document, (owned) => tenant.addDocument(owned, { ...options, withinTags: tags })),
-    replaceDocument: async (id, document) =>
-      handIn(document, async (owned) => {
-        await reachedDocument(id);
-        return tenant.replaceDocument(id, owned);
-      }),
-    getDocument: reachedDocument,
-    async listDocuments(filter, page) {
-      // Tags of documents are no condition of their list.
-      if (tags.length > 0) throw refusal();
-      return tenant.listDocuments({ ...filter, userIds: onlyOwn(filter.userIds) }, page);
-    },
-    async streamDocuments(filter, page) {
-      if (tags.length > 0) throw refusal();
-      return tenant.streamDocuments({ ...filter, userIds: onlyOwn(filter.userIds) }, page);
-    },
-    async documentContent(id) {
-      await reachedDocument(id);
-      return tenant.documentContent(id);
-    },
-    async *streamDocumentChunks(id, page) {
-      await reachedDocument(id);
-      yield* tenant.streamDocumentChunks(id, page);
-    },
-    documentReceipt: (id, page) => reachedDocument(id).then(() => tenant.documentReceipt(id, page)),
-    async deleteDocument(id) {
-      await reachedDocument(id);
-      return tenant.deleteDocument(id);
-    },
-    async cancelDocument(id) {
-      await reachedDocument(id);
-      return tenant.cancelDocument(id);
-    },
-  } satisfies Partial<Tenant>;
-
-  /**
-   * Passes a document, with the user and tags of the bounds, on to `accept`. If the document is refused before that, or
-   * not found, its upload is discarded, since the tenant never took it over.
-   */
-  async function handIn<Reply>(document: NewDocument, accept: (owned: NewDocument) => Promise<Reply>): Promise<Reply> {
-    const { source } = document;
-    let isHandedIn = false;
-    try {
-      const owned = { ...document, ...ownOf(document) };
-      const reply = accept(owned);
-      isHandedIn = true;
-      return await reply;
-    } catch (error) {
-      if (source.kind === 'upload' && (!isHandedIn || isEngineError(error, 'not_found')))
-        await uploads.get(source.name)?.discard();
-      throw error;
-    }
-  }
 }
 
 /**

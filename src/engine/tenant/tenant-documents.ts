@@ -48,21 +48,21 @@ export function createDocumentMethods(
     },
     streamDocumentChunks,
     documentReceipt: (id, page) => readers.read(path, 'documentReceipt', { id, page }),
-    async deleteDocument(id) {
+    async deleteDocument(id, bounds) {
       const { title, fileName, url } = await readers.read(path, 'readDocument', { id });
       const names = [title, fileName, url].filter((name) => name !== null);
       return withReceipt({ path, writer }, { kind: 'document', names }, async (erasure) => {
         const hidden = await writeDelete(
-          () => writer.write(path, 'deleteDocument', { id }),
+          () => writer.write(path, 'deleteDocument', { id, ...bounds }),
           async () => [await documentNoOf(id)],
         );
         // Only this document is erased here, so that the receipt counts no other; upkeep erases what others left.
         return addReceipts(hidden, await eraseAbandoned(id, erasure));
       });
     },
-    async cancelDocument(id) {
+    async cancelDocument(id, bounds) {
       const document = await writeDelete(
-        () => writer.write(path, 'cancelDocument', { id }),
+        () => writer.write(path, 'cancelDocument', { id, ...bounds }),
         async () => [await documentNoOf(id)],
       );
       await eraseAbandoned();

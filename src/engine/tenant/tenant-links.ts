@@ -25,12 +25,12 @@ export function createLinkMethods(options: TenantOptions): LinkMethods {
     listProposals: ({ userId, limit }) => readers.read(path, 'readProposals', { userId, limit }),
     listNearDuplicates: ({ userId, leastSimilarity, limit }) =>
       readers.read(path, 'readNearDuplicates', { userId, leastSimilarity, limit }),
-    linkMemories: (link) => writer.write(path, 'linkMemories', { ...link, quota: quotaOf(options) }),
-    unlinkMemories: (link) => writer.write(path, 'unlinkMemories', link),
-    supersedeMemory: (supersession) =>
-      writer.write(path, 'supersedeMemory', { ...supersession, quota: quotaOf(options) }),
-    contradictMemories: (contradiction) =>
-      writer.write(path, 'contradictMemories', { ...contradiction, quota: quotaOf(options) }),
+    linkMemories: (link, bounds) => writer.write(path, 'linkMemories', { ...link, ...bounds, quota: quotaOf(options) }),
+    unlinkMemories: (link, bounds) => writer.write(path, 'unlinkMemories', { ...link, ...bounds }),
+    supersedeMemory: (supersession, bounds) =>
+      writer.write(path, 'supersedeMemory', { ...supersession, ...bounds, quota: quotaOf(options) }),
+    contradictMemories: (contradiction, bounds) =>
+      writer.write(path, 'contradictMemories', { ...contradiction, ...bounds, quota: quotaOf(options) }),
     listEntities: ({ prefix, userId, tags }, page) =>
       readers.read(path, 'listEntities', { prefix, userId, tags, page }),
     getEntity: (name, userId, tags) => readers.read(path, 'getEntity', { name, userId, tags }),

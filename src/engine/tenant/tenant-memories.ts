@@ -59,9 +59,9 @@ export function createMemoryMethods(
       return reply;
     },
 
-    async patchMemory(id, patch, { ifVersion } = {}) {
+    async patchMemory(id, patch, bounds = {}) {
       const { fields, report } = await guard.fields(patch);
-      const change = { id, patch: fields, marked: report.marked, ifVersion, quota: quotaOf(options) };
+      const change = { id, patch: fields, marked: report.marked, ...bounds, quota: quotaOf(options) };
       let memory: Memory | undefined;
       while (memory === undefined) memory = await writer.write(path, 'patchMemory', change);
       dispatcher.dispatch(path, 'encode');
@@ -76,10 +76,10 @@ export function createMemoryMethods(
         const { tags } = await documents.getDocument(document.documentId);
         if (!withinTags.every((tag) => tags.includes(tag)))
           throw new EngineError('not_found', 'no memory with this id');
-        return documents.deleteDocument(document.documentId);
+        return documents.deleteDocument(document.documentId, { withinTags });
       }
       const receipt = await withReceipt(options, { kind: 'memory' }, (erasure) =>
-        inSlices(() => writer.write(path, 'deleteMemory', { id, erasure })),
+        inSlices(() => writer.write(path, 'deleteMemory', { id, withinTags, erasure })),
       );
       dispatcher.dispatch(path, 'link');
       return receipt;
@@ -87,7 +87,8 @@ export function createMemoryMethods(
 
     deleteMemories: createEraseMatching(options, erasure),
 
-    reinforceMemory: (id, boost) => writer.write(path, 'reinforceMemory', { id, boost, quota: quotaOf(options) }),
+    reinforceMemory: (id, boost, bounds) =>
+      writer.write(path, 'reinforceMemory', { id, boost, ...bounds, quota: quotaOf(options) }),
 
     getMemory: (id) => readers.readFew(path, 'getMemory', { id }),
     ...createMemoryLists(options),

@@ -38,8 +38,8 @@ export function createUploadMethods(options: TenantOptions, state: TenantState):
     },
     addDocument: (document, within = {}) =>
       handIn(document, (given) => writer.write(path, 'addDocument', { ...within, ...given })),
-    replaceDocument: (id, document) =>
-      handIn(document, (given) => writer.write(path, 'replaceDocument', { id, ...given })),
+    replaceDocument: (id, document, bounds) =>
+      handIn(document, (given) => writer.write(path, 'replaceDocument', { id, ...bounds, ...given })),
   };
 
   /**

@@ -1,6 +1,7 @@
 import type { Receipted } from './erasures.ts';
 import type { MetadataCondition } from './filter.ts';
-import type { DeleteOptions, Json, Memory, NewMemory } from './memory.ts';
+import type { BoundOptions } from './bound-options.ts';
+import type { Json, Memory, NewMemory } from './memory.ts';
 import type { CursorPage, ListPage, MemorySlices } from './pages.ts';
 
 /** Name of an item: its user, its namespace and its key, which together are unique. */
@@ -143,7 +144,7 @@ export interface Items {
    * Erases an item and everything made from it, as `deleteMemory` does.
    * @throws EngineError `not_found`, also for an item without `withinTags`
    */
-  deleteItem(place: ItemPlace, options?: DeleteOptions): Promise<Receipted>;
+  deleteItem(place: ItemPlace, options?: BoundOptions): Promise<Receipted>;
   /**
    * Lists the items that a filter selects, whatever their status, by namespace and then by key. Namespaces are sorted
    * label by label, so those below a namespace follow it directly. Items that have expired, or are not valid at
@@ -174,11 +175,11 @@ export interface Items {
    *   else put the key there during a move in several commits. `invalid` if one of the paths lies below the other or
    *   would be too long
    */
-  moveNamespace(move: NamespaceMove, options?: DeleteOptions): Promise<MoveReceipt>;
+  moveNamespace(move: NamespaceMove, options?: BoundOptions): Promise<MoveReceipt>;
   /**
    * Erases the items of a namespace and of those below it, each as `deleteMemory` does, in several commits. A delete
    * that was interrupted erases the remaining items when it is repeated. If no namespace has the path, nothing is
    * erased.
    */
-  deleteNamespace(place: Pick<ItemPlace, 'userId' | 'namespace'>, options?: DeleteOptions): Promise<Receipted>;
+  deleteNamespace(place: Pick<ItemPlace, 'userId' | 'namespace'>, options?: BoundOptions): Promise<Receipted>;
 }

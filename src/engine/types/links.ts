@@ -95,3 +95,20 @@ export interface NewLink {
    */
   readonly weight?: number | undefined;
 }
+
+/** A link to remove: the ids of its two memories, and its type. */
+export type NamedLink = Pick<NewLink, 'src' | 'dst' | 'type'>;
+
+/** Ids of a memory and of the newer one that replaces it. */
+export interface Supersession {
+  readonly oldId: string;
+  readonly newId: string;
+}
+
+/** Ids of two memories that contradict each other. */
+export interface Contradiction {
+  readonly a: string;
+  readonly b: string;
+  /** The id given as `a` or `b` that is right; if left out, a winner that was stated before stays. */
+  readonly winner?: string | undefined;
+}

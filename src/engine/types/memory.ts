@@ -311,8 +311,9 @@ export interface AddOptions {
   /** Whether the jobs of these memories run after those of interactive adds; false by default. */
   readonly bulk?: boolean | undefined;
   /**
-   * Tags, to which the caller's key is bound, that a stored memory must have to be recognised as a duplicate. An item
-   * that equals a memory without them is rejected with `conflict`. None by default.
+   * Tags, to which the caller's key is bound, that a stored memory must have to be recognised as a duplicate, to be
+   * superseded and to be a source. An item that equals a memory without them is rejected with `conflict`, and one that
+   * supersedes or is derived from such a memory with `not_found`. None by default.
    */
   readonly withinTags?: readonly string[] | undefined;
   /**
@@ -351,15 +352,6 @@ export interface AddDocumentOptions {
    * by default.
    */
   readonly onlyNew?: boolean | undefined;
-}
-
-/** Options of a delete. */
-export interface DeleteOptions {
-  /**
-   * Tags, to which the caller's key is bound, that an item must have to be deleted or moved, and that a document must
-   * have to be deleted by its root memory. Without them the item or document counts as not found. None by default.
-   */
-  readonly withinTags?: readonly string[] | undefined;
 }
 
 /** Use of an Idempotency-Key by a request: the reply to the first use is stored, and returned again for later uses. */

@@ -2,6 +2,7 @@ import { v7 as uuidv7 } from 'uuid';
 import type { Config } from '../config.ts';
 import { serialiseError } from '../errors.ts';
 import type { Clock } from '../ports.ts';
+import type { OpenTenant } from '../tenant-file/open-tenant.ts';
 import type { TenantPool } from '../tenant-file/tenant-pool.ts';
 import { commitGroup } from './group-commit.ts';
 import type { WriteContext } from '../commands/write-context.ts';
@@ -37,11 +38,12 @@ export function createGroupRunner({
   config: Config;
   clock: Clock;
 }): GroupRunner {
-  const backlogs = new Map<string, WriteContext['backlog']>();
-  const backlogOf = (path: string) => {
+  // What is known of a file is forgotten with it, once it is closed: the next one at its path may be another tenant's.
+  const backlogs = new WeakMap<OpenTenant, WriteContext['backlog']>();
+  const backlogOf = (tenant: OpenTenant) => {
     // Nothing is known before the first count, and an upper bound of infinity forces one.
-    let backlog = backlogs.get(path);
-    if (backlog === undefined) backlogs.set(path, (backlog = { atMost: Infinity }));
+    let backlog = backlogs.get(tenant);
+    if (backlog === undefined) backlogs.set(tenant, (backlog = { atMost: Infinity }));
     return backlog;
   };
   return (group, isOver) => {
@@ -59,7 +61,7 @@ export function createGroupRunner({
         config,
         now: clock.now(),
         newId: uuidv7,
-        backlog: backlogOf(group.path),
+        backlog: backlogOf(tenant),
       };
       replies = commitGroup(context, group.requests, isOver).map((result) =>
         result.ok ? result : { ok: false as const, error: serialiseError(result.error) },

@@ -3,9 +3,11 @@ import { afterEach, expect, test, vi } from 'vitest';
 import { screenFields } from '../../../src/engine/privacy/screen-memory.ts';
 import { groupOf } from '../../../src/engine/privacy/policy.ts';
 import { screenDocument } from '../../../src/engine/privacy/screen-document.ts';
+import { withoutOverlaps } from '../../../src/engine/privacy/find-sensitive.ts';
 import { startScreening } from '../../../src/engine/privacy/screening.ts';
-import type { ParseResult } from '../../../src/engine/ports.ts';
+import type { ParseResult, TextAnalyzer } from '../../../src/engine/ports.ts';
 import { createRandom } from '../../../src/engine/random.ts';
+import { turnsDuring } from '../../support/turns-during.ts';
 
 const POLICY = { secrets: 'redact', personal: 'redact' } as const;
 const CHUNK = { headingPath: [], pageFrom: null, pageTo: null, tokens: 1 };
@@ -70,6 +72,40 @@ test('the chunks of a document are cut from its redacted text, and name the kind
     const alone = await startScreening(policy, null).screen('document', text.slice(from, to));
     expect(screened.chunks[at]!.content).toBe(alone);
   }
+});
+
+test('many values of a text are ordered, counted and redacted in short steps', async () => {
+  const text = 'a@b.co '.repeat(60_000);
+  const screening = startScreening({ secrets: 'off', personal: 'redact' }, null);
+  const sorted = vi.spyOn(Array.prototype, 'sort');
+  const spans = await screening.find('content', text);
+  // Each value has two edges, and a piece of 64 KiB has about 9,400 values.
+  expect(Math.max(...sorted.mock.contexts.map((edges) => (edges as unknown[]).length))).toBeLessThan(20_000);
+  vi.restoreAllMocks();
+  expect(spans).toHaveLength(60_000);
+
+  // Each look at the clock finds the turn used up, so each step has a turn of its own.
+  let now = performance.now();
+  vi.spyOn(performance, 'now').mockImplementation(() => (now += 10));
+  const turns = await turnsDuring(async () => {
+    expect(await screening.apply('content', text, spans)).toBe('[REDACTED:email] '.repeat(60_000));
+  });
+  expect(turns).toBeGreaterThan(40);
+  expect(screening.report()).toEqual({ redacted: { email: 60_000 }, marked: [] });
+});
+
+test('values of the external analyzer are joined with those found here as if the text were short', async () => {
+  const random = createRandom(7);
+  const text = 'a@b.co and Ann '.repeat(5_000);
+  const named = Array.from({ length: 5_000 }, (_, at) => {
+    const start = at * 15 + Math.floor(random() * 9);
+    return { kind: at % 3 === 0 ? 'email' : 'person', start, end: start + 1 + Math.floor(random() * 20) } as const;
+  }).filter(({ end }) => end <= text.length);
+  const analyzer = { find: async () => named } as unknown as TextAnalyzer;
+  const policy = { secrets: 'off', personal: 'redact' } as const;
+  const alone = await startScreening(policy, null).find('content', text);
+  const joined = await startScreening(policy, analyzer).find('content', text);
+  expect(joined).toEqual(withoutOverlaps([...alone, ...named]));
 });
 
 test('a text with more sensitive values than are screened is refused, whole', async () => {

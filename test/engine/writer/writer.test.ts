@@ -1,3 +1,4 @@
+import fs from 'node:fs';
 import path from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
@@ -21,8 +22,8 @@ const settingsIn = (folder: string, settings = {}) =>
   readConfig({ OM_DB_PATH: path.join(folder, 'cairn.sqlite'), OM_EMBEDDINGS: 'none', ...settings });
 
 /** A writer on this thread whose connection the test can reach. */
-function openWriter() {
-  const config = settingsIn(tempFolder());
+function openWriter(settings = {}) {
+  const config = settingsIn(tempFolder(), settings);
   const file = config.paths.defaultTenant;
   const clock = createManualClock();
   const pool = createTenantPool(4, (name) =>
@@ -286,4 +287,16 @@ describe('the writer thread', () => {
     ).toEqual(['two', 'one']);
     await engine.close();
   });
+});
+
+test('what was counted of a file is forgotten with it, once it is closed', async () => {
+  const { writer, file, add } = openWriter({ OM_MAX_BACKLOG: '1' });
+  await add('one');
+  const { outcomes } = await add('two').catch(() => ({ outcomes: [] }));
+  expect(outcomes.filter(({ kind }) => kind === 'accepted')).toEqual([]);
+  await writer.evict(file);
+  for (const ending of ['', '-wal', '-shm']) fs.rmSync(`${file}${ending}`, { force: true });
+  // The clock stands still, so a refusal that is remembered would refuse this add without a count.
+  expect((await add('of the next tenant')).outcomes).toMatchObject([{ kind: 'accepted' }]);
+  await writer.close();
 });

@@ -1,0 +1,74 @@
+/** The documents that a bound key (API key limited to a user or to tags) reaches. */
+
+import type { Tenant } from '../engine.ts';
+import { isEngineError } from '../errors.ts';
+import type { NewDocument, Upload } from '../types.ts';
+import { type Reach, refusal } from './bound-reach.ts';
+
+/**
+ * Makes the methods of documents: those outside the bounds are answered as not found. A caller that is bound to tags
+ * cannot list documents.
+ */
+export function documentMethods(tenant: Tenant, { tags, reachedDocument, onlyOwn, ownOf }: Reach) {
+  const uploads = new Map<string, Upload>();
+  return {
+    async createUpload(bytes, madeFrom) {
+      const upload = await tenant.createUpload(bytes, madeFrom);
+      uploads.set(upload.name, upload);
+      return upload;
+    },
+    addDocument: async (document, options = {}) =>
+      handIn(document, (owned) => tenant.addDocument(owned, { ...options, withinTags: tags })),
+    replaceDocument: async (id, document) =>
+      handIn(document, async (owned) => {
+        await reachedDocument(id);
+        return tenant.replaceDocument(id, owned, { withinTags: tags });
+      }),
+    getDocument: reachedDocument,
+    async listDocuments(filter, page) {
+      // Tags of documents are no condition of their list.
+      if (tags.length > 0) throw refusal();
+      return tenant.listDocuments({ ...filter, userIds: onlyOwn(filter.userIds) }, page);
+    },
+    async streamDocuments(filter, page) {
+      if (tags.length > 0) throw refusal();
+      return tenant.streamDocuments({ ...filter, userIds: onlyOwn(filter.userIds) }, page);
+    },
+    async documentContent(id) {
+      await reachedDocument(id);
+      return tenant.documentContent(id);
+    },
+    async *streamDocumentChunks(id, page) {
+      await reachedDocument(id);
+      yield* tenant.streamDocumentChunks(id, page);
+    },
+    documentReceipt: (id, page) => reachedDocument(id).then(() => tenant.documentReceipt(id, page)),
+    async deleteDocument(id) {
+      await reachedDocument(id);
+      return tenant.deleteDocument(id, { withinTags: tags });
+    },
+    async cancelDocument(id) {
+      await reachedDocument(id);
+      return tenant.cancelDocument(id, { withinTags: tags });
+    },
+  } satisfies Partial<Tenant>;
+
+  /**
+   * Passes a document, with the user and tags of the bounds, on to `accept`. If the document is refused before that, or
+   * not found, its upload is discarded, since the tenant never took it over.
+   */
+  async function handIn<Reply>(document: NewDocument, accept: (owned: NewDocument) => Promise<Reply>): Promise<Reply> {
+    const { source } = document;
+    let isHandedIn = false;
+    try {
+      const owned = { ...document, ...ownOf(document) };
+      const reply = accept(owned);
+      isHandedIn = true;
+      return await reply;
+    } catch (error) {
+      if (source.kind === 'upload' && (!isHandedIn || isEngineError(error, 'not_found')))
+        await uploads.get(source.name)?.discard();
+      throw error;
+    }
+  }
+}

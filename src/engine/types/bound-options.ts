@@ -1,0 +1,14 @@
+/** Options of a call that changes, moves or deletes what is stored already. */
+export interface BoundOptions {
+  /**
+   * Tags, to which the caller's key is bound, that the memory, item or document must have in the commit that changes
+   * it. Without them it counts as not found. None by default.
+   */
+  readonly withinTags?: readonly string[] | undefined;
+}
+
+/** Options of a change of a memory. */
+export interface PatchOptions extends BoundOptions {
+  /** Version that the memory must have; it is changed whatever its version if this is left out. */
+  readonly ifVersion?: number | undefined;
+}
