@@ -89,7 +89,7 @@ export function readOwnEnd(store: Store, memoryNo: number): number | null | unde
     .get({ memory: memoryNo }) as number | null | undefined;
 }
 
-/** A query of the latest version with each of these statuses, of the memory `:memory`: one look at an index for each. */
+/** A query of the latest version of `:memory` with each of these statuses: one look at an index for each. */
 function latestOf(...statuses: readonly MemoryStatus[]): string {
   return statuses
     .map(

@@ -20,6 +20,6 @@ export interface WordTable {
   forget(): void;
   /** Whether upkeep has rows to put together, which searches read faster then. Call outside of a write. */
   hasBlocksToJoin(): boolean;
-  /** Puts some of these rows together, as many as one commit may without holding up others. Call in a write of its own. */
+  /** Puts some of these rows together, as many as one commit may, in a write of its own. */
   joinBlocks(): void;
 }

@@ -30,7 +30,7 @@ export interface LogProgress {
  * How far the logs that match a filter with users or sessions were looked through for items of the writers: those of
  * one name after the other, either users or sessions.
  */
-export interface LogWalk {
+interface LogWalk {
   /** Place of the name in the filter, from 0. */
   readonly name: number;
   /** The session of this user, or the user of this session, with which the next slice begins. */
@@ -124,8 +124,8 @@ function findKnown(store: Store, { walk, logNo, next, lastAt }: LogProgress): Me
 
 /**
  * Finds a matching log with an item of the writers; undefined for none. With users or sessions in the filter only logs
- * of these are looked at, 1,000 at most, each by one entry of the index of writers: a key may have written far more into
- * the logs of others. If none of the 1,000 has such an item, the result says where the next slice begins.
+ * of these are looked at, 1,000 at most, each by one entry of the index of writers: a key may have written far more
+ * into the logs of others. If none of the 1,000 has such an item, the result says where the next slice begins.
  */
 function findLogOfWriters(store: Store, filter: ErasureFilter, walk: LogWalk): MetLog | LogWalk | undefined {
   if (filter.writtenBy === undefined) return undefined;
