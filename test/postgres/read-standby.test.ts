@@ -138,6 +138,8 @@ describe.skipIf(server === undefined)('reads from a standby', () => {
       const { text } = await reading.request('GET', path, { headers });
       expect(text, path).not.toContain('private');
     }
+    const asked = { headers, body: { query: 'a private text', memory_id: id } };
+    expect(await reading.request('POST', '/explain', asked)).toMatchObject({ status: 404 });
     expect((await reading.request('GET', `/memory/${id}`, { headers })).text).toContain('for the team');
   });
 

@@ -13,8 +13,8 @@ import { degradationOf, recallMemories } from './retrieve.ts';
  * which shows at which stage the memory was left out. Then it runs with changed requests, at most `MAX_TRIALS` times,
  * so that every proposed remedy has been tried. Only the first run may ask a language model. All runs share the work
  * budget of the context; if it is used up, `notTried` names the fields that were not tried.
- * @throws EngineError `not_found` if no memory has this id, if it has expired, or if the request names users and none
- *   of them owns it
+ * @throws EngineError `not_found` if no memory has this id, if it has expired, if the request names users and none of
+ *   them owns it, or if it lacks a tag to which the caller's key is bound
  */
 export async function explainMemory(
   context: RetrieveContext,
@@ -22,14 +22,13 @@ export async function explainMemory(
   memoryId: string,
   signal?: AbortSignal,
 ): Promise<MemoryExplanation> {
-  // The memory is looked up before anything is awaited.
-  const { user_id: owner } = getMemoryRow(context.store, memoryId, context.clock.now());
-  const { userIds } = request.filter;
-  // A query of one user must not tell about a memory of another, so the message is that of a memory that does not
-  // exist.
-  if (userIds !== undefined && !userIds.includes(owner)) throw new EngineError('not_found', 'no memory with this id');
+  // The memory is looked up before anything is awaited, and again where it is inspected.
+  requireReached(context, request, memoryId);
   const recall = await recallMemories(context, request, signal);
-  const inspection = context.store.read(() => inspect(context, recall, memoryId));
+  const inspection = context.store.read(() => {
+    requireReached(context, request, memoryId);
+    return inspect(context, recall, memoryId);
+  });
   const { remedies, changes, notTried } = await findRemedies(context, { request, recall, inspection, signal });
   const { candidate } = inspection;
   return {
@@ -49,4 +48,18 @@ export async function explainMemory(
     notTried,
     trace: recall.trace,
   };
+}
+
+/**
+ * Throws `not_found` unless the memory is there, and within what the caller may see. A query of one user must not tell
+ * about a memory of another, so the message is that of a memory that does not exist. The tags are read where the
+ * explanation is made: a standby that is behind may have a text from before the memory got them.
+ */
+function requireReached({ store, clock }: RetrieveContext, { filter }: MemoryQuery, memoryId: string): void {
+  const { user_id: owner, tags } = getMemoryRow(store, memoryId, clock.now());
+  const { userIds, withinTags = [] } = filter;
+  const isOwners = userIds === undefined || userIds.includes(owner);
+  const held = withinTags.length === 0 ? [] : (JSON.parse(tags) as string[]);
+  if (!isOwners || !withinTags.every((tag) => held.includes(tag)))
+    throw new EngineError('not_found', 'no memory with this id');
 }
