@@ -1,5 +1,6 @@
 import { removeUpload } from '../documents/uploads.ts';
 import { EngineError } from '../errors.ts';
+import { requireBounds } from '../store/bounds.ts';
 import { chainOf, listChainsEndingIn, shortenChain } from '../store/chains.ts';
 import {
   deleteDocumentRow,
@@ -44,7 +45,7 @@ import { enqueueStep } from './enqueue-step.ts';
 import { DEFAULT_WEIGHTS } from './relate.ts';
 import { settleStatus, startOf } from './settle-status.ts';
 import { deleteDependentRowsSlice } from './delete-dependent-rows.ts';
-import { getBoundDocument, requireBounds } from './within-bounds.ts';
+import { getBoundDocument } from './within-bounds.ts';
 import type { WriteContext } from './write-context.ts';
 
 /**

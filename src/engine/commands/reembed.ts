@@ -15,7 +15,7 @@ import {
   withdrawMemories,
   type ReembedRecord,
 } from '../store/reembed.ts';
-import { type DeadJobPlace, deleteRefusals, listRefusedAdds } from '../store/refused-memories.ts';
+import { type DeadJobPlace, deleteJobs, deleteRefusals, listRefusedAdds } from '../store/refused-memories.ts';
 import type { WriteContext } from './write-context.ts';
 
 /** What a change of the model is begun or continued with. */
@@ -41,9 +41,9 @@ export interface ClearedRefusals {
 
 /**
  * Does a part of what precedes the start of a change of the model, in one commit: deletes at most 500 refusals of
- * earlier models, and looks at 500 dead jobs to try the refused adds among them again. A running change to another
- * model is paused before, since without its refusals it would go live. If `startReembed` would only continue a change,
- * or refuse, it does nothing.
+ * earlier models, and looks at 500 dead jobs to try the refused adds among them again, of each memory the newest; those
+ * before it are deleted. A running change to another model is paused before, since without its refusals it would go
+ * live. If `startReembed` would only continue a change, or refuse, it does nothing.
  * @param asked.since Unix ms; adds that were refused later are not tried again, so that repeated calls come to an end
  * @param asked.after as the call before returned it; null for the first
  * @returns whether nothing is left to do; until it is, the caller calls again, and `startReembed` afterwards
@@ -57,6 +57,7 @@ export function clearRefusals(
   if (earlier !== undefined && isUnderWay(store)) takeBack(store, earlier);
   const deleted = deleteRefusals(store, MAX_REFUSED);
   const refused = listRefusedAdds(store, { after, diedBy: since, within: MAX_REFUSED });
+  if (refused.stale.length > 0) deleteJobs(store, refused.stale);
   for (const id of refused.ids) retryJob(store, id, now);
   // Once all dead jobs were looked at, only those that died since then are looked at again.
   return { isDone: deleted < MAX_REFUSED && refused.next === null, after: refused.next ?? after };

@@ -56,7 +56,11 @@ export async function transferTenant(
         onProgress,
       });
       if (different > 0) {
-        throw new EngineError('unprocessable', `${different} of ${questions} questions had other answers: not moved`);
+        throw new EngineError(
+          'unprocessable',
+          `${different} of ${questions} questions had other answers: not moved. If an earlier version ` +
+            `wrote this tenant, run \`cairn rebuild-index\` on it first`,
+        );
       }
       return { memories, questions };
     } finally {

@@ -1,4 +1,5 @@
 import { shownGist } from '../entities/skim.ts';
+import { requireBounds } from '../store/bounds.ts';
 import { type BareGraph, readNeighbourhood, readUserGraph } from '../store/graph.ts';
 import { getMemoryRow } from '../store/memories.ts';
 import { createWorkBudget, runWithin } from '../store/work-budget.ts';
@@ -12,7 +13,7 @@ type Bounds = Pick<MemoryFilter, 'withinTags'> & { readonly limit: number };
 /**
  * Reads the graph around a memory: the memories and names that lie within `hops` steps of it. A link between memories
  * is a step, and so is the mention of a name.
- * @throws EngineError `not_found` if there is no such memory
+ * @throws EngineError `not_found` if there is no such memory, or if it lacks a tag of `withinTags`
  */
 export function neighbourhood(
   { open, clock, config }: ReadContext,
@@ -23,6 +24,7 @@ export function neighbourhood(
   return runWithin(createWorkBudget(workLimits(config)), () =>
     store.read(() => {
       const row = getMemoryRow(store, id, now);
+      requireBounds(row, bounds.withinTags);
       return withGists(readNeighbourhood(store, row.memoryNo, { ...bounds, userId: row.user_id, now }));
     }),
   );

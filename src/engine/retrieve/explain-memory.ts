@@ -1,4 +1,5 @@
 import { EngineError } from '../errors.ts';
+import { requireBounds } from '../store/bounds.ts';
 import { getMemoryRow } from '../store/memories.ts';
 import { toldEnd } from '../store/work-budget.ts';
 import type { MemoryExplanation, MemoryQuery } from '../types.ts';
@@ -52,14 +53,10 @@ export async function explainMemory(
 
 /**
  * Throws `not_found` unless the memory is there, and within what the caller may see. A query of one user must not tell
- * about a memory of another, so the message is that of a memory that does not exist. The tags are read where the
- * explanation is made: a standby that is behind may have a text from before the memory got them.
+ * about a memory of another, so the message is that of a memory that does not exist.
  */
 function requireReached({ store, clock }: RetrieveContext, { filter }: MemoryQuery, memoryId: string): void {
-  const { user_id: owner, tags } = getMemoryRow(store, memoryId, clock.now());
-  const { userIds, withinTags = [] } = filter;
-  const isOwners = userIds === undefined || userIds.includes(owner);
-  const held = withinTags.length === 0 ? [] : (JSON.parse(tags) as string[]);
-  if (!isOwners || !withinTags.every((tag) => held.includes(tag)))
-    throw new EngineError('not_found', 'no memory with this id');
+  const row = getMemoryRow(store, memoryId, clock.now());
+  if (filter.userIds?.includes(row.user_id) === false) throw new EngineError('not_found', 'no memory with this id');
+  requireBounds(row, filter.withinTags);
 }

@@ -40,28 +40,47 @@ export async function settleLinkBases(context: StepContext): Promise<void> {
     const { store } = context.open();
     const base = store.read(() => measure(store, spaceOf(model)));
     if (base === undefined) continue;
-    await deleteWeak(context, {
-      below: thresholdFrom(base, source),
-      sectors: liveModels.length === 1 ? SECTORS : sectorsOfModel(liveModels, model.modelNo),
-    });
-    const { store: last } = context.open();
-    last.write(() => putLinkBase(last, model.modelNo, base));
+    await storeBase(
+      context,
+      { modelNo: model.modelNo, base },
+      {
+        below: thresholdFrom(base, source),
+        sectors: liveModels.length === 1 ? SECTORS : sectorsOfModel(liveModels, model.modelNo),
+      },
+    );
   }
 }
 
-/** Deletes weak waypoints in small commits with a pause after each, for a file may have any number of them. */
-async function deleteWeak({ open }: StepContext, weak: WeakSimilarity): Promise<void> {
-  // What is linked meanwhile, without the base, may be weak, too, so the last look begins at the first memory again.
-  for (let after = 0, looks = 0; looks < 2;) {
+/**
+ * Stores the base of a model once no waypoint is weak by it. Those that are, any number of them, are deleted before in
+ * small commits with a pause after each.
+ */
+async function storeBase(
+  { open }: StepContext,
+  { modelNo, base }: { readonly modelNo: number; readonly base: number },
+  weak: WeakSimilarity,
+): Promise<void> {
+  for (let after = 0; ;) {
     const { store } = open();
     const found = store.read(() => listDissimilar(store, weak, { after, limit: DELETED_AT_ONCE }));
     if (found.length > 0) {
       store.write(() => deleteDissimilar(store, found, weak.below));
       await pause(BREATH_MS);
     }
-    const isLast = found.length < DELETED_AT_ONCE;
-    after = isLast ? 0 : found.at(-1)!;
-    if (isLast) looks += 1;
+    if (found.length === DELETED_AT_ONCE) {
+      after = found.at(-1)!;
+      continue;
+    }
+    after = 0;
+    if (found.length > 0) continue;
+    // Others may have linked memories, or stored the base, since the look.
+    const isSettled = store.write(() => {
+      if (findLinkBase(store, modelNo) !== undefined) return true;
+      if (listDissimilar(store, weak, { after: 0, limit: 1 }).length > 0) return false;
+      putLinkBase(store, modelNo, base);
+      return true;
+    });
+    if (isSettled) return;
   }
 }
 

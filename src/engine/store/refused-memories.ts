@@ -32,20 +32,22 @@ export interface DeadJobPlace {
  * in which they died, from the place `after` on (null: from the first). It lists the ids of those that were to embed a
  * newly added or changed memory and are the newest job of it, unless an unfinished job embeds or links the memory. Jobs
  * that killed their workers are left out.
- * @returns `next`, the place from which to look on; null if no such job is left
+ * @returns `stale`: numbers of those after which the memory was changed and had another job, so that they say nothing
+ *   any more. `next`, the place from which to look on; null if no such job is left
  */
 export function listRefusedAdds(
   store: Store,
   { after, diedBy, within }: { readonly after: DeadJobPlace | null; readonly diedBy: number; readonly within: number },
-): { readonly ids: readonly string[]; readonly next: DeadJobPlace | null } {
+): { readonly ids: readonly string[]; readonly stale: readonly number[]; readonly next: DeadJobPlace | null } {
   const looked = store
     .prepare(
       `SELECT j.seq AS jobNo, j.finished_at AS finishedAt, j.id,
-         j.kind IN ('memory', 'import') AND j.step = 'encode' AND j.memory > 0 AND j.error_code <> '${CRASH}'
-           AND NOT EXISTS (SELECT 1 FROM jobs o
-             WHERE o.memory = j.memory AND o.seq > j.seq AND o.kind IN ('memory', 'import'))
-           AND NOT EXISTS (SELECT 1 FROM jobs o
-             WHERE o.memory = j.memory AND o.kind <> 'contradictions' AND o.state IN ${UNFINISHED}) AS isRefused
+         j.kind IN ('memory', 'import') AND j.step = 'encode' AND j.memory > 0
+           AND j.error_code <> '${CRASH}' AS isRefused,
+         EXISTS (SELECT 1 FROM jobs o
+           WHERE o.memory = j.memory AND o.seq > j.seq AND o.kind IN ('memory', 'import')) AS isStale,
+         EXISTS (SELECT 1 FROM jobs o
+           WHERE o.memory = j.memory AND o.kind <> 'contradictions' AND o.state IN ${UNFINISHED}) AS isSeenTo
        FROM (SELECT seq, id, finished_at, kind, step, memory, error_code FROM jobs INDEXED BY jobs_by_end
              WHERE state = 'dead' AND finished_at > 0 AND finished_at <= ? AND (finished_at, seq) > (?, ?)
              ORDER BY finished_at, seq LIMIT ?) AS j
@@ -54,12 +56,21 @@ export function listRefusedAdds(
     .all(diedBy, after?.finishedAt ?? 0, after?.jobNo ?? 0, within) as (DeadJobPlace & {
     readonly id: string;
     readonly isRefused: number | null;
+    readonly isStale: number;
+    readonly isSeenTo: number;
   })[];
+  const refused = looked.filter(({ isRefused }) => isRefused === 1);
   const last = looked.length < within ? undefined : looked.at(-1);
   return {
-    ids: looked.filter(({ isRefused }) => isRefused === 1).map(({ id }) => id),
+    ids: refused.filter(({ isStale, isSeenTo }) => isStale === 0 && isSeenTo === 0).map(({ id }) => id),
+    stale: refused.filter(({ isStale }) => isStale === 1).map(({ jobNo }) => jobNo),
     next: last === undefined ? null : { finishedAt: last.finishedAt, jobNo: last.jobNo },
   };
+}
+
+/** Deletes jobs by number. Call inside a write. */
+export function deleteJobs(store: Store, jobNos: readonly number[]): void {
+  store.prepare('DELETE FROM jobs WHERE seq IN (SELECT value FROM json_each(?))').run(JSON.stringify(jobNos));
 }
 
 /**

@@ -159,11 +159,14 @@ function memoryMethods(tenant: Tenant, reach: Reach) {
 
 /** Makes the methods of links: both memories of a link must lie within the bounds. */
 function linkMethods(tenant: Tenant, { tags, reachedMemory, reachedIds, onlyOwn }: Reach) {
+  // As they were read, too: on a standby that is behind, a memory may have the text of before it had the tags.
+  const isReached = (memory: Memory) => tags.every((tag) => memory.tags.includes(tag));
   const reachedPairs = async <Pair extends { readonly earlier: Memory; readonly later: Memory }>(
     pairs: readonly Pair[],
   ): Promise<Pair[]> => {
-    const reached = await reachedIds(pairs.flatMap(({ earlier, later }) => [earlier.id, later.id]));
-    return pairs.filter(({ earlier, later }) => reached.has(earlier.id) && reached.has(later.id));
+    const read = pairs.filter(({ earlier, later }) => isReached(earlier) && isReached(later));
+    const reached = await reachedIds(read.flatMap(({ earlier, later }) => [earlier.id, later.id]));
+    return read.filter(({ earlier, later }) => reached.has(earlier.id) && reached.has(later.id));
   };
   return {
     async listLinks(id) {

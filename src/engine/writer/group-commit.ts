@@ -1,3 +1,4 @@
+import { MAX_NEW_TERMS } from '../commands/divisible-adds.ts';
 import { prefetchOfAdds, type AddInput } from '../commands/accept.ts';
 import type { WriteContext } from '../commands/write-context.ts';
 import { LateError } from '../store/late-error.ts';
@@ -38,17 +39,20 @@ export type WriteResult =
  * it had written something, or if it is unknown which request a failed statement belongs to (`LateError`). A statement
  * that inserts several rows or fires a trigger makes SQLite open such a savepoint by itself. An add has no such
  * statement.
- * @param isOver called after each request; true means that no further request is to run in this transaction
- * @returns the results in the order of `requests`; fewer than there are requests if `isOver` returned true. The result
- *   of a refused request holds its error
+ * @param isTurnOver called after each request; true means that no further request is to run in this transaction. None
+ *   does either once the requests have 20,000 different terms in PostgreSQL (`MAX_NEW_TERMS`)
+ * @returns the results in the order of `requests`; fewer than there are requests if it ended before. The result of a
+ *   refused request holds its error
  * @throws the error that made the whole transaction fail; nothing is stored then
  */
 export function commitGroup(
   context: GroupContext,
   requests: readonly WriteRequest[],
-  isOver: () => boolean = () => false,
+  isTurnOver: () => boolean = () => false,
 ): WriteResult[] {
   const { store, backlog } = context;
+  // Words are stored before the commit, in PostgreSQL in a row for each term.
+  const isOver = () => isTurnOver() || (store.words?.termsOfWrite() ?? 0) >= MAX_NEW_TERMS;
   const atMost = backlog.atMost;
   try {
     const prefetch = prefetchOf(context, requests);

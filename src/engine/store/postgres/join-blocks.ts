@@ -4,6 +4,7 @@
  * from there. Searches and changes find blocks whether they are joined yet or not.
  */
 
+import { copyOf } from '../../text/stem-finder.ts';
 import { BLOCK_ROWS, JOINED_BLOCKS } from './block-codec.ts';
 import type { OwnQuery } from './own-query.ts';
 
@@ -29,7 +30,7 @@ const MOST_TERMS = 500;
 /** Greatest number of memories whose terms one commit reads. */
 const MOST_MEMORIES = 256;
 /** Size of lists of terms, in bytes, after which a commit reads those of no further memory. */
-const ENOUGH_BYTES = 16_384;
+const ENOUGH_BYTES = 65_536;
 /** Number of terms that are remembered as looked at, so that they are not looked up for each memory that has them. */
 const REMEMBERED = 100_000;
 
@@ -94,11 +95,15 @@ export function createBlockJoiner(own: OwnQuery): BlockJoiner {
       const { terms, goesOn } = unknownTerms(readTerms(own, place), place, known);
       const { joined, looked } = choose(own, terms, JOINED_BLOCKS * range);
       if (joined.length > 0) own.write('words-join', JOIN, [joined, JOINED_BLOCKS * range]);
-      for (const { term } of looked) known.add(term);
+      // A term is a part of its memory's list, which would stay in memory with it.
+      for (const { term } of looked) known.add(copyOf(term));
       const last = looked.at(-1);
       const next = looked.length < terms.length ? { memoryNo: last!.memoryNo, terms: last!.after } : goesOn;
       own.write('words-joining', NOTE_PLACE, [place.joined, next?.memoryNo ?? null, next?.terms ?? 0]);
-      seen = { place: next === undefined ? '' : nameOf({ joined: place.joined, ...next }), terms: known };
+      seen =
+        next === undefined
+          ? { place: '', terms: new Set() }
+          : { place: nameOf({ joined: place.joined, ...next }), terms: known };
     },
   };
 }
