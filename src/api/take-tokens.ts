@@ -5,12 +5,10 @@ import type { Route, TenantCall } from './route.ts';
 import { withoutStack } from './without-stack.ts';
 
 const MB = 1024 * 1024;
-/** Interval in which the bytes of an upload that does not announce its length are taken while it arrives (ms). */
-const TAKE_EVERY_MS = 500;
 
 /**
  * Takes the rate-limit tokens of a request before it is handled: one of `queries` or `adds`, and the bytes that an
- * upload announces. If an upload does not announce its length, its bytes are taken while it arrives. Tokens for the
+ * upload announces. If an upload does not announce its length, its bytes are taken after it has ended. Tokens for the
  * items of a batch are taken by the handlers, which know their number.
  * @throws EngineError `rate_limited`
  */
@@ -22,25 +20,14 @@ export function takeForRequest(call: TenantCall, { limited = [] }: Route): void 
 }
 
 function takeUpload(call: TenantCall): void {
-  const { api, request, response } = call;
+  const { request, response } = call;
   const length = request.headers['content-length'];
   takeTokens(call, 'upload_bytes', length === undefined ? 1 : Number(length));
   if (length !== undefined || perMinuteOf(call, 'upload_bytes') === 0) return;
   // The upload's bytes that have arrived but were not read are counted, together with the frames of its chunks.
   const { socket, readableLength } = request;
-  let counted = socket.bytesRead - readableLength;
-  const take = () => {
-    // While the server stops, the file of the rates may be closed already.
-    if (api.stop.aborted) return;
-    const bytes = socket.bytesRead - counted;
-    counted += bytes;
-    takeTokens(call, 'upload_bytes', bytes, { mustFit: false });
-  };
-  const timer = setInterval(take, TAKE_EVERY_MS);
-  response.once('close', () => {
-    clearInterval(timer);
-    take();
-  });
+  const before = socket.bytesRead - readableLength;
+  response.once('close', () => takeTokens(call, 'upload_bytes', socket.bytesRead - before, { mustFit: false }));
 }
 
 /**
