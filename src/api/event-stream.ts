@@ -80,7 +80,7 @@ export function stateEvents(state: z.ZodType, example: { readonly id: string; re
  * valid (`gone` with a reason), and when the client leaves or the server stops. The item is read at an interval, since
  * any process may change it.
  * @throws what the first `read` throws; EngineError `unavailable` if 1,000 streams are open in this process, or as many
- *   as the tenant or the key may have
+ *   as the tenant may have
  */
 export async function streamState(call: TenantCall, options: WatchOptions): Promise<void> {
   const { principal, response } = call;
@@ -110,13 +110,12 @@ export async function streamState(call: TenantCall, options: WatchOptions): Prom
  * Begins a reply of server-sent events. A comment every 15 s keeps the connection open. The reply ends with the event
  * `gone` once the caller's key is no longer valid, and without an event when the server stops.
  * @returns a signal that aborts when the stream is closed, by either side
- * @throws EngineError `unavailable` if 1,000 streams are open in this process, or as many as the tenant or the
- *   key may have
+ * @throws EngineError `unavailable` if 1,000 streams are open in this process, or as many as the tenant may have
  */
-export function openStream({ api, response, principal }: TenantCall): AbortSignal {
+export function openStream({ api, response, tenant }: TenantCall): AbortSignal {
   if (openStreams >= MAX_STREAMS)
     throw new EngineError('unavailable', `${MAX_STREAMS} event streams are open`, { retryAfterMs: 5_000 });
-  const leaveShare = takeShare(api.engine, principal);
+  const leaveShare = takeShare(api.engine, tenant.id);
   response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' });
   response.flushHeaders();
   openStreams++;
@@ -137,26 +136,16 @@ export function openStream({ api, response, principal }: TenantCall): AbortSigna
 }
 
 /**
- * Counts a stream against the limit of its tenant (`event_streams`), so that no tenant can take all streams, and
- * against the same limit for its key in all tenants together, as a key of ten tenants could take all of them, too.
+ * Counts a stream against the limit of its tenant (`event_streams`), so that no tenant can take all streams.
  * @returns a function that ends the count
- * @throws EngineError `unavailable` if the tenant or the key has reached the limit
+ * @throws EngineError `unavailable` if the tenant has reached its limit
  */
-function takeShare({ control, metrics, streams }: Engine, { tenantId, keyId }: TenantCall['principal']): () => void {
+function takeShare({ control, metrics, streams }: Engine, tenantId: string): () => void {
   const share = control.limits.inForce({ tenantId }).event_streams;
-  const leaveTenant = streams.take(tenantId, share);
-  // No tenant has an id with a space.
-  const leaveKey = leaveTenant && streams.take(`key ${keyId}`, share);
-  if (leaveTenant !== undefined && leaveKey !== undefined) {
-    return () => {
-      leaveKey();
-      leaveTenant();
-    };
-  }
-  leaveTenant?.();
+  const leave = streams.take(tenantId, share);
+  if (leave !== undefined) return leave;
   metrics.limitedRequests.inc({ limit: 'event_streams' });
-  const whose = leaveTenant === undefined ? 'tenant' : 'key';
-  throw new EngineError('unavailable', `this ${whose} has its share of ${share} event streams open`, {
+  throw new EngineError('unavailable', `this tenant has its share of ${share} event streams open`, {
     retryAfterMs: 5_000,
   });
 }
