@@ -80,8 +80,8 @@ export function patchMemory(
 
   refuseBadPatch({ ...before, ...columns });
   if (before.generation_no !== null) refuseChangeOfDocument(columns);
-  // What is replaced is kept, and a change of the status alone leaves a revision, an event and an audit record.
-  refuseOverQuota(context, quota, 0);
+  // What is replaced is kept. A change of the status alone keeps no text.
+  if (Object.keys(columns).length > 0) refuseOverQuota(context, quota, 0);
 
   if (!prepareChange(context, before, columns)) return undefined;
   changeMemory(context, before, { columns, status: newStatus });
