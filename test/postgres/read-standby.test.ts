@@ -139,7 +139,8 @@ describe.skipIf(server === undefined)('reads from a standby', () => {
       expect(text, path).not.toContain('private');
     }
     const asked = { headers, body: { query: 'a private text', memory_id: id } };
-    expect(await reading.request('POST', '/explain', asked)).toMatchObject({ status: 404 });
+    const explained = await reading.request('POST', '/explain', asked);
+    expect((explained.body as { terms?: { matched: string[] } }).terms?.matched ?? []).not.toContain('private');
     expect((await reading.request('GET', `/memory/${id}`, { headers })).text).toContain('for the team');
   });
 

@@ -32,17 +32,29 @@ export function createHandOut({
   readonly pool: Pick<ReaderPool, 'idle' | 'soonIdle' | 'working' | 'has'>;
   readonly places: Pick<ThreadPlaces, 'hasRoom' | 'isQuick' | 'endsSoon'>;
 }): HandOut {
+  /** Number of the tenants of each thread. */
+  const tenantsOf = new WeakMap<ThreadLink, number>();
+  const count = (link: ThreadLink, by: 1 | -1) => tenantsOf.set(link, (tenantsOf.get(link) ?? 0) + by);
   /** The thread on which the commands `ON_ONE_THREAD` run, by the path of a tenant's file. */
-  const homes = new LRUCache<string, ThreadLink>({ max: MAX_HOMES });
-
-  const isAtHome = ({ name, path }: Read, link: ThreadLink) => {
-    const home = ON_ONE_THREAD.has(name) ? homes.get(path) : undefined;
-    return home === undefined || home === link || !pool.has(home);
+  const homes = new LRUCache<string, ThreadLink>({ max: MAX_HOMES, dispose: (link) => count(link, -1) });
+  const settle = (path: string, link: ThreadLink) => {
+    if (homes.get(path) === link) return;
+    homes.set(path, link);
+    count(link, 1);
   };
-  const give = (link: ThreadLink, mayRun: (read: Read) => boolean) => {
-    const read = waiting.take((one) => mayRun(one) && isAtHome(one, link));
+
+  /** Whether a read may run on a thread; `free` are the threads among which a tenant's first read has the choice. */
+  const isAtHome = ({ name, path }: Read, link: ThreadLink, free: readonly ThreadLink[]) => {
+    if (!ON_ONE_THREAD.has(name)) return true;
+    const home = homes.get(path);
+    if (home !== undefined && pool.has(home)) return home === link;
+    const fewest = Math.min(...free.map((one) => tenantsOf.get(one) ?? 0));
+    return (tenantsOf.get(link) ?? 0) === fewest;
+  };
+  const give = (link: ThreadLink, free: readonly ThreadLink[], mayRun: (read: Read) => boolean) => {
+    const read = waiting.take((one) => mayRun(one) && isAtHome(one, link, free));
     if (read === undefined) return false;
-    if (ON_ONE_THREAD.has(read.name)) homes.set(read.path, link);
+    if (ON_ONE_THREAD.has(read.name)) settle(read.path, link);
     link.send(read);
     return true;
   };
@@ -51,9 +63,9 @@ export function createHandOut({
     handOne() {
       const idle = pool.idle();
       const working = pool.working();
-      if (idle.length > 0) return idle.some((link) => give(link, (read) => places.hasRoom(read, working)));
+      if (idle.length > 0) return idle.some((link) => give(link, idle, (read) => places.hasRoom(read, working)));
       const link = pool.soonIdle(places.endsSoon);
-      return link !== undefined && give(link, places.isQuick);
+      return link !== undefined && give(link, [link], places.isQuick);
     },
     forget(paths) {
       for (const path of paths) homes.delete(path);

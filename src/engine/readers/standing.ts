@@ -72,19 +72,18 @@ export async function compareStanding(
 }
 
 /**
- * Number of reads in a row that may index queries in steps, as many as eight threads need for the largest index. The
- * next one indexes all that are left.
+ * Number of reads in a row that may index queries in steps; the largest index takes some 25. The next one indexes all
+ * that are left.
  */
 const MAX_STEPS = 300;
 
 /**
- * Greatest number of keys that the indexes of all tenants on a thread have together, unless the one in use has more:
- * some 250 MB, as of one tenant with the most and longest queries. The indexes of the longest unused tenants are
- * dropped, and made anew in steps.
+ * Greatest size in bytes that the indexes of all tenants on a thread have together, unless the one in use is larger.
+ * The indexes of the longest unused tenants are dropped, and made anew in steps.
  */
-const MAX_KEYS = 4_000_000;
+const MAX_BYTES = 250_000_000;
 /** The sizes of the indexes that the thread keeps. Exported for tests. */
-export const indexes = createKeptWithin<Store>(MAX_KEYS);
+export const indexes = createKeptWithin<Store>(MAX_BYTES);
 
 /** A standing query, and a memory that may answer it. */
 interface Pair {
@@ -113,7 +112,7 @@ function findPairs(
     // What was indexed is lost when the file is closed, as beside many other tenants.
     const inSteps = steps < MAX_STEPS;
     const { index, isWhole } = indexOf(store, inSteps);
-    for (const other of indexes.note(store, index.keyCount)) {
+    for (const other of indexes.note(store, index.bytes)) {
       forgetIndex(other);
       forgetNeighbours(other);
     }

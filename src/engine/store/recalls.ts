@@ -73,10 +73,14 @@ export function trimRecalls(
   let excess = (store.prepare('SELECT bytes FROM recall_total').pluck().get() as number) - maxBytes;
   if (excess <= 0) return 0;
   const oldest = store
-    .prepare('SELECT recall_no AS recallNo, bytes FROM recalls ORDER BY recall_no LIMIT ?')
-    .all(limit) as { readonly recallNo: number; readonly bytes: number }[];
-  excess = Math.min(excess, most);
-  const enough = oldest.findIndex(({ bytes }) => (excess -= bytes) <= 0);
+    .prepare(
+      `SELECT recall_no AS recallNo, bytes, octet_length(users) + octet_length(sessions) AS names
+       FROM recalls ORDER BY recall_no LIMIT ?`,
+    )
+    .all(limit) as { readonly recallNo: number; readonly bytes: number; readonly names: number }[];
+  // Earlier versions did not count the names among the bytes, so that those are counted for the commit in any case.
+  let left = most;
+  const enough = oldest.findIndex(({ bytes, names }) => (excess -= bytes) <= 0 || (left -= bytes + names) <= 0);
   const going = enough === -1 ? oldest : oldest.slice(0, enough + 1);
   store.prepare('DELETE FROM recalls WHERE recall_no <= ?').run(going.at(-1)?.recallNo ?? 0);
   return going.length;

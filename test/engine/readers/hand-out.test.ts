@@ -64,3 +64,14 @@ test('a thread that ended keeps nothing: another one compares', () => {
   ask('a');
   expect(told()).toEqual(['', 'a compareStanding', '']);
 });
+
+test('tenants that come while all threads are idle are spread over them', () => {
+  const { ask, end, told } = startThreads(3);
+  for (const path of ['a', 'b', 'c', 'd']) {
+    ask(path);
+    for (const thread of [0, 1, 2]) end(thread);
+  }
+  // One of the three threads is left to short reads.
+  for (const path of ['c', 'b']) ask(path);
+  expect(told()).toEqual(['', 'b compareStanding', 'c compareStanding']);
+});

@@ -650,9 +650,9 @@ test('a memory that was refused, and then changed and embedded, gets vectors of 
       .run(),
   );
   await changed.tenant.startReembed();
-  await changed.drain();
-  expect(await changed.tenant.reembedStatus()).toMatchObject({ failed: 0 });
-  expect(await changed.tenant.embedding()).toMatchObject({ live: { model: 'new' }, degraded: null });
+  await finish(changed);
+  expect(await changed.tenant.reembedStatus()).toMatchObject({ state: 'current', failed: 0 });
+  expect(vectorless(changed, 2)).toEqual([]);
 });
 
 test('no commit of a cancellation deletes more than 500 of the refused memories', async () => {
