@@ -23,20 +23,27 @@ describe.skipIf(server === undefined)('an add of many different words to Postgre
     server?.stop();
   });
 
-  /** Returns the number of words of the memories that each commit of an add stored. */
-  async function commitsOf(name: string, words: (memory: number, word: number) => string, options?: AddOptions) {
-    const texts = Array.from({ length: MEMORIES }, (_, memory) =>
-      Array.from({ length: WORDS }, (_, word) => words(memory, word)).join(' '),
-    );
-    const items = texts.map((text, memory) => newMemory({ content: `${name} ${spelt(memory)} ${text}` }));
-    const { outcomes, taken } = await fixture.tenant.addMemories(items, options);
-    expect([outcomes.map(({ kind }) => kind), taken]).toEqual([items.map(() => 'accepted'), undefined]);
+  const itemsOf = (name: string, words: (memory: number, word: number) => string) =>
+    Array.from({ length: MEMORIES }, (_, memory) => {
+      const text = Array.from({ length: WORDS }, (_, word) => words(memory, word)).join(' ');
+      return newMemory({ content: `${name} ${spelt(memory)} ${text}` });
+    });
+
+  /** Returns the numbers of memories with a word that each commit stored. */
+  async function commitsWith(name: string) {
     const rows = await server!.read(
       url,
       `SELECT count(*)::int AS rows FROM word_rows WHERE terms LIKE '${name} %' OR terms LIKE '% ${name} %'
        GROUP BY xmin::text ORDER BY min(id)`,
     );
     return rows.map((row) => (row as { rows: number }).rows);
+  }
+
+  async function commitsOf(name: string, words: (memory: number, word: number) => string, options?: AddOptions) {
+    const items = itemsOf(name, words);
+    const { outcomes, taken } = await fixture.tenant.addMemories(items, options);
+    expect([outcomes.map(({ kind }) => kind), taken]).toEqual([items.map(() => 'accepted'), undefined]);
+    return commitsWith(name);
   }
 
   test('goes on in another commit after 20,000 of them', async () => {
@@ -46,5 +53,12 @@ describe.skipIf(server === undefined)('an add of many different words to Postgre
     expect(
       await commitsOf('badger', (memory, word) => spelt(10_000 * (memory + 10) + word), { allOrNothing: true }),
     ).toEqual([MEMORIES]);
+  });
+
+  test('shares no further commit with other adds after 20,000 of them', async () => {
+    const items = itemsOf('plover', (memory, word) => spelt(10_000 * (memory + 1) + word));
+    const replies = await Promise.all(items.map((item) => fixture.tenant.addMemories([item])));
+    expect(replies.map(({ outcomes }) => outcomes[0]!.kind)).toEqual(items.map(() => 'accepted'));
+    expect(await commitsWith('plover')).toEqual([3, 2]);
   });
 });

@@ -2,8 +2,7 @@ import type { AddOptions } from '../types.ts';
 
 /**
  * Number of terms new to its write from which a divisible add takes no further item, and a commit no further request.
- * PostgreSQL stores each in a row of
- * its own, 20,000 in some 0.2 s; the words of 1 MiB of usual texts are fewer.
+ * PostgreSQL stores each in a row of its own, 20,000 in some 0.2 s; the words of 1 MiB of usual texts are fewer.
  */
 export const MAX_NEW_TERMS = 20_000;
 

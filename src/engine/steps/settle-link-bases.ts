@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { baseOfCosines } from '../store/calibrations.ts';
+import { lastMemory } from '../store/memory-counts.ts';
 import { findLinkBase, listOldestEmbedded, putLinkBase, waitsForVectors } from '../store/link-bases.ts';
 import { distinctModels, sectorsOfModel } from '../store/live-model.ts';
 import type { Store } from '../store/open-store.ts';
@@ -62,7 +63,10 @@ async function storeBase(
 ): Promise<void> {
   for (let after = 0; ;) {
     const { store } = open();
-    const found = store.read(() => listDissimilar(store, weak, { after, limit: DELETED_AT_ONCE }));
+    const { found, newest } = store.read(() => ({
+      found: listDissimilar(store, weak, { after, limit: DELETED_AT_ONCE }),
+      newest: lastMemory(store),
+    }));
     if (found.length > 0) {
       store.write(() => deleteDissimilar(store, found, weak.below));
       await pause(BREATH_MS);
@@ -73,10 +77,10 @@ async function storeBase(
     }
     after = 0;
     if (found.length > 0) continue;
-    // Others may have linked memories, or stored the base, since the look.
+    // Others may have stored the base since the look, or linked memories that were new.
     const isSettled = store.write(() => {
       if (findLinkBase(store, modelNo) !== undefined) return true;
-      if (listDissimilar(store, weak, { after: 0, limit: 1 }).length > 0) return false;
+      if (listDissimilar(store, weak, { after: newest, limit: 1 }).length > 0) return false;
       putLinkBase(store, modelNo, base);
       return true;
     });

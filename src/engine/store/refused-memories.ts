@@ -32,8 +32,8 @@ export interface DeadJobPlace {
  * in which they died, from the place `after` on (null: from the first). It lists the ids of those that were to embed a
  * newly added or changed memory and are the newest job of it, unless an unfinished job embeds or links the memory. Jobs
  * that killed their workers are left out.
- * @returns `stale`: numbers of those after which the memory was changed and had another job, so that they say nothing
- *   any more. `next`, the place from which to look on; null if no such job is left
+ * @returns `stale`: numbers of those after which the memory had another job, which says more than they do, also of jobs
+ *   that killed their workers. `next`, the place from which to look on; null if no such job is left
  */
 export function listRefusedAdds(
   store: Store,
@@ -42,12 +42,13 @@ export function listRefusedAdds(
   const looked = store
     .prepare(
       `SELECT j.seq AS jobNo, j.finished_at AS finishedAt, j.id,
-         j.kind IN ('memory', 'import') AND j.step = 'encode' AND j.memory > 0
-           AND j.error_code <> '${CRASH}' AS isRefused,
-         EXISTS (SELECT 1 FROM jobs o
-           WHERE o.memory = j.memory AND o.seq > j.seq AND o.kind IN ('memory', 'import')) AS isStale,
-         EXISTS (SELECT 1 FROM jobs o
-           WHERE o.memory = j.memory AND o.kind <> 'contradictions' AND o.state IN ${UNFINISHED}) AS isSeenTo
+         CASE WHEN j.kind NOT IN ('memory', 'import') OR j.step <> 'encode' OR j.memory IS NULL THEN 'other'
+           WHEN EXISTS (SELECT 1 FROM jobs o
+             WHERE o.memory = j.memory AND o.seq > j.seq AND o.kind IN ('memory', 'import')) THEN 'stale'
+           WHEN j.error_code = '${CRASH}' THEN 'crashed'
+           WHEN EXISTS (SELECT 1 FROM jobs o
+             WHERE o.memory = j.memory AND o.kind <> 'contradictions' AND o.state IN ${UNFINISHED}) THEN 'seen to'
+           ELSE 'refused' END AS what
        FROM (SELECT seq, id, finished_at, kind, step, memory, error_code FROM jobs INDEXED BY jobs_by_end
              WHERE state = 'dead' AND finished_at > 0 AND finished_at <= ? AND (finished_at, seq) > (?, ?)
              ORDER BY finished_at, seq LIMIT ?) AS j
@@ -55,15 +56,12 @@ export function listRefusedAdds(
     )
     .all(diedBy, after?.finishedAt ?? 0, after?.jobNo ?? 0, within) as (DeadJobPlace & {
     readonly id: string;
-    readonly isRefused: number | null;
-    readonly isStale: number;
-    readonly isSeenTo: number;
+    readonly what: 'other' | 'stale' | 'crashed' | 'seen to' | 'refused';
   })[];
-  const refused = looked.filter(({ isRefused }) => isRefused === 1);
   const last = looked.length < within ? undefined : looked.at(-1);
   return {
-    ids: refused.filter(({ isStale, isSeenTo }) => isStale === 0 && isSeenTo === 0).map(({ id }) => id),
-    stale: refused.filter(({ isStale }) => isStale === 1).map(({ jobNo }) => jobNo),
+    ids: looked.filter(({ what }) => what === 'refused').map(({ id }) => id),
+    stale: looked.filter(({ what }) => what === 'stale').map(({ jobNo }) => jobNo),
     next: last === undefined ? null : { finishedAt: last.finishedAt, jobNo: last.jobNo },
   };
 }

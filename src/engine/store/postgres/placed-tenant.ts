@@ -2,7 +2,7 @@
 
 import { EngineError } from '../../errors.ts';
 import { openBlockingConnection, type BlockingConnection, type Timeouts } from './blocking-connection.ts';
-import { isMigrated, migrateSchema } from './migrate-schema.ts';
+import { migrateSchema } from './migrate-schema.ts';
 
 /** Longest time that a statement may take (ms). It is long, since one statement deletes all rows of a tenant. */
 const STATEMENT_MS = 6 * 3_600_000;
@@ -36,11 +36,7 @@ export function connectTo(database: string, timeouts: Timeouts): BlockingConnect
   const connection = openBlockingConnection(database);
   try {
     connection.setTimeouts({ ...timeouts, statementMs: Math.min(timeouts.statementMs, SCHEMA_MS) });
-    if (!isMigrated(connection)) {
-      // A migration of a filled database may take longer than the caller would wait for an answer.
-      connection.setTimeouts({ ...timeouts, statementMs: SCHEMA_MS });
-      migrateSchema(connection);
-    }
+    migrateSchema(connection);
     connection.setTimeouts(timeouts);
     return connection;
   } catch (error) {
