@@ -309,7 +309,7 @@ test('streams that wake together write a few in each turn, and each what its que
   }
   const counts = Array.from(writes, (here) => here ?? 0);
   expect(counts.reduce((sum, here) => sum + here)).toBeGreaterThanOrEqual(42);
-  expect(Math.max(...counts)).toBeLessThanOrEqual(8);
+  expect(counts.filter((here) => here > 8)).toEqual([]);
 });
 
 test('a revoked key ends its stream', async () => {

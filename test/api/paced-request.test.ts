@@ -75,7 +75,8 @@ describe('bodies that come a byte a chunk', () => {
     const part = `${inChunks('a'.repeat(9_000))}0\r\n\r\n`;
     const turns = await readByTurn(chunkedHead(WRONG_KEY), part + (chunkedHead(WRONG_KEY) + part).repeat(9), 5_000_000);
     expect(turns.length).toBeGreaterThan(10);
-    expect(Math.max(...turns)).toBeLessThanOrEqual(2 * READ_BYTES);
+    // Beside the reads of a turn there may be the rest of one that ended; all connections read six times as much.
+    expect(Math.max(...turns)).toBeLessThanOrEqual(3 * READ_BYTES);
   });
 
   test('arrive whole and in order, and the connection takes another request', async () => {

@@ -147,9 +147,12 @@ const SWITCHES = {
   },
 } as const;
 
+/** How much a score, or the ratio of two, may fall while a client changes its request: both depend on the time. */
+const AGING = 1e-5;
+
 /** Rounds a least score down to four decimals, so that it is short in a sentence and the memory stays above it. */
 function roundedDown(value: number): number {
-  return Math.max(0, Math.floor(value * 10_000) / 10_000);
+  return Math.max(0, Math.floor((value - AGING) * 10_000) / 10_000);
 }
 
 // ── Where nothing helps ──────────────────────────────────────────────────────────────────────────────────────────────
