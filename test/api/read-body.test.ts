@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { PassThrough } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { mediaTypeOf, parseJson, readBytes, readJson } from '../../src/api/read-body.ts';
-import { turnsDuring } from '../support/turns-during.ts';
+import { countTurns, turnsDuring } from '../support/turns-during.ts';
 
 function upload(headers: Record<string, string> = {}): PassThrough & IncomingMessage {
   return Object.assign(new PassThrough(), { headers }) as unknown as PassThrough & IncomingMessage;
@@ -70,22 +70,16 @@ test('a body of many values is parsed in turns with other requests', async () =>
 
 /** Ends the bodies of many requests at once, and returns the turn of the event loop in which each was parsed. */
 async function turnsOfLast(bodies: readonly (PassThrough & IncomingMessage)[]): Promise<number[]> {
-  let turn = 0;
-  let isDone = false;
-  const count = () => {
-    turn += 1;
-    if (!isDone) setImmediate(count);
-  };
-  setImmediate(count);
+  const loop = countTurns();
   const parsed = bodies.map(async (body) => {
     await readJson(body);
     for (const until = performance.now() + 2; performance.now() < until;); // The rest of the request's work.
-    return turn;
+    return loop.turn;
   });
   // Each connection is read by itself, and all of them in one turn.
   for (const body of bodies) setImmediate(() => body.end('{}'));
   const turns = await Promise.all(parsed);
-  isDone = true;
+  loop.stop();
   for (const body of bodies) body.destroy();
   return turns;
 }

@@ -1,16 +1,24 @@
-/**
- * Counts how many iterations of the event loop (setImmediate) run until `work` is done, as a measure of how little it
- * blocks.
- */
-export async function turnsDuring(work: () => Promise<unknown>): Promise<number> {
-  let turns = 0;
+/** Counts the iterations of the event loop (setImmediate), until it is stopped. */
+export function countTurns(): { readonly turn: number; stop(): void } {
+  let turn = 0;
   let isDone = false;
   const count = () => {
-    turns += 1;
+    turn += 1;
     if (!isDone) setImmediate(count);
   };
   setImmediate(count);
+  return {
+    get turn() {
+      return turn;
+    },
+    stop: () => void (isDone = true),
+  };
+}
+
+/** Counts how many iterations of the event loop run until `work` is done, as a measure of how little it blocks. */
+export async function turnsDuring(work: () => Promise<unknown>): Promise<number> {
+  const turns = countTurns();
   await work();
-  isDone = true;
-  return turns;
+  turns.stop();
+  return turns.turn;
 }

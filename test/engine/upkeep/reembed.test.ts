@@ -593,44 +593,36 @@ async function expectAsFromTheStart(fixture: TestEngine, dimensions: string): Pr
   expect(waypointsOf(fixture)).toEqual(waypointsOf(fresh));
 }
 
+/** Adds refused jobs, which ended now: of one memory, or of the first twenty in turn. */
+function refuse({ store, clock }: TestEngine, kind: string, count: number, memory: number | null = null): void {
+  store.write(() =>
+    store
+      .prepare(
+        `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?)
+         INSERT INTO jobs (uuid, kind, memory, step, state, error_code, run_at, created_at, updated_at, finished_at)
+         SELECT randomblob(16), ?, coalesce(?, 1 + n % 20), 'encode', 'dead', 'unprocessable', 0, 0, 0, ? FROM numbers`,
+      )
+      .run(count, kind, memory, clock.now()),
+  );
+}
+
 test('no commit deletes or tries again more than 500 of the refused memories', async () => {
   const { changed } = await changedTo('new');
   const [since, target] = [changed.clock.now(), numbersOf(changed.batch.open().configuredModels!)];
-  const refuse = (kind: string, count: number) =>
-    changed.store.write(() =>
-      changed.store
-        .prepare(
-          `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?)
-           INSERT INTO jobs (uuid, kind, memory, step, state, error_code, run_at, created_at, updated_at, finished_at)
-           SELECT randomblob(16), ?, 1 + n % 20, 'encode', 'dead', 'unprocessable', 0, 0, 0, ? FROM numbers`,
-        )
-        .run(count, kind, since),
-    );
   const left = (state: string) => changed.get<number>(`SELECT count(*) FROM jobs WHERE state = '${state}'`);
-  refuse('reembed', 700);
+  refuse(changed, 'reembed', 700);
   const clear = () => runCommand(changed, (context) => clearRefusals(context, { target, since, after: null })).isDone;
   expect([clear(), left('dead'), clear(), left('dead')]).toEqual([false, 200, true, 0]);
-  refuse('reembed', 1_200);
-  refuse('memory', 1);
+  refuse(changed, 'reembed', 1_200);
+  refuse(changed, 'memory', 1);
   await changed.tenant.startReembed();
   expect([left('dead'), left('queued')]).toEqual([0, 2]);
 });
 
 test('of a memory that was refused again after each change only the newest job is tried again', async () => {
   const { changed } = await changedTo('new');
-  const now = changed.clock.now();
-  const refuse = (count: number, memory: number) =>
-    changed.store.write(() =>
-      changed.store
-        .prepare(
-          `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?)
-           INSERT INTO jobs (uuid, kind, memory, step, state, error_code, run_at, created_at, updated_at, finished_at)
-           SELECT randomblob(16), 'memory', ?, 'encode', 'dead', 'unprocessable', 0, 0, 0, ? FROM numbers`,
-        )
-        .run(count, memory, now),
-    );
-  refuse(2, 1);
-  refuse(1_300, 2);
+  refuse(changed, 'memory', 2, 1);
+  refuse(changed, 'memory', 1_300, 2);
   await changed.tenant.startReembed();
   const queued = changed.all("SELECT memory FROM jobs WHERE state = 'queued' AND memory > 0 ORDER BY memory");
   expect(queued).toEqual([{ memory: 1 }, { memory: 2 }]);
@@ -658,15 +650,7 @@ test('a memory that was refused, and then changed and embedded, gets vectors of 
 test('no commit of a cancellation deletes more than 500 of the refused memories', async () => {
   const { changed } = await changedTo('new');
   await changed.tenant.startReembed();
-  changed.store.write(() =>
-    changed.store
-      .prepare(
-        `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 1200)
-         INSERT INTO jobs (uuid, kind, memory, step, state, error_code, run_at, created_at, updated_at, finished_at)
-         SELECT randomblob(16), 'reembed', 1, 'encode', 'dead', 'unprocessable', 0, 0, 0, 1 FROM numbers`,
-      )
-      .run(),
-  );
+  refuse(changed, 'reembed', 1_200, 1);
   const dead = () => changed.get<number>("SELECT count(*) FROM jobs WHERE state = 'dead'");
   const stop = () => runCommand(changed, (context) => stopReembed(context));
   expect([stop(), dead(), stop(), dead()]).toEqual([false, 700, false, 200]);
