@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Bounds } from '../control/control-database.ts';
+import { hasTags } from '../store/bounds.ts';
 import type { Tenant } from '../engine.ts';
 import { EngineError, isEngineError } from '../errors.ts';
 import {
@@ -160,7 +161,7 @@ function memoryMethods(tenant: Tenant, reach: Reach) {
 /** Makes the methods of links: both memories of a link must lie within the bounds. */
 function linkMethods(tenant: Tenant, { tags, reachedMemory, reachedIds, onlyOwn }: Reach) {
   // As they were read, too: on a standby that is behind, a memory may have the text of before it had the tags.
-  const isReached = (memory: Memory) => tags.every((tag) => memory.tags.includes(tag));
+  const isReached = (memory: Memory) => hasTags(memory.tags, tags);
   const reachedPairs = async <Pair extends { readonly earlier: Memory; readonly later: Memory }>(
     pairs: readonly Pair[],
   ): Promise<Pair[]> => {
