@@ -18,6 +18,7 @@ import type { Store } from '../../src/engine/store/open-store.ts';
 import { tripTotals } from '../../src/engine/store/postgres/connection-channel.ts';
 import { eraseTenantRows, withConnection } from '../../src/engine/store/postgres/placed-tenant.ts';
 import { openTenantStore } from '../../src/engine/store/postgres/tenant-database.ts';
+import { UNDO_FROM_0021 } from '../support/earlier-schema.ts';
 import { dispatchOver } from '../support/dispatch-over.ts';
 import { newMemory, openTestEngine, type TestEngine } from '../support/engine-fixture.ts';
 import { breakLedgers, countRead, insertLedgers } from '../support/insert-ledgers.ts';
@@ -370,14 +371,7 @@ describe.skipIf(server === undefined)('ledgers in PostgreSQL', () => {
   test('of a schema of an earlier version are read once it has the functions', async () => {
     const { path, store } = openLedger('early');
     enqueue(store);
-    await server!.read(
-      url,
-      `DROP INDEX edges_lost, edges_superseding, memory_revisions_status, memory_revisions_ends,
-    session_logs_by_session;
-       DROP FUNCTION ledger_statuses; DROP FUNCTION ledger_batches; DROP FUNCTION ledger_marks;
-       ALTER TABLE word_totals DROP COLUMN joining, DROP COLUMN joining_terms;
-       UPDATE schema_version SET version = 20`,
-    );
+    await server!.read(url, `${UNDO_FROM_0021}; UPDATE schema_version SET version = 20`);
     expect(await poller.look([path])).toMatchObject({ statuses: [{ path, interactive: ['encode'] }] });
   });
 

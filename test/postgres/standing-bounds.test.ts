@@ -9,19 +9,17 @@ import {
   countsRetries,
   notesReadyMemories,
 } from '../conformance/standing-bounds.ts';
+import { UNDO_FROM_0021 } from '../support/earlier-schema.ts';
 import { openTestEngine } from '../support/engine-fixture.ts';
 import { startPostgres } from '../support/postgres.ts';
 
 /** Statements that take the schema back to where the migration of bounds begins. */
-const TO_EARLIER = `DROP INDEX edges_lost, edges_superseding, memory_revisions_status, memory_revisions_ends,
-    session_logs_by_session;
-  DROP FUNCTION ledger_statuses, ledger_batches, ledger_marks;
+const TO_EARLIER = `${UNDO_FROM_0021};
   DROP TRIGGER standing_of_queued_memories ON memory_dynamics;
   DROP FUNCTION standing_of_queued_memories;
   ALTER TABLE webhooks DROP COLUMN room, DROP COLUMN counted_at, DROP COLUMN dropped, DROP COLUMN dropped_at;
   ALTER TABLE webhook_cursor DROP COLUMN room, DROP COLUMN counted_at;
-  ALTER TABLE session_logs DROP COLUMN operations_no;
-  ALTER TABLE word_totals DROP COLUMN joining, DROP COLUMN joining_terms; UPDATE schema_version SET version = 18`;
+  ALTER TABLE session_logs DROP COLUMN operations_no; UPDATE schema_version SET version = 18`;
 
 const server = await startPostgres();
 describe.skipIf(server === undefined)('in PostgreSQL', () => {

@@ -20,6 +20,7 @@ import { termsOf } from '../../src/engine/store/word-index/terms.ts';
 import { textRewrites } from '../../src/engine/store/word-index/rewrite-log.ts';
 import { textRow, WEIGHTS } from '../conformance/word-search.ts';
 import { watchPlans } from '../support/postgres-plans.ts';
+import { UNDO_FROM_0021 } from '../support/earlier-schema.ts';
 import { startPostgres } from '../support/postgres.ts';
 import { openTemporaryStore } from '../support/temporary-store.ts';
 
@@ -40,11 +41,9 @@ const TEXTS = ['ship', 'harbour', 'the ship', 'ship ship', 'écluse', '灯台', 
 const MANY = 1_000;
 
 /** Statements that take the schema back to where the migration of appended words begins. */
-const TO_EARLIER = `DROP INDEX edges_lost, edges_superseding, memory_revisions_status, memory_revisions_ends,
-    session_logs_by_session;
-  DROP FUNCTION ledger_statuses, ledger_batches, ledger_marks;
+const TO_EARLIER = `${UNDO_FROM_0021};
   ALTER TABLE word_blocks DROP COLUMN last;
-  ALTER TABLE word_totals DROP COLUMN newest, DROP COLUMN joining, DROP COLUMN joining_terms;
+  ALTER TABLE word_totals DROP COLUMN newest;
   ALTER TABLE tenants DROP COLUMN looked_writes, DROP COLUMN looked_at, DROP COLUMN looked_by, DROP COLUMN due_at,
     DROP COLUMN rests, DROP COLUMN placement;
   CREATE INDEX document_generations_hidden ON document_generations (tenant, generation_no) WHERE hidden > 0;

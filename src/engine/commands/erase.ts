@@ -147,7 +147,7 @@ export function deleteMatching(
   { filter, memoryNos: found }: { readonly filter: ErasureFilter; readonly memoryNos: readonly number[] },
 ): ErasedSlice {
   const { store, now } = context;
-  const passing = listPassingOf(store, compileFilter(filter, now, { includeHidden: true }), found);
+  const passing = listPassingOf(store, compileFilter(filter, now, { includeHidden: true, forFew: true }), found);
   const memoryNos = withoutForeignParts(store, passing, filter.withinTags ?? []);
   const torn = abandonDocuments(context, documentsOfMemories(store, memoryNos));
   const { receipt, isDone } = eraseInSlices(context, memoryNos);

@@ -108,7 +108,7 @@ export const READ_COMMANDS = {
     { ids, filter }: { readonly ids: readonly string[]; readonly filter: PresentFilter },
   ) => {
     const now = clock.now();
-    return listPassingIds(open().store, compileFilter(filter, now, { includeHidden: true }), ids, now);
+    return listPassingIds(open().store, compileFilter(filter, now, { includeHidden: true, forFew: true }), ids, now);
   },
   listProviderCalls: (
     { open }: ReadContext,

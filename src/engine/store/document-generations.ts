@@ -109,8 +109,9 @@ export function insertGeneration(
     .prepare(
       `INSERT INTO document_generations (document_no, created_at, session_id, source, url, always, upload, file_name,
          declared, charset, file_hash, bytes, given_title, type, tags, metadata, event_time, expires_at,
-         writer_no)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+         writer_no, nameless_of)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
+         (SELECT user_id FROM documents WHERE document_no = ? AND external_id = ''))`,
     )
     .run(
       documentNo,
@@ -132,6 +133,7 @@ export function insertGeneration(
       document.eventTime,
       storedExpiry(document.expiresAt),
       writerNo,
+      documentNo,
     );
   const generationNo = Number(result.lastInsertRowid);
   abandonNext(store, documentNo);

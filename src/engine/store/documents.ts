@@ -98,30 +98,27 @@ export function findKnownDocument(
   onlyBy?: number | null,
 ): DocumentRow | undefined {
   const { externalId, source, sessionId, userId } = document;
-  const alive = `user_id = ? AND ${IS_ALIVE}`;
   if (externalId !== null) {
     return store
-      .prepare(`SELECT * FROM documents WHERE external_id = ? AND external_id <> '' AND ${alive} LIMIT 1`)
+      .prepare(
+        `SELECT * FROM documents WHERE external_id = ? AND external_id <> '' AND user_id = ? AND ${IS_ALIVE} LIMIT 1`,
+      )
       .get(externalId, userId, now) as DocumentRow | undefined;
   }
+  const among = (numbers: string) =>
+    `SELECT * FROM documents WHERE document_no IN (${numbers}) AND ${IS_ALIVE} ORDER BY document_no LIMIT 1`;
   if (source.kind === 'url') {
     // The URL of a reading under way counts as well, though the document itself still names the URL it came from
     // earlier.
-    return store
-      .prepare(
-        `SELECT * FROM documents WHERE document_no IN (SELECT document_no FROM documents WHERE url = ? AND url <> ''
-           UNION ALL SELECT document_no FROM document_generations WHERE url = ? AND url <> '')
-           AND external_id = '' AND ${alive} ORDER BY document_no LIMIT 1`,
-      )
-      .get(source.url, source.url, userId, now) as DocumentRow | undefined;
+    const numbers = `SELECT document_no FROM documents WHERE user_id = ? AND url = ? AND url <> '' AND external_id = ''
+      UNION ALL SELECT document_no FROM document_generations WHERE nameless_of = ? AND url = ? AND url <> ''`;
+    return store.prepare(among(numbers)).get(userId, source.url, userId, source.url, now) as DocumentRow | undefined;
   }
+  const numbers = `SELECT document_no FROM document_generations WHERE nameless_of = ? AND file_hash = ?
+    AND session_id = ? AND source = 'upload' AND (writer_no = ? OR ? = 1)`;
   return store
-    .prepare(
-      `SELECT * FROM documents WHERE document_no IN (SELECT document_no FROM document_generations
-           WHERE file_hash = ? AND source = 'upload' AND session_id = ? AND (writer_no = ? OR ? = 1))
-         AND external_id = '' AND ${alive} ORDER BY document_no LIMIT 1`,
-    )
-    .get(Buffer.from(source.sha256), sessionId, onlyBy ?? null, onlyBy === undefined ? 1 : 0, userId, now) as
+    .prepare(among(numbers))
+    .get(userId, Buffer.from(source.sha256), sessionId, onlyBy ?? null, onlyBy === undefined ? 1 : 0, now) as
     DocumentRow | undefined;
 }
 
@@ -138,9 +135,10 @@ export function takeIdentity(store: Store, documentNo: number, generationNo: num
     .run(generationNo, documentNo);
 }
 
-/** Sets the external id of a document. No other document of its user may have it. */
+/** Sets the external id of a document, which is not empty. No other document of its user may have it. */
 export function setExternalId(store: Store, documentNo: number, externalId: string): void {
   store.prepare('UPDATE documents SET external_id = ? WHERE document_no = ?').run(externalId, documentNo);
+  store.prepare('UPDATE document_generations SET nameless_of = NULL WHERE document_no = ?').run(documentNo);
 }
 
 /**

@@ -2,8 +2,8 @@ import { DAY_MS, sectorBits } from '../dynamics.ts';
 import { EngineError } from '../errors.ts';
 import { type AsOf, MEMORY_STATUSES, type MemoryFilter, type MemoryStatus, type Sector } from '../types.ts';
 import { IS_SHOWN } from './document-generations.ts';
-import { MEMORIES_OF_FILES } from './labels.ts';
-import { compileMetadata, metadataPasses, tagsPass, valuePasses } from './label-conditions.ts';
+import { HAS_A_FILE, MEMORIES_OF_FILES } from './labels.ts';
+import { compileMetadata, metadataPasses, tagsPass, valuePasses, withinNamespace } from './label-conditions.ts';
 import { isByOneOf } from './writers.ts';
 
 /** A filter as SQL. */
@@ -60,6 +60,12 @@ interface ShownOptions {
   readonly includeHidden?: boolean;
   /** Statuses that pass if the filter names none; only `active` by default. */
   readonly statuses?: readonly MemoryStatus[];
+  /**
+   * Whether the filter is asked about a few memories whose numbers are known. Then it looks up the files and the
+   * namespace of each of them. By default it first lists all memories of the files and all namespaces below the path,
+   * which is faster for many memories. The memories that pass are the same. False by default.
+   */
+  readonly forFew?: boolean;
 }
 
 /**
@@ -92,7 +98,7 @@ type TimeOptions =
 export function compileFilter(filter: MemoryFilter, now: number, options: FilterOptions = {}): CompiledFilter {
   const { asOf } = options;
   const before = [
-    ...placeConditions(filter, asOf?.recorded),
+    ...placeConditions(filter, asOf?.recorded, options.forFew ?? false),
     ...timeConditions(filter, asOf?.recorded),
     ...sectorCondition(filter, asOf?.recorded),
     ...salienceCondition(filter, now),
@@ -136,17 +142,20 @@ function oneOf(
 /**
  * Makes the conditions on user, session, type, external id, document, files, writer and namespace.
  * @param recorded earlier time of recording for which they are evaluated, Unix ms; undefined for the present
+ * @param forFew as in `ShownOptions`
  */
-function placeConditions(filter: MemoryFilter, recorded: number | undefined): FilterCondition[] {
+function placeConditions(filter: MemoryFilter, recorded: number | undefined, forFew: boolean): FilterCondition[] {
   return [
     ...userCondition(filter.userIds),
     ...oneOf('filters.sessions', ['m.session_id'], filter.sessionIds),
     ...oneOf('filters.types', columnAt('m.type', recorded), filter.types),
     ...oneOf('filters.external_ids', ['m.external_id'], filter.externalIds),
     ...documentCondition(filter.documentIds),
-    ...filesCondition(filter.files, recorded),
+    ...filesCondition(filter.files, recorded, forFew),
     ...writerCondition(filter.writtenBy),
-    ...namespaceCondition(filter.namespace),
+    ...(filter.namespace === undefined
+      ? []
+      : [condition('filters.namespace', ...withinNamespace(filter.namespace, forFew))]),
   ];
 }
 
@@ -169,10 +178,15 @@ function documentCondition(documentIds: readonly string[] | undefined): FilterCo
  * Makes the condition on files. For the present it uses the index of files; for an earlier time (`recorded`, Unix ms)
  * it parses the list of each memory.
  */
-function filesCondition(files: readonly string[] | undefined, recorded: number | undefined): FilterCondition[] {
+function filesCondition(
+  files: readonly string[] | undefined,
+  recorded: number | undefined,
+  forFew: boolean,
+): FilterCondition[] {
   if (files === undefined) return [];
   const wanted = JSON.stringify(files);
-  if (recorded === undefined) return [condition('filters.files', `m.seq IN (${MEMORIES_OF_FILES})`, wanted)];
+  const present = forFew ? HAS_A_FILE : `m.seq IN (${MEMORIES_OF_FILES})`;
+  if (recorded === undefined) return [condition('filters.files', present, wanted)];
   const [column, ...values] = columnAt('m.files', recorded);
   const among = `EXISTS (SELECT 1 FROM json_each(${column}) WHERE value IN (SELECT value FROM json_each(?)))`;
   return [condition('filters.files', among, ...values, wanted)];
@@ -181,18 +195,6 @@ function filesCondition(files: readonly string[] | undefined, recorded: number |
 function writerCondition(keyIds: readonly string[] | undefined): FilterCondition[] {
   if (keyIds === undefined) return [];
   return [condition('filters.written_by', isByOneOf('d.writer_no'), JSON.stringify(keyIds))];
-}
-
-/**
- * Makes the condition on the namespace of an item: the path itself or a path below it. Paths below `a` sort from `a.`
- * up to `a/`, since `/` is the character after the dot.
- */
-function namespaceCondition(path: string | undefined): FilterCondition[] {
-  if (path === undefined) return [];
-  const item = 'EXISTS (SELECT 1 FROM items i WHERE i.memory = m.seq AND i.namespace_no';
-  if (path === '') return [condition('filters.namespace', `${item} > 0)`)];
-  const within = `SELECT namespace_no FROM namespaces WHERE path = ? OR (path >= ? AND path < ?)`;
-  return [condition('filters.namespace', `${item} IN (${within}))`, path, `${path}.`, `${path}/`)];
 }
 
 function valueCondition(wanted: MemoryFilter['value'] = {}): FilterCondition[] {

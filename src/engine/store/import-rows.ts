@@ -283,8 +283,9 @@ export function insertExactDocument(store: Store, line: PortableDocument, writer
       `INSERT INTO document_generations (document_no, created_at, session_id, source, url, file_name, declared, charset,
          file_hash, bytes, given_title, type, tags, metadata, event_time, expires_at, format, title, authors, language,
          published_at, modified_at, etag, last_modified, pages, pages_done, characters, tokens, chunks, warnings,
-         receipt, shown_at, settled_at, writer_no)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+         receipt, shown_at, settled_at, writer_no, nameless_of)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
+         ?, ?, ?, ?, ?)`,
     )
     .run(
       documentNo,
@@ -321,6 +322,7 @@ export function insertExactDocument(store: Store, line: PortableDocument, writer
       line.shown_at,
       line.ready_at,
       writerNo,
+      (line.external_id ?? '') === '' ? line.user_id : null,
     );
   const generationNo = Number(generation.lastInsertRowid);
   store.prepare('UPDATE documents SET live_no = ? WHERE document_no = ?').run(generationNo, documentNo);

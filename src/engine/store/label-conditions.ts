@@ -35,6 +35,19 @@ export const valuePasses = (value: string) => `value_passes(${value}, ?)`;
 export const namespaceMatches = (path: string) => `namespace_matches(${path}, ?)`;
 
 /**
+ * Returns the condition that a memory `m` is an item in a namespace or below it, with its parameters. Paths below `a`
+ * sort from `a.` up to `a/`, since `/` is the character after the dot. The empty path is above all namespaces.
+ * @param forFew whether the namespace of each memory is looked up, instead of listing all namespaces below the path
+ */
+export function withinNamespace(path: string, forFew: boolean): [sql: string, ...parameters: string[]] {
+  const item = 'EXISTS (SELECT 1 FROM items i WHERE i.memory = m.seq AND i.namespace_no';
+  if (path === '') return [`${item} > 0)`];
+  const own = forFew ? 'namespace_no = i.namespace_no AND ' : '';
+  const numbers = `SELECT namespace_no FROM namespaces WHERE ${own}(path = ? OR (path >= ? AND path < ?))`;
+  return [`${item} IN (${numbers}))`, path, `${path}.`, `${path}/`];
+}
+
+/**
  * Defines the SQL functions on a connection. When the work budget is used up, the functions that parse JSON return
  * false for every row.
  */

@@ -12,6 +12,13 @@ export const LABEL_KINDS = { tag: 0, file: 1 } as const;
 export const MEMORIES_OF_FILES = `SELECT x.memory FROM labels l CROSS JOIN memory_labels x ON x.label_no = l.label_no
   WHERE l.kind = ${LABEL_KINDS.file} AND l.label IN (SELECT value FROM json_each(?))`;
 
+/**
+ * SQL condition that a memory `m` has at least one of the files whose paths its parameter lists as JSON. It reads the
+ * labels of that memory alone, of which there are at most some hundred.
+ */
+export const HAS_A_FILE = `EXISTS (SELECT 1 FROM memory_labels x CROSS JOIN labels l ON l.label_no = x.label_no
+  WHERE x.memory = m.seq AND l.kind = ${LABEL_KINDS.file} AND l.label IN (SELECT value FROM json_each(?)))`;
+
 /** SQL that selects the number of a label; its parameters are its kind, the number of the user and the label. */
 export const SELECT_LABEL = 'SELECT label_no FROM labels WHERE kind = ? AND user_no = ? AND label = ?';
 

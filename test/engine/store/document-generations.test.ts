@@ -3,14 +3,16 @@ import fs from 'node:fs';
 import path from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, test } from 'vitest';
+import { deleteMatching } from '../../../src/engine/commands/erase.ts';
 import { findAbandonedGeneration } from '../../../src/engine/store/document-generations.ts';
-import { failDocument, findErasedDocument } from '../../../src/engine/store/documents.ts';
+import { failDocument, findErasedDocument, findKnownDocument } from '../../../src/engine/store/documents.ts';
 import { compileFilter } from '../../../src/engine/store/filter.ts';
 import { getMemoryRow } from '../../../src/engine/store/memories.ts';
 import { migrate } from '../../../src/engine/store/migrate.ts';
 import type { Store } from '../../../src/engine/store/open-store.ts';
-import { openTestEngine, START, type TestEngine } from '../../support/engine-fixture.ts';
+import { newMemory, openTestEngine, START, type TestEngine } from '../../support/engine-fixture.ts';
 import { newDocument, upload } from '../../support/new-document.ts';
+import { runCommand } from '../../support/run-command.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
 const MIGRATIONS = path.resolve(import.meta.dirname, '../../../src/engine/store/migrations');
@@ -22,7 +24,7 @@ function plansOf(fixture: TestEngine, work: (store: Store) => unknown): string[]
   work({ ...store, prepare: (sql: string) => (statements.add(sql), store.prepare(sql)) });
   return [...statements].flatMap((sql) =>
     fixture
-      .all<{ detail: string }>(`EXPLAIN QUERY PLAN ${sql.replaceAll('?', '1')}`)
+      .all<{ detail: string }>(`EXPLAIN QUERY PLAN ${sql.replaceAll(/\?|:\w+/g, '1')}`)
       .map(({ detail }) => detail)
       .filter((detail) => detail !== ''),
   );
@@ -129,4 +131,60 @@ test('the migration marks what must be erased in a file of before', () => {
   const hidden = db.prepare('SELECT hidden FROM document_generations ORDER BY generation_no').pluck().all();
   expect(hidden).toEqual([0, 0, 1, 2, 2]);
   db.close();
+});
+
+test('a document that is handed in again is looked up among those of its user without an external id', async () => {
+  await using fixture = await openTestEngine();
+  const file = await upload(fixture.tenant, 'The heron stands in the river.');
+  const page = { kind: 'url', url: 'https://example.com/herons' } as const;
+  for (const source of [file, page]) {
+    const plan = plansOf(fixture, (store) => findKnownDocument(store, newDocument(source), START));
+    expect(plan.filter((step) => /document_generations|documents_/.test(step)).length).toBeGreaterThan(0);
+    for (const step of plan) {
+      if (/ document_generations /.test(step)) {
+        expect(step).toMatch(
+          /USING INDEX document_generations_nameless_by_(url|hash) \(nameless_of=\? AND (url|file_hash)=\?/,
+        );
+      }
+      expect(step).not.toMatch(/^SCAN/);
+    }
+  }
+});
+
+test('a document that gets an external id is found by it, and no longer by its file', async () => {
+  await using fixture = await openTestEngine();
+  const { tenant } = fixture;
+  const text = 'The heron stands in the river.';
+  const first = await tenant.addDocument(newDocument(await upload(tenant, text)));
+  await fixture.drain();
+  const again = await tenant.addDocument(newDocument(await upload(tenant, text)));
+  expect([again.outcome, again.document.id]).toEqual(['unchanged', first.document.id]);
+  const named = { ...newDocument(await upload(tenant, text)), externalId: 'herons' };
+  await tenant.replaceDocument(first.document.id, named);
+  await fixture.drain();
+  const other = await tenant.addDocument(newDocument(await upload(tenant, text)));
+  expect([other.outcome, other.document.id === first.document.id]).toEqual(['accepted', false]);
+  await fixture.drain();
+  expect((await tenant.addDocument(newDocument(await upload(tenant, text)))).document.id).toBe(other.document.id);
+});
+
+test('a delete by files and namespace looks at its own memories, and not at all that the files and paths have', async () => {
+  await using fixture = await openTestEngine();
+  const { tenant } = fixture;
+  const item = { ...newMemory({ content: '' }), content: null };
+  const put = (key: string, namespace: string, files: readonly string[]) =>
+    tenant.putItem({ ...item, namespace, key, value: key, files });
+  const kept = [await put('a', 'birds', ['other.md']), await put('b', 'birdsong', ['heron.md', 'river.md'])];
+  const gone = [await put('c', 'birds', ['heron.md']), await put('d', 'birds.grey', ['river.md', 'other.md'])];
+  const memoryNos = fixture.all<{ seq: number }>('SELECT seq FROM memories').map(({ seq }) => seq);
+  const filter = { namespace: 'birds', files: ['heron.md', 'river.md'] };
+  const plan = plansOf(fixture, (store) =>
+    runCommand(fixture, (context) => deleteMatching({ ...context, store }, { filter, memoryNos })),
+  );
+  expect(plan).toContain('SEARCH x USING COVERING INDEX memory_labels_by_memory (memory=?)');
+  expect(plan.join('\n')).not.toMatch(
+    /(SCAN|SEARCH) (l|namespaces) USING (COVERING )?INDEX (?!sqlite_autoindex_labels)/,
+  );
+  for (const { memory } of kept) await expect(tenant.getMemory(memory.id)).resolves.toMatchObject({ id: memory.id });
+  for (const { memory } of gone) await expect(tenant.getMemory(memory.id)).rejects.toMatchObject({ code: 'not_found' });
 });

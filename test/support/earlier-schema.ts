@@ -1,0 +1,11 @@
+/**
+ * Statements that undo what the migrations of PostgreSQL after the 20th made, for tests that run an older migration
+ * again. Whoever adds a migration adds what undoes it here.
+ */
+export const UNDO_FROM_0021 = `ALTER TABLE document_generations DROP COLUMN nameless_of;
+  DROP INDEX documents_nameless_by_url;
+  CREATE INDEX documents_by_url ON documents (tenant, url, user_id) WHERE url <> '';
+  CREATE INDEX document_generations_by_url ON document_generations (tenant, url) WHERE url <> '';
+  ALTER TABLE word_totals DROP COLUMN joining, DROP COLUMN joining_terms;
+  DROP INDEX edges_lost, edges_superseding, memory_revisions_status, memory_revisions_ends, session_logs_by_session;
+  DROP FUNCTION ledger_statuses, ledger_batches, ledger_marks`;
