@@ -32,7 +32,10 @@ export interface SharedReading {
   run<R>(path: string, read: () => Promise<R>): Promise<R>;
   /** Stores the shared memory that the process made for a file. */
   put(path: string, file: SharedFile): void;
-  /** Drops the shared memory of a file that is not used often enough, and closes the file. */
+  /**
+   * Drops this thread's shared memory of a file, and closes the file. The process calls it for files that are not used
+   * often enough.
+   */
   forget(path: string): void;
 }
 
@@ -71,7 +74,10 @@ export function createSharedReading({ reader: number, pool, ask, lose }: SharedR
     }
   }
 
-  /** Returns the spaces to request: none before the shared memory is here; undefined if nothing is missing. */
+  /**
+   * Returns the vector spaces to ask the process for, and counts them as asked for; undefined if nothing is missing. It
+   * is empty while the thread has no shared memory of the file, which is then asked for without vectors.
+   */
   function missingSpaces(path: string): VectorSpace[] | undefined {
     const file = files.get(path);
     if (file === undefined) return [];

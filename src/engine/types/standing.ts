@@ -98,7 +98,10 @@ export interface StandingAnswer {
 export interface StandingRest {
   readonly memoryNos: readonly number[];
   readonly afterQuery: number;
-  /** Number of reads in a row that only indexed queries; none if left out. */
+  /**
+   * Number of reads in a row that compared nothing yet, since each only added standing queries to the index; 0 if left
+   * out. After 300 of them, one read indexes all that are left.
+   */
   readonly steps?: number;
 }
 
