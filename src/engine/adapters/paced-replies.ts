@@ -4,8 +4,8 @@ import { readInTurn } from '../turns.ts';
 /** Length below which a piece of a body is short, in bytes. */
 const SHORT_BYTES = 1024;
 /**
- * Number of short pieces of all replies in one turn of the event loop from which a reply that has more is read on in a
- * turn of its own.
+ * Number of short pieces of all replies in one turn of the event loop. Once more have arrived, a reply that still has
+ * some is read on in a turn of its own.
  */
 const MANY_PIECES = 256;
 

@@ -88,7 +88,11 @@ export async function withinLimit<T>(
   }
 }
 
-/** Logs one line when a server of queues is lost, and one when it is back. */
+/**
+ * Creates the log of the outages of a server of queues: of calls of `lost` in a row only the first writes a line, and
+ * `back` writes one only after `lost`.
+ * @param names names of the two log entries
+ */
 export function createOutageLog(logger: Logger, [lost, back]: readonly [string, string]) {
   let isDown = false;
   return {

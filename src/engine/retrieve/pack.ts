@@ -37,7 +37,7 @@ export interface Packing {
   readonly bestNeeds: number | null;
 }
 
-/** Greatest size of all hits together, in bytes, as `weightOf` measures them. One has up to 2 MiB. */
+/** Greatest size of all hits together, in bytes, as `weightOf` measures them. One memory has up to 2 MiB. */
 const MAX_HIT_BYTES = 6 * 1024 * 1024;
 /**
  * Greatest `k` for which memories are read before their sizes are known, which saves a round trip to the database.
@@ -149,9 +149,10 @@ function prefetchForFirst(
 }
 
 /**
- * Takes room for a memory, in bytes and in the budget.
- * @param options.instead the hit that goes if the memory fits, so that its room is free
- * @returns false if the memory does not fit; then everything is as before, but where the bytes are used up
+ * Takes room for a memory, in bytes and in the token budget.
+ * @param options.instead the hit that is removed if the memory fits, so that its room counts as free
+ * @returns false if the memory does not fit. The room is then as before, unless the bytes were too few: then no further
+ *   memory fits
  */
 function takeRoom(
   { texts, budget }: { readonly texts: ReturnType<typeof createTexts>; readonly budget: Budget },
@@ -178,7 +179,10 @@ function createTexts(reader: MemoryReader, k: number) {
   /** Bytes that were subtracted, by `memoryNo`. */
   const taken = new Map<number, number>();
   return {
-    /** Returns the first elements of `memoryNos` whose texts together fit into the bytes that are left. */
+    /**
+     * Returns as many of the first elements of `memoryNos` as have texts that fit together into the bytes that are
+     * left; all of them for a `k` of at most `MANY_HITS` (24).
+     */
     readable: (memoryNos: readonly number[]) => (isMany ? reader.within(memoryNos, left) : memoryNos),
     /**
      * Subtracts the bytes of a memory from those that are left. Returns false if too few are left; from then on, no

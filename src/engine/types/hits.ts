@@ -6,13 +6,13 @@ import type { Cut, Profile, Weights } from './query.ts';
 /** Measurements of one memory for one query, each 0..1. The formula of a profile reads some of them. */
 export interface Features {
   /**
-   * Relevance to the query by words and vectors: as a share of the best candidate's relevance, or the relevance itself
-   * if the query's `similarity` is `absolute`.
+   * Relevance to the query by words and vectors, divided by that of the best candidate, so that the best has 1; with
+   * the query's `similarity` `absolute`, the relevance itself, at most 1.
    */
   readonly similarity: number;
   /**
-   * Rank score by words and vectors (fused) as a share of the best candidate's, or the feature `waypoint` if that is
-   * higher. It is just `waypoint` for a memory that words and vectors did not find.
+   * Rank score by words and vectors (fused), divided by that of the best candidate, or the feature `waypoint` if that
+   * is higher. It is just `waypoint` for a memory that words and vectors did not find.
    */
   readonly activation: number;
   /**
