@@ -44,13 +44,13 @@ const RETRY_MS = 1_000;
  * backend.
  */
 const NONE = {};
-/** Longest wait for connections to close (ms). */
+/** Longest time that closing the link waits for its connections to close (ms). */
 const CLOSE_MS = 1_000;
 
 /** The connections of this process to the queues of one database. */
 interface Shared {
   readonly connection: StandIn;
-  /** BullMQ's classes over these connections. */
+  /** BullMQ's classes, changed so that all their objects use these connections. */
   readonly classes: { readonly Queue: typeof Queue; readonly Worker: typeof Worker };
   isUp(): boolean;
   close(): Promise<void>;
@@ -154,10 +154,13 @@ function clientOptions(database: string): pg.ClientConfig {
   };
 }
 
-/** Names of schemas that BullMQ takes. */
+/** Matches the names of schemas that BullMQ takes. */
 const NAMES = /^[A-Za-z_][A-Za-z0-9_$]{0,62}$/;
 
-/** Makes the schema of the queues and what stands in it, or brings it to the newest version. */
+/**
+ * Makes the schema of the queues with its tables, or brings them to the newest version.
+ * @throws EngineError as `openQueueLink` says; also `unprocessable` for a name of the schema that BullMQ does not take
+ */
 async function prepareQueues(bullmq: typeof import('bullmq'), client: pg.Client): Promise<void> {
   client.on('error', () => {});
   let schema = 'of the queues';

@@ -12,7 +12,7 @@ export interface QueueLinkOptions {
 
 /** A process's link to the server that has BullMQ's queues. */
 export interface QueueLink {
-  /** Whether the server can be reached, as far as is known. */
+  /** Whether the server can be reached, as far as the connection or the last command shows. */
   isUp(): boolean;
   /** Calls `listener` once, as soon as the server can be reached. */
   whenReady(listener: () => void): void;

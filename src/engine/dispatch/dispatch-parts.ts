@@ -9,7 +9,7 @@ import type { LedgerGuard } from './ledger-guard.ts';
 export interface DispatcherOptions {
   readonly ledger: DispatchLedger;
   readonly queues: StepQueues;
-  /** Which server has the queues. */
+  /** Which kind of server has the queues, as metrics and the state of the dispatcher name it. */
   readonly server: QueuePlace['kind'];
   readonly logger: Logger;
   readonly metrics: Metrics;

@@ -30,7 +30,9 @@ export function createDispatcher(options: DispatcherOptions): JobDispatcher {
   const hints = createHints();
   const guard = createLedgerGuard(options);
   const parts: DispatchParts = { ...options, guard, lanes: createLanes(), hint: hints.add, signal };
-  /** Whether the last call of the queues succeeded. */
+  /**
+   * Whether the last round ended without an error. Each round calls the queues, so that this shows whether they answer.
+   */
   let isThrough = false;
   const isUp = () => isThrough && queues.isUp();
   metrics.watchDispatch(server, isUp);

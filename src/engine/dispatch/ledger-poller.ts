@@ -51,7 +51,7 @@ interface LedgersTogether {
   peek(paths: readonly string[], lane: Omit<DispatchBatchOptions, 'partial'>): Promise<ReadonlyMap<string, Readiness>>;
 }
 
-/** Result of reading several files for work. */
+/** What one look found. */
 export interface Look {
   /** Ledgers that were read. A file that has not changed and has no unfinished jobs is left out. */
   readonly statuses: readonly (LedgerStatus & { readonly path: string })[];
@@ -62,7 +62,7 @@ export interface Look {
 
 /** What a poller needs to read the ledgers in tenants' files. */
 interface LedgerPollerOptions {
-  /** Greatest number of connections that stay open between two calls. */
+  /** Greatest number of connections to tenants' files that stay open between two looks. */
   readonly openMost: number;
   readonly leaseMs: number;
   readonly clock: Clock;

@@ -20,7 +20,10 @@ interface LedgerOptions {
   readonly control: ControlDatabase;
   readonly poller: LedgerPoller;
   readonly clock: Clock;
-  /** Whether vectors are computed on this machine or not at all: `Config.embedsHere`. */
+  /**
+   * Whether vectors are computed on this machine or not at all (`Config.embedsHere`). Bulk jobs that embed then wait
+   * while documents are read.
+   */
   readonly embedsHere: boolean;
 }
 

@@ -18,9 +18,9 @@ export interface LedgerWatch {
   lookSoon(): void;
 }
 
-/** Time between two checks (ms). */
+/** Time between two checks of the ledgers for work that no hint named (ms). */
 const LOOK_EVERY_MS = 500;
-/** Time between two checks while files that changed are left to read (ms). */
+/** Time between two such checks while files that changed are left to read (ms). */
 const LOOK_ON_MS = 100;
 
 /**

@@ -12,7 +12,9 @@ import type { TenantPool } from '../tenant-file/tenant-pool.ts';
  * snapshot. Earlier tries are repeated if such data is missing.
  */
 const LENIENT_FROM_TRY = 4;
-/** Greatest number of tries of a read. */
+/**
+ * Greatest number of tries of one read. Each further try is needed only if shared memory changed during the one before.
+ */
 const MAX_TRIES = 8;
 
 const BUSY = 'the file changes faster than this query can read it';

@@ -6,7 +6,7 @@ import { listQueryNos, readComparedQueries, replacedTexts, standingVersion } fro
 
 /** Number of characters of queries and filters after which one read indexes no more queries: some 0.1 s. */
 const INDEXED_CHARACTERS = 80_000;
-/** Number of queries that are read at once. */
+/** Number of queries that one statement reads. */
 const READ_AT_ONCE = 32;
 
 /** The index of the queries, as a connection saw them last. */

@@ -29,7 +29,7 @@ export interface Scoring {
   readonly vectorWeight: number;
   /** How the feature `similarity` is made; see `Similarity`. */
   readonly similarity: Similarity;
-  /** Factors on the raw score by the status of a memory. */
+  /** Factors on the raw score of superseded, contradicted and archived memories, 0..1. */
   readonly penalties: Required<Penalties>;
   /** Best result of `relevance` of any candidate, above 0. */
   readonly bestRelevance: number;

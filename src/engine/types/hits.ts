@@ -65,12 +65,13 @@ export interface Adjustment {
 export interface HitExplanation {
   /**
    * Rank among the memories that the search by words found, and BM25 score (higher is better, no upper bound).
-   * `coverage` is the share of the query's words in the memory, 0 to about 1, rare words counting more.
+   * `coverage` is the share of the query's words in the memory, 0 to about 1, rare words counting more. Null if this
+   * search did not find the memory.
    */
   readonly lexical: { readonly rank: number; readonly bm25: number; readonly coverage: number } | null;
   /**
    * Rank among the memories that the search by vectors found, cosine similarity (-1..1), and the index of the memory's
-   * nearest window (part of its text), from 0.
+   * nearest window (part of its text), from 0. Null if this search did not find the memory.
    */
   readonly dense: { readonly rank: number; readonly similarity: number; readonly window: number } | null;
   /** Rank and score in the fusion of both lists; null for a memory that is in neither list. */

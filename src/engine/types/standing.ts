@@ -108,7 +108,7 @@ export interface StandingRest {
 export interface StandingMatch {
   readonly queryNo: number;
   readonly memoryNo: number;
-  /** Score as in `StandingAnswer`. */
+  /** Score of the answer, 0..1; null if the memory answers only because it supersedes an answer. */
   readonly score: number | null;
   /** `memoryNo` of the older answer that the memory supersedes; null if it supersedes none. */
   readonly supersedes: number | null;

@@ -59,7 +59,7 @@ interface Opened extends RowTable {
   readonly lock: ChangeLock;
 }
 
-/** A matrix at one snapshot. */
+/** The matrix as a search sees it, at one snapshot of the tenant's file. */
 interface View extends Matrix {
   /** Number of its rows, from the first on, whose bits are also stored by dimension (as columns). */
   readonly turned: number;

@@ -140,11 +140,7 @@ function createFollower<T>(store: Store, space: VectorSpace, { source, hold, ind
   const isSparse = (vectors: FollowedVectors<T>) => vectors.removed > MIN_REMOVED + REMOVED_SHARE * vectors.count;
   const snapshot = (): Position => ({ vectorNo: source.last(store, space), removalNo: vectorRemovals.last(store) });
 
-  /**
-   * Applies some of the changes up to the snapshot `at` to the vectors, or removes all vectors if the log of removals
-   * no longer tells which were removed. Call it in `alone` of the vectors.
-   * @returns how the vectors compare with the snapshot afterwards
-   */
+  /** Applies some changes up to `at`; removes all vectors if the log does not tell what changed. Call it in `alone`. */
   function advance(vectors: FollowedVectors<T>, at: Position): Comparison {
     const known = vectors.position ?? { vectorNo: 0, removalNo: at.removalNo };
     const comparison = compare(vectors.position, at);
@@ -186,10 +182,7 @@ function createFollower<T>(store: Store, space: VectorSpace, { source, hold, ind
       });
     },
 
-    /**
-     * Applies some of the changes that were committed up to a snapshot, unless the vectors have them already; call it
-     * again while it returns `more`. Call it in the `store.read` of the snapshot.
-     */
+    /** Applies some changes up to a snapshot; call it again while it returns `more`. Call it in the snapshot's read. */
     takeOver(at: Position): Comparison {
       const vectors = (held ??= hold());
       let comparison = compare(vectors.position, at);
