@@ -83,10 +83,7 @@ function mostLooksAt(ledgers: number): number {
  */
 export function createDatabasePoller({ databases, leaseMs, clock }: DatabasePollerOptions): LedgerPoller {
   const seen = new Map<string, LastLook>();
-  /**
-   * Path of the first changed ledger that the last look left out; the next look begins with it. Undefined if none was
-   * left.
-   */
+  /** Path of the first changed ledger that the last look left out; the next begins with it. Undefined if none was. */
   let turn: string | undefined;
   let lookNo = 0;
   /** Greatest number of ledgers of the next look, which is halved when a read fails: one of them may take too long. */

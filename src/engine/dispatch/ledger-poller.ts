@@ -102,10 +102,7 @@ export function createFilePoller(options: LedgerPollerOptions): LedgerPoller {
     seen.delete(path);
     stores.delete(path);
   };
-  /**
-   * Path at which the next call begins: that of the last file that an earlier call was allowed to open. Undefined until
-   * a call has opened `MAX_OPENINGS` files.
-   */
+  /** Path at which the next call begins: the last one that a call opened. Undefined until one opened `MAX_OPENINGS`. */
   let turn: string | undefined;
   const statusOf = (path: string): LedgerStatus => {
     const store = storeOf(path);

@@ -76,10 +76,7 @@ export function createSharedReading({ reader: number, pool, ask, lose }: SharedR
     }
   }
 
-  /**
-   * Returns the vector spaces to ask the process for, and counts them as asked for; undefined if nothing is missing. It
-   * is empty while the thread has no shared memory of the file, which is then asked for without vectors.
-   */
+  /** Returns the spaces to ask for: none if the thread has no memory of the file; undefined if nothing is missing. */
   function missingSpaces(path: string): VectorSpace[] | undefined {
     const file = files.get(path);
     if (file === undefined) return [];

@@ -263,7 +263,7 @@ interface Budget {
   /** Whether no further memory needs to be tried, because nothing is left or too many memories did not fit. */
   isSpent(): boolean;
   /**
-   * Returns the token budget that the first memory would need, if it did not fit before any other was taken; else null.
+   * Returns the token budget that the first memory needs, if it did not fit although nothing was taken yet; else null.
    */
   bestNeeds(): number | null;
 }
