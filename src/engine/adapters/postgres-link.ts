@@ -159,7 +159,7 @@ const NAMES = /^[A-Za-z_][A-Za-z0-9_$]{0,62}$/;
 
 /**
  * Makes the schema of the queues with its tables, or brings them to the newest version.
- * @throws EngineError as `openQueueLink` says; also `unprocessable` for a name of the schema that BullMQ does not take
+ * @throws EngineError as `openQueueLink` says
  */
 async function prepareQueues(bullmq: typeof import('bullmq'), client: pg.Client): Promise<void> {
   client.on('error', () => {});

@@ -46,7 +46,10 @@ export interface StandbyReadingOptions {
   readonly sharing: SharedReading;
 }
 
-/** Creates the object through which a reader thread uses the standby. It connects at the first read. */
+/**
+ * Creates the object through which a reader thread uses the standby. It connects at the first read. The caller closes
+ * it.
+ */
 export function createStandbyReading(options: StandbyReadingOptions): StandbyReading {
   const { pool, sharing } = options;
   let link: StandbyLink | undefined;

@@ -57,9 +57,10 @@ const CHARACTERS_PER_TOKEN = 6;
 
 /**
  * Selects the best `k` candidates within the limits of the query: hits of one document, hits of one kind, the token
- * budget, and 6 MiB in all. Of near-duplicates, only the best is selected. A candidate that does not fit is skipped,
- * since a shorter one after it may fit. A document's root (the memory of the whole document) repeats the words of its
- * chunks; so a chunk that fits replaces the root, unless `perDocument` is 0.
+ * budget, and 6 MiB in all. Of near-duplicates, only the best is selected; a part of a document counts as one only if
+ * `perDocument` is 0. A candidate that does not fit is skipped, since a shorter one after it may fit. A document's root
+ * (the memory of the whole document) repeats the words of its chunks; so a chunk that fits replaces the root, unless
+ * `perDocument` is 0.
  * @param ranked candidates, best first
  * @param reader reads memories; it is called for at most `k` memories at a time, so that long texts are read only if
  *   they are needed
