@@ -1617,9 +1617,9 @@ export type HitExplanation = {
   readonly profile: 'composite' | 'activation' | 'retention' | 'fusion';
   /** Values that the formula of the profile uses. */
   readonly features: {
-    /** Relevance by words and vector: as a share of the best candidate’s relevance, or with `similarity: absolute` as it is. */
+    /** Relevance by words and vector, divided by that of the best candidate; with `similarity: absolute` as it is, at most 1. */
     readonly similarity: number;
-    /** Share of the best fused score, or the activation that came over links if that is higher. */
+    /** Fused score divided by the best one, or the activation that came over links if that is higher. */
     readonly activation: number;
     /** Activation that came over links; 0 for a direct hit without any. */
     readonly waypoint: number;
@@ -3042,9 +3042,9 @@ export type RecalledMemory = {
   readonly raw_score: number;
   /** Values that the formula of the profile uses. */
   readonly features: {
-    /** Relevance by words and vector: as a share of the best candidate’s relevance, or with `similarity: absolute` as it is. */
+    /** Relevance by words and vector, divided by that of the best candidate; with `similarity: absolute` as it is, at most 1. */
     readonly similarity: number;
-    /** Share of the best fused score, or the activation that came over links if that is higher. */
+    /** Fused score divided by the best one, or the activation that came over links if that is higher. */
     readonly activation: number;
     /** Activation that came over links; 0 for a direct hit without any. */
     readonly waypoint: number;
