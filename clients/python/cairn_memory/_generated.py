@@ -2272,7 +2272,7 @@ class Client(BaseClient):
         return self._call(OPERATIONS["create_tenant"], {"id": id, "database": database}, options)
 
     def erase_tenant(self, *, id: str, **options: Any) -> Dict[str, Any]:
-        """Says how to erase a tenant, which only the command line can do: `DELETE /tenants/{id}`."""
+        """Refuses with 409 to erase a tenant, and names the command that does; 200 if there is no such tenant: `DELETE /tenants/{id}`."""
         return self._call(OPERATIONS["erase_tenant"], {"id": id}, options)
 
     def list_keys(self, *, l: Optional[int] = None, u: Optional[int] = None, tenant: Optional[str] = None, **options: Any) -> Dict[str, Any]:

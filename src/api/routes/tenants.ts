@@ -67,7 +67,7 @@ export const tenantRoutes: readonly Route[] = [
     path: '/tenants/:id',
     name: 'eraseTenant',
     access: 'admin',
-    summary: 'Says how to erase a tenant, which only the command line can do',
+    summary: 'Refuses with 409 to erase a tenant, and names the command that does; 200 if there is no such tenant',
     description:
       'Processes that serve a tenant hold its files open, so its erasure needs a service that is stopped. This route ' +
       'erases nothing: it answers 409 for a tenant that exists, and 200 once it is gone.',

@@ -14,11 +14,11 @@ const weights = z.partialRecord(z.enum(WEIGHT_NAMES), z.number());
 export const features = z
   .strictObject({
     similarity: unit.describe(
-      'Relevance by words and vector: as a share of the best candidate’s relevance, or with `similarity: ' +
-        'absolute` as it is.',
+      'Relevance by words and vector, divided by that of the best candidate; with `similarity: absolute` as it is, ' +
+        'at most 1.',
     ),
     activation: unit.describe(
-      'Share of the best fused score, or the activation that came over links if that is higher.',
+      'Fused score divided by the best one, or the activation that came over links if that is higher.',
     ),
     waypoint: unit.describe('Activation that came over links; 0 for a direct hit without any.'),
     salience: unit.describe('Salience of the memory, decayed until now.'),

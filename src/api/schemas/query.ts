@@ -159,8 +159,9 @@ const retrievalFields = {
     'Formula that makes the `raw_score` of a match from its features; `composite` by default.',
   ),
   similarity: choice(SIMILARITIES).describe(
-    'What the feature `similarity` is: the share of the best candidate’s relevance (`relative`, the default), or the ' +
-      'relevance itself (`absolute`), which is the cosine with `vector_weight` 1.',
+    'How the feature `similarity` is made: `relative`, the default, divides the relevance of a memory by that of ' +
+      'the best candidate, so that the best has 1; `absolute` takes the relevance as it is, at most 1. If ' +
+      '`vector_weight` is 1, the relevance is the cosine.',
   ),
   penalties: weightTable(PENALISED, 1).describe(
     'Factors from 0 to 1 on the `raw_score` of memories by status. By default superseded and archived 0.5, ' +

@@ -9,7 +9,8 @@ import {
 } from '../../engine/index.ts';
 
 /**
- * Limits of the values in a request. Characters are UTF-16 code units, as JavaScript and most clients count them.
+ * Limits of the values in a request. Characters are UTF-16 code units, as JavaScript and most clients count them;
+ * `…Bytes` are bytes of UTF-8.
  */
 export const LIMITS = {
   contentBytes: 256 * 1024,

@@ -1040,7 +1040,7 @@ export type ExplainQuery = {
   readonly endTime?: Time | null | undefined;
   /** Formula that makes the `raw_score` of a match from its features; `composite` by default. */
   readonly profile?: 'composite' | 'activation' | 'retention' | 'fusion' | null | undefined;
-  /** What the feature `similarity` is: the share of the best candidate’s relevance (`relative`, the default), or the relevance itself (`absolute`), which is the cosine with `vector_weight` 1. */
+  /** How the feature `similarity` is made: `relative`, the default, divides the relevance of a memory by that of the best candidate, so that the best has 1; `absolute` takes the relevance as it is, at most 1. If `vector_weight` is 1, the relevance is the cosine. */
   readonly similarity?: 'relative' | 'absolute' | null | undefined;
   /** Factors from 0 to 1 on the `raw_score` of memories by status. By default superseded and archived 0.5, contradicted 0.3. The factor of `contradicted` also lowers the weaker of two matches that contradict each other; it is then at least 0.9 if only the form of their texts says so. The factor of `consolidated`, 0.8, lowers a memory if the one that was gathered from it and others is a candidate, too, unless the memory ranks before that one even so. */
   readonly penalties?:
@@ -1617,9 +1617,9 @@ export type HitExplanation = {
   readonly profile: 'composite' | 'activation' | 'retention' | 'fusion';
   /** Values that the formula of the profile uses. */
   readonly features: {
-    /** Relevance by words and vector: as a share of the best candidate’s relevance, or with `similarity: absolute` as it is. */
+    /** Relevance by words and vector, divided by that of the best candidate; with `similarity: absolute` as it is, at most 1. */
     readonly similarity: number;
-    /** Share of the best fused score, or the activation that came over links if that is higher. */
+    /** Fused score divided by the best one, or the activation that came over links if that is higher. */
     readonly activation: number;
     /** Activation that came over links; 0 for a direct hit without any. */
     readonly waypoint: number;
@@ -2789,7 +2789,7 @@ export type Query = {
   readonly endTime?: Time | null | undefined;
   /** Formula that makes the `raw_score` of a match from its features; `composite` by default. */
   readonly profile?: 'composite' | 'activation' | 'retention' | 'fusion' | null | undefined;
-  /** What the feature `similarity` is: the share of the best candidate’s relevance (`relative`, the default), or the relevance itself (`absolute`), which is the cosine with `vector_weight` 1. */
+  /** How the feature `similarity` is made: `relative`, the default, divides the relevance of a memory by that of the best candidate, so that the best has 1; `absolute` takes the relevance as it is, at most 1. If `vector_weight` is 1, the relevance is the cosine. */
   readonly similarity?: 'relative' | 'absolute' | null | undefined;
   /** Factors from 0 to 1 on the `raw_score` of memories by status. By default superseded and archived 0.5, contradicted 0.3. The factor of `contradicted` also lowers the weaker of two matches that contradict each other; it is then at least 0.9 if only the form of their texts says so. The factor of `consolidated`, 0.8, lowers a memory if the one that was gathered from it and others is a candidate, too, unless the memory ranks before that one even so. */
   readonly penalties?:
@@ -3042,9 +3042,9 @@ export type RecalledMemory = {
   readonly raw_score: number;
   /** Values that the formula of the profile uses. */
   readonly features: {
-    /** Relevance by words and vector: as a share of the best candidate’s relevance, or with `similarity: absolute` as it is. */
+    /** Relevance by words and vector, divided by that of the best candidate; with `similarity: absolute` as it is, at most 1. */
     readonly similarity: number;
-    /** Share of the best fused score, or the activation that came over links if that is higher. */
+    /** Fused score divided by the best one, or the activation that came over links if that is higher. */
     readonly activation: number;
     /** Activation that came over links; 0 for a direct hit without any. */
     readonly waypoint: number;
@@ -3165,7 +3165,7 @@ export type Replay = {
   readonly endTime?: Time | null | undefined;
   /** Formula that makes the `raw_score` of a match from its features; `composite` by default. */
   readonly profile?: 'composite' | 'activation' | 'retention' | 'fusion' | null | undefined;
-  /** What the feature `similarity` is: the share of the best candidate’s relevance (`relative`, the default), or the relevance itself (`absolute`), which is the cosine with `vector_weight` 1. */
+  /** How the feature `similarity` is made: `relative`, the default, divides the relevance of a memory by that of the best candidate, so that the best has 1; `absolute` takes the relevance as it is, at most 1. If `vector_weight` is 1, the relevance is the cosine. */
   readonly similarity?: 'relative' | 'absolute' | null | undefined;
   /** Factors from 0 to 1 on the `raw_score` of memories by status. By default superseded and archived 0.5, contradicted 0.3. The factor of `contradicted` also lowers the weaker of two matches that contradict each other; it is then at least 0.9 if only the form of their texts says so. The factor of `consolidated`, 0.8, lowers a memory if the one that was gathered from it and others is a candidate, too, unless the memory ranks before that one even so. */
   readonly penalties?:
@@ -3292,7 +3292,7 @@ export type ReplayReply = {
 export type RetrievalDefaults = {
   /** Formula that makes the `raw_score` of a match from its features; `composite` by default. */
   readonly profile?: 'composite' | 'activation' | 'retention' | 'fusion';
-  /** What the feature `similarity` is: the share of the best candidate’s relevance (`relative`, the default), or the relevance itself (`absolute`), which is the cosine with `vector_weight` 1. */
+  /** How the feature `similarity` is made: `relative`, the default, divides the relevance of a memory by that of the best candidate, so that the best has 1; `absolute` takes the relevance as it is, at most 1. If `vector_weight` is 1, the relevance is the cosine. */
   readonly similarity?: 'relative' | 'absolute';
   /** Factors from 0 to 1 on the `raw_score` of memories by status. By default superseded and archived 0.5, contradicted 0.3. The factor of `contradicted` also lowers the weaker of two matches that contradict each other; it is then at least 0.9 if only the form of their texts says so. The factor of `consolidated`, 0.8, lowers a memory if the one that was gathered from it and others is a candidate, too, unless the memory ranks before that one even so. */
   readonly penalties?: {
@@ -4637,7 +4637,7 @@ export type PutRetrievalDefaultsInput = {
 } & {
   /** Formula that makes the `raw_score` of a match from its features; `composite` by default. */
   readonly profile?: 'composite' | 'activation' | 'retention' | 'fusion' | null | undefined;
-  /** What the feature `similarity` is: the share of the best candidate’s relevance (`relative`, the default), or the relevance itself (`absolute`), which is the cosine with `vector_weight` 1. */
+  /** How the feature `similarity` is made: `relative`, the default, divides the relevance of a memory by that of the best candidate, so that the best has 1; `absolute` takes the relevance as it is, at most 1. If `vector_weight` is 1, the relevance is the cosine. */
   readonly similarity?: 'relative' | 'absolute' | null | undefined;
   /** Factors from 0 to 1 on the `raw_score` of memories by status. By default superseded and archived 0.5, contradicted 0.3. The factor of `contradicted` also lowers the weaker of two matches that contradict each other; it is then at least 0.9 if only the form of their texts says so. The factor of `consolidated`, 0.8, lowers a memory if the one that was gathered from it and others is a candidate, too, unless the memory ranks before that one even so. */
   readonly penalties?:
@@ -6744,7 +6744,7 @@ export interface Operations {
   /** Creates a tenant: `POST /tenants`. */
   createTenant(input: CreateTenantInput, options?: CallOptions): Reply<Tenant>;
 
-  /** Says how to erase a tenant, which only the command line can do: `DELETE /tenants/{id}`. */
+  /** Refuses with 409 to erase a tenant, and names the command that does; 200 if there is no such tenant: `DELETE /tenants/{id}`. */
   eraseTenant(input: EraseTenantInput, options?: CallOptions): Reply<EraseTenantReply>;
 
   /** Lists the keys of a tenant, the newest first: `GET /admin/keys`. */

@@ -42,8 +42,9 @@ interface QueuedJobs {
 const COUNTED_STATES = ['waiting', 'prioritized', 'active', 'delayed'] as const;
 
 /**
- * Opens BullMQ's queues for a dispatcher, one for each step of the work (encode, link …). Each method that calls the
- * server rejects with EngineError `unavailable` within 2 s (`MAX_CALL_MS`); only `counts` never rejects.
+ * Opens BullMQ's queues for a dispatcher, one for each step of the work (encode, link …). The caller closes them. Each
+ * method that calls the server rejects with EngineError `unavailable` within 2 s (`MAX_CALL_MS`); only `counts` never
+ * rejects.
  * @throws EngineError as `openQueueLink` says
  */
 export async function openStepQueues(options: QueueLinkOptions): Promise<StepQueues & QueueCounter> {

@@ -107,7 +107,10 @@ export function isAmong(address: string, networks: readonly Network[]): boolean 
   return lists[family].check(address, family);
 }
 
-/** Cache of the lists of networks, which come from the settings. */
+/**
+ * Cache of what `isAmong` makes of a list of networks: one `BlockList` for each family of addresses. The lists come
+ * from the settings, so they are few.
+ */
 const listsOf = new WeakMap<readonly Network[], Readonly<Record<Network['family'], net.BlockList>>>();
 
 function createLists(networks: readonly Network[]): Readonly<Record<Network['family'], net.BlockList>> {

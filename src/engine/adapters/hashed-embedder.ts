@@ -92,9 +92,11 @@ export function createHashedEmbedder({ dimensions = 768 }: HashedEmbedderOptions
 
 /** Weight of all letter triples of a word together, relative to the weight of the word. */
 const TRIPLES_WEIGHT = 0.4;
-/** Weight of two adjacent CJK characters. */
+/**
+ * Weight of a pair of adjacent CJK characters, which count as a word; other words have their informativeness (0.1..1).
+ */
 const CJK_PAIR_WEIGHT = 1.5;
-/** Weight of a single CJK character. */
+/** Weight of a single CJK character, on the scale of `CJK_PAIR_WEIGHT`. */
 const CJK_CHARACTER_WEIGHT = 0.75;
 
 /** Seeds of the hash, one for each kind of feature, so that equal texts of different kinds have different hashes. */

@@ -8,7 +8,10 @@ interface TimeLimit {
    * the result of the function `unscheduledMs` for it.
    */
   readonly unscheduledMs: () => number;
-  /** Called once, when the time limit has expired. */
+  /**
+   * Called once, when the time limit has expired. If the limit is stopped in the same moment, it may still be called
+   * just after: the caller must check then whether its work has ended.
+   */
   readonly expire: () => void;
 }
 

@@ -4,8 +4,8 @@ import { readInTurn } from '../turns.ts';
 /** Length below which a piece of a body is short, in bytes. */
 const SHORT_BYTES = 1024;
 /**
- * Number of short pieces of all replies in one turn of the event loop from which a reply that has more is read on in a
- * turn of its own.
+ * Number of short pieces of all replies in one turn of the event loop. Once more have arrived, a reply that still has
+ * some is read on in a turn of its own.
  */
 const MANY_PIECES = 256;
 
@@ -15,7 +15,7 @@ const MANY_PIECES = 256;
  */
 const MAX_INTERIM = 8;
 
-/** Number of short pieces that arrived in this turn. */
+/** Number of short pieces of all replies on this thread that arrived in this turn of the event loop. */
 let pieces = 0;
 
 /** Counts a short piece, and tells whether this turn has had many. */
@@ -103,7 +103,7 @@ class PacedReply implements Dispatcher.DispatchHandler {
     this.#handler.onRequestSent?.();
   }
 
-  /** Passes on the pieces that are held. */
+  /** Passes the pieces in `#held` on to the handler as one; drops them if the request was aborted. */
   #passOn(): void {
     const [held, controller] = [this.#held, this.#controller];
     this.#held = [];
@@ -111,7 +111,7 @@ class PacedReply implements Dispatcher.DispatchHandler {
     this.#handler.onResponseData?.(controller, held.length === 1 ? held[0]! : Buffer.concat(held));
   }
 
-  /** Returns the controller for the handler. */
+  /** Returns the controller that the handler gets in place of undici's `controller`; one for the whole request. */
   #paced(controller: Controller): PacedController {
     this.#controller ??= new PacedController(controller);
     return this.#controller;
@@ -128,7 +128,7 @@ class PacedController implements Controller {
     this.#controller = controller;
   }
 
-  /** Stops reading until it is the turn of this connection. */
+  /** Stops reading the connection until it is its turn (`readInTurn`), also if the handler resumes it before. */
   waitForTurn(): void {
     if (this.#waits) return;
     this.#waits = true;

@@ -3,8 +3,9 @@ import type { Socket } from 'node:net';
 /** Greatest number of bytes that the HTTP client parses at once: at most 512 headers of a letter each. */
 const PIECE_BYTES = 2_048;
 /**
- * Number of pieces of all connections in one turn of the event loop, and time since the first of them (ms), from which
- * on further ones wait for the next turn: bodies are read far faster than heads.
+ * A turn of the event loop reads on until it has read this number of pieces, of all connections together, and until
+ * this time (ms) since the first of them has passed: whichever is later. Then further pieces wait for the next turn.
+ * Bodies are read far faster than heads, so many of their pieces are read in that time.
  */
 const [MOST_PIECES, MOST_MS] = [16, 2];
 
@@ -15,10 +16,10 @@ let begunAt = 0;
 const waiting: (() => void)[] = [];
 
 /**
- * Makes a connection hand its bytes to the HTTP client in short pieces, and those of all connections together in a turn
- * of the event loop at most 32 KiB, or what can be read in two milliseconds. A head of 64 KiB may have 16,000 headers,
- * for each of which the client calls JavaScript, and once there are too many it goes on to the end of what it was
- * given, with an error for each. Several servers that send such heads would hold up everything else on this thread.
+ * Makes a connection hand its bytes to the HTTP client in short pieces. Of all connections together, a turn of the
+ * event loop reads 32 KiB, and more only within two milliseconds. A head of 64 KiB may have 16,000 headers, for each of
+ * which the client calls JavaScript, and once there are too many it goes on to the end of what it was given, with an
+ * error for each. Several servers that send such heads would hold up everything else on this thread.
  */
 export function paceSocket(socket: Socket): void {
   const read = socket.read.bind(socket) as (size?: number) => unknown;
@@ -51,7 +52,7 @@ export function paceSocket(socket: Socket): void {
   };
 }
 
-/** Tells whether the system, and not the client, has ended the connection. */
+/** Tells whether a connection that has ended was ended by the system, as after a reset, and not by the client. */
 function wasReset({ errored }: Socket): boolean {
   return errored !== null && 'syscall' in errored;
 }
@@ -68,7 +69,10 @@ function isOver(): boolean {
   return pieces >= MOST_PIECES && performance.now() - begunAt >= MOST_MS;
 }
 
-/** Lets connections that wait read on, until this turn has had many pieces, too. */
+/**
+ * Begins the count of a new turn of the event loop. Connections that wait read on, until this turn has read enough,
+ * too.
+ */
 function beginTurn(): void {
   pieces = 0;
   while (waiting.length > 0 && !isOver()) waiting.shift()!();

@@ -112,7 +112,10 @@ interface Child {
   documents: number;
   /** Memory that the child used after its last document (MB); 0 before the first. */
   heldMb: number;
-  /** Whether the child may get no further document. */
+  /**
+   * Whether the child may get no further document: after a failure, after `MAX_DOCUMENTS`, or if it used too much
+   * memory.
+   */
   isSpent: boolean;
 }
 

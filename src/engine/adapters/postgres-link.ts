@@ -30,19 +30,27 @@ import { createOutageLog, EVENTS_KEPT, type QueueLink, withinLimit } from './que
 const MAX_CONNECTIONS = 2;
 /** Time limit of connecting, and of a command, after which its connection is given up (ms). */
 const MAX_COMMAND_MS = 5_000;
-/** Silence on the listening connection after which the network is asked whether it still stands (ms). */
+/**
+ * Time without data on the listening connection after which the system tests whether the other side still answers (ms).
+ */
 const KEEP_ALIVE_MS = 10_000;
-/** Pause of a BullMQ worker before it repeats a command that failed since the server was away (ms). */
+/**
+ * Pause before a BullMQ worker repeats a command that failed since the server was away, and before the listening
+ * connection is made again after it could not be made (ms).
+ */
 const RETRY_MS = 1_000;
-/** The connection that BullMQ's classes ask for. They use that of their backend. */
+/**
+ * Value for the option `connection`, which BullMQ's classes require. It is empty, as they use the connection of their
+ * backend.
+ */
 const NONE = {};
-/** Longest wait for connections to close (ms). */
+/** Longest time that closing the link waits for its connections to close (ms). */
 const CLOSE_MS = 1_000;
 
 /** The connections of this process to the queues of one database. */
 interface Shared {
   readonly connection: StandIn;
-  /** BullMQ's classes over these connections. */
+  /** BullMQ's classes, changed so that all their objects use these connections. */
   readonly classes: { readonly Queue: typeof Queue; readonly Worker: typeof Worker };
   isUp(): boolean;
   close(): Promise<void>;
@@ -130,7 +138,10 @@ async function openShared(database: string, logger: Logger): Promise<Shared> {
   };
 }
 
-/** Begins the session of a new connection. The pool waits for it, which its types do not say. */
+/**
+ * Sends a new connection the statement that begins its session, before the pool hands it out. The pool waits for the
+ * result, although the declared type of `onConnect` does not say so.
+ */
 const beginSession = ((client) => client.query(BEGIN_QUEUE_SESSION)) as NonNullable<pg.PoolConfig['onConnect']>;
 
 function clientOptions(database: string): pg.ClientConfig {
@@ -143,10 +154,13 @@ function clientOptions(database: string): pg.ClientConfig {
   };
 }
 
-/** Names of schemas that BullMQ takes. */
+/** Matches the names of schemas that BullMQ takes. */
 const NAMES = /^[A-Za-z_][A-Za-z0-9_$]{0,62}$/;
 
-/** Makes the schema of the queues and what stands in it, or brings it to the newest version. */
+/**
+ * Makes the schema of the queues with its tables, or brings them to the newest version.
+ * @throws EngineError as `openQueueLink` says
+ */
 async function prepareQueues(bullmq: typeof import('bullmq'), client: pg.Client): Promise<void> {
   client.on('error', () => {});
   let schema = 'of the queues';
@@ -263,8 +277,8 @@ function createStandIn({
 }
 
 /**
- * Makes a client run its statements one after the other, since all workers listen on the same one.
- * @param onFailure is called when one fails, which may be the only sign that the connection is dead
+ * Makes a client run its statements one after the other, since all workers share one listening connection.
+ * @param onFailure called when a statement fails, which may be the only sign that the connection is dead
  */
 function oneByOne(client: pg.Client, onFailure: () => void): pg.Client {
   const query = client.query.bind(client) as (...statement: unknown[]) => Promise<unknown>;
@@ -277,13 +291,17 @@ function oneByOne(client: pg.Client, onFailure: () => void): pg.Client {
   return Object.assign(client, { query: queued });
 }
 
-/** SQLSTATEs with which BullMQ's functions tell what they found. */
+/**
+ * SQLSTATEs by which BullMQ's own SQL functions report a result, such as that a job is not there. They are no failure
+ * of the server.
+ */
 const OF_BULLMQ = new Set(['BM001', '23503']);
 
 /**
- * Returns the result of a command. A failure that is not BullMQ's own is thrown as what BullMQ takes for a lost
- * connection, so that its workers repeat the command after a pause; of others they would not, or without a pause.
- * @param note is told of each result, with the error if the command failed
+ * Returns the result of a command. An error by which BullMQ itself reports something (`OF_BULLMQ`) is thrown unchanged.
+ * Any other one is thrown with the code ECONNREFUSED, which BullMQ takes for a lost connection, since its workers
+ * repeat a command after a pause only then.
+ * @param note called with nothing if the server answered, else with the error
  */
 async function answered<T>(command: Promise<T>, note: (error?: unknown) => void): Promise<T> {
   try {

@@ -12,7 +12,7 @@ export interface QueueLinkOptions {
 
 /** A process's link to the server that has BullMQ's queues. */
 export interface QueueLink {
-  /** Whether the server can be reached, as far as is known. */
+  /** Whether the server can be reached, as far as the connection or the last command shows. */
   isUp(): boolean;
   /** Calls `listener` once, as soon as the server can be reached. */
   whenReady(listener: () => void): void;
@@ -88,7 +88,11 @@ export async function withinLimit<T>(
   }
 }
 
-/** Logs one line when a server of queues is lost, and one when it is back. */
+/**
+ * Creates the log of the outages of a server of queues: of calls of `lost` in a row only the first writes a line, and
+ * `back` writes one only after `lost`.
+ * @param names names of the two log entries
+ */
 export function createOutageLog(logger: Logger, [lost, back]: readonly [string, string]) {
   let isDown = false;
   return {

@@ -225,7 +225,7 @@ const OPERATION_SETTINGS = {
   OM_JOB_ATTEMPTS: integer(5, 1, 100).describe('How often a step of a job may fail before the job is a dead letter.'),
   OM_JOB_RETENTION_HOURS: integer(24, 1, 8760).describe('How long finished jobs and stored replies are kept (hours).'),
   OM_LEASE_MS: integer(15_000, 500, 600_000).describe(
-    'How long a worker may be silent before its jobs are taken back (ms).',
+    'Length of a lease: how long a worker may be silent before its jobs are taken back (ms).',
   ),
   OM_SHUTDOWN_MS: integer(10_000, 100, 300_000).describe('How long a shutdown waits for work in flight (ms).'),
   OM_API_PROCESSES: integer(1, 1, 64).describe(

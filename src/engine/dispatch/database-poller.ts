@@ -4,7 +4,7 @@ import type { LedgerDatabases } from './ledger-databases.ts';
 import { beginAt, listUnfinished, NO_WORK, type LedgerPoller, type Look } from './ledger-poller.ts';
 
 export interface DatabasePollerOptions {
-  /** The poller closes them. */
+  /** The databases that have the ledgers. The poller closes them when it is closed. */
   readonly databases: LedgerDatabases;
   readonly leaseMs: number;
   readonly clock: Clock;
@@ -12,18 +12,24 @@ export interface DatabasePollerOptions {
 
 /** State of a ledger when it was last read. */
 interface LastLook {
-  /** The tenant's number and its counter of writes; '' for a tenant without a row. */
+  /**
+   * The tenant's number and its counter of writes: an equal stamp later means that nothing was written meanwhile. ''
+   * for a tenant without a row.
+   */
   readonly stamp: string;
-  /** Undefined if the ledger could not be read. It is then read in its turn, as one that is unfinished. */
+  /**
+   * Whether the tenant had jobs that have not ended; undefined if the ledger could not be read. It is then read in its
+   * turn, as one that is unfinished.
+   */
   readonly isUnfinished: boolean | undefined;
-  /** Number of the last look that was to read it. */
+  /** Number of the last look (from 1) that read this ledger or tried to. */
   triedIn: number;
 }
 
 /**
- * Greatest number of ledgers that one look reads. One that did not change is read again only for what falls due without
- * a write: retries, and marks and leases that run out. Those that changed come first, and leave a quarter to the
- * others.
+ * Greatest number of ledgers that one look reads. Those that changed come first, but a quarter of the number is kept
+ * for unfinished ones that did not change: these are read again only for what falls due without a write (retries, and
+ * marks and leases that run out).
  */
 export const MOST_READ = 256;
 
@@ -34,7 +40,7 @@ type StampedPath = readonly [path: string, stamp: string];
 
 /**
  * Chooses at most `most` ledgers to read: those that changed, and of the others those that were not tried for longest.
- * @returns the ledgers, and the first one that changed and is left out
+ * @returns the ledgers with their stamps; `next`: the first one that changed and is left out, undefined if none is
  */
 function choose({
   changed,
@@ -52,7 +58,10 @@ function choose({
   return { stamps: new Map([...first, ...longest].slice(0, most)), next: changed[first.length]?.[0] };
 }
 
-/** Notes the number of the look that is to read these ledgers, also if the read then fails. */
+/**
+ * Records for these ledgers that the look with this number is about to read them. It counts even if the read then
+ * fails.
+ */
 function noteTried(seen: ReadonlyMap<string, LastLook>, paths: Iterable<string>, lookNo: number): void {
   for (const path of paths) {
     const last = seen.get(path);
@@ -60,7 +69,9 @@ function noteTried(seen: ReadonlyMap<string, LastLook>, paths: Iterable<string>,
   }
 }
 
-/** Returns the number of looks in which so many ledgers are read once, also while more change than a look reads. */
+/**
+ * Returns how many looks are surely enough to read each of `ledgers` ledgers once, even if others change all the time.
+ */
 function mostLooksAt(ledgers: number): number {
   return Math.ceil(ledgers / (MOST_READ / 2)) + 1;
 }
@@ -72,7 +83,7 @@ function mostLooksAt(ledgers: number): number {
  */
 export function createDatabasePoller({ databases, leaseMs, clock }: DatabasePollerOptions): LedgerPoller {
   const seen = new Map<string, LastLook>();
-  /** The first changed ledger that the last look left out, with which the next begins; undefined if there was none. */
+  /** Path of the first changed ledger that the last look left out; the next begins with it. Undefined if none was. */
   let turn: string | undefined;
   let lookNo = 0;
   /** Greatest number of ledgers of the next look, which is halved when a read fails: one of them may take too long. */

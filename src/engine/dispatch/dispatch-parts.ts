@@ -9,15 +9,15 @@ import type { LedgerGuard } from './ledger-guard.ts';
 export interface DispatcherOptions {
   readonly ledger: DispatchLedger;
   readonly queues: StepQueues;
-  /** Which server has the queues. */
+  /** Which kind of server has the queues, as metrics and the state of the dispatcher name it. */
   readonly server: QueuePlace['kind'];
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly tracing?: Tracing | null | undefined;
   /**
-   * Whether this dispatcher always fills the queues: true beside an API's writer, which can mark rows in commits that
-   * it makes anyway. False for a dispatcher that fills them only while no other one leads, since each further one that
-   * marks rows competes for the write lock.
+   * Whether this dispatcher always hands rows out to the queues. True in the process of the writer, which marks rows as
+   * handed out in commits that it makes anyway. False in a worker: it hands rows out only while no dispatcher with true
+   * is running, since each further process that marks rows competes for the write lock.
    */
   readonly leads: boolean;
   /** Finds the id of the tenant that a file belongs to, since hints name files; undefined for a path of no tenant. */

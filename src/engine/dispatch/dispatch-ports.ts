@@ -28,7 +28,7 @@ export interface StepQueues {
    * Records that this dispatcher leads, which means that it fills the queues. Repeat the call at least every second.
    */
   lead(): Promise<void>;
-  /** Whether some dispatcher leads. */
+  /** Whether some dispatcher has called `lead` within the last 2 seconds, and so fills the queues. */
   haveLeader(): Promise<boolean>;
   /**
    * Whether a worker has checked within the last minute that the server still has the job scheduler, which queues the
@@ -71,9 +71,14 @@ export interface QueuedJob {
 export interface DispatchLedger {
   /** Reads the ledgers of the tenants that may have work, a bounded number of files in each call. */
   look(): Promise<LedgerLook>;
-  /** Lists the tenants with jobs that have not ended, however many files must be read unless the signal aborts. */
+  /**
+   * Lists the tenants with jobs that have not ended. It reads as many files as are needed for that; if the signal
+   * aborts, it stops early and lists those that it has found.
+   */
   listUnfinished(signal: AbortSignal): Promise<readonly string[]>;
-  /** Reads ledgers of many tenants in one statement; null where each is a file, and `take` looks itself. */
+  /**
+   * Reads the ledgers of many tenants in one statement; null where each ledger is a file, which `take` reads by itself.
+   */
   readonly together: LedgersAtOnce | null;
   /**
    * Marks some due ledger rows (jobs) as handed out and returns them, for one job of a queue. Undefined if there are no
@@ -102,7 +107,7 @@ export interface DispatchLedger {
 interface LedgersAtOnce {
   /** Returns the steps at which each tenant has due rows that are not with a queue. */
   dueSteps(tenants: readonly string[]): Promise<ReadonlyMap<string, DueSteps>>;
-  /** Returns how many such rows each tenant has in a lane. */
+  /** Returns whether each tenant has such rows for a lane: none, few, or enough to fill a job of the queue. */
   peek(tenants: readonly string[], lane: WantedLane): Promise<ReadonlyMap<string, Readiness>>;
 }
 

@@ -21,7 +21,7 @@ const MAX_FAILURE_PAUSE_MS = 5_000;
  * request: a hint from a request only wakes it. Interactive adds go before bulk ones, tenants are served in turn with
  * one job each, and the queues hold a bounded number of jobs, so that bulk imports starve nobody and their server stays
  * small. While the queues are down, rows wait in the ledgers. It also makes jobs due again whose worker let its lease
- * run out, at any step.
+ * run out, at any step. The caller closes it, which closes the ledgers and queues of `options`, too.
  */
 export function createDispatcher(options: DispatcherOptions): JobDispatcher {
   const { ledger, queues, server, metrics, tenantOf } = options;
@@ -30,7 +30,9 @@ export function createDispatcher(options: DispatcherOptions): JobDispatcher {
   const hints = createHints();
   const guard = createLedgerGuard(options);
   const parts: DispatchParts = { ...options, guard, lanes: createLanes(), hint: hints.add, signal };
-  /** Whether the last call of the queues succeeded. */
+  /**
+   * Whether the last round ended without an error. Each round calls the queues, so that this shows whether they answer.
+   */
   let isThrough = false;
   const isUp = () => isThrough && queues.isUp();
   metrics.watchDispatch(server, isUp);

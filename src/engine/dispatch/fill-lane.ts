@@ -9,8 +9,8 @@ import type { DispatchLedger, QueuedJob } from './dispatch-ports.ts';
 import { ahead, roomFor, tenantsInTurn, type Lane, type Left } from './lanes.ts';
 
 /**
- * Number of jobs waiting in a queue from which on no worker should be idle. A tenant that was served within the last
- * 100 ms then waits for further rows, to fill a job.
+ * Number of jobs ahead of a new one in a queue from which on the workers have enough to do. A tenant that was served
+ * within the last 100 ms then gets its next job only when its rows fill it; with fewer jobs ahead, any rows are enough.
  */
 const GATHER_FROM_JOBS = 2;
 /**
@@ -23,15 +23,18 @@ const GATHER_MS = 100;
  * served again.
  */
 const MAX_ADD = 8;
-/** Number of ledgers that are read together to find those that fill the room in a queue. */
+/**
+ * Greatest number of ledgers that `peek` reads in one statement, to see which of them have rows for the room in a
+ * queue.
+ */
 const MOST_PEEKED = 32;
 
 /**
- * Hands out one job of each tenant in turn while the queue has room for the lane, at most 8 jobs in one call. Rows are
- * taken from a ledger only if they can be handed out.
+ * Takes due rows of each tenant in turn, and adds those of one tenant to the step's queue as one job, while the queue
+ * has room for the lane: at most 8 jobs in one call. Rows are taken only if they can be handed out.
  * @returns what is left to do in this lane
- * @throws the queue's error, after the rows were given back; or that of reading ledgers together, after the rows that
- *   were taken were added
+ * @throws the queue's error, after the rows were given back; the error of a look at several ledgers in one read
+ *   (`peek`), after the rows that had been taken were added to the queue
  */
 export async function fillLane(lane: Lane, options: DispatchParts): Promise<Left> {
   const { ledger, queues, guard, signal } = options;
@@ -73,8 +76,9 @@ export async function fillLane(lane: Lane, options: DispatchParts): Promise<Left
 }
 
 /**
- * Makes the function that tells how much the tenant at a place of the turn has in a lane. Where ledgers are read
- * together, it reads those of the tenants that follow, too; elsewhere taking rows tells.
+ * Makes the function that tells whether the tenant at a place of `turn` (from 0) has rows for a lane. Where ledgers can
+ * be read together, a call at every 32nd place reads 32 of them, and calls at the places between return what it found;
+ * so call it for each place in order. Elsewhere it returns `full` without reading: `take` tells.
  */
 function createPeek(
   { step, bulk }: Lane,

@@ -15,8 +15,8 @@ export interface LedgerDatabasesOptions {
 
 /**
  * The ledgers of tenants in the databases of a service, by the tenants' paths. A further database (OM_DATABASES) that
- * does not answer or is not known is left out, counted, and logged once. Each method throws what reading the database
- * of OM_DATABASE_URL throws: without it a process can do nothing for anybody.
+ * does not answer or is not known is left out, counted at each failure, and logged at the first. Each method throws the
+ * error of the database of OM_DATABASE_URL if that one cannot be read, since without it a process can do nothing.
  */
 export interface LedgerDatabases {
   /**
@@ -26,8 +26,9 @@ export interface LedgerDatabases {
    */
   readRows(paths: readonly string[]): Promise<(path: string) => TenantStamp | null | undefined>;
   /**
-   * Reads something of each of the tenants, by the numbers of their rows. Tenants without a row are left out, and so is
-   * one whose ledger cannot be read, which is counted, and logged once.
+   * Calls `work` for each database, with the numbers of those of the tenants that it has, and returns the results by
+   * path. Left out are tenants without a row, and those whose ledger cannot be read; each such failure is counted, and
+   * the first of a series is logged.
    */
   readEach<T>(
     paths: readonly string[],
@@ -44,7 +45,7 @@ interface Place {
   readonly name: string | null;
   readonly tenant: string;
   readonly placement: number;
-  /** Number of the tenant's row, as it was last read; undefined if there was none. */
+  /** Number of the tenant's row, as it was last read; undefined if it was not read yet or there was none. */
   number: number | undefined;
   /** Whether its ledger could not be read when it was last tried. */
   isUnusable: boolean;
@@ -72,7 +73,9 @@ export function openLedgerDatabases(options: LedgerDatabasesOptions): LedgerData
     }
     return rowsAmong(await databases.read(names, (reader) => reader.readTenants()));
   }
-  /** Reads the rows of a few tenants, and of no others. */
+  /**
+   * Does as `readRows`, but reads only the rows of these tenants, where `readRows` reads those of the whole database.
+   */
   async function readRowsOf(paths: readonly string[]): ReturnType<LedgerDatabases['readRows']> {
     const byName = Map.groupBy(paths.map(placeAt), ({ name }) => name);
     const idsIn = (name: string | null) => byName.get(name)!.map(({ tenant }) => tenant);
@@ -133,7 +136,10 @@ function noteUnusable(place: Place, error: unknown, { logger, metrics }: LedgerD
   place.isUnusable = true;
 }
 
-/** Returns the row of a tenant, unless it is of another placement, as `findPlaced` says. */
+/**
+ * Returns the row of the tenant of a place. Undefined if there is none, or if it belongs to another placement: then the
+ * tenant has moved to or from another database.
+ */
 function rowOf(place: Place, tenants: ReadonlyMap<string, TenantStamp>): TenantStamp | undefined {
   const row = tenants.get(place.tenant);
   // A row of before rows had the number of a placement may be of any.
@@ -145,8 +151,10 @@ function hasNumber<T extends { readonly place: Place }>(wanted: T): wanted is T 
 }
 
 /**
- * Reads ledgers by the numbers of their tenants. If that fails as it does where one of them is damaged, it reads each
- * half of them, down to single ones, so that the others are read all the same.
+ * Reads ledgers by the numbers of their tenants. If that fails in a way that one damaged ledger may cause, it reads
+ * each half of them, down to single ones, so that the others are read all the same.
+ * @param options.onFailure called for each tenant whose ledger alone cannot be read; it is left out of the result
+ * @throws the error of `read` if it concerns the whole database
  */
 async function readSound<T>(
   numbers: readonly number[],
@@ -168,7 +176,10 @@ async function readSound<T>(
   }
 }
 
-/** Classes of SQLSTATE that do not concern a single ledger: logins, names of databases, and statements. */
+/**
+ * Matches the SQLSTATE of errors that concern the whole database and not one ledger: logins, database names,
+ * statements.
+ */
 const OF_ALL = /^(?:28|3D|42)/;
 
 /** Makes the readers of the databases, each when it is first used. */
@@ -187,7 +198,11 @@ function openReaders({ config, logger, metrics }: LedgerDatabasesOptions) {
     return reader;
   };
   return {
-    /** Reads from each of the databases, side by side. A further one that cannot be read is reported and left out. */
+    /**
+     * Reads from all these databases at the same time; null names the one of `OM_DATABASE_URL`. Another one that cannot
+     * be read is reported and left out of the result.
+     * @throws the error of the database of `OM_DATABASE_URL`; that of any database after `close`
+     */
     async read<T>(
       names: ReadonlySet<string | null>,
       work: (reader: LedgerReader, name: string | null) => Promise<T>,
@@ -212,7 +227,10 @@ function openReaders({ config, logger, metrics }: LedgerDatabasesOptions) {
   };
 }
 
-/** Makes the function that notes whether a database could be read; `undefined` as the error means that it could. */
+/**
+ * Makes the function that records whether a database could be read: called with `undefined` as the error, it could. It
+ * counts each failure, and logs the first of a series.
+ */
 function createReport({
   logger,
   metrics,

@@ -14,8 +14,9 @@ export interface LedgerGuard {
 }
 
 /**
- * Creates the guard of one dispatcher. It counts each failure in the metric of failed dispatches, and logs the first of
- * a series of failures of one tenant.
+ * Creates the guard of one dispatcher, with which work on a tenant's ledger may fail without an error for the caller,
+ * so that other tenants go on. Each failure counts in the metric of failed dispatches; of failures in a row of one
+ * tenant only the first is logged.
  */
 export function createLedgerGuard({ metrics, logger }: { metrics: Metrics; logger: Logger }): LedgerGuard {
   /** Tenants whose ledger failed at the last attempt. Only the first failure is logged, until an attempt succeeds. */

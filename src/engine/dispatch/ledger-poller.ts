@@ -23,17 +23,21 @@ export interface LedgerPoller {
    */
   look(paths: readonly string[]): Promise<Look>;
   /**
-   * Lists those of the tenants in which a job has not ended. It reads on until it has read all that changed or
-   * the signal aborts, and leaves out one that cannot be read.
+   * Lists those of the tenants that have a job which has not ended. It calls `look` until all that changed was read or
+   * the signal aborts, and leaves out tenants whose ledger cannot be read.
    */
   listUnfinished(paths: readonly string[], signal?: AbortSignal): Promise<string[]>;
-  /** Tells whether a waiting job of a tenant has a mark, even one that has ended; false for a tenant without data. */
+  /**
+   * Tells whether a waiting job of a tenant has a mark that it was handed out to a queue, even a mark that has run out;
+   * false for a tenant without data.
+   */
   hasMarks(path: string): Promise<boolean>;
-  /** Reads ledgers in one statement for all; null where each ledger is a file of its own. */
+  /** Reads the ledgers of many tenants in one statement; null where each ledger is a file of its own. */
   readonly together: LedgersTogether | null;
   /**
-   * Tells what can be taken from a ledger of a file, as `peekDispatchBatch`; undefined also if the file does not exist
-   * or has no tables yet. Where ledgers are read together it reads nothing, and its result is that of a full batch.
+   * Tells whether `take` would find jobs in a ledger that is a file: `some`; `too_few`, if they do not fill a batch and
+   * `partial` is false; undefined if there are none, or if the file does not exist or has no tables yet. Where
+   * `together` is not null, it reads nothing and always returns `some`.
    */
   peek(path: string, options: DispatchBatchOptions): TooFew | 'some' | undefined;
   close(): void;
@@ -41,13 +45,13 @@ export interface LedgerPoller {
 
 /** Reads the ledgers of many tenants at once. Tenants of a database that cannot be read are left out. */
 interface LedgersTogether {
-  /** Returns the steps with work of each tenant. */
+  /** Returns for each tenant the steps at which it has due jobs that are not with a queue. */
   dueSteps(paths: readonly string[]): Promise<ReadonlyMap<string, DueSteps>>;
-  /** Returns how many jobs of a lane each tenant has for a queue. */
+  /** Returns whether each tenant has due jobs for a lane: none, few, or enough to fill a job of the queue. */
   peek(paths: readonly string[], lane: Omit<DispatchBatchOptions, 'partial'>): Promise<ReadonlyMap<string, Readiness>>;
 }
 
-/** Result of reading several files for work. */
+/** What one look found. */
 export interface Look {
   /** Ledgers that were read. A file that has not changed and has no unfinished jobs is left out. */
   readonly statuses: readonly (LedgerStatus & { readonly path: string })[];
@@ -58,11 +62,13 @@ export interface Look {
 
 /** What a poller needs to read the ledgers in tenants' files. */
 interface LedgerPollerOptions {
-  /** Greatest number of connections that stay open between two calls. */
+  /** Greatest number of connections to tenants' files that stay open between two looks. */
   readonly openMost: number;
   readonly leaseMs: number;
   readonly clock: Clock;
-  /** Opens a tenant's file to look for work; the default is `openForLook`. */
+  /**
+   * Opens a tenant's file to look for work; the default is `openForLook`. Undefined if there is no file to read yet.
+   */
   readonly open?: (path: string) => Store | undefined;
 }
 
@@ -96,7 +102,7 @@ export function createFilePoller(options: LedgerPollerOptions): LedgerPoller {
     seen.delete(path);
     stores.delete(path);
   };
-  /** The last file that a call could open, at which the next begins; undefined before a call opened `MAX_OPENINGS`. */
+  /** Path at which the next call begins: the last one that a call opened. Undefined until one opened `MAX_OPENINGS`. */
   let turn: string | undefined;
   const statusOf = (path: string): LedgerStatus => {
     const store = storeOf(path);
@@ -158,8 +164,8 @@ export function createFilePoller(options: LedgerPollerOptions): LedgerPoller {
 }
 
 /**
- * Looks until every ledger that changed was read, at most `mostLooks` times, or until the signal aborts, and lists the
- * tenants that are unfinished then. A ledger that a look says it cannot read is tried once: it may never be readable.
+ * Calls `look` until every ledger that changed was read, `mostLooks` times at most, or until the signal aborts. Then it
+ * lists the tenants for which `isUnfinished` is true. A ledger that `look` reports as a failure is not tried again.
  */
 export async function listUnfinished(
   paths: readonly string[],
@@ -185,7 +191,10 @@ export async function listUnfinished(
   return paths.filter(isUnfinished);
 }
 
-/** Keeps the connections that were used last open, for later looks. */
+/**
+ * Creates the connections of a poller: the `openMost` that were used last stay open. `storeOf` opens one if needed, and
+ * returns undefined where `open` does.
+ */
 function createStores({ openMost, open = openForLook }: Pick<LedgerPollerOptions, 'openMost' | 'open'>) {
   const stores = new LRUCache<string, Store>({ max: openMost, dispose: (store) => store.close() });
   const storeOf = (path: string): Store | undefined => {
@@ -196,14 +205,17 @@ function createStores({ openMost, open = openForLook }: Pick<LedgerPollerOptions
   return { stores, storeOf };
 }
 
-/** State of a path without a file, and of a tenant without a row. */
+/** What a look reports of a path without a file, or of a tenant without a row. */
 export const NO_WORK: LedgerStatus = { interactive: [], bulk: [], hasLapsed: false, isUnfinished: false };
 
 function inodeOf(stamp: string): string | undefined {
   return stamp.split(',')[0];
 }
 
-/** Returns the paths in the order of their turns: beginning with `first`, if it is one of them. */
+/**
+ * Returns the paths in another order: beginning with `first`, and with those before it at the end. Unchanged if `first`
+ * is undefined or not one of them.
+ */
 export function beginAt(first: string | undefined, paths: readonly string[]): readonly string[] {
   const at = first === undefined ? 0 : paths.indexOf(first);
   return at <= 0 ? paths : [...paths.slice(at), ...paths.slice(0, at)];

@@ -20,7 +20,10 @@ interface LedgerOptions {
   readonly control: ControlDatabase;
   readonly poller: LedgerPoller;
   readonly clock: Clock;
-  /** Whether vectors are computed on this machine or not at all: `Config.embedsHere`. */
+  /**
+   * Whether vectors are computed on this machine or not at all (`Config.embedsHere`). Bulk jobs that embed then wait
+   * while documents are read.
+   */
   readonly embedsHere: boolean;
 }
 
@@ -155,7 +158,10 @@ export function createTenantFinder(control: ControlDatabase): (path: string) => 
   };
 }
 
-/** Returns where the queues are; null if there are none, so that workers read the ledgers themselves. */
+/**
+ * Returns where the queues are: in Redis with `REDIS_URL`, else in PostgreSQL with `OM_DATABASE_URL`; null without
+ * both, so that workers read the ledgers themselves.
+ */
 export function queuePlaceOf(
   { REDIS_URL: redisUrl, OM_DATABASE_URL: database }: Config,
   { pool, control }: { readonly pool: TenantPool; readonly control: ControlDatabase },

@@ -4,7 +4,10 @@ import { createDatabasePoller } from './database-poller.ts';
 import { openLedgerDatabases, type LedgerDatabasesOptions } from './ledger-databases.ts';
 import { createFilePoller, type LedgerPoller } from './ledger-poller.ts';
 
-/** Opens the poller of the tenants' ledgers, which are in files or with OM_DATABASE_URL in PostgreSQL. */
+/**
+ * Opens the poller of the tenants' ledgers, which are in PostgreSQL with OM_DATABASE_URL, else in files. The caller
+ * closes it.
+ */
 export function openLedgerPoller({
   config,
   clock,

@@ -9,7 +9,7 @@ import { addToLanes } from './lanes.ts';
 export interface LedgerWatch {
   /**
    * Runs the check if it is due, else does nothing.
-   * @returns whether this dispatcher, and not another process's, is to fill the queues until the next check
+   * @returns whether this dispatcher is to fill the queues until the next check; false if another process does
    */
   lookIfDue(): Promise<boolean>;
   /** Returns the time until the next check (ms); 0 if it is due. */
@@ -18,9 +18,9 @@ export interface LedgerWatch {
   lookSoon(): void;
 }
 
-/** Time between two checks (ms). */
+/** Time between two checks of the ledgers for work that no hint named (ms). */
 const LOOK_EVERY_MS = 500;
-/** Time between two checks while files that changed are left to read (ms). */
+/** Time between two such checks while files that changed are left to read (ms). */
 const LOOK_ON_MS = 100;
 
 /**
@@ -32,7 +32,10 @@ export function createLedgerWatch(parts: DispatchParts): LedgerWatch {
   let lookAt = 0;
   let fills = false;
   let areMaintained = true;
-  /** Whether queues lost their data, which they tell once, and not all is handed out again yet. */
+  /**
+   * True from the call in which the queues said that they lost their data, which they say only once, until all rows are
+   * handed out again. It stays true if handing out fails, so that the next check tries again.
+   */
   let haveForgotten = false;
 
   return {

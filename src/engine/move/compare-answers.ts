@@ -13,11 +13,11 @@ import { findWholeVector } from '../store/vectors.ts';
 import { openTenant, type OpenTenant, type SpaceIdentity } from '../tenant-file/open-tenant.ts';
 import type { MovedTenant } from './places.ts';
 
-/** Greatest number of questions. */
+/** Greatest number of questions that both copies of a tenant are asked, to compare their answers. */
 const MAX_QUESTIONS = 200;
 /** Length of a question, in Unicode code points from the beginning of a memory's text. */
 const QUESTION_CHARACTERS = 80;
-/** Number of hits that are compared. */
+/** Number of hits of each answer that are compared between the two copies. */
 const HITS = 10;
 /** Longest time for one query (ms). It is long, because an answer that a deadline cut off cannot be compared. */
 const DEADLINE_MS = 600_000;

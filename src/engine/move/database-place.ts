@@ -53,7 +53,8 @@ export function nameOfDatabase(database: string): string {
 }
 
 /**
- * Opens a database from which tenants are moved.
+ * Opens a database from which tenants are moved. While it is open, no service can use the database. The caller closes
+ * it.
  * @throws EngineError `conflict` while other processes use it; `unavailable` if it does not answer
  */
 export function openDatabaseSource(database: string, config: Config): MoveSource {
@@ -115,7 +116,7 @@ export function openDatabaseTarget(database: string, sourceKey: string, config: 
 }
 
 /**
- * Opens a tenant of the database.
+ * Opens a tenant of the database. The caller closes it.
  * @param id the tenant's id
  * @param name the name that the tenant has in the database now, which differs from `id` while it is being moved in
  */

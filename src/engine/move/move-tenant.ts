@@ -53,7 +53,10 @@ export interface TenantMoveReport {
   readonly from: string;
   readonly to: string;
   readonly memories: number;
-  /** Number of test questions that had equal answers in the original and the copy. */
+  /**
+   * Number of test questions that had equal answers in the original and the copy; 0 if this run did not copy the
+   * tenant.
+   */
   readonly questions: number;
   /** Whether an earlier run had moved the tenant, so that this one only deleted the rows that it had left. */
   readonly isResumed: boolean;
@@ -64,13 +67,16 @@ export interface TenantMoveReport {
  * as long as the control database does not answer it, at most 5 s, and reads with it.
  */
 const GRACE_MS = 6_000;
-/** Attempts to take the lock of moves, and the pause between two (ms): a killed process may have it for a moment. */
+/**
+ * Greatest number of attempts to take the lock of moves, with a pause between two (ms). A process that was killed may
+ * hold the lock for a moment more.
+ */
 const LOCK_ATTEMPTS = 30;
 const LOCK_PAUSE_MS = 100;
 
 interface Context extends TenantMoveOptions {
   readonly control: ControlFile;
-  /** Name of the target in the table of placements. */
+  /** Name of the target in the table of placements; null for the database of OM_DATABASE_URL. */
   readonly target: string | null;
 }
 

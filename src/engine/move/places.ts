@@ -8,7 +8,10 @@ import type { UploadPart } from '../store/upload-parts.ts';
 
 /** An open tenant at the source or the target of a move. */
 export interface MovedTenant {
-  /** Path of the tenant's SQLite file. For a tenant in PostgreSQL, a path at which no file exists. */
+  /**
+   * Path of the tenant's SQLite file. For a tenant in PostgreSQL, a path at which no file exists: it only names the
+   * tenant.
+   */
   readonly path: string;
   /** Database and name of a tenant in PostgreSQL; null for a tenant in a file. */
   readonly place: TenantPlace | null;

@@ -34,6 +34,7 @@ export interface TransferContext {
 /**
  * Copies one tenant, compares the copy with the original, and asks both the same questions.
  * @returns the number of memories and of questions; both are 0 for a tenant that was never used
+ * @throws EngineError `internal` if the copy differs; `unprocessable` if the tenant cannot be moved or answers differ
  */
 export async function transferTenant(
   context: TransferContext,

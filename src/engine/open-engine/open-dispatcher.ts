@@ -13,7 +13,7 @@ import type { Writer } from '../writer/writer.ts';
 /**
  * Opens the dispatcher over the queues that `queuesAt` names. If it is null, the dispatcher does nothing, and workers
  * find due jobs when they next read the ledgers. The caller closes it.
- * @throws EngineError of queues in PostgreSQL, as `openQueueLink` says
+ * @throws EngineError of `openQueueLink`, if the queues are in PostgreSQL
  */
 export async function openDispatcher({
   config,

@@ -42,7 +42,10 @@ export function openStandby({
   return { primary, state };
 }
 
-/** Returns why a standby does not answer at present; null if it does. */
+/**
+ * Returns why a standby does not answer at present, as the code of PostgreSQL or of the connection; null if it answers.
+ * @throws StandbyIsRefused as `openStandby`
+ */
 function findProblem(url: string, primary: ServerIdentity): string | null {
   let standby: ServerIdentity;
   try {

@@ -101,7 +101,10 @@ async function run({ id, path, name, input, isTraced, standby }: Extract<ToThrea
   let later: Promise<unknown> | null = null;
   let texts: readonly FieldText[] = [];
   let report: StandbyReport | null = null;
-  /** Runs the command on the tenant that the pool opens under a key. */
+  /**
+   * Runs the command on a tenant. `key` is what the pool opens it by: the path of its file, or that path marked for the
+   * standby (`standbyKey`).
+   */
   const read = async (key: string): Promise<unknown> => {
     // What an answer that is not used still computes concerns nobody.
     later?.catch(() => {});

@@ -12,7 +12,9 @@ import type { TenantPool } from '../tenant-file/tenant-pool.ts';
  * snapshot. Earlier tries are repeated if such data is missing.
  */
 const LENIENT_FROM_TRY = 4;
-/** Greatest number of tries of a read. */
+/**
+ * Greatest number of tries of one read. Each further try is needed only if shared memory changed during the one before.
+ */
 const MAX_TRIES = 8;
 
 const BUSY = 'the file changes faster than this query can read it';
@@ -32,7 +34,10 @@ export interface SharedReading {
   run<R>(path: string, read: () => Promise<R>): Promise<R>;
   /** Stores the shared memory that the process made for a file. */
   put(path: string, file: SharedFile): void;
-  /** Drops the shared memory of a file that is not used often enough, and closes the file. */
+  /**
+   * Drops this thread's shared memory of a file, and closes the file. The process calls it for files that are not used
+   * often enough.
+   */
   forget(path: string): void;
 }
 
@@ -71,7 +76,7 @@ export function createSharedReading({ reader: number, pool, ask, lose }: SharedR
     }
   }
 
-  /** Returns the spaces to request: none before the shared memory is here; undefined if nothing is missing. */
+  /** Returns the spaces to ask for: none if the thread has no memory of the file; undefined if nothing is missing. */
   function missingSpaces(path: string): VectorSpace[] | undefined {
     const file = files.get(path);
     if (file === undefined) return [];

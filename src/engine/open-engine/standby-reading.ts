@@ -19,7 +19,10 @@ interface StandbyRead<R> extends StandbyUse {
   readonly signal: AbortSignal;
   /** Runs the read on the tenant that the pool opens under a key; it may be called twice, for different keys. */
   readonly read: (key: string) => Promise<R>;
-  /** Called with what became of the read on the standby, again once the primary has answered. */
+  /**
+   * Called with what became of the read on the standby. If the primary is asked then, called a second time with the
+   * same outcome and the position of the primary's answer.
+   */
   readonly onReport: (report: StandbyReport) => void;
 }
 
@@ -43,14 +46,19 @@ export interface StandbyReadingOptions {
   readonly sharing: SharedReading;
 }
 
-/** Creates the object through which a reader thread uses the standby. It connects at the first read. */
+/**
+ * Creates the object through which a reader thread uses the standby. It connects at the first read. The caller closes
+ * it.
+ */
 export function createStandbyReading(options: StandbyReadingOptions): StandbyReading {
   const { pool, sharing } = options;
   let link: StandbyLink | undefined;
 
   /**
-   * Waits until the standby has received the tenant up to a position, and returns the session that says so.
-   * @throws StandbyIsBehind if it has not within the time; the errors of `StandbyLink.check`
+   * Waits until the standby has received the tenant up to the position `floor`, for `waitMs` at most, and returns the
+   * number of the connection's session that has it.
+   * @throws StandbyIsBehind if it has not within the time; the errors of `StandbyLink.check`; the abort reason of
+   *   `signal`
    */
   async function reach(key: string, { floor, waitMs, signal }: Wait): Promise<number> {
     const end = performance.now() + waitMs;
@@ -127,7 +135,7 @@ function openLink({ config, primary, pool }: StandbyReadingOptions): StandbyLink
   });
 }
 
-/** SQLSTATE of what was in the way of the replay of the log. */
+/** SQLSTATE with which a standby breaks off a read, because the read kept it from applying the log of the primary. */
 const IN_THE_WAY = '40001';
 
 /** Thrown if the connection to the standby was replaced during a read. */

@@ -21,7 +21,10 @@ interface Found {
   readonly has: boolean;
 }
 
-/** Makes the looks into tenants. The caller closes them. */
+/**
+ * Makes the looks that find the tenants which have standing queries or evals. A tenant is opened for a look only if its
+ * stamp shows that it may have changed since the last one. The caller closes them.
+ */
 export function createTenantLooks(config: Config, control: Pick<ControlDatabase, 'listTenants' | 'findTenantPath'>) {
   const { read, look, close } = config.OM_DATABASE_URL === undefined ? OF_FILES : ofDatabases(config);
   let isClosed = false;
@@ -68,7 +71,10 @@ export function createTenantLooks(config: Config, control: Pick<ControlDatabase,
   };
   return looks;
 
-  /** Also true for a tenant that cannot be read: the caller's own attempt says what is wrong. */
+  /**
+   * Tells whether a tenant has what is looked for. It is also true for a tenant that cannot be read: the caller's own
+   * attempt then says what is wrong.
+   */
   function mayHave(id: string, what: keyof typeof HAS): boolean {
     try {
       const path = control.findTenantPath(id);
@@ -104,7 +110,10 @@ const OF_FILES: Looking = {
   close() {},
 };
 
-/** One statement for each database reads the stamps. A database that does not answer leaves its tenants out. */
+/**
+ * Makes the looks into tenants in PostgreSQL. One statement for each database reads the stamps; a database that does
+ * not answer leaves its tenants out.
+ */
 function ofDatabases(config: Config): Looking {
   const readers = new Map<string | null, StampReader>();
   const readIn = (name: string | null, ids: readonly string[]): ReadonlyMap<string, string> => {

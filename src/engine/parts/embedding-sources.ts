@@ -16,7 +16,7 @@ import { SECTORS, type Sector } from '../types.ts';
 export interface EmbeddingSources {
   /** Embedder that the settings name; null with `OM_EMBEDDINGS=none`. */
   readonly embedder: Embedder | null;
-  /** Gatherer of the calls of `embedder`, which keeps its limits; null with `OM_EMBEDDINGS=none`. */
+  /** Gathers the calls of `embedder` into batches and keeps them within its limits; null with `OM_EMBEDDINGS=none`. */
   readonly gatherer: EmbeddingGatherer | null;
   /**
    * The vector spaces that the settings ask for: a single one, or one for each sector in the order of `SECTORS`; null

@@ -25,7 +25,7 @@ import type {
 import type { ReadContext } from './read-context.ts';
 import { workLimits } from './work-limits.ts';
 
-/** A query, with the tenant's own default options. */
+/** A query, with the tenant's own default options (those of the settings are added). */
 interface Question {
   readonly query: MemoryQuery;
   readonly defaults: RetrievalOptions;

@@ -151,7 +151,10 @@ export const READ_COMMANDS = {
   },
   readAuditSlice: ({ open }: ReadContext, filter: AuditFilter) => readAuditSlice(open().store, filter),
   listMemories: listMemoriesPart,
-  /** The parts of a page after the first one, which must not be older than the first. */
+  /**
+   * Reads the parts of a page after the first one. It is `listMemories` under another name, so that no standby answers
+   * it: these parts must not be older than the first.
+   */
   listFurtherMemories: listMemoriesPart,
   readMemories: (
     { open, clock }: ReadContext,

@@ -1,7 +1,10 @@
 /** A member of a group that is served in turn: a tenant, or an API key of a tenant. */
 export interface Member {
   readonly name: string;
-  /** Time at which the member's next turn begins (ms). It counts thread time that was used, on a clock of the group. */
+  /**
+   * Time at which the member's next turn begins (ms), on a clock that all members of the group share. The clock counts
+   * thread time that was used, not time that has passed.
+   */
   startsAt: number;
   /** Number of the member's reads that wait for a thread. */
   waiting: number;
@@ -100,7 +103,8 @@ export class FairSchedule<M extends Member> {
   }
 
   /**
-   * Removes a member that has no reads any more. Only its time is remembered, and nothing once no member has any reads.
+   * Removes a member if it has no reads any more, and remembers only the time at which its next turn begins. Once no
+   * member of the group has any reads, nothing is remembered.
    */
   #release({ name, startsAt, waiting, taken }: M): void {
     if (waiting > 0 || taken > 0) return;

@@ -81,12 +81,18 @@ export const FEW_ROWS = {
     { schedule, leaseMs }: { readonly schedule: Schedule; readonly leaseMs: number },
   ) => scheduleState(open().store, schedule, { now: clock.now(), leaseMs }).isDue,
   hasStanding: ({ open }: ReadContext, _: Record<never, never>) => hasStanding(open().store),
-  /** Tells whether memories wait to be compared with standing queries, and there is room to store what is found. */
+  /**
+   * Tells whether memories wait to be compared with standing queries, and the tenant's quota of storage still has room
+   * for what is found.
+   */
   mayCompare: ({ open, clock }: ReadContext, { quota }: { readonly quota: Quota | null }) => {
     const { store } = open();
     return hasDueMemories(store, clock.now()) && !hasReachedMb(store, quota);
   },
-  /** Tells whether events wait to be handed to webhooks, and there is room to store the deliveries. */
+  /**
+   * Tells whether events wait to be handed to webhooks, and the tenant's quota of storage still has room for the
+   * deliveries.
+   */
   mayHandEvents: ({ open }: ReadContext, { quota }: { readonly quota: Quota | null }) => {
     const { store } = open();
     return hasEventsToHand(store) && !hasReachedMb(store, quota);
@@ -95,7 +101,10 @@ export const FEW_ROWS = {
     hasReachedMb(open().store, quota),
   hasDueDeliveries: ({ open, clock }: ReadContext, _: Record<never, never>) =>
     hasDueDeliveries(open().store, clock.now()),
-  /** Reads the time from which on standing queries or webhooks are due if the tenant is not written to (Unix ms). */
+  /**
+   * Reads the time from which on standing queries or webhooks are due if nothing is written to the tenant before (Unix
+   * ms): the present time if they are due now, Infinity for never.
+   */
   standingDueAt: ({ open, clock }: ReadContext, _: Record<never, never>) => {
     const { store } = open();
     const now = clock.now();

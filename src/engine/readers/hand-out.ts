@@ -22,7 +22,10 @@ export interface HandOut {
   forget(paths: readonly string[]): void;
 }
 
-/** Creates what gives waiting reads to the threads of a pool. */
+/**
+ * Creates the object that gives waiting reads to the threads of a pool. It prefers threads without work; if there are
+ * none, it gives a quick read to a thread whose only read ends soon.
+ */
 export function createHandOut({
   waiting,
   pool,
@@ -32,7 +35,7 @@ export function createHandOut({
   readonly pool: Pick<ReaderPool, 'idle' | 'soonIdle' | 'working' | 'has'>;
   readonly places: Pick<ThreadPlaces, 'hasRoom' | 'isQuick' | 'endsSoon'>;
 }): HandOut {
-  /** Number of the tenants of each thread. */
+  /** Number of tenants whose home (`homes`) a thread is, by thread. */
   const tenantsOf = new WeakMap<ThreadLink, number>();
   const count = (link: ThreadLink, by: 1 | -1) => tenantsOf.set(link, (tenantsOf.get(link) ?? 0) + by);
   /** The thread on which the commands `ON_ONE_THREAD` run, by the path of a tenant's file. */
@@ -43,7 +46,11 @@ export function createHandOut({
     count(link, 1);
   };
 
-  /** Whether a read may run on a thread; `free` are the threads among which a tenant's first read has the choice. */
+  /**
+   * Tells whether a read may run on the thread `link`. A command that keeps no data on a thread (all but
+   * `ON_ONE_THREAD`) may run on any. Another one runs on the tenant's home; a tenant without a home gets one among
+   * `free`, the threads that could take the read, namely one with the fewest tenants.
+   */
   const isAtHome = ({ name, path }: Read, link: ThreadLink, free: readonly ThreadLink[]) => {
     if (!ON_ONE_THREAD.has(name)) return true;
     const home = homes.get(path);

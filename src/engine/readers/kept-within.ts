@@ -1,7 +1,10 @@
-/** Bounds what caches by connection hold together. */
+/**
+ * Bounds the total size of what a thread's caches keep for connections. The caller drops what they keep for the
+ * connections that `note` returns.
+ */
 export interface KeptWithin<Connection extends WeakKey> {
   /**
-   * Records that a connection is in use now, and the size of what is kept for it.
+   * Records that a connection is in use now, and the size of what is kept for it, in the unit of the bound.
    * @returns the connections, the longest unused first, for which nothing may be kept any more, as all together are
    *   over the bound; never the one in use
    */

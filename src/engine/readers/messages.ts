@@ -74,7 +74,7 @@ export type FromThread =
       readonly kind: 'done';
       readonly id: number;
       readonly outcome: Outcome;
-      /** Fields that `packResult` took out of the value. */
+      /** Fields that `packResult` took out of the value, as JSON texts. The process puts them back. */
       readonly texts: readonly FieldText[];
       /** Time from the start of the command to its end (ms), including the time that it waited for providers. */
       readonly ms: number;

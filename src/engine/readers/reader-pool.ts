@@ -9,7 +9,7 @@ import { startReaderThread, type ThreadLink } from './thread-link.ts';
  */
 const PAUSE_MS = 100;
 const MAX_PAUSE_MS = 10_000;
-/** Time between two checks for threads that hang (ms). */
+/** Time between two checks whether a thread hangs and whether files have too much shared memory together (ms). */
 const LOOK_MS = 1_000;
 
 /** The number of a pool's threads, what they are started with, and the callbacks that the pool reports to. */
@@ -49,7 +49,7 @@ export interface ReaderPool {
   soonIdle(endsSoon: (read: Read) => boolean): ThreadLink | undefined;
   /** Tells the thread that has the read that its result is no longer wanted. Returns whether any thread had it. */
   cancel(read: Read): boolean;
-  /** Closes files on all threads. */
+  /** Closes files, by their paths, on all threads; a later read opens them again. */
   forget(paths: readonly string[]): void;
   /** Ends all threads. Their reads are passed to `onLost`. */
   close(): Promise<void>;
@@ -74,7 +74,7 @@ export function createReaderPool(options: ReaderPoolOptions): ReaderPool {
     },
     Math.min(LOOK_MS, hungAfterMs),
   ).unref();
-  /** Numbers that no living thread has. */
+  /** Numbers for threads, below `threads`, that no living thread has; a new one takes the first. */
   const numbers = Array.from({ length: threads }, (_, number) => number);
 
   function start(): ThreadLink {

@@ -57,7 +57,10 @@ export interface StandbyReport {
   readonly outcome: (typeof STANDBY_OUTCOMES)[number];
   /** Why the standby did not answer, for the log; '' if it did. */
   readonly reason: string;
-  /** Position of the tenant that the answer holds. */
+  /**
+   * Position of the tenant in the answer (`Store.position`); 0 if the standby did not answer and the primary has not
+   * yet.
+   */
   readonly position: number;
 }
 

@@ -19,7 +19,11 @@ interface KnownMeter {
 /** Caches of meters by connection: a meter reads through its connection, so the cache goes with it. */
 const known = new WeakMap<Store, LRUCache<PreparedQuery['text'], KnownMeter>>();
 
-/** Returns the meter of a query for this base cosine. */
+/**
+ * Returns the meter that measures how well texts answer a query. It is cached until the query is measured with another
+ * `base`.
+ * @param base cosine of unrelated texts under the query's model, 0 ≤ … < 1
+ */
 export function meterOf(store: Store, asked: PreparedQuery['text'], base: number): EvidenceMeter {
   let meters = known.get(store);
   if (meters === undefined) known.set(store, (meters = new LRUCache({ max: MAX_METERS })));

@@ -6,15 +6,18 @@ import { listQueryNos, readComparedQueries, replacedTexts, standingVersion } fro
 
 /** Number of characters of queries and filters after which one read indexes no more queries: some 0.1 s. */
 const INDEXED_CHARACTERS = 80_000;
-/** Number of queries that are read at once. */
+/** Number of queries that one statement reads. */
 const READ_AT_ONCE = 32;
 
 /** The index of the queries, as a connection saw them last. */
 interface KnownIndex {
   readonly index: StandingIndex;
-  /** State of the queries when all were indexed; null if some were left for the next read. */
+  /** `standingVersion` of the queries when all of them were indexed; null if some were left for the next read. */
   version: string | null;
-  /** `replacedTexts` when texts were compared last. */
+  /**
+   * Value of `replacedTexts` when the indexed texts were last compared with the stored ones. While it is equal, no
+   * stored text was replaced.
+   */
   replaced: string;
 }
 
@@ -52,7 +55,10 @@ export function forgetIndex(store: Store): void {
   known.delete(store);
 }
 
-/** Adds queries until they have `most` characters. @returns whether all were added */
+/**
+ * Adds queries of `missing` to the index, until those that were added have `most` characters together.
+ * @returns whether all were added
+ */
 function addSome(store: Store, index: StandingIndex, missing: readonly number[], most: number): boolean {
   let room = most;
   for (let at = 0; at < missing.length; at += READ_AT_ONCE) {
@@ -64,7 +70,7 @@ function addSome(store: Store, index: StandingIndex, missing: readonly number[],
   return true;
 }
 
-/** Lists the indexed queries whose text or filter is another one now. */
+/** Lists the numbers of indexed queries whose stored text or filter differs from the indexed one. */
 function listReplaced(store: Store, { queries }: StandingIndex): number[] {
   const textOf = ({ query, filter }: Pick<NonNullable<ReturnType<typeof queries.get>>, 'query' | 'filter'>) =>
     JSON.stringify([query, filter]);

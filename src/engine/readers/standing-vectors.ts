@@ -20,7 +20,7 @@ import type { ReadContext } from './read-context.ts';
  * compared by their words alone, since a claim soon embeds them.
  */
 const EMBEDDED_IN_READ = 256;
-/** Step by which the least nearness is approximated. */
+/** Step in which `leastNearness` tries values from 0 up: its result is at most this much too high. */
 const STEP = 0.02;
 /** Greatest number of vectors that one read adds to those it knows: of 1,536 dimensions they have 12 MB. */
 const PLACED_AT_ONCE = 2_048;
@@ -38,7 +38,7 @@ export function hasNeighbours({ encoding }: Pick<StoredModel, 'encoding'>): bool
 /** The queries that a memory may answer because of its vector alone. */
 interface NearQueries {
   readonly queries: readonly PreparedQuery[];
-  /** Number of characters of texts whose comparison takes as long as it took to find the queries. */
+  /** Cost of the search for these queries, as the number of characters of text whose comparison takes equally long. */
   readonly characters: number;
 }
 
@@ -46,8 +46,9 @@ interface NearQueries {
 type NearFinder = (memoryNo: number, userId: string) => NearQueries;
 
 /**
- * Creates the function that finds the queries which a memory may answer because of its vector alone. It finds none
- * without a live model of this kind (`hasNeighbours`).
+ * Creates the function that finds the queries which a memory may answer because of its vector alone. It finds none if
+ * there is no live model, or one whose vectors say no more than words (`hasNeighbours`).
+ * @param options.least `min_score` of queries that state none
  */
 export function createNearFinder(
   store: Store,
@@ -89,8 +90,8 @@ export function createNearFinder(
 }
 
 /**
- * Returns the least nearness (cosine above that of unrelated texts, 0..1) at which a memory without a word of the query
- * reaches a score; Infinity if none suffices.
+ * Returns the least nearness (0..1: cosine above that of unrelated texts, divided by the greatest that is possible)
+ * with which a memory that has no word of the query reaches `score`; Infinity if none suffices.
  */
 function leastNearness(score: number, circumstances: Circumstances): number {
   for (let near = 0; near <= 1; near += STEP) {
@@ -111,15 +112,19 @@ interface KnownNeighbours {
 /** Cache of the vectors of queries by the connection on which they were read. */
 const known = new WeakMap<Store, KnownNeighbours>();
 
-/** Forgets the vectors of a connection, which belong to the queries of its index. */
+/**
+ * Forgets the vectors of a connection. Call it whenever `forgetIndex` is called, since they belong to the queries of
+ * that index.
+ */
 export function forgetNeighbours(store: Store): void {
   known.delete(store);
 }
 
 /**
- * Brings the vectors of queries that this connection knows up to date, by what changed since the last time: at most
- * `PLACED_AT_ONCE` are read `inSteps`. It must be called inside a read, with the whole index.
- * @returns whether all vectors are known; the next call goes on
+ * Brings the vectors of queries that this connection knows up to date, by what changed since the last time. With
+ * `inSteps`, one call reads at most `PLACED_AT_ONCE` of them. It must be called inside a read, with an index that is
+ * whole (`indexOf`).
+ * @returns whether all vectors are known; if not, call it again in a later read
  */
 export function keepNeighbours(
   store: Store,

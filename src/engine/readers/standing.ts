@@ -72,8 +72,8 @@ export async function compareStanding(
 }
 
 /**
- * Number of reads in a row that may index queries in steps; the largest index takes some 25. The next one indexes all
- * that are left.
+ * Greatest number of reads in a row that may index queries in steps; the largest index takes some 25. The next read
+ * indexes all that are left, so that comparisons go on even if indexes are dropped again and again.
  */
 const MAX_STEPS = 300;
 
@@ -143,9 +143,10 @@ function findPairs(
 }
 
 /**
- * Creates the function that finds the queries which a memory may answer, in the order of their numbers, together with
- * the function `judge`, which makes the pair of the memory and one of these queries, and with the number of characters
- * that the search for them by vectors counts.
+ * Creates the function that finds the queries after the number `afterQuery` which a memory may answer: `candidates`, in
+ * the order of their numbers. It also returns `judge`, which makes the pair of the memory and one of these queries
+ * (undefined if the memory surely does not answer it), and `searched`, the cost of the search by vectors as a number of
+ * characters.
  */
 function createCandidates(
   store: Store,
@@ -195,9 +196,12 @@ function createCandidates(
   };
 }
 
-/** Least strength of a memory's words (0..1) if a part of the query's words may suffice for an answer. */
+/**
+ * Least strength of a memory's words (0..1) for a query for which already some of its words may suffice: in a small
+ * scope, and if the query has several sentences that ask.
+ */
 const SMALL_SCOPE_STRENGTH = 0.15;
-/** Step by which the least strength is approximated. */
+/** Step in which the least strength is searched, from 0 up: the result is at most this much too high. */
 const STEP = 0.02;
 
 /**

@@ -38,7 +38,7 @@ export interface ThreadLink {
   cancel(read: Read): boolean;
   /** Asks the thread to close these files and to release their memory. A later read opens them again. */
   forget(paths: readonly string[]): void;
-  /** Ends a thread that hangs. */
+  /** Ends the thread at once, without closing its files, since it hangs. Its reads are passed to `onEnd`. */
   end(): void;
   /** Closes the thread's files and ends it. Its reads are passed to `onEnd`. */
   close(): Promise<void>;
@@ -47,7 +47,7 @@ export interface ThreadLink {
 /** Greatest time that a thread is given to close its files (ms). */
 const CLOSE_MS = 5_000;
 
-/** Starts a reader thread. */
+/** Starts a reader thread. It opens files as reads need them. */
 export function startReaderThread(data: ReaderThreadData, services: ThreadServices, events: ThreadEvents): ThreadLink {
   const thread = new Worker(new URL(`../open-engine/reader-thread${import.meta.filename.slice(-3)}`, import.meta.url), {
     workerData: data,
@@ -136,7 +136,10 @@ function serve(
   }
 }
 
-/** Settles the read that a message answers. */
+/**
+ * Settles the promise of a read by the thread's message about its end, and passes on the spans that the thread
+ * recorded.
+ */
 function settle(
   read: Read,
   { services: { tracing }, later }: { readonly services: ThreadServices; readonly later: LaterParts },
@@ -170,7 +173,7 @@ class HeldReads {
     return had;
   }
 
-  /** Removes a read that the thread has finished. */
+  /** Removes a read that the thread has finished, and returns it; `isAwaited` is false if it was cancelled. */
   end(id: number): { readonly read: Read; readonly isAwaited: boolean } {
     const read = this.awaited.get(id) ?? this.#cancelled.get(id);
     assert(read !== undefined, 'a thread answers reads that it has');

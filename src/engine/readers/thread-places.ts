@@ -10,9 +10,7 @@ interface PlacedRead extends QueuedRead {
 
 /** Decides which reads (commands that read a tenant's file) the threads of a process may run at the same time. */
 export interface ThreadPlaces {
-  /**
-   * Records that a read was requested. If it is short, one thread is kept free of other keys' long reads for a time.
-   */
+  /** Records that a read was requested. If it is short, one thread is kept free of other keys' long reads for 10 s. */
   note(read: PlacedRead): void;
   /** Tells whether an idle thread may run the read while other threads work on the reads `working`. */
   hasRoom(read: PlacedRead, working: readonly PlacedRead[]): boolean;

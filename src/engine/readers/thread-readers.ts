@@ -61,8 +61,8 @@ export function createThreadReaders(options: ThreadReadersOptions): Readers {
   }
 
   /**
-   * Puts a read whose thread has ended before the waiting reads, or rejects it if a thread that ran it has ended for
-   * the second time.
+   * Called for a read whose thread has ended: puts it before the waiting reads, so that it runs again. If threads have
+   * ended twice while they ran it, it is rejected with `unavailable`.
    */
   function again(read: Read): void {
     read.lost += 1;

@@ -15,8 +15,8 @@ export function hasPlainForm(text: string): boolean {
 }
 
 /**
- * Tells whether two texts of one user make statements that contradict each other. The order of the texts does not
- * matter.
+ * Tells whether two texts make statements that contradict each other; the order of the texts does not matter. The
+ * caller passes only texts of one user, since "I" is taken for one person in both.
  */
 export function conflict(one: string, other: string): boolean {
   const others = plainStatements(other);
@@ -51,7 +51,10 @@ const PLACES = new Set(['office', 'headquarters', 'hq', 'home', 'house', 'flat',
 
 /** A statement that gives the value of an attribute which has one value at a time, such as an owner or an office. */
 interface SingleValue {
-  /** The thing and its attribute, as text. */
+  /**
+   * The thing and its attribute, as text: `my boss` for "My boss is Ann". Two statements are compared only if it is
+   * equal.
+   */
   readonly of: string;
   readonly value: readonly PlainWord[];
   readonly isPlace: boolean;
@@ -163,7 +166,10 @@ const STATIVE_WITH: Readonly<Record<string, RegExp>> = {
   use: /^version$/u,
 };
 
-/** Tells whether two statements differ only in one number, time or code of the same type. */
+/**
+ * Tells whether two statements are equal but for one number, time or code, which has the same type and another value in
+ * the other statement. False unless each has exactly one such value, after a verb of a lasting state.
+ */
 function differInTyped(a: readonly PlainWord[], b: readonly PlainWord[]): boolean {
   const [one, other] = [onlyValue(a), onlyValue(b)];
   if (one === null || other === null) return false;

@@ -15,7 +15,7 @@ export interface Insight {
   readonly sources: readonly number[];
 }
 
-/** Greatest number of insights that are kept from one answer of the model. */
+/** Greatest number of insights that are kept from one answer of the model; further ones are dropped. */
 const MAX_INSIGHTS = 5;
 /** Greatest length of an insight, in UTF-16 code units. A longer one makes the model's whole answer invalid. */
 const MAX_INSIGHT = 500;

@@ -88,14 +88,17 @@ function contentOf(
   return lines.join('\n');
 }
 
-/** Number of characters that a date takes before a line, with its separator and the line feed. */
+/** Number of characters that are kept free for the date before each line, with its separator and the line feed. */
 const DATE_LENGTH = '2026-01-31: \n'.length;
 
 function dayOf(time: number): string {
   return new Date(time).toISOString().slice(0, 10);
 }
 
-/** Returns the words of a text that say something: no stop words, and the `not` of `isn't`, which `words` splits. */
+/**
+ * Returns the distinct words of a text, in lower case, without stop words. `not` counts as a word, also that of
+ * `isn't`, which `words` would split into two stop words.
+ */
 export function tellingWords(text: string): Set<string> {
   return new Set(words(withNot(text)).filter((word) => !STOP_WORDS.has(word)));
 }
@@ -117,9 +120,9 @@ function sentencesOf(text: string): Said[] {
 }
 
 /**
- * Selects sentences greedily: always the one that adds most. It ends when no sentence is left that fits and is not
- * repeated by a taken one.
- * @param room greatest number of UTF-16 code units of the selected sentences together
+ * Selects sentences greedily: always the one whose words that no taken sentence has weigh most. It ends when no
+ * sentence is left that fits and is not repeated by a taken one.
+ * @param room greatest number of UTF-16 code units of the selected sentences together, with a line feed for each
  */
 function takeSentences(all: readonly Said[], weightOf: WeightOf, room: number): Said[] {
   const taken: Said[] = [];

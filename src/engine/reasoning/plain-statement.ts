@@ -99,8 +99,8 @@ function plainStatement(sentence: string): PlainStatement | null {
 }
 
 /**
- * Replaces `I`, `me`, `my`, `we` and `our` with the speaker's name; without a speaker, the words are returned
- * unchanged.
+ * Writes the speaker's name in place of `I`, `me`, `my`, `we` and `our`: of Ann, `my` becomes `ann's` and `we` becomes
+ * `ann's we`. Without a speaker, the words are returned unchanged.
  */
 function withSpeaker(words: readonly PlainWord[], speaker: string | undefined): readonly PlainWord[] {
   if (speaker === undefined) return words;

@@ -80,7 +80,10 @@ function valueAt(words: readonly PlainWord[], start: number): TypedValue | null 
     : made('duration', String(number * seconds), 2);
 }
 
-/** Reads the time of the day that begins at a word, in the 24-hour clock if that is known; null if there is none. */
+/**
+ * Reads the time of the day that begins at the word `start`; null if there is none. `value` is as in `TypedValue`, and
+ * `length` is the number of words.
+ */
 function clockAt(
   words: readonly PlainWord[],
   start: number,

@@ -154,9 +154,10 @@ function confidenceByStrength(
  */
 const STRANGER_SCORE = 0.9 * CHANCE_SCORE;
 /**
- * Least share of the best raw score that a memory without similarity and activation has after scaling. In the profile
- * `composite`, a fresh memory has this share by its salience and recency. If these have faded, or the profile does not
- * use them, all shares are raised accordingly, so that answers do not fall below the least score.
+ * Least score that a memory with a similarity and an activation of 0 gets, divided by the best candidate's score. In
+ * the profile `composite`, a fresh memory reaches it by its salience and recency. If these have faded, or the profile
+ * does not use them, all scores are raised so far that such a memory would reach it; otherwise good answers would fall
+ * below `min_score`.
  */
 const MIN_SHARE = 0.23;
 

@@ -3,7 +3,7 @@ import type { Candidate } from './candidate.ts';
 import type { Measured } from './evidence-meter.ts';
 import type { Floored } from './floor.ts';
 
-/** Share of its fit (`fitOf`) that a memory loses if it contains none of the names in the query. */
+/** Share that is taken off the fit (`fitOf`) of a memory that contains none of the names in the query. */
 const NAMES_SHARE = 0.5;
 /**
  * Weight of the vector similarity (`Measured.near`) in `fitOf`; the share of the query's words that the memory contains
@@ -11,8 +11,8 @@ const NAMES_SHARE = 0.5;
  */
 const NEAR_WEIGHT = 0.5;
 /**
- * Least fit (`fitOf`) of a memory that counts as an answer. Without a near vector, a memory with all of the query's
- * names must contain 0.6 of its other words by weight, and a memory with none of the names cannot reach this.
+ * Least fit (`fitOf`) of a memory that counts as an answer. Without a near vector, a memory that has all names of the
+ * query must contain 0.6 of the query's other words, by weight; a memory with none of the names cannot reach it.
  */
 const LEAST_FIT = 0.6;
 /** Least ratio of two consecutive fits, sorted from high to low, at which the list of answers may end. */

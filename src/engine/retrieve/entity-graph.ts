@@ -69,7 +69,10 @@ export function augment(store: Store, query: string, { filter, userIds, decayPer
     .slice(0, MAX_MEMORIES);
 }
 
-/** Finds the entities that a query names, at most 8; none if the file has no relations between entities. */
+/**
+ * Finds the entities that a query names, at most 8, those with the fewest mentions; none if the file has no relations
+ * between entities, since only these are followed.
+ */
 export function findNamed(store: Store, query: string, userIds: AugmentOptions['userIds']): NamedEntity[] {
   return hasRelations(store) ? findEntities(store, possibleNames(query), userIds, MAX_NAMED) : [];
 }

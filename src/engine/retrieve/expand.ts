@@ -3,7 +3,8 @@ import { type Allowed, type Step, stepsFrom } from '../store/link-steps.ts';
 import type { Arrival } from './candidate.ts';
 
 /**
- * A memory with its activation, 0..1: how strongly it matches the query, relative to the best direct hit, which has 1.
+ * A memory with its activation: how strongly it matches the query, divided by the match of the best direct hit, which
+ * so has 1; 0..1.
  */
 export interface Activated {
   readonly memoryNo: number;
@@ -60,10 +61,9 @@ function stepsFromFront(store: Store, { front }: Spreading, allowed: Allowed): S
 }
 
 /**
- * Prefetches, for a database behind a network, the links of the hop after the next one. They come in the same round
- * trip in which the filter is applied to the memories that the next hop reaches, so it is assumed that all of these
- * pass. Nothing happens if the memories that pass are listed already (`allowed.passing`), since no filter is applied
- * then.
+ * Prefetches, for a database behind a network, the links of the memories that the next hop will reach. They come in the
+ * round trip in which the filter is applied to these memories, so it is assumed that all of them pass. Nothing happens
+ * if the memories that pass are listed already (`allowed.passing`), since no filter is applied then.
  */
 function prefetchForNextHop(store: Store, spreading: Spreading, allowed: Allowed, decayPerHop: number): void {
   if (allowed.passing !== undefined || store.ahead === null) return;
@@ -75,8 +75,8 @@ function prefetchForNextHop(store: Store, spreading: Spreading, allowed: Allowed
 }
 
 /**
- * Reads the links of the front in a round trip that everything takes along which waits for it, such as what the query
- * predicted. Speculatively at first, as such an answer is kept whatever its size.
+ * Reads the links of the memories in `spreading.front`. On a database behind a network, it asks for them speculatively
+ * first: they then come in one round trip with all else that waits to be sent, and are kept whatever their size.
  */
 function linksOfFront(store: Store, spreading: Spreading, all: Allowed): Step[] {
   store.ahead?.readSpeculatively(() => stepsFromFront(store, spreading, all));
@@ -84,8 +84,8 @@ function linksOfFront(store: Store, spreading: Spreading, all: Allowed): Step[] 
 }
 
 /**
- * Reads the links of the best hits, which `expand` follows first, for a database behind a network. After it there are
- * also the answers to all that was asked speculatively before.
+ * Reads the links of the best hits, which `expand` follows first; it does nothing for a SQLite file. Their round trip
+ * also brings the answers to all speculative reads that were not sent yet.
  * @param hits all direct hits, best first
  */
 export function prefetchLinks(store: Store, hits: readonly Activated[], options: ExpandOptions): void {

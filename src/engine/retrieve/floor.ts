@@ -7,8 +7,7 @@ export interface Floors {
   /** Least calibrated score of a candidate that is kept, 0..1; 0 for no limit. */
   readonly minScore: number;
   /**
-   * Least raw score of a candidate that is kept, as a share of the best raw score among the candidates, 0..1; 0 for no
-   * limit.
+   * Least raw score of a candidate that is kept, divided by the best raw score of the candidates, 0..1; 0 for no limit.
    */
   readonly relativeFloor: number;
   /** Confidence that any memory answers the query, 0..1: the result of `confidenceOf`. */

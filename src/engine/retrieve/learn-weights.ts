@@ -53,7 +53,10 @@ const RANGES: Readonly<Partial<Record<Profile, Readonly<Partial<Record<WeightNam
 const VECTOR_WEIGHTS = [0.05, 0.8] as const;
 /** Steps by which a weight is changed, the largest first. */
 const STEPS = [0.1, 0.05, 0.02, 0.01];
-/** Difference of two raw scores from which their order counts as clear; it scales the cost of a pair (`costOf`). */
+/**
+ * Difference of two raw scores from which their order counts as clear: a pair in the right order costs little from this
+ * difference on, and the cost of a pair in the wrong order grows linearly (`costOf`).
+ */
 const CLEAR = 0.05;
 /**
  * Strength of the regularisation: the cost of a squared change of a weight, relative to the mean cost of a recall. It
@@ -158,7 +161,10 @@ type Point = Pick<LearnedOptions, 'weights' | 'vectorWeight'>;
 /** Returns the recalls as they would have been scored with another weight of vectors (0..1); with null, unchanged. */
 type ReweighedRecalls = (vectorWeight: number | null) => readonly Judged[];
 
-/** Creates that function. It keeps the recalls of one weight, the last, since a thousand recalls take some 50 MB. */
+/**
+ * Creates the function that reweighs recalls. It keeps only the recalls of the last weight, since a thousand recalls
+ * take some 50 MB.
+ */
 function createReweighedRecalls(judged: readonly Judged[]): ReweighedRecalls {
   let last: { readonly vectorWeight: number; readonly reweighed: readonly Judged[] } | undefined;
   return (vectorWeight) => {

@@ -175,6 +175,7 @@ interface Ranking {
 /**
  * Searches a wide scope, the rarest words first. More common words are added until `wanted` memories pass the filter,
  * every word has been searched, or the query's work budget is used up.
+ * @param dilution number of memories in the file, divided by the number that the searched users own
  */
 function rankWide(
   store: Store,

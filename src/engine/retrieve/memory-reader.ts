@@ -3,11 +3,14 @@ import { createPastReader } from '../store/past-memories.ts';
 import { withinBytes } from '../store/text-sizes.ts';
 import type { Memory, MemoryQuery } from '../types.ts';
 
-/** Reads memories by `memoryNo` in one state, as many as may be read by their size in it. */
+/** Reads memories by `memoryNo`, all in the present state or all in the state that was recorded at one past time. */
 export interface MemoryReader {
   /** Reads memories; those that have been erased are left out. */
   read(memoryNos: readonly number[]): ReadonlyMap<number, Memory>;
-  /** Returns as many of the first numbers as may be read within `bytes`, as `withinBytes` does; at least the first. */
+  /**
+   * Returns as many of the first numbers as have memories of at most `bytes` together, in the state that `read` reads;
+   * at least the first number.
+   */
   within(memoryNos: readonly number[], bytes: number): readonly number[];
 }
 

@@ -4,8 +4,9 @@ import { createStemFinder, NOWHERE, type StemFinder, stemOf } from '../text/stem
 import { isAscii, words } from '../text/words.ts';
 
 /**
- * Finds words of a query in a text under their other names (`otherNameOf`). Each word is reported as its index in the
- * list of the query's words. `eachIn` never calls `visitForm`.
+ * Finds words of a query in a text under their other names (`otherNameOf`), such as `color` for `colour`. Each word is
+ * reported as its index in the list of the query's words. Since it knows no inflected forms, `eachIn` never calls
+ * `visitForm`.
  */
 export type AliasFinder = Omit<StemFinder, 'words'>;
 

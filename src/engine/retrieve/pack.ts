@@ -37,7 +37,7 @@ export interface Packing {
   readonly bestNeeds: number | null;
 }
 
-/** Greatest size of all hits together, in bytes, as `weightOf` measures them. One has up to 2 MiB. */
+/** Greatest size of all hits together, in bytes, as `weightOf` measures them. One memory has up to 2 MiB. */
 const MAX_HIT_BYTES = 6 * 1024 * 1024;
 /**
  * Greatest `k` for which memories are read before their sizes are known, which saves a round trip to the database.
@@ -57,9 +57,10 @@ const CHARACTERS_PER_TOKEN = 6;
 
 /**
  * Selects the best `k` candidates within the limits of the query: hits of one document, hits of one kind, the token
- * budget, and 6 MiB in all. Of near-duplicates, only the best is selected. A candidate that does not fit is skipped,
- * since a shorter one after it may fit. A document's root (the memory of the whole document) repeats the words of its
- * chunks; so a chunk that fits replaces the root, unless `perDocument` is 0.
+ * budget, and 6 MiB in all. Of near-duplicates, only the best is selected; a part of a document counts as one only if
+ * `perDocument` is 0. A candidate that does not fit is skipped, since a shorter one after it may fit. A document's root
+ * (the memory of the whole document) repeats the words of its chunks; so a chunk that fits replaces the root, unless
+ * `perDocument` is 0.
  * @param ranked candidates, best first
  * @param reader reads memories; it is called for at most `k` memories at a time, so that long texts are read only if
  *   they are needed
@@ -149,9 +150,10 @@ function prefetchForFirst(
 }
 
 /**
- * Takes room for a memory, in bytes and in the budget.
- * @param options.instead the hit that goes if the memory fits, so that its room is free
- * @returns false if the memory does not fit; then everything is as before, but where the bytes are used up
+ * Takes room for a memory, in bytes and in the token budget.
+ * @param options.instead the hit that is removed if the memory fits, so that its room counts as free
+ * @returns false if the memory does not fit. The room is then as before, unless the bytes were too few: then no further
+ *   memory fits
  */
 function takeRoom(
   { texts, budget }: { readonly texts: ReturnType<typeof createTexts>; readonly budget: Budget },
@@ -178,7 +180,10 @@ function createTexts(reader: MemoryReader, k: number) {
   /** Bytes that were subtracted, by `memoryNo`. */
   const taken = new Map<number, number>();
   return {
-    /** Returns the first elements of `memoryNos` whose texts together fit into the bytes that are left. */
+    /**
+     * Returns as many of the first elements of `memoryNos` as have texts that fit together into the bytes that are
+     * left; all of them for a `k` of at most `MANY_HITS` (24).
+     */
     readable: (memoryNos: readonly number[]) => (isMany ? reader.within(memoryNos, left) : memoryNos),
     /**
      * Subtracts the bytes of a memory from those that are left. Returns false if too few are left; from then on, no
@@ -259,7 +264,7 @@ interface Budget {
   /** Whether no further memory needs to be tried, because nothing is left or too many memories did not fit. */
   isSpent(): boolean;
   /**
-   * Returns the token budget that the first memory would need, if it did not fit before any other was taken; else null.
+   * Returns the token budget that the first memory needs, if it did not fit although nothing was taken yet; else null.
    */
   bestNeeds(): number | null;
 }

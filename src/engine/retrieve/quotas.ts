@@ -34,7 +34,8 @@ const ORIGINS_AT_ONCE = 10;
 
 /**
  * Creates the limits of a query: at most `perDocument` hits that are derived from one document or memory (this memory
- * included) while `k` is at most 10, and at most `topK` hits of each kind.
+ * included) while `k` is at most 10, and at most `topK` hits of each kind. A conclusion drawn from other memories
+ * repeats none of them, so it counts as a document of its own.
  * @param ranked candidates, best first
  */
 export function quotasOf(store: Store, ranked: readonly Candidate[], { k, perDocument, topK }: CompleteQuery): Quotas {
@@ -86,8 +87,8 @@ export function quotasOf(store: Store, ranked: readonly Candidate[], { k, perDoc
 }
 
 /**
- * Creates a function that tells whether a candidate is a chunk of a document. It reads many candidates by one SQL
- * statement: those that were not read yet, up to the index `end`, which is above `place`.
+ * Creates a function that tells whether the candidate at index `place` is a chunk of a document. If it must read, it
+ * reads all candidates before the index `end` (above `place`) that were not read yet, by one SQL statement.
  */
 function createChunkLook(store: Store, ranked: readonly Candidate[]): (place: number, end: number) => boolean {
   const chunks = new Set<number>();

@@ -147,7 +147,10 @@ const SWITCHES = {
   },
 } as const;
 
-/** How much a score, or the ratio of two, may fall while a client changes its request: both depend on the time. */
+/**
+ * Amount by which a proposed `min_score` or `relative_floor` stays below the memory's present value. Scores depend on
+ * the time, so the value may fall by about this much until a client sends the changed request.
+ */
 const AGING = 1e-5;
 
 /** Rounds a least score down to four decimals, so that it is short in a sentence and the memory stays above it. */

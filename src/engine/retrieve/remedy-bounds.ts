@@ -86,8 +86,9 @@ export async function widenBudget(
 // ── Candidates ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * Looks for the first change that makes the memory a candidate: longer lists, then words or vectors if one of them had
- * no weight, then more hops over links. Returns undefined if no change does.
+ * Looks for the first change of the request that makes the memory a candidate: a larger `kSparse` or `kDense`, then the
+ * default `vectorWeight` in place of 0 or 1, then a larger `maxHops`. Each try is one call of `attempt`. Returns
+ * undefined if no change does, or if no trial is left.
  */
 export async function lookFurther(
   { request, recall: { query } }: Trial,

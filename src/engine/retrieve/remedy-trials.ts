@@ -123,8 +123,8 @@ export function createTrials(
 }
 
 /**
- * Lists the fields whose value in a changed request none of the requests in `tried` has, by their names in the HTTP
- * API.
+ * Lists the fields, by their names in the HTTP API, to which the changed request gives a value that none of the
+ * requests in `tried` has.
  */
 function newFields(tried: readonly MemoryQuery[], changed: MemoryQuery): string[] {
   const names = Object.keys(Object.assign({}, ...tried, changed) as MemoryQuery) as (keyof MemoryQuery)[];

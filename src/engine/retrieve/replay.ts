@@ -185,7 +185,10 @@ function causesOf(
   return causes.length > 0 ? causes : [{ what: 'others', from: null, to: null }];
 }
 
-/** Returns the named values from which the score of a hit is computed, such as weights and features. */
+/**
+ * Returns the values from which the score of a hit is computed, such as weights, features and factors, by their names
+ * in `RecallCause.what`.
+ */
 function factsOf({ formula, recall }: Compared, candidate: LoggedCandidate): Map<string, number | string | null> {
   const { features, adjustments, hit } = candidate;
   const isRead = (name: string) =>

@@ -69,7 +69,10 @@ export interface RetrieveContext extends QuerySpace {
   readonly clock: Clock;
   /** Default retrieval options in order of precedence: the tenant's own first, then those of the process's settings. */
   readonly defaults: readonly RetrievalOptions[];
-  /** Runs the reads of one question, if they may share a snapshot; if left out, `store.read` runs them. */
+  /**
+   * Runs reads that belong to one question in one snapshot where possible, on a database behind a network; if left out,
+   * `store.read` runs each.
+   */
   readonly read?: Store['read'] | undefined;
   /** Work budget that all queries of this context share; unbounded if left out. */
   readonly budget?: WorkBudget;

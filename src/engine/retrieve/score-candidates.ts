@@ -65,12 +65,13 @@ export function questionsBefore(
   return readQuestionsBefore(store, first.filter(mayFollowQuestion(plan.rows)));
 }
 
-/** Whether the question before a memory was asked for, for each reader of rows and each memory. */
+/** Results of `mayFollowQuestion`, for each reader of rows, by `memoryNo`. */
 const askedBefore = new WeakMap<RowReader, Map<number, boolean>>();
 
 /**
- * Tells whether a memory may be in a session, since nothing precedes it otherwise. The answer for a memory stays the
- * same when its row is read later, so that what was prefetched is not asked for once more in a shorter list.
+ * Returns a function that tells whether a question may precede a memory: true unless it is known that the memory is in
+ * no session. The first answer for a memory is kept even if more is known later: the list of memories that was
+ * prefetched is then asked for again unchanged.
  */
 function mayFollowQuestion(rows: RowReader): (memoryNo: number) => boolean {
   let known = askedBefore.get(rows);

@@ -27,9 +27,9 @@ export interface Scoring {
   readonly weights: Weights;
   /** Weight of vectors against words, 0..1. */
   readonly vectorWeight: number;
-  /** Whether the feature `similarity` is `relative` to the best candidate or `absolute`. */
+  /** How the feature `similarity` is made; see `Similarity`. */
   readonly similarity: Similarity;
-  /** Factors on the raw score by the status of a memory. */
+  /** Factors on the raw score of superseded, contradicted and archived memories, 0..1. */
   readonly penalties: Required<Penalties>;
   /** Best result of `relevance` of any candidate, above 0. */
   readonly bestRelevance: number;
@@ -82,9 +82,9 @@ export function scoreCandidate(row: RankingRow, findings: Findings, scoring: Sco
 }
 
 /**
- * Computes the features of a memory. By default similarity is relative to the best candidate, since otherwise salience
- * and recency, with a weight of 0.3, would outweigh good matches: with random salience and an age of up to a year,
- * recall@10 on three sets fell by .10 to .13 with an absolute similarity, by .01 to .04 with a relative one.
+ * Computes the features of a memory. By default its relevance is divided by that of the best candidate, since otherwise
+ * salience and recency, with a weight of 0.3, would outweigh good matches: with random salience and an age of up to a
+ * year, recall@10 on three sets fell by .10 to .13 with an absolute similarity, by .01 to .04 with a relative one.
  */
 export function featuresOf(row: RankingRow, { fit, fused, arrival }: Findings, scoring: Scoring): Features {
   const { vectorWeight, bestFused, now } = scoring;

@@ -26,7 +26,9 @@ export function sharePlaces(ranked: readonly Candidate[], k: number, share: numb
 }
 
 /**
- * Finds the queue whose next candidate ranks best, among the queues from which fewer than `most` candidates were taken.
+ * Finds the queue (the candidates of one key, best first) whose next candidate ranks best, among the queues from which
+ * fewer than `most` candidates were taken and which have one left.
+ * @param queues candidates with their places in the ranking
  * @param heads for each queue, the number of candidates that were taken from it
  * @returns the index of the queue; undefined if there is none
  */

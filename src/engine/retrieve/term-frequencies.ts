@@ -29,7 +29,7 @@ export function raritiesOf(store: Store, words: readonly string[]): number[] {
 
 /** A cached number of memories, with the state of the file in which they were counted. */
 interface CountedState {
-  /** Version of the snapshot on which the memories were counted. */
+  /** Version of the snapshot on which the memories were counted: while it is equal, nothing was written. */
   snapshot: string;
   /** Number of the last rewrite of a text that had happened when the memories were counted. */
   rewriteNo: number;

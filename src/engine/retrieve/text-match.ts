@@ -84,7 +84,10 @@ export function createQueryMatcher(
   }
 }
 
-/** Lists the words of a text as the terms of a query have them: of a script without spaces, characters and pairs. */
+/**
+ * Lists the words of a text in the form that the terms of a query have: for scripts without spaces, these are single
+ * characters and pairs of characters.
+ */
 function wordsOf(text: string): string[] {
   return isAscii(text) ? words(text) : searchableWords(text);
 }

@@ -25,6 +25,6 @@ export function unmovedLogBytes(store: Store): number {
  * `TRUNCATE` moves everything and empties the log, and blocks writers meanwhile; if another connection prevents that,
  * `busy` is 1.
  */
-export function checkpointLog(store: Store, mode: 'PASSIVE' | 'TRUNCATE'): Checkpoint | undefined {
-  return store.prepare(`PRAGMA wal_checkpoint(${mode})`).get() as Checkpoint | undefined;
+export function checkpointLog(store: Store, mode: 'PASSIVE' | 'TRUNCATE'): Checkpoint {
+  return store.prepare(`PRAGMA wal_checkpoint(${mode})`).get() as Checkpoint;
 }

@@ -88,8 +88,8 @@ export function stemIn(language: StemmedLanguage, word: string): string {
 }
 
 /**
- * Characters at the end of each stem in the word index. The tokenizer treats them as letters and the English stemmer
- * does not remove them, so that a stem is neither split nor stemmed again, and equals no word of a text.
+ * Characters at the end of each stem that `stemTerm` makes. The tokenizer treats them as letters and the English
+ * stemmer does not remove them, so that a stem is neither split nor stemmed again, and equals no word of a text.
  */
 const STEM_MARK = 'ǂǀ';
 

@@ -5,7 +5,7 @@ export interface EvalItem {
   readonly query: string;
   /** User whose memories are searched; the memories of all users if left out. */
   readonly userId?: string | undefined;
-  /** Greatest number of hits; 10 if left out. */
+  /** Greatest number of hits of the answer; 10 if left out. */
   readonly k?: number | undefined;
   /**
    * Entries that the answer must contain: an entry that is a UUID asks for the memory with this id among the hits, any

@@ -6,13 +6,13 @@ import type { Cut, Profile, Weights } from './query.ts';
 /** Measurements of one memory for one query, each 0..1. The formula of a profile reads some of them. */
 export interface Features {
   /**
-   * Relevance to the query by words and vectors: as a share of the best candidate's relevance, or the relevance itself
-   * if the query's `similarity` is `absolute`.
+   * Relevance to the query by words and vectors, divided by that of the best candidate, so that the best has 1; with
+   * the query's `similarity` `absolute`, the relevance itself, at most 1.
    */
   readonly similarity: number;
   /**
-   * Rank score by words and vectors (fused) as a share of the best candidate's, or the feature `waypoint` if that is
-   * higher. It is just `waypoint` for a memory that words and vectors did not find.
+   * Rank score by words and vectors (fused), divided by that of the best candidate, or the feature `waypoint` if that
+   * is higher. It is just `waypoint` for a memory that words and vectors did not find.
    */
   readonly activation: number;
   /**
@@ -65,12 +65,13 @@ export interface Adjustment {
 export interface HitExplanation {
   /**
    * Rank among the memories that the search by words found, and BM25 score (higher is better, no upper bound).
-   * `coverage` is the share of the query's words in the memory, 0 to about 1, rare words counting more.
+   * `coverage` is the share of the query's words in the memory, 0 to about 1, rare words counting more. Null if this
+   * search did not find the memory.
    */
   readonly lexical: { readonly rank: number; readonly bm25: number; readonly coverage: number } | null;
   /**
    * Rank among the memories that the search by vectors found, cosine similarity (-1..1), and the index of the memory's
-   * nearest window (part of its text), from 0.
+   * nearest window (part of its text), from 0. Null if this search did not find the memory.
    */
   readonly dense: { readonly rank: number; readonly similarity: number; readonly window: number } | null;
   /** Rank and score in the fusion of both lists; null for a memory that is in neither list. */

@@ -112,8 +112,8 @@ export interface PortableMemory {
   readonly last_seen_at: number | null;
   readonly document: PortablePlace | null;
   /**
-   * Public id of the key that added the memory, as information only: after an import, the key that imports counts as
-   * its author.
+   * Public id of the key that added the memory, null if it is not known. It is information only: after an import, the
+   * key that imports counts as its author.
    */
   readonly written_by: string | null;
   /** Vectors of the memory; absent if the export leaves vectors out. */

@@ -67,8 +67,9 @@ export type Reranker = (typeof RERANKERS)[number];
 /** The measures of similarity; `Similarity` says what they are. */
 export const SIMILARITIES = ['relative', 'absolute'] as const;
 /**
- * Names what the feature `similarity` is: the relevance of a memory as a share of the best candidate's relevance
- * (`relative`), or the relevance itself (`absolute`), which equals the cosine if `vectorWeight` is 1.
+ * Names how the feature `similarity` is made: `relative` divides the relevance of a memory by that of the best
+ * candidate, so that the best has 1; `absolute` takes the relevance as it is, at most 1. If `vectorWeight` is 1, the
+ * relevance is the cosine.
  */
 export type Similarity = (typeof SIMILARITIES)[number];
 
@@ -130,7 +131,7 @@ export interface RetrievalOptions {
    * profile does not read is refused.
    */
   readonly weights?: Weights | undefined;
-  /** What the feature `similarity` is; `relative` by default. */
+  /** How the feature `similarity` is made; `relative` by default. */
   readonly similarity?: Similarity | undefined;
   /**
    * Factors on the raw score, 0..1 each; by default 0.5 for superseded and archived memories, 0.3 for contradicted ones
@@ -176,7 +177,7 @@ export interface RetrievalOptions {
    * a related name may score less, if the confidence of the query is at least `minScore`.
    */
   readonly minScore?: number | undefined;
-  /** Lowest raw score of a hit as a share of the best candidate's raw score, 0..1; 0 by default. */
+  /** Lowest raw score of a hit, divided by the raw score of the best candidate, 0..1; 0 by default. */
   readonly relativeFloor?: number | undefined;
   /** How the answer is cut to the memories that belong together; `none` by default. See `Cut`. */
   readonly cut?: Cut | undefined;

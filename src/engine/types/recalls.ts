@@ -241,7 +241,7 @@ export interface Replay {
    */
   readonly askedAt: number;
   readonly at: number;
-  /** Text of the query, as in `RecallHead`. */
+  /** Text of the query, or null if it was not kept; as in `RecallHead`. */
   readonly question: string | null;
   /** Hits of the new answer, best first. */
   readonly hits: readonly Hit[];

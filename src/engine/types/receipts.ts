@@ -89,7 +89,7 @@ export interface TextReceipt {
   readonly removed: number;
   /** One page of the parts of the text that memories hold, in the order of the text. */
   readonly spans: readonly HeldSpan[];
-  /** Number of all spans. */
+  /** Number of all spans of the text, on whichever page. */
   readonly total: number;
   readonly omissions: readonly Omission[];
   readonly warnings: readonly DocumentWarning[];
@@ -141,7 +141,7 @@ export interface BatchReceipt {
   readonly id: string;
   /** Time of the batch, Unix ms. */
   readonly createdAt: number;
-  /** Number of items by result. */
+  /** Number of items of the batch by result. */
   readonly counts: Readonly<Record<ItemFate, number>>;
   /**
    * Number of characters (UTF-16 code units) of all items that were not refused; `held` counts those of items whose
@@ -158,7 +158,7 @@ export interface BatchReceipt {
   readonly isComplete: boolean;
   /** One page of the items, by their numbers. */
   readonly items: readonly ReceiptItemState[];
-  /** Number of all items. */
+  /** Number of all items of the batch that the receipt has, on whichever page. */
   readonly total: number;
 }
 

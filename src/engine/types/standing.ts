@@ -7,13 +7,12 @@ import type { MemoryFilter } from './filter.ts';
 import type { Metadata } from './memory.ts';
 
 /**
- * Greatest numbers of standing queries and of webhooks of a tenant, and of characters of its standing queries together,
- * the JSON of their filters included. All queries are in memory while memories are compared with them. `queriesOfUser`
- * and `charactersOfUser`: the share of one user in them, so that a key that is bound to a user cannot take those of the
- * others. `ofEvents`: greatest number of webhooks that are no standing query's; `ofSameEvents`: of those for one user,
- * and for all users. `pending…`: greatest numbers of deliveries that wait, for one webhook, for all webhooks of one
- * user, and in all; an event that finds no room is not handed to the webhook. `answersOfMemory`: greatest number of
- * deliveries that the answers of one memory make for webhooks that are no standing query's.
+ * Greatest numbers for a tenant: of standing queries, of `characters` of all of them with the JSON of their filters
+ * (they are in memory while memories are compared), and of webhooks. `…OfUser`: how much of that the queries for one
+ * user may take. `ofEvents`: webhooks that belong to no standing query; `ofSameEvents`: such webhooks for one and the
+ * same user, or for no particular user. `pending…`: waiting deliveries to one webhook, to all webhooks for one user,
+ * and in all; an event that finds no room is not handed to the webhook. `answersOfMemory`: deliveries that the answers
+ * of one memory make for webhooks that belong to no standing query.
  */
 export const STANDING_LIMITS = {
   queries: 20_000,
@@ -98,7 +97,10 @@ export interface StandingAnswer {
 export interface StandingRest {
   readonly memoryNos: readonly number[];
   readonly afterQuery: number;
-  /** Number of reads in a row that only indexed queries; none if left out. */
+  /**
+   * Number of reads in a row that compared nothing yet, since each only added standing queries to the index; 0 if left
+   * out. After 300 of them, one read indexes all that are left.
+   */
   readonly steps?: number;
 }
 
@@ -106,7 +108,7 @@ export interface StandingRest {
 export interface StandingMatch {
   readonly queryNo: number;
   readonly memoryNo: number;
-  /** Score as in `StandingAnswer`. */
+  /** Score of the answer, 0..1; null if the memory answers only because it supersedes an answer. */
   readonly score: number | null;
   /** `memoryNo` of the older answer that the memory supersedes; null if it supersedes none. */
   readonly supersedes: number | null;

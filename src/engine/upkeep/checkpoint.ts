@@ -37,7 +37,7 @@ export function moveLog({ open, metrics }: CheckpointContext, mode: 'PASSIVE' | 
   if (store.words !== null) return true; // The log is PostgreSQL's.
   const result = checkpointLog(store, mode);
   metrics.checkpointDurations.observe((performance.now() - startedAt) / 1000);
-  const isBusy = result?.busy !== 0;
+  const isBusy = result.busy !== 0;
   const isComplete = !isBusy && result.log === result.checkpointed;
   metrics.checkpoints.inc({ outcome: isBusy ? 'busy' : isComplete ? 'complete' : 'partial' });
   return isComplete;

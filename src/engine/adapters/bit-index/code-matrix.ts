@@ -59,7 +59,7 @@ interface Opened extends RowTable {
   readonly lock: ChangeLock;
 }
 
-/** A matrix at one snapshot. */
+/** The matrix as a search sees it, at one snapshot of the tenant's file. */
 interface View extends Matrix {
   /** Number of its rows, from the first on, whose bits are also stored by dimension (as columns). */
   readonly turned: number;
@@ -186,9 +186,9 @@ function clear({ shared, states, users, lock }: Opened, removalNo: number): void
 }
 
 /**
- * Calls `work` with the rows at a position in the file. Returns undefined if the rows were not read up to that
- * position, or if another thread changed them meanwhile in a way that could change the answer; the caller must then
- * compare positions again.
+ * Calls `work` with the rows at a position in the file. Returns undefined if the matrix has not been brought to that
+ * position, or if another thread removed rows meanwhile (for a reader that accepts later removals: only if it removed
+ * all). The caller then compares the matrix's position with the file's again, and retries.
  */
 function answer<R>(
   opened: Opened,

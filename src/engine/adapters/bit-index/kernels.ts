@@ -45,7 +45,10 @@ export const TURNED_ROWS = 16;
  * its highest bit is set once `bound` bits were counted.
  */
 export const PLANES = 8;
-/** Lowest bit of the sums to which a batch adds only its last carry. */
+/**
+ * Number of the bit (from 0, the lowest) of the sums to which a batch adds only its last carry: 4, since the count of a
+ * batch of 16 columns is at most 16 = 2^4.
+ */
 export const CARRY_PLANE = Math.log2(BATCH_COLUMNS);
 /** Value of the highest bit of a sum, which is set once the count has reached its bound. */
 export const OVERFLOW = 2 ** (PLANES - 1);

@@ -74,8 +74,8 @@ export interface FollowedVectors<T> {
   clear?(removalNo: number): void;
   /**
    * Calls `work` with the vectors of a snapshot; vectors that later commits added are not found. Returns undefined if
-   * the vectors were changed meanwhile in a way that makes the answer invalid; the caller must then compare `position`
-   * again.
+   * the vectors lack some of the snapshot, or if another thread removed some meanwhile, so that the answer may be
+   * wrong. The caller then compares `position` with the snapshot again, and retries.
    * @param at position of the snapshot, not above `position`
    */
   answer<R>(at: Position, work: (vectors: Answers) => R): { readonly value: R } | undefined;

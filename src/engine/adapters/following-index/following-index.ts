@@ -113,9 +113,9 @@ export function openFollowingIndex<T>(
   }
 
   /**
-   * Is called if vectors that the snapshot still has were removed from memory. Checks that this thread accepts later
-   * removals and that the vectors up to the snapshot were read.
-   * @throws SnapshotIsBehind if it does not
+   * Checks that a search may go on although vectors that its snapshot still has were removed from memory: this thread
+   * must accept later removals, and all vectors up to the snapshot must have been read.
+   * @throws SnapshotIsBehind if one of these is not so
    */
   function requireAccepted({ position }: FollowedVectors<T>, at: Position): void {
     if (options.reader?.acceptsLaterRemovals !== true || position!.vectorNo < at.vectorNo) throw new SnapshotIsBehind();
@@ -140,7 +140,7 @@ function createFollower<T>(store: Store, space: VectorSpace, { source, hold, ind
   const isSparse = (vectors: FollowedVectors<T>) => vectors.removed > MIN_REMOVED + REMOVED_SHARE * vectors.count;
   const snapshot = (): Position => ({ vectorNo: source.last(store, space), removalNo: vectorRemovals.last(store) });
 
-  /** Applies some committed changes, or removes all vectors to start again. Call it in `alone` of the vectors. */
+  /** Applies some changes up to `at`; removes all vectors if the log does not tell what changed. Call it in `alone`. */
   function advance(vectors: FollowedVectors<T>, at: Position): Comparison {
     const known = vectors.position ?? { vectorNo: 0, removalNo: at.removalNo };
     const comparison = compare(vectors.position, at);
@@ -182,7 +182,7 @@ function createFollower<T>(store: Store, space: VectorSpace, { source, hold, ind
       });
     },
 
-    /** Applies some of the changes committed up to a snapshot. Call it in the `store.read` of the snapshot. */
+    /** Applies some changes up to a snapshot; call it again while it returns `more`. Call it in the snapshot's read. */
     takeOver(at: Position): Comparison {
       const vectors = (held ??= hold());
       let comparison = compare(vectors.position, at);

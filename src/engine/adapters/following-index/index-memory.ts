@@ -14,7 +14,10 @@ export interface IndexMemory {
 
 /** An index whose memory is counted. */
 interface MemoryHolder {
-  /** Frees the memory of the index. When it is called, the index is no longer counted. */
+  /**
+   * Frees the memory of the index. When it is called, the index is no longer counted, so `drop` need not call
+   * `release`.
+   */
   drop(): void;
 }
 

@@ -70,9 +70,9 @@ const INSERTS = /^INSERT (OR IGNORE )?INTO (\w+) \(/;
 const CHANGES = /^(UPDATE|DELETE FROM) (\w+)\s+(?:SET|WHERE)\b/;
 
 /**
- * Returns the form of a statement that is written for PostgreSQL, with the tenant's number as `$1`. It is not merged
- * with others of its text, but joined with writes of other tables (`join-statements.ts`): it may read or write no table
- * that other statements of the store write, besides `table`.
+ * Returns the form of a statement that is written for PostgreSQL, with the tenant's number as `$1`. It is never merged
+ * with others of its text, but may run in one statement with writes of other tables (`join-statements.ts`). So, apart
+ * from `table`, it must not read or write any table that other statements of the store write.
  */
 export function onceForm(own: { readonly name: string; readonly text: string; readonly table: string }): MergeForm {
   const form = {

@@ -70,8 +70,8 @@ const tableOf = (table: string) => (table === NUMBERS ? 'sqlite_sequence' : `"${
 const nameIn = (table: string, column: string) => (table === NUMBERS && column === 'last' ? 'seq' : `"${column}"`);
 
 /**
- * Returns the table for the FROM of a statement. For the table of last numbers it adds a condition that leaves out
- * tables which are not copied, such as those of the word index.
+ * Returns what follows FROM to read a copied table. For `NUMBERS`, which has the last row number of each table, this
+ * ends with a WHERE that leaves out tables which are not copied, such as those of the word index.
  */
 function sourceOf(table: string): string {
   if (table !== NUMBERS) return `"${table}"`;

@@ -24,7 +24,7 @@ export interface QueryResult {
 
 /** An error of a request, without its message where that could quote stored values. */
 export interface RequestError {
-  /** SQLSTATE, or a code of the system for a connection that could not be made or was lost. */
+  /** SQLSTATE; of a connection that could not be made or was lost, a code of Node such as ECONNREFUSED. */
   readonly code: string;
   /** Name of the constraint that was violated; null for none. */
   readonly constraint: string | null;

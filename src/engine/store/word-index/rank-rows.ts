@@ -52,7 +52,7 @@ const contenders = { count: 0, rows: new Int32Array(STRETCH), bm25: new Float64A
 
 /**
  * Scores the rows of a partition, and adds those that may be among the best to `best`. BM25 is summed in the order of
- * `texts`, so that scores are exactly equal, whatever is skipped.
+ * `texts`, so that a row's score is the same to the last bit whichever rows and words are skipped.
  * @param texts as `inOrderOfSums` returns them; in this order most work can be skipped
  * @param base number of the first row of the partition
  */

@@ -26,7 +26,10 @@ export const MARK_BYTE = MARK.charCodeAt(0);
  */
 export const BEYOND_MARK = String.fromCharCode(MARK_BYTE + 1);
 
-/** Returns the mark of the partition that a row belongs to, such as `!1`; '' for the first partition. */
+/**
+ * Returns what is appended to each term of a row for its partition (`PARTITION_ROWS` rows), such as `!1`; '' for a row
+ * of the first partition, whose terms stay plain.
+ */
 export function markOf(memoryNo: number): string {
   return memoryNo < PARTITION_ROWS ? '' : `${MARK}${Math.floor(memoryNo / PARTITION_ROWS)}`;
 }
