@@ -77,6 +77,7 @@ test('an add takes no further item in a commit once much text has to be indexed 
     return (await commits(fixture)) - before;
   };
   expect(await commitsOf(five('heron', 30_000))).toBe(2);
+  expect(await commitsOf(five('été', 9_000))).toBe(2);
   expect(await commitsOf(five('ibis', 18_000))).toBe(1);
   expect(await commitsOf(five('owl', 45_000), { allOrNothing: true })).toBe(1);
   expect(await commitsOf(Array.from({ length: 100 }, (_, no) => newMemory({ content: `${no} wren` })))).toBe(1);
