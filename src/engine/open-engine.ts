@@ -185,7 +185,7 @@ function openReaders(
   const { config, metrics } = surroundings;
   const cores = Math.floor(os.availableParallelism() / config.OM_API_PROCESSES);
   const threads = config.OM_QUERY_THREADS ?? Math.max(1, Math.min(MAX_DEFAULT_THREADS, cores));
-  const here = createInlineReaders(parts.pool, { ...surroundings, ...parts });
+  const here = createInlineReaders(parts.pool, { ...surroundings, ...parts, threads: 1 });
   if (kind === 'inline' || threads === 0) return here;
   const readers = createThreadReaders({
     ...surroundings,

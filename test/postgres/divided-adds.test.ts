@@ -1,4 +1,4 @@
-/** Adds of many different words to PostgreSQL, each of which is a row of a table there. */
+/** Adds of long texts and of many different words to PostgreSQL, each of which is a row of a table there. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { AddOptions } from '../../src/engine/types.ts';
 import { newMemory, openTestEngine, type TestEngine } from '../support/engine-fixture.ts';
@@ -53,6 +53,10 @@ describe.skipIf(server === undefined)('an add of many different words to Postgre
     expect(
       await commitsOf('badger', (memory, word) => spelt(10_000 * (memory + 10) + word), { allOrNothing: true }),
     ).toEqual([MEMORIES]);
+  });
+
+  test('goes on in another commit after a long text of few words', async () => {
+    expect(await commitsOf('wren', (_, word) => 'longest '.repeat(3) + spelt(word % 9))).toEqual([3, 2]);
   });
 
   test('shares no further commit with other adds after 20,000 of them', async () => {

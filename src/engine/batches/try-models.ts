@@ -126,7 +126,8 @@ async function ask(
   const asIfLive = { liveModels: { value: models }, live: { value: models[0] } };
   const open = () => Object.create(batch.open(), asIfLive) as OpenTenant;
   await loadIndexes(open);
-  const context: ReadContext = { config, clock, logger, tracing: null, querySourceOf, languageModel, open };
+  const parts = { config, clock, logger, tracing: null, threads: 1, querySourceOf, languageModel };
+  const context: ReadContext = { ...parts, open };
   const { result } = await answerQuery(context, { query: queryOfItem(item), defaults: defaults?.() ?? {} });
   if (result.degradedReasons.includes('vectors')) return null;
   const { missing, hits, forbidden } = judge(

@@ -17,7 +17,7 @@ import { insertText, reindexText } from '../store/word-index/memory-text.ts';
 import { contentHash } from '../text/content-hash.ts';
 import { isRejected, rejected } from '../rejected-item.ts';
 import type { AddOptions, AddOutcome, AddReply, NewMemory, RejectedItem, ScreenReport } from '../types.ts';
-import { mostNewTerms } from './divisible-adds.ts';
+import { mostIndexedBytes } from './divisible-adds.ts';
 import { encodeReceipt } from './write-receipt.ts';
 import { refuseOverQuota, type Quota } from './quota.ts';
 import { deriveFrom, getReplaced, getSources, refuseSecondSuccessor, takePlace } from './relate.ts';
@@ -43,7 +43,7 @@ export interface AddInput {
  * makes it active again if it was archived. An item whose `external_id` belongs to another text, or that may not
  * supersede the memory that it names, is rejected alone; with `allOrNothing` its error rejects all items. Once 1 MiB of
  * text of later memories in their sessions has to be indexed anew, further items are not taken, and get a `conflict`;
- * in PostgreSQL also once they have `mostNewTerms` different terms.
+ * also once the items make as much work for the word index as `mostIndexedBytes`.
  * @returns outcomes in the order of `items`, and `taken`, the number of items that were taken, if that is not all; an
  *   Idempotency-Key that the writer has used gets its stored reply, even if its memories have changed since
  * @throws EngineError for all items: `unavailable` over `OM_MAX_BACKLOG`; `storage_full` over the quota; what
@@ -62,15 +62,15 @@ export function addMemories(context: WriteContext, { items, options, quota = nul
   const accepted: Accepted[] = [];
   const outcomes: AddOutcome[] = [];
   const toReindex: ReindexQueue = { memoryNos: new Set(), bytes: 0 };
-  const mostTerms = mostNewTerms(options);
+  const mostIndexed = mostIndexedBytes(options);
   let taken = 0;
-  let newTerms = 0;
+  let indexed = 0;
   for (const item of items) {
-    const isTaken = toReindex.bytes < MAX_REINDEXED_BYTES && newTerms < mostTerms;
+    const isTaken = toReindex.bytes < MAX_REINDEXED_BYTES && indexed < mostIndexed;
     const acceptedBefore = accepted.length;
     const outcome = isTaken ? acceptItem(context, { item, options, before: outcomes, accepted, toReindex }) : NOT_TAKEN;
     if (isTaken) taken += 1;
-    if (accepted.length > acceptedBefore) newTerms += accepted.at(-1)!.newTerms;
+    if (accepted.length > acceptedBefore) indexed += accepted.at(-1)!.indexedBytes;
     if (options.allOrNothing === true && isRejected(outcome)) throw refusalOf(outcome);
     outcomes.push(outcome);
   }
@@ -155,8 +155,8 @@ interface Accepted {
   readonly id: string;
   readonly jobId: string;
   readonly jobNo: number;
-  /** Number of its terms that are new to the write, as `insertText` returns it. */
-  readonly newTerms: number;
+  /** Work that it makes for the word index, as `insertText` returns it. */
+  readonly indexedBytes: number;
 }
 
 /**
@@ -286,7 +286,7 @@ export function storeMemory(
     latest === undefined
       ? neighboursOf(store, place)
       : neighboursAmong(store, place, { latest, content: memory.content });
-  const newTerms = insertText(store, {
+  const indexedBytes = insertText(store, {
     memoryNo,
     title: memory.title,
     content: memory.content,
@@ -308,7 +308,7 @@ export function storeMemory(
     trace: context.trace,
     now,
   });
-  return { memoryNo, id, jobId, jobNo, newTerms };
+  return { memoryNo, id, jobId, jobNo, indexedBytes };
 }
 
 function findTwin(

@@ -135,6 +135,7 @@ function openSide(
     clock: { now: () => now },
     logger: silentLogger,
     tracing: null,
+    threads: 1,
     languageModel: null,
     querySourceOf: (model) => ({
       embedder: storedEmbedder(model),

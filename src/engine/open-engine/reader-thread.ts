@@ -27,7 +27,7 @@ import { createSharedReading } from './shared-reading.ts';
 import { createStandbyReading } from './standby-reading.ts';
 import { createThreadQuerySources } from './thread-query-sources.ts';
 
-const { config, identity, primary, languageModel, reader } = workerData as ReaderThreadData;
+const { config, identity, primary, languageModel, threads, reader } = workerData as ReaderThreadData;
 const port = parentPort;
 assert(port !== null, 'a reader thread has a parent');
 const post = (message: FromThread) => port.postMessage(message);
@@ -94,7 +94,7 @@ async function run({ id, path, name, input, isTraced, standby }: Extract<ToThrea
   running.set(id, controller);
   const recorder = isTraced ? createSpanRecorder() : null;
   const context = {
-    ...{ config, logger, clock: systemClock, tracing: recorder?.tracing ?? null },
+    ...{ config, logger, threads, clock: systemClock, tracing: recorder?.tracing ?? null },
     querySourceOf: querySourcesOf((space, text) => call(id, { kind: 'embed', space, text })),
     languageModel: languageModelOf(id),
   };

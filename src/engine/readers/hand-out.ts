@@ -7,8 +7,8 @@ import type { ThreadLink } from './thread-link.ts';
 import type { ThreadPlaces } from './thread-places.ts';
 
 /**
- * Commands for which a thread keeps much of a tenant's file in memory: the index of its standing queries takes up to
- * 250 MB. All of a tenant run on one thread, so that no other thread keeps a copy.
+ * Commands for which a thread keeps much of a tenant's file in memory: the index of its standing queries takes some
+ * 50 MB, and up to 400 MB. All of a tenant run on one thread, so that no other thread keeps a copy.
  */
 const ON_ONE_THREAD: ReadonlySet<ReadCommandName> = new Set<ReadCommandName>(['compareStanding']);
 /** Greatest number of tenants whose thread is remembered; beyond it the longest unused are forgotten. */

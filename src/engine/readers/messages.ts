@@ -21,6 +21,8 @@ export interface ReaderThreadData {
   readonly languageModel: Pick<LanguageModel, 'provider' | 'model'> | null;
   /** Identity of the server of OM_DATABASE_URL, by which a standby is known; null without OM_DATABASE_READ_URL. */
   readonly primary: ServerIdentity | null;
+  /** Greatest number of reader threads of the process. Each is started once there is a read for it. */
+  readonly threads: number;
   /** Number of the thread, by which the threads that share memory tell each other apart. */
   readonly reader: number;
 }

@@ -15,6 +15,8 @@ export interface ReadContext {
   readonly querySourceOf: (model: SpaceIdentity) => QueryEmbeddingSource | null;
   /** The language model that queries may ask, with limits; null if none is configured. */
   readonly languageModel: LanguageModel | null;
+  /** Number of threads of this process that run reads, and share what memory reads may keep; 1 without such threads. */
+  readonly threads: number;
   /**
    * Returns the tenant's file, opened for reading. It must be called anew after each await, as the file may have been
    * closed.

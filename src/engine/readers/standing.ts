@@ -77,13 +77,21 @@ export async function compareStanding(
  */
 const MAX_STEPS = 300;
 
-/**
- * Greatest size in bytes that the indexes of all tenants on a thread have together, unless the one in use is larger.
- * The indexes of the longest unused tenants are dropped, and made anew in steps.
- */
+/** Greatest size in bytes that the indexes of standing queries have on all threads of a process together. */
 const MAX_BYTES = 250_000_000;
+/**
+ * Least number of bytes that the indexes on one thread may have, however many threads there are. 20,000 queries of ten
+ * English words, as many as a tenant may have, take 52 MB: they stay whole beside the indexes of small tenants.
+ */
+const LEAST_BYTES = 60_000_000;
 /** The sizes of the indexes that the thread keeps. Exported for tests. */
-export const indexes = createKeptWithin<Store>(MAX_BYTES);
+export const indexes = createKeptWithin<Store>();
+
+/**
+ * Returns the greatest size in bytes that the indexes of all tenants on one of `threads` threads have together, unless
+ * the one in use is larger. The indexes of the longest unused tenants are dropped, and made anew in steps.
+ */
+const mostBytes = (threads: number): number => Math.max(LEAST_BYTES, MAX_BYTES / threads);
 
 /** A standing query, and a memory that may answer it. */
 interface Pair {
@@ -103,7 +111,7 @@ interface Pair {
  * many queries first compares none of them: the next read goes on.
  */
 function findPairs(
-  { open }: ReadContext,
+  { open, threads }: ReadContext,
   { memoryNos, afterQuery, steps = 0 }: StandingRest,
   least: number,
 ): { readonly pairs: readonly Pair[]; readonly rest: StandingRest | null } {
@@ -112,7 +120,7 @@ function findPairs(
     // What was indexed is lost when the file is closed, as beside many other tenants.
     const inSteps = steps < MAX_STEPS;
     const { index, isWhole } = indexOf(store, inSteps);
-    for (const other of indexes.note(store, index.bytes)) {
+    for (const other of indexes.note(store, index.bytes, mostBytes(threads))) {
       forgetIndex(other);
       forgetNeighbours(other);
     }

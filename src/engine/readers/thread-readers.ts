@@ -23,10 +23,8 @@ const HUNG_AFTER_MS = 60_000;
 /** A read is given up when this number of threads have ended while they ran it, as the read may be the cause. */
 const MAX_LOST = 2;
 
-/** What reader threads are started with, and how many there are. */
+/** What reader threads are started with; `threads` is how many there are at most, at least 1. */
 export interface ThreadReadersOptions extends ThreadServices, Omit<ReaderThreadData, 'languageModel' | 'reader'> {
-  /** Greatest number of threads, at least 1. Each is started once there is a read for it. */
-  readonly threads: number;
   /** Time after which a thread that has reads and sends nothing is ended (ms); a minute by default. */
   readonly hungAfterMs?: number;
   /** Callback, called once, with a function that counts the reads that wait for a thread. */
@@ -42,7 +40,7 @@ export function createThreadReaders(options: ThreadReadersOptions): Readers {
   const { threads, hungAfterMs = HUNG_AFTER_MS, config, identity, primary, ...services } = options;
   const { languageModel: model } = services;
   const languageModel = model && { provider: model.provider, model: model.model };
-  const data = { config, identity, primary, languageModel };
+  const data = { config, identity, primary, threads, languageModel };
   const places = createThreadPlaces(threads);
   const waiting = new FairQueue<Read>();
   const pool = createReaderPool({

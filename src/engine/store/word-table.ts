@@ -10,8 +10,6 @@ export interface WordTable {
    *   written before the commit
    */
   put(memoryNo: number, columns: readonly (readonly string[])[]): number;
-  /** Number of terms that rows of the present write have and no earlier row of it: about so many rows it takes. */
-  termsOfWrite(): number;
   /** Deletes the row of a memory, if there is one. Call inside a write. */
   delete(memoryNo: number): void;
   /** Deletes all rows. Call inside a write. */

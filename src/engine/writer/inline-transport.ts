@@ -17,7 +17,7 @@ export function createInlineTransport(options: { pool: TenantPool; config: Confi
       const replies: WriteReply[] = [];
       const counted: CommitFigures[] = [];
       let position = 0;
-      // A commit may end before the last request, as one that has very many words in PostgreSQL does.
+      // A commit may end before the last request, as one with long texts does.
       while (replies.length < group.requests.length) {
         const done = commit({ ...group, requests: group.requests.slice(replies.length) });
         replies.push(...done.replies);

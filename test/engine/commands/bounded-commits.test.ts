@@ -7,7 +7,7 @@ import { importLines, reindexImported } from '../../../src/engine/commands/impor
 import { changeLog } from '../../../src/engine/commands/session-logs.ts';
 import type { WriteContext } from '../../../src/engine/commands/write-context.ts';
 import { DAY_MS } from '../../../src/engine/dynamics.ts';
-import type { LogChange, NewMemory, PortableLine } from '../../../src/engine/types.ts';
+import type { AddOptions, LogChange, NewMemory, PortableLine } from '../../../src/engine/types.ts';
 import { runDueSchedules } from '../../../src/engine/upkeep/schedules.ts';
 import { idsWithWord, newMemory, openTestEngine, START, type TestEngine } from '../../support/engine-fixture.ts';
 import { runCommand } from '../../support/run-command.ts';
@@ -62,6 +62,35 @@ test('an add takes no further item in a commit once much text has to be indexed 
   expect(reply.token?.split('.').slice(1)).toEqual(
     [Math.min(...jobNos), Math.max(...jobNos)].map((no) => no.toString(36)),
   );
+});
+
+/** Five memories, each of which repeats a word. */
+const five = (word: string, times: number) =>
+  Array.from({ length: 5 }, (_, no) => newMemory({ content: `${no} ${`${word} `.repeat(times)}` }));
+
+test('an add takes no further item in a commit once much text has to be indexed for it', async () => {
+  await using fixture = await openTestEngine();
+  const commitsOf = async (items: readonly NewMemory[], options: AddOptions = {}) => {
+    const before = await commits(fixture);
+    const { outcomes, taken } = await fixture.tenant.addMemories(items, options);
+    expect([outcomes.map(({ kind }) => kind), taken]).toEqual([items.map(() => 'accepted'), undefined]);
+    return (await commits(fixture)) - before;
+  };
+  expect(await commitsOf(five('heron', 30_000))).toBe(2);
+  expect(await commitsOf(five('été', 9_000))).toBe(2);
+  expect(await commitsOf(five('ibis', 18_000))).toBe(1);
+  expect(await commitsOf(five('owl', 45_000), { allOrNothing: true })).toBe(1);
+  expect(await commitsOf(Array.from({ length: 100 }, (_, no) => newMemory({ content: `${no} wren` })))).toBe(1);
+});
+
+test('adds share no further commit once much text has to be indexed for them', async () => {
+  await using fixture = await openTestEngine();
+  const before = await commits(fixture);
+  const replies = await Promise.all(five('heron', 30_000).map((memory) => fixture.tenant.addMemories([memory])));
+  expect(replies.map(({ outcomes }) => outcomes[0]!.kind)).toEqual(Array(5).fill('accepted'));
+  expect((await commits(fixture)) - before).toBe(2);
+  await Promise.all(five('ibis', 300).map((memory) => fixture.tenant.addMemories([memory])));
+  expect((await commits(fixture)) - before).toBe(3);
 });
 
 /** A line of an import with a long text of the session `s`, which is found by the word `name`. */

@@ -75,7 +75,7 @@ function addVectors(fixture: TestEngine): number {
 
 const contextOf = ({ batch }: TestEngine, querySourceOf: ReadContext['querySourceOf'] = () => null): ReadContext => ({
   ...batch,
-  ...{ logger: silentLogger, tracing: null, languageModel: null, querySourceOf },
+  ...{ logger: silentLogger, tracing: null, threads: 1, languageModel: null, querySourceOf },
 });
 
 type Asked = Parameters<typeof compareStanding>[1];
@@ -205,7 +205,12 @@ test('an index that was forgotten, with its vectors, is made anew and finds the 
   expect(index.bytes).toBe(0);
 });
 
-test('the index of a tenant that takes too much is dropped while another is used', async () => {
+test.each([
+  { threads: 1, isKept: 240_000_000, isDropped: 250_000_000 },
+  { threads: 2, isKept: 115_000_000, isDropped: 125_000_000 },
+  { threads: 64, isKept: 55_000_000, isDropped: 60_000_000 },
+])('the index of a tenant that takes too much is dropped while another is used', async (expected) => {
+  const { threads, isKept, isDropped } = expected;
   await using large = await openWithProvider();
   await using other = await openWithProvider();
   const indexOfLarge = () => {
@@ -214,12 +219,16 @@ test('the index of a tenant that takes too much is dropped while another is used
   };
   for (const fixture of [large, other]) addQueries(fixture, 10, WORDS);
   const compare = (fixture: typeof large) =>
-    compareIndexed(contextOf(fixture), { memoryNos: [fixture.memoryNo], afterQuery: 0, defaults: DEFAULTS });
+    compareIndexed(
+      { ...contextOf(fixture), threads },
+      { memoryNos: [fixture.memoryNo], afterQuery: 0, defaults: DEFAULTS },
+    );
   const { matches } = await compare(large);
   const kept = indexOfLarge();
+  indexes.note(large.batch.open().store, isKept, Infinity);
   await compare(other);
   expect(indexOfLarge()).toBe(kept);
-  indexes.note(large.batch.open().store, 250_000_000);
+  indexes.note(large.batch.open().store, isDropped, Infinity);
   await compare(other);
   expect(indexOfLarge()).not.toBe(kept);
   expect(await compare(large)).toMatchObject({ matches });

@@ -31,7 +31,7 @@ async function importDocument({ tenant }: TestEngine, texts: readonly string[]):
 /** The methods of documents as the API has them, which opens no file itself, and the sizes of what its reads return. */
 function readOffThread({ batch, file }: TestEngine) {
   const { config, clock, logger } = batch;
-  const parts = { config, clock, logger, tracing: null, querySourceOf: () => null, languageModel: null };
+  const parts = { config, clock, logger, tracing: null, threads: 1, querySourceOf: () => null, languageModel: null };
   const inline = createInlineReaders({ get: () => batch.open() } as unknown as TenantPool, parts);
   const sizes: number[] = [];
   const read: Readers['read'] = (...asked) => {

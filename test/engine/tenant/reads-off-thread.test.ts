@@ -35,7 +35,7 @@ test('what counts or sorts as many rows as a tenant has is read by reader thread
 
   const { config, logger } = batch;
   const pool = { get: () => batch.open() } as unknown as TenantPool;
-  const parts = { config, clock, logger, tracing: null, querySourceOf: () => null, languageModel: null };
+  const parts = { config, clock, logger, tracing: null, threads: 1, querySourceOf: () => null, languageModel: null };
   const options = {
     ...{ ...parts, id: 'default', path: file, control: fixture.engine.control, tended: new Set<string>() },
     readers: createInlineReaders(pool, parts),

@@ -40,7 +40,7 @@ async function onThread({ batch, engine, file, clock }: TestEngine) {
   });
   onTestFinished(() => writer.close());
   const { config, logger } = batch;
-  const parts = { config, clock, logger, tracing: null, querySourceOf: () => null, languageModel: null };
+  const parts = { config, clock, logger, tracing: null, threads: 1, querySourceOf: () => null, languageModel: null };
   const pool = { get: () => batch.open() } as unknown as TenantPool;
   const options = {
     ...{ id: 'default', path: file, config: batch.config, clock, control: engine.control, metrics, writer },

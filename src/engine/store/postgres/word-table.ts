@@ -85,8 +85,6 @@ export function createWordTable({ store, own, newestBefore }: WordTableOptions):
   const pending = new Map<number, EncodedRow | null>();
   /** Terms of the pending rows. */
   const pendingTerms = new Set<string>();
-  /** The last write that changed rows, and how many terms were new to it. */
-  let ofWrite: { readonly transactionNo: number | undefined; terms: number } = { transactionNo: undefined, terms: 0 };
   const dropPending = () => {
     pending.clear();
     pendingTerms.clear();
@@ -125,13 +123,8 @@ export function createWordTable({ store, own, newestBefore }: WordTableOptions):
       note(memoryNo, row);
       const before = pendingTerms.size;
       for (const term of row.terms.keys()) pendingTerms.add(term);
-      const added = pendingTerms.size - before;
-      const { transactionNo } = store();
-      if (ofWrite.transactionNo !== transactionNo) ofWrite = { transactionNo, terms: 0 };
-      ofWrite.terms += added;
-      return added;
+      return pendingTerms.size - before;
     },
-    termsOfWrite: () => (ofWrite.transactionNo === store().transactionNo ? ofWrite.terms : 0),
     delete: (memoryNo) => note(memoryNo, null),
     clear() {
       dropPending();

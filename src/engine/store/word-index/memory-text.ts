@@ -33,8 +33,7 @@ const REPLACE = `INSERT OR REPLACE INTO memory_text (${COLUMNS}) VALUES (?, ?, ?
 
 /**
  * Writes the row of a memory that has none yet. Call inside a write.
- * @returns number of terms that are new to the write, each of which its commit stores in a row of a table; 0 for FTS5,
- *   which stores many in one page
+ * @returns the work that the row makes for the write, in bytes of ASCII text that make as much (`workOf`)
  */
 export function insertText(store: Store, row: TextRow): number {
   return writeRow(store, INSERT, row);
@@ -48,15 +47,51 @@ export function putText(store: Store, row: TextRow): void {
   writeRow(store, REPLACE, row);
 }
 
+/** The latest write of a connection that put rows, and the work that they make, as `insertText` returns it. */
+interface WriteWork {
+  readonly transactionNo: number | undefined;
+  readonly bytes: number;
+}
+
+const works = new WeakMap<Store, WriteWork>();
+
+/** Returns the work that all rows make which the present write has put so far, as `insertText` returns it. */
+export function indexedBytes(store: Store): number {
+  const work = works.get(store);
+  return work !== undefined && work.transactionNo === store.transactionNo ? work.bytes : 0;
+}
+
 function writeRow(store: Store, sql: string, row: TextRow): number {
   const columns = columnsOf(row);
+  let bytes = workOf(columns);
   if (store.words !== null) {
-    return store.words.put(row.memoryNo, columns.map(indexedTerms));
+    bytes += BYTES_OF_NEW_TERM * store.words.put(row.memoryNo, columns.map(indexedTerms));
+  } else {
+    mergeWithCommit(store);
+    const mark = markOf(row.memoryNo);
+    store.prepare(sql).run(row.memoryNo, ...columns.map((text) => indexedText(text, mark)));
   }
-  mergeWithCommit(store);
-  const mark = markOf(row.memoryNo);
-  store.prepare(sql).run(row.memoryNo, ...columns.map((text) => indexedText(text, mark)));
-  return 0;
+  works.set(store, { transactionNo: store.transactionNo, bytes: indexedBytes(store) + bytes });
+  return bytes;
+}
+
+/**
+ * Number of bytes of ASCII text for which each byte of a text counts that is not ASCII. It is normalised, and divided
+ * into words character by character; Chinese gives two terms a character. A byte takes 0.5 to 1 µs, one of ASCII 0.25.
+ */
+const NON_ASCII_FACTOR = 4;
+/** Number of bytes for which a term counts that is new to its write in PostgreSQL, where it is a row of a table. */
+const BYTES_OF_NEW_TERM = 25;
+
+/**
+ * Returns the work that texts make for the index, in bytes of ASCII text. It is told by their length: FTS5 takes as
+ * long for a word that it has many times as for a new one.
+ */
+function workOf(columns: readonly string[]): number {
+  return columns.reduce((sum, text) => {
+    const bytes = Buffer.byteLength(text);
+    return sum + (bytes === text.length ? bytes : NON_ASCII_FACTOR * bytes);
+  }, 0);
 }
 
 /** Returns the text of each of TEXT_COLUMNS, in their order. */

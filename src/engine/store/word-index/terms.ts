@@ -105,13 +105,20 @@ function limited(terms: readonly string[]): readonly string[] {
 /** Cuts out of a text the words that `limited` leaves out of its terms. What is between words stays. */
 function withoutFurther(text: string): string {
   const isKept = createCounter();
+  const bounds: (readonly [start: number, end: number])[] = [];
+  const found: string[] = [];
+  eachWord(text, (word, start, end) => {
+    found.push(word);
+    bounds.push([start, end]);
+  });
   const pieces: string[] = [];
   let from = 0;
-  eachTerm(text, (term, start, end) => {
-    if (isKept(term)) return;
+  for (const [place, term] of stemsOf(found).entries()) {
+    if (isKept(term)) continue;
+    const [start, end] = bounds[place]!;
     pieces.push(text.slice(from, start));
     from = end;
-  });
+  }
   return pieces.join('') + text.slice(from);
 }
 
@@ -159,72 +166,83 @@ export function termsOf(text: string): readonly string[] {
 
 /**
  * Tokenizes a text exactly as FTS5 does, but faster. For text that is not ASCII, FTS5 itself is asked once for each
- * block of 256 characters, and for a few words.
+ * block of 256 characters, and once for all words that only it can stem.
  */
 function tokenize(text: string): readonly string[] {
-  if (isAscii(text)) return words(text).map(stemOfAscii);
-  const terms: string[] = [];
-  eachTerm(text, (term) => terms.push(term));
-  return terms;
+  if (isAscii(text)) return DOUBLE_Y.test(text) ? stemsOf(words(text)) : words(text).map(stemOf);
+  const found: string[] = [];
+  eachWord(text, (word) => found.push(word));
+  return stemsOf(found);
 }
 
 /**
- * Calls `visit` for each term of a text in order, as `tokenize` lists them, with the offsets in the text at which its
- * word begins and ends.
+ * Calls `visit` for each word of a text in order, folded as FTS5 does before it stems, with the offsets in the text at
+ * which the word begins and ends.
  */
-function eachTerm(text: string, visit: (term: string, start: number, end: number) => void): void {
-  let [term, start] = ['', 0];
+function eachWord(text: string, visit: (word: string, start: number, end: number) => void): void {
+  let [word, start] = ['', 0];
   for (let at = 0; at < text.length;) {
     const code = text.codePointAt(at)!;
     const { inside, begins } = blockOf(code);
     const letter = inside[code % BLOCK];
     if (letter === undefined) {
-      if (term !== '') visit(stemOfAny(term), start, at);
-      term = '';
-    } else if (term !== '' || begins[code % BLOCK]) {
-      if (term === '') start = at;
-      term += letter;
+      if (word !== '') visit(word, start, at);
+      word = '';
+    } else if (word !== '' || begins[code % BLOCK]) {
+      if (word === '') start = at;
+      word += letter;
     }
     at += code > 0xffff ? 2 : 1;
   }
-  if (term !== '') visit(stemOfAny(term), start, text.length);
+  if (word !== '') visit(word, start, text.length);
 }
 
+const DOUBLE_Y = /yy/i;
 const ENDS_IN_ASCII = /[a-z\d]$/;
 /** Longest word that FTS5 stems, in bytes. */
 const MAX_STEMMED = 64;
 
 /**
- * Stems a word that may have any characters. The Porter stemmer removes only ASCII endings, so a word with another
- * ending stays as it is.
+ * Tells whether only FTS5 knows the stem of a word: a word with `yy`, which FTS5 treats differently from other Porter
+ * stemmers, or a word of ASCII and other letters that ends in ASCII. The Porter stemmer removes only ASCII endings.
  */
-function stemOfAny(term: string): string {
-  if (isAscii(term)) return stemOfAscii(term);
-  return ENDS_IN_ASCII.test(term) && Buffer.byteLength(term) <= MAX_STEMMED ? stemByFts(term) : term;
-}
-
-/**
- * Stems an ASCII word. FTS5 treats two `y` in a row differently from other Porter stemmers, so such a word is passed to
- * FTS5.
- */
-function stemOfAscii(word: string): string {
-  return word.includes('yy') && word.length <= MAX_STEMMED ? stemByFts(word) : stemOf(word);
+function isStemmedByFts(word: string): boolean {
+  if (isAscii(word)) return word.includes('yy') && word.length <= MAX_STEMMED;
+  return ENDS_IN_ASCII.test(word) && Buffer.byteLength(word) <= MAX_STEMMED;
 }
 
 /** Greatest number of cached stems that FTS5 made. */
 const STEMS_KEPT = 1_000;
 const stems = new LRUCache<string, string>({ max: STEMS_KEPT });
 
-function stemByFts(word: string): string {
-  let stem = stems.get(word);
-  if (stem === undefined) {
-    const [term = ''] = tokenizeByFts(word);
-    // FTS5 takes bytes for letters and may cut a letter of several bytes in two. The rest is no text that could be
-    // marked.
-    stem = term.includes('\ufffd') ? word : term;
+/** Stems words. FTS5 is asked once for all that only it can stem, since each question takes it some 30 µs. */
+function stemsOf(list: readonly string[]): readonly string[] {
+  const byFts = new Map<string, string>();
+  const unknown: string[] = [];
+  for (const word of list) {
+    if (!isStemmedByFts(word) || byFts.has(word)) continue;
+    const stem = stems.get(word);
+    if (stem === undefined) unknown.push(word);
+    byFts.set(word, stem ?? word);
+  }
+  for (const [place, stem] of stemByFts(unknown).entries()) {
+    const word = unknown[place]!;
+    byFts.set(word, stem);
     stems.set(copyOf(word), stem);
   }
-  return stem;
+  return list.map((word) => byFts.get(word) ?? stemOf(word));
+}
+
+/** Stems different words by FTS5 with one question, or with one for each word if one of them is not one term. */
+function stemByFts(list: readonly string[]): readonly string[] {
+  const found = list.length === 0 ? [] : tokenizeByFts(list.join(' '));
+  if (found.length !== list.length && list.length > 1) return list.flatMap((word) => stemByFts([word]));
+  return list.map((word, place) => {
+    const stem = found[place] ?? '';
+    // FTS5 takes bytes for letters and may cut a letter of several bytes in two. The rest is no text that could be
+    // marked.
+    return stem.includes('\ufffd') ? word : stem;
+  });
 }
 
 /** Number of characters in a block, about which FTS5 is asked at once. */

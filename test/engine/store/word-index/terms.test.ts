@@ -1,6 +1,7 @@
 import path from 'node:path';
+import type { Statement } from 'better-sqlite3';
 import fc from 'fast-check';
-import { beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import { openStore, type SqliteStore } from '../../../../src/engine/store/open-store.ts';
 import { OWN_COLUMNS } from '../../../../src/engine/store/own-texts.ts';
 import { matchingText } from '../../../../src/engine/store/word-index/matching-rows.ts';
@@ -190,6 +191,17 @@ test('a term stands at most 256 times in a column, in every partition, and all o
     for (const [term, { length }] of all)
       expect([term, kept.get(term)!.length]).toEqual([term, Math.min(MAX_OCCURRENCES, length)]);
     expect(kept.get('q')).toHaveLength(MAX_OCCURRENCES);
+  }
+});
+
+test('FTS5 is asked once for all words of a text that only it can stem', () => {
+  const listed = (beginning: string) => Array.from({ length: 1_500 }, (_, no) => `${beginning}${no}`);
+  termsOf('łyy'); // FTS5 is asked for the block of these characters here.
+  const statements = Object.getPrototypeOf(writer.db.prepare('SELECT 1')) as Statement;
+  for (const words of [listed('łąka'), listed('hoyyed')]) {
+    using all = vi.spyOn(statements, 'all');
+    expect(indexedTerms(indexableText(words.join(' ')))).toEqual(words.map((word) => indexableText(word)));
+    expect(all).toHaveBeenCalledTimes(1);
   }
 });
 
