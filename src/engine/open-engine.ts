@@ -4,6 +4,7 @@ import { createTextAnalyzer } from './adapters/text-analyzer.ts';
 import { createWebhookSender } from './adapters/webhook-sender.ts';
 import { createCensusTaker, type CensusTaker } from './census.ts';
 import type { Config } from './config.ts';
+import { openControlChanges } from './control/control-changes.ts';
 import type { ControlDatabase } from './control/control-database.ts';
 import { counterPlaceOf } from './control/counter-file.ts';
 import { openControlDatabase } from './control/open-control-database.ts';
@@ -94,6 +95,7 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
   // Only reader threads read from it.
   const standby = kind === 'thread' ? openStandby(surroundings) : null;
   const control = openControlDatabase(config, clock);
+  const changes = openControlChanges(config, control, kind);
   const { close: closeCounts, ...counts } = openCounts(config, clock);
   const parts = openParts({
     ...surroundings,
@@ -132,7 +134,7 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
   return {
     ...surroundings,
     embedder,
-    control,
+    ...{ control, changeControl: changes.change },
     ...counts,
     queuesAt,
     lead: { transport, dispatcher },
@@ -143,7 +145,7 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
     tended: tending.tended,
     looks,
     async close() {
-      for (const watching of [tenants, census, looks]) await watching?.close();
+      for (const watching of [tenants, census, looks, changes]) await watching?.close();
       if (options.lead === undefined) await dispatcher.close();
       await recalls.flush();
       await readers.close();

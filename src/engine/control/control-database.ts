@@ -244,5 +244,10 @@ export interface ControlDatabase {
   getSetting(tenantId: string, name: string): string | undefined;
   /** Stores a tenant's setting, replacing any earlier value. Throws EngineError `not_found` for an unknown tenant. */
   putSetting(tenantId: string, name: string, value: string): void;
+  /**
+   * Resolves when the next call of each method finds what others have changed before this call. In PostgreSQL that
+   * takes up to 250 ms, or 5 s while the database does not answer, when every method throws `unavailable`.
+   */
+  seeChanges(): Promise<void>;
   close(): void;
 }
