@@ -249,5 +249,10 @@ export interface ControlDatabase {
    * takes up to 250 ms, or 5 s while the database does not answer, when every method throws `unavailable`.
    */
   seeChanges(): Promise<void>;
+  /**
+   * Whether PostgreSQL has not answered for over a second, as a background thread sees it. A thread that serves
+   * requests then asks it nothing, so that it does not wait.
+   */
+  isSilent(): boolean;
   close(): void;
 }

@@ -99,12 +99,25 @@ export function openControlDatabase(config: Config, clock: Clock): ControlDataba
       cache.changeSetting(tenantId, name, value);
     },
     seeChanges: () => nextLook(file),
+    isSilent: () => isSilent(file),
 
     close() {
       uses.close();
       file.close();
     },
   };
+}
+
+/** Time without an answer of PostgreSQL from which on it counts as silent (ns). */
+const SILENT_NS = 1_000_000_000n;
+
+function isSilent({ watched }: ControlFile): boolean {
+  if (watched === null) return false;
+  try {
+    return process.hrtime.bigint() - watched.latest().readAt > SILENT_NS;
+  } catch {
+    return true; // Nothing was read for much longer.
+  }
 }
 
 /** Pause between two checks whether the counter of changes was read again (ms). */
