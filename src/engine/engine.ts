@@ -1,5 +1,6 @@
 import type { Config } from './config.ts';
 import type { QueuePlace } from './dispatch/dispatch-ports.ts';
+import type { ControlChanges } from './control/control-changes.ts';
 import type { ControlDatabase } from './control/control-database.ts';
 import type { Lead } from './lead.ts';
 import type { GuessLimit } from './control/guess-limit.ts';
@@ -85,6 +86,8 @@ export interface Engine {
   readonly embedder: Embedder | null;
   /** The database of tenants, keys and settings. Its file lies beside the tenants' files. */
   readonly control: ControlDatabase;
+  /** Calls a method of `control` that changes something, so that the thread of requests waits for no database. */
+  readonly changeControl: ControlChanges['change'];
   /** The rate limits of all keys, counted for all processes of the folder, or all nodes of the database, together. */
   readonly rates: RateLimits;
   /** Refuses wrong keys of an address for a while, after too many of them. */

@@ -4,6 +4,7 @@ import { createTextAnalyzer } from './adapters/text-analyzer.ts';
 import { createWebhookSender } from './adapters/webhook-sender.ts';
 import { createCensusTaker, type CensusTaker } from './census.ts';
 import type { Config } from './config.ts';
+import { openControlChanges } from './control/control-changes.ts';
 import type { ControlDatabase } from './control/control-database.ts';
 import { counterPlaceOf } from './control/counter-file.ts';
 import { openControlDatabase } from './control/open-control-database.ts';
@@ -15,7 +16,7 @@ import { createMetrics, type Metrics } from './metrics.ts';
 import { openDispatcher } from './open-engine/open-dispatcher.ts';
 import { type OpenedStandby, openStandby } from './open-engine/open-standby.ts';
 import { createQuerySources } from './open-engine/query-sources.ts';
-import { createTenantLooks } from './open-engine/tenant-looks.ts';
+import { createTenantLooks, lookIntoDatabase } from './open-engine/tenant-looks.ts';
 import type { TenantLooks } from './types.ts';
 import { createTenants } from './open-engine/tenants.ts';
 import { openParts, type EngineParts } from './parts/engine-parts.ts';
@@ -23,8 +24,6 @@ import { silentLogger, systemClock, type Clock, type JobDispatcher, type Languag
 import { createInlineReaders, type Readers, withFewRowsHere } from './readers/readers.ts';
 import { createThreadReaders } from './readers/thread-readers.ts';
 import { areSameModels, distinctModels, numbersOf } from './store/live-model.ts';
-import type { Store } from './store/open-store.ts';
-import { lookIntoTenant } from './store/postgres/tenant-database.ts';
 import { countLacking } from './store/reembed.ts';
 import { openGuessLimit } from './control/guess-limit.ts';
 import { openRateLimits } from './control/rate-limits.ts';
@@ -94,6 +93,7 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
   // Only reader threads read from it.
   const standby = kind === 'thread' ? openStandby(surroundings) : null;
   const control = openControlDatabase(config, clock);
+  const changes = openControlChanges(config, control, kind);
   const { close: closeCounts, ...counts } = openCounts(config, clock);
   const parts = openParts({
     ...surroundings,
@@ -132,7 +132,7 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
   return {
     ...surroundings,
     embedder,
-    control,
+    ...{ control, changeControl: changes.change },
     ...counts,
     queuesAt,
     lead: { transport, dispatcher },
@@ -143,7 +143,7 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
     tended: tending.tended,
     looks,
     async close() {
-      for (const watching of [tenants, census, looks]) await watching?.close();
+      for (const watching of [tenants, census, looks, changes]) await watching?.close();
       if (options.lead === undefined) await dispatcher.close();
       await recalls.flush();
       await readers.close();
@@ -238,16 +238,13 @@ function watchFiles(
     clock,
     logger,
     schedules: scheduleNames(config),
-    ...(config.OM_DATABASE_URL === undefined ? {} : { look: lookIntoDatabase(config), stampsOf }),
+    ...(config.OM_DATABASE_URL === undefined
+      ? {}
+      : { look: (path: string) => lookIntoDatabase(config, control, path), stampsOf }),
     onTaken: (busyMs) => metrics.censusDurations.observe(busyMs / 1000),
   });
   metrics.watchFiles(path.dirname(config.paths.defaultTenant), () => census.read());
   return census;
-}
-
-/** Makes the function by which the census opens the data of a tenant that is kept in PostgreSQL, for reading only. */
-function lookIntoDatabase(config: Config): (path: string) => Store | undefined {
-  return (path) => lookIntoTenant({ ...placeOf(config, path)!, path, waitsBriefly: true });
 }
 
 /**

@@ -3,6 +3,7 @@ import { afterAll, describe, test } from 'vitest';
 import { eraseMemories } from '../../src/engine/commands/erase.ts';
 import { undoLinks } from '../../src/engine/commands/undo-writer.ts';
 import { settlesHubOnce, walksHub } from '../conformance/hubs.ts';
+import { archivesManyReflections } from '../conformance/many-reflections.ts';
 import { openTestEngine, type TestEngine } from '../support/engine-fixture.ts';
 import { startPostgres } from '../support/postgres.ts';
 import { runCommand } from '../support/run-command.ts';
@@ -19,6 +20,12 @@ describe.skipIf(server === undefined)('in PostgreSQL', () => {
       erase: (memoryNos) => runCommand(own, (context) => eraseMemories(context, memoryNos)),
       undo: (writtenBy) => runCommand(own, (context) => undoLinks(context, { writtenBy, limit: 100 })),
     });
+  });
+
+  test('reflections that one commit cannot find are archived in small commits ahead of the change', async () => {
+    await using fixture = await openTestEngine({ settings: { OM_DATABASE_URL: await server!.createSchema() } });
+    const { batch, clock } = fixture;
+    await archivesManyReflections(fixture, { batch, clock, store: batch.open().store } as unknown as TestEngine);
   });
 
   test('a chain with a memory that superseded many others is walked as any other', async () => {

@@ -1,11 +1,16 @@
 /** A further database that does not answer, and the thread that looks for its tenants or makes them. */
 import net from 'node:net';
+import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
+import { readConfig } from '../../src/engine/config.ts';
+import { openEngine } from '../../src/engine/open-engine.ts';
 import { openTestEngine } from '../support/engine-fixture.ts';
 import { startPostgres } from '../support/postgres.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 import { twoDatabases } from '../support/tenant-move.ts';
+import { countTurns } from '../support/turns-during.ts';
 
 /** Listens at a port of its own, says nothing, and counts the connections. */
 async function listenSilently() {
@@ -75,4 +80,51 @@ describe.skipIf(server === undefined)('a database that does not answer', () => {
     expect(control.createTenant('acme').id).toBe('acme');
     expect(() => control.createTenant('acme', undefined, 'far')).toThrow('tenant acme exists');
   });
+
+  test('holds up no other request while a tenant is made in it, or while the control database is silent', async () => {
+    const { home, settings } = await twoDatabases(server!);
+    const silent = await listenSilently();
+    const config = readConfig({
+      ...{ ...settings, OM_DATABASES: `far=${silent.url}`, OM_EMBEDDINGS: 'none', OM_QUERY_THREADS: '1' },
+      OM_DB_PATH: path.join(tempFolder(), 'cairn.sqlite'),
+    });
+    const engine = await openEngine({ config, dispatcher: { dispatch() {}, close: async () => {} } });
+    onTestFinished(() => engine.close());
+    const { changeControl, control } = engine;
+    const made = await changeControl('createKey', { tenantId: 'default', role: 'read' });
+    expect(control.authenticate(made.secret)).toMatchObject({ keyId: made.record.id });
+    await changeControl('revokeKey', made.record.id);
+    expect(control.authenticate(made.secret)).toBeUndefined();
+
+    const far = async () => {
+      await expect(changeControl('createTenant', 'acme', undefined, 'far')).rejects.toThrow(/does not answer/);
+    };
+    expect(await turnsWhile(far)).toBeGreaterThan(100);
+    expect(await silent.count()).toBe(1);
+
+    // Another process writes, so a write of this one waits until it may wait no more.
+    const other = new pg.Client(home);
+    onTestFinished(() => other.end());
+    await other.connect();
+    const [{ schema }] = (await other.query(`SELECT current_schema() || '_control' AS schema`)).rows as [
+      { schema: string },
+    ];
+    await other.query(`BEGIN; UPDATE ${schema}.access_generation SET writes = writes + 1`);
+    const locked = () => expect(changeControl('createTenant', 'acme')).rejects.toMatchObject({ code: 'unavailable' });
+    expect(await turnsWhile(locked)).toBeGreaterThan(100);
+    await other.query('ROLLBACK');
+    expect(await changeControl('createTenant', 'acme')).toMatchObject({ id: 'acme' });
+    expect(control.findTenantPath('acme')).toBeDefined();
+  }, 60_000);
 });
+
+/** Counts the turns of the event loop until `work` is done. A thread that waits for a database has hardly any. */
+async function turnsWhile(work: () => Promise<unknown>): Promise<number> {
+  const turns = countTurns();
+  try {
+    await work();
+    return turns.turn;
+  } finally {
+    turns.stop();
+  }
+}

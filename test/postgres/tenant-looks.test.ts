@@ -83,6 +83,45 @@ describe.skipIf(server === undefined)('in PostgreSQL', () => {
     await expect.poll(() => census.read().then(() => looked), { timeout: 20_000 }).toEqual(['counted-b']);
   }, 60_000);
 
+  test('a server that is silent is asked nothing by the thread of requests after the first statement', async () => {
+    const settings = { OM_DATABASE_URL: await server!.createSchema() };
+    await using fixture = await openTestEngine({ settings });
+    const { control, looks, rates } = fixture.engine;
+    const take = () => rates.take({ key: 'a', kind: 'queries' }, { cost: 1, perMinute: 9, mustFit: true });
+    const codeOf = (work: () => unknown) => {
+      try {
+        return work() && 'answered';
+      } catch (error) {
+        return (error as { code?: string }).code;
+      }
+    };
+    const asked = [() => control.listTenants(), () => control.countKeys()];
+    expect((await looks.stampsOf(['default'])).size).toBe(1);
+    expect([...asked, take].map(codeOf)).toEqual(['answered', 'answered', 'answered']);
+    server!.pause();
+    try {
+      await expect.poll(() => control.isSilent(), { timeout: 20_000 }).toBe(true);
+      let before = tripTotals().trips;
+      // The control database still believes in what it has read, so the look itself must not ask.
+      expect(await looks.stampsOf(['default']).catch(() => new Map())).toEqual(new Map());
+      expect(tripTotals().trips).toBe(before);
+      expect(codeOf(asked[0]!)).toBe('unavailable');
+      before = tripTotals().trips;
+      for (let look = 0; look < 3; look++) {
+        expect(asked.map(codeOf)).toEqual(['unavailable', 'unavailable']);
+        codeOf(take);
+        await expect(looks.find('standing').next()).rejects.toMatchObject({ code: 'unavailable' });
+        await expect(looks.stampsOf(['default'])).rejects.toMatchObject({ code: 'unavailable' });
+      }
+      expect(tripTotals().trips).toBe(before);
+    } finally {
+      server!.resume();
+    }
+    await expect.poll(() => control.isSilent(), { timeout: 20_000 }).toBe(false);
+    expect([...asked, take].map(codeOf)).toEqual(['answered', 'answered', 'answered']);
+    expect((await looks.stampsOf(['default'])).size).toBe(1);
+  }, 60_000);
+
   test('a server that stops to answer holds up the thread of requests for some seconds, not for a minute', async () => {
     const url = await server!.createSchema();
     await using fixture = await openTestEngine({ settings: { OM_DATABASE_URL: url } });

@@ -129,7 +129,7 @@ export const adminRoutes: readonly Route[] = [
       const tenant = await engine.tenant(named ?? principal.tenantId);
       await tenant.as(principal.keyId).requestBackup();
       await controlTurn({ api, principal });
-      engine.control.audit.append('backup.request', { tenant: tenant.id }, principal.keyId);
+      await engine.changeControl('appendAudit', 'backup.request', { tenant: tenant.id }, principal.keyId);
       send(202, { tenant: tenant.id, state: 'due' });
     },
   }),

@@ -96,12 +96,12 @@ export const federationRoutes: readonly Route[] = [
     },
     async handle({ api, principal, readBody, send }) {
       const { name, url, key = null, tenant = null } = await readBody();
-      const { config, control } = api.engine;
+      const { config, changeControl } = api.engine;
       // Here, so that no question waits for it. Other processes do so at their start, or with their first question.
       await loadFederation();
       const access = { name, url: createFederationClient(config).check(url), key, remoteTenant: tenant };
       await controlTurn({ api, principal });
-      send(201, serverItem(control.federation.add(principal.tenantId, access, principal.keyId)));
+      send(201, serverItem(await changeControl('addServer', principal.tenantId, access, principal.keyId)));
     },
   }),
   route({
@@ -131,7 +131,7 @@ export const federationRoutes: readonly Route[] = [
     errors: { not_found: 'No server of the tenant has this name.' },
     async handle({ api, principal, params: { name }, send }) {
       await controlTurn({ api, principal });
-      api.engine.control.federation.remove(principal.tenantId, name, principal.keyId);
+      await api.engine.changeControl('removeServer', principal.tenantId, name, principal.keyId);
       send(200, { removed: true });
     },
   }),

@@ -60,7 +60,7 @@ export const keyRoutes: readonly Route[] = [
       const body = await readBody();
       for (const tenant of body.tenants ?? []) tenantNamed(tenant, principal, OTHERS);
       await controlTurn({ api, principal });
-      const made = api.engine.control.createKey(newKeyOf(body, principal), principal.keyId);
+      const made = await api.engine.changeControl('createKey', newKeyOf(body, principal), principal.keyId);
       response.setHeader('cache-control', 'no-store');
       send(201, { key: keyItem(made.record), secret: made.secret });
     },
@@ -81,7 +81,7 @@ export const keyRoutes: readonly Route[] = [
     async handle({ api, principal, params: { id }, send }) {
       requireRevocable(findKey(api, id), principal);
       await controlTurn({ api, principal });
-      api.engine.control.revokeKey(id, principal.keyId);
+      await api.engine.changeControl('revokeKey', id, principal.keyId);
       send(200, keyItem(findKey(api, id)!));
     },
   }),

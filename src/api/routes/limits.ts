@@ -105,7 +105,7 @@ export const limitRoutes: readonly Route[] = [
       const scope = scopeOf(query, principal);
       const changes = await readBody();
       await controlTurn({ api, principal });
-      api.engine.control.limits.change(scope, changes, principal.keyId);
+      await api.engine.changeControl('changeLimits', scope, changes, principal.keyId);
       send(200, limitsItem(api.engine.control.limits, scope));
     },
   }),

@@ -185,7 +185,12 @@ export const memoryRoutes: readonly Route[] = [
       let servers: number | undefined;
       if (isUndo && principal.role === 'admin') {
         await controlTurn({ api, principal });
-        servers = api.engine.control.federation.removeWrittenBy(principal.tenantId, written_by, principal.keyId);
+        servers = await api.engine.changeControl(
+          'removeServersWrittenBy',
+          principal.tenantId,
+          written_by,
+          principal.keyId,
+        );
       }
       const receipt = await tenant.deleteMemories({
         userIds: user_id === undefined ? undefined : [user_id],

@@ -58,7 +58,7 @@ export const tenantRoutes: readonly Route[] = [
       const wanted = await readBody();
       await controlTurn({ api, principal });
       const { engine } = api;
-      const tenant = engine.control.createTenant(wanted.id, principal.keyId, wanted.database);
+      const tenant = await engine.changeControl('createTenant', wanted.id, principal.keyId, wanted.database);
       send(201, { id: tenant.id, created_at: tenant.createdAt, database: databaseOf(engine, tenant) });
     },
   }),

@@ -261,7 +261,7 @@ export function eraseInSlices(
   memoryNos: readonly number[],
   beforeLast: () => void = () => {},
 ): ErasedSlice {
-  const { memoryNos: resting, isCut } = readReflectionsOn(context.store, memoryNos, MAX_RESTING);
+  const { memoryNos: resting, isCut } = readReflectionsOn(context.store, memoryNos, { broadest: MAX_RESTING });
   // The last ones rest on those before them.
   const first = isCut || resting.length > ERASE_SLICE ? resting.slice(-ERASE_SLICE) : undefined;
   const deleted = deleteDependentRowsSlice(context, first ?? [...memoryNos, ...resting]);

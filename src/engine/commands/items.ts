@@ -6,6 +6,7 @@ import type { Store } from '../store/open-store.ts';
 import { storedExpiry } from '../store/stored-expiry.ts';
 import { contentHash } from '../text/content-hash.ts';
 import type { ItemPlace, NewItem, NewMemory, PutOptions, PutReply } from '../types.ts';
+import type { ManyReflections } from './archive-reflections.ts';
 import { refuseOverBacklog, requireTags, storeMemory } from './accept.ts';
 import { type ErasedSlice, eraseInSlices } from './erase.ts';
 import { changeMemory, prepareChange } from './patch.ts';
@@ -25,8 +26,9 @@ export type ReadyItem = NewItem & { readonly content: string };
  * revision. An event time that is not given stays. An item that was archived, superseded or contradicted becomes active
  * again, and the links that made it superseded or contradicted are removed. An item that has expired is erased and
  * stored anew. A put that changes nothing writes nothing.
+ * @param archivedTo as for `archiveReflectionsOn`
  * @returns undefined if only a part of the necessary changes was written, because one commit would be too large: the
- *   caller puts the item again
+ *   caller puts the item again, after a result of `many reflections` once it has archived them
  * @throws EngineError `conflict` if `ifVersion` is not the item's version, if the item lacks a tag of `withinTags`, and
  *   as `restate` and `changeMemory`; `unavailable` and `storage_full` as an add
  */
@@ -36,8 +38,14 @@ export function putItem(
     item,
     options,
     quota = null,
-  }: { readonly item: ReadyItem; readonly options: PutOptions; readonly quota?: Quota | null },
-): PutReply | undefined {
+    archivedTo,
+  }: {
+    readonly item: ReadyItem;
+    readonly options: PutOptions;
+    readonly quota?: Quota | null;
+    readonly archivedTo?: number | undefined;
+  },
+): PutReply | ManyReflections | undefined {
   const { store, now } = context;
   const { ifVersion, withinTags = [] } = options;
   let before = findItemRow(store, item);
@@ -60,7 +68,8 @@ export function putItem(
   const wanted = changedColumns(before, item);
   if (Object.keys(wanted).length > 0) refuseOverQuota(context, quota, 0);
   // Before the item gets another version, which a repeated put would not expect.
-  if (!prepareChange(context, before, wanted)) return undefined;
+  const prepared = prepareChange(context, before, wanted, archivedTo);
+  if (prepared !== 'done') return prepared === 'begun' ? undefined : prepared;
   if (before.status === 'superseded' || before.status === 'contradicted') {
     if (!restate(context, before.memoryNo)) return undefined;
     before = readRow(store, before.memoryNo);
@@ -68,7 +77,7 @@ export function putItem(
   const columns = changedColumns(before, item);
   if (Object.keys(columns).length > 0) refuseOverQuota(context, quota, 0);
   const status = before.status === 'archived' ? 'active' : undefined;
-  changeMemory(context, before, { columns, status });
+  changeMemory(context, before, { columns, status, isPrepared: true });
   putItemName(store, before.memoryNo, nameOf(before.user_no, item));
   setItemTtl(store, before.memoryNo, item.ttlMs ?? null);
   const memory = toMemory(readRow(store, before.memoryNo), now);

@@ -3,7 +3,7 @@ import type { Store } from '../store/open-store.ts';
 import { setSalience } from '../store/dynamics.ts';
 import { deleteConcludedRelations, deleteWaypoint, listSuperseded } from '../store/edges.ts';
 import { eraseEntities } from '../store/entities.ts';
-import { listActive, readMemoryRows, toMemory, type MemoryColumns, type MemoryRow } from '../store/memories.ts';
+import { readMemoryRows, toMemory, type MemoryColumns, type MemoryRow } from '../store/memories.ts';
 import { keptHash } from '../store/duplicates.ts';
 import { setItemTtl } from '../store/items.ts';
 import { listReflectionsOn } from '../store/reflections.ts';
@@ -26,6 +26,7 @@ import {
   type Metadata,
   type SensitiveKind,
 } from '../types.ts';
+import { archiveReflections, archiveReflectionsOn, type ManyReflections } from './archive-reflections.ts';
 import { dissolveGatheredOf } from './consolidations.ts';
 import { eraseVectors } from './erase.ts';
 import { enqueueStep } from './enqueue-step.ts';
@@ -43,8 +44,9 @@ import type { WriteContext } from './write-context.ts';
  * @param options.marked the kinds that the privacy policy has put into `sensitive` of the patch's metadata. They are
  *   added to those that are stored there; all are left as they are stored if the merged metadata would exceed 16 KiB
  *   with them, but not without them
+ * @param options.archivedTo as for `archiveReflectionsOn`
  * @returns undefined if only a part of the necessary changes was written, because one commit would be too large: the
- *   caller patches again
+ *   caller patches again, after a result of `many reflections` once it has archived them
  * @throws EngineError `not_found`; `conflict` for another version than `ifVersion`, for a status that links determine,
  *   for fields that a chunk has from its document, for a text that is composed of several strings of an item's value,
  *   and as `changeMemory`; `invalid` if patch and stored fields do not fit together; `storage_full` over the quota
@@ -58,13 +60,15 @@ export function patchMemory(
     ifVersion,
     withinTags,
     quota = null,
+    archivedTo,
   }: PatchOptions & {
     readonly id: string;
     readonly patch: MemoryPatch;
     readonly marked?: readonly SensitiveKind[] | undefined;
     readonly quota?: Quota | null;
+    readonly archivedTo?: number | undefined;
   },
-): Memory | undefined {
+): Memory | ManyReflections | undefined {
   const { store, now } = context;
   const before = getBoundMemory(context, id, withinTags);
   if (ifVersion !== undefined && ifVersion !== before.version) {
@@ -83,13 +87,12 @@ export function patchMemory(
   // What is replaced is kept. A change of the status alone keeps no text.
   if (Object.keys(columns).length > 0) refuseOverQuota(context, quota, 0);
 
-  if (!prepareChange(context, before, columns)) return undefined;
-  changeMemory(context, before, { columns, status: newStatus });
+  const prepared = prepareChange(context, before, columns, archivedTo);
+  if (prepared !== 'done') return prepared === 'begun' ? undefined : prepared;
+  changeMemory(context, before, { columns, status: newStatus, isPrepared: true });
   return toMemory(readMemoryRows(store, [before.memoryNo])[0] as MemoryRow, now);
 }
 
-/** Greatest number of reflections that one call of `prepareChange` archives; one takes some 100 µs. */
-const MAX_ARCHIVED = 100;
 /** Greatest number of concluded links of a memory that one call of `prepareChange` removes; each takes some 10 µs. */
 const MAX_RELATIONS = 1_000;
 
@@ -98,16 +101,23 @@ const MAX_RELATIONS = 1_000;
  * as far as one commit should: erases the consolidations made from the memory, and if its text changes, removes links
  * that were concluded from the text and archives reflections drawn from it. Call it before `changeMemory`, inside a
  * write transaction.
- * @returns true if `changeMemory` may follow in this transaction; if false, the caller commits and calls again
+ * @param archivedTo as for `archiveReflectionsOn`
+ * @returns `done` if `changeMemory` may follow in this transaction; otherwise the caller commits and calls again, after
+ *   a result of `many reflections` once it has archived them
  * @throws EngineError `conflict` as `changeMemory`, with nothing changed
  */
-export function prepareChange(context: WriteContext, before: MemoryRow, columns: MemoryColumns): boolean {
+export function prepareChange(
+  context: WriteContext,
+  before: MemoryRow,
+  columns: MemoryColumns,
+  archivedTo: number | undefined,
+): ReturnType<typeof archiveReflectionsOn> {
   const { memoryNo } = before;
   refuseTooManyEnds(context.store, before, columns);
-  if (isGathered(columns) && !dissolveGatheredOf(context, [memoryNo])) return false;
-  if (!changesMeaning(columns)) return true;
-  if (deleteConcludedRelations(context.store, memoryNo, MAX_RELATIONS) === MAX_RELATIONS) return false;
-  return archiveReflectionsOn(context, memoryNo, MAX_ARCHIVED) < MAX_ARCHIVED;
+  if (isGathered(columns) && !dissolveGatheredOf(context, [memoryNo])) return 'begun';
+  if (!changesMeaning(columns)) return 'done';
+  if (deleteConcludedRelations(context.store, memoryNo, MAX_RELATIONS) === MAX_RELATIONS) return 'begun';
+  return archiveReflectionsOn(context, memoryNo, archivedTo);
 }
 
 /**
@@ -116,12 +126,18 @@ export function prepareChange(context: WriteContext, before: MemoryRow, columns:
  * @param before the memory as it is stored now
  * @param columns only the columns whose value changes
  * @param status the new status; undefined to keep it
+ * @param isPrepared whether `prepareChange` has returned `done` for these columns in this transaction. Otherwise its
+ *   work is done here, however much it is
  * @throws EngineError `conflict` if the start of validity changes and the memory supersedes more than 200 others
  */
 export function changeMemory(
   context: WriteContext,
   before: MemoryRow,
-  { columns, status }: { readonly columns: MemoryColumns; readonly status: MemoryStatus | undefined },
+  {
+    columns,
+    status,
+    isPrepared = false,
+  }: { readonly columns: MemoryColumns; readonly status: MemoryStatus | undefined; readonly isPrepared?: boolean },
 ): void {
   const { store, now } = context;
   refuseTooManyEnds(store, before, columns);
@@ -139,7 +155,7 @@ export function changeMemory(
     eraseVectors(context, before.memoryNo);
     deleteWaypoint(store, before.memoryNo);
     deleteConcludedRelations(store, before.memoryNo);
-    archiveReflectionsOn(context, before.memoryNo);
+    if (!isPrepared) archiveReflections(context, { memoryNos: listReflectionsOn(store, [before.memoryNo]) });
   }
   const namesChanged = meaningChanged || columns.entities !== undefined;
   const forcedSector = columns.metadata !== undefined && sectorOf(columns.metadata) !== sectorOf(before.metadata);
@@ -189,18 +205,6 @@ const isGathered = (columns: MemoryColumns) => Object.keys(columns).some((name) 
 
 /** Whether a change needs new vectors: title and content are embedded together. */
 const changesMeaning = ({ content, title }: MemoryColumns) => content !== undefined || title !== undefined;
-
-/**
- * Archives the active reflections drawn from a memory whose text changes, at most `limit`. A user can make them active
- * again.
- * @returns the number of reflections that were archived
- */
-function archiveReflectionsOn({ store, now }: WriteContext, source: number, limit = Number.MAX_SAFE_INTEGER): number {
-  const reflections = listActive(store, listReflectionsOn(store, [source]), limit);
-  for (const row of readMemoryRows(store, reflections))
-    replaceMemory(store, row, { columns: {}, status: 'archived', now });
-  return reflections.length;
-}
 
 /**
  * Returns the changed column `value` of an item whose text changes. A string of the value that equals the whole old

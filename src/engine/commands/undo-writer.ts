@@ -40,6 +40,8 @@ export interface UndoneChanges {
   readonly last: number | null;
   /** The search for the former values of the memory after `last`, for the next slice; left out if none was begun. */
   readonly begun?: FormerSearch;
+  /** Whether the caller must archive the reflections on the memory of `begun` before the next slice. */
+  readonly hasManyReflections?: boolean;
 }
 
 /** Greatest number of revisions that one commit looks at; each takes about a microsecond. */
@@ -83,6 +85,7 @@ export function undoLinks(
  * leaves a revision. A memory that somebody else has changed since keeps its values, and so does one whose start of
  * validity would move although it supersedes more than 200 others.
  * @param asked.begun what the previous slice returned as `begun`
+ * @param asked.archivedTo as for `archiveReflectionsOn`, of the memory of `begun`
  */
 export function undoChanges(
   context: WriteContext,
@@ -91,19 +94,20 @@ export function undoChanges(
     readonly after: number;
     readonly limit: number;
     readonly begun?: FormerSearch | undefined;
+    readonly archivedTo?: number | undefined;
   },
 ): UndoneChanges {
   const { store } = context;
-  const { writtenBy, after, limit, begun = null } = asked;
+  const { writtenBy, after, limit, begun = null, archivedTo } = asked;
   const writerNo = findWriter(store, writtenBy);
   if (writerNo === undefined) return { restored: 0, unrestored: 0, last: null };
   const memoryNos = listChangedBy(store, writerNo, { after, limit });
   const room = { revisions: SEARCHED_REVISIONS, passedBytes: PASSED_BYTES, readBytes: READ_BYTES };
   let restored = 0;
   for (const [place, memoryNo] of memoryNos.entries()) {
-    const outcome = restore(context, readMemoryRows(store, [memoryNo])[0], { writerNo, begun, room });
+    const outcome = restore(context, readMemoryRows(store, [memoryNo])[0], { writerNo, begun, room, archivedTo });
     if (typeof outcome === 'object')
-      return { restored, unrestored: place - restored, last: memoryNos[place - 1] ?? after, begun: outcome };
+      return { restored, unrestored: place - restored, last: memoryNos[place - 1] ?? after, ...outcome };
     if (outcome === 'restored') restored += 1;
     if (Object.values(room).some((left) => left <= 0))
       return { restored, unrestored: place + 1 - restored, last: memoryNo };
@@ -113,23 +117,30 @@ export function undoChanges(
 
 /**
  * Restores the values that a memory had before the writer's changes at the end of its history.
- * @returns `unrestored` if the memory is gone or keeps its values; the search for the values if only a part of it, or
- *   of the necessary changes, was done, because one commit would be too large
+ * @returns `unrestored` if the memory is gone or keeps its values; the search for the values (`begun`) if only a part
+ *   of it, or of the necessary changes, was done, because one commit would be too large
  */
 function restore(
   context: WriteContext,
   row: MemoryRow | undefined,
-  asked: { readonly writerNo: number; readonly begun: FormerSearch | null; readonly room: UndoRoom },
-): 'restored' | 'unrestored' | FormerSearch {
+  asked: {
+    readonly writerNo: number;
+    readonly begun: FormerSearch | null;
+    readonly room: UndoRoom;
+    readonly archivedTo: number | undefined;
+  },
+): 'restored' | 'unrestored' | Pick<UndoneChanges, 'begun' | 'hasManyReflections'> {
   if (row === undefined) return 'unrestored';
   const search = searchFormer(context.store, row, asked);
-  if (!search.isDone) return search;
+  if (!search.isDone) return { begun: search };
   const former = valuesBefore(context.store, row, search, asked.room);
   if (former === undefined || endsTooMany(context.store, row, former.columns)) return 'unrestored';
   const { content } = former.columns;
   const hash = content === undefined ? {} : { content_hash: keptHash(contentHash(content)) };
   const columns = { ...former.columns, ...hash };
-  if (!prepareChange(context, row, columns)) return search;
-  changeMemory(context, row, { columns, status: former.status });
+  const archivedTo = asked.begun?.memoryNo === row.memoryNo ? asked.archivedTo : undefined;
+  const prepared = prepareChange(context, row, columns, archivedTo);
+  if (prepared !== 'done') return { begun: search, ...(prepared === 'begun' ? {} : { hasManyReflections: true }) };
+  changeMemory(context, row, { columns, status: former.status, isPrepared: true });
   return 'restored';
 }

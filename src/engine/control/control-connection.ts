@@ -11,6 +11,7 @@ import {
   type BlockingConnection,
   type Timeouts,
   type WatchedNumber,
+  watchNumber,
 } from '../store/postgres/blocking-connection.ts';
 import type { Catalog } from '../store/postgres/catalog.ts';
 import { BEGIN_SCHEMA_CHANGE, migrateSchema } from '../store/postgres/migrate-schema.ts';
@@ -20,10 +21,11 @@ import { endWrite } from '../store/postgres/unit-of-work.ts';
 
 const MIGRATIONS = path.join(import.meta.dirname, 'postgres-migrations');
 /**
- * Timeouts of this connection. They are shorter than those of a tenant's connection, because the thread that serves
- * requests waits for it.
+ * Timeouts of reads and of writes. They are shorter than those of a tenant's connection, because the thread that serves
+ * requests waits for this one. A write may wait for a lock and for a standby.
  */
-const TIMEOUTS: Timeouts = { connectMs: 5_000, statementMs: 15_000 };
+const READ_TIMEOUTS: Timeouts = { connectMs: 2_000, statementMs: 5_000 };
+const WRITE_TIMEOUTS: Timeouts = { connectMs: 5_000, statementMs: 15_000 };
 /** Number of the advisory lock that shows that services use the database: "Carm" in ASCII. */
 const SERVICE_LOCK = 0x4361726d;
 /**
@@ -38,12 +40,13 @@ const TAKE_DATABASE = `pg_try_advisory_lock(${SERVICE_LOCK}, hashtext(current_sc
  */
 const TAKE_ATTEMPTS = 30;
 const TAKE_PAUSE_MS = 100;
-/** Least time between two attempts to open a new connection, or to start a new watch of the generation (ms). */
+/** Least time between two threads that watch the generation, of which the first one has died (ms). */
 const RENEW_MS = 5_000;
 
 /**
  * One use of the thread's connection to the control schema. Statements of the control database, of shared counters and
- * of a move take turns on it.
+ * of a move take turns on it. Once the generation is watched, nothing waits for a server that has been silent for 5 s:
+ * statements outside of a transaction, and the first ones of a transaction, throw EngineError `unavailable` at once.
  */
 export interface ControlConnection {
   readonly catalog: Catalog;
@@ -63,9 +66,9 @@ export interface ControlConnection {
   readonly isInTransaction: boolean;
   /**
    * Starts to watch the generation counter, which each change of tenants, keys, limits or settings raises. A thread in
-   * the background reads it, and all callers share that watch.
+   * the background reads it, and all callers share that watch. The first read blocks.
    */
-  watchGeneration(): WatchedNumber;
+  watchGeneration(): Pick<WatchedNumber, 'latest'>;
   /**
    * Takes the services' lock exclusively until the connection is closed, so that no other process can use the database.
    * @throws EngineError `conflict` if another process still uses the database after about 3 s
@@ -81,7 +84,7 @@ export interface ControlConnection {
 
 interface Shared {
   readonly database: string;
-  connection: BlockingConnection;
+  readonly connection: BlockingConnection;
   readonly catalog: Catalog;
   /** Value of `search_path`: the control schema, then the tenants' schema. */
   readonly searchPath: string;
@@ -89,8 +92,7 @@ interface Shared {
   /** Id of the session in which the search path was set; null if it was not set. */
   setIn: number | null;
   isInTransaction: boolean;
-  /** Earliest times at which the connection may be opened again and a watch may begin, by the monotonic clock (ms). */
-  renewFrom: number;
+  /** Earliest time at which a watch may begin, by the monotonic clock (ms). */
   watchFrom: number;
   users: number;
 }
@@ -118,8 +120,15 @@ export function openControlConnection(database: string): ControlConnection {
   return {
     catalog: shared.catalog,
     query: (...statement) => query(current(), statement),
-    write: (begin, work) =>
-      inTransaction(current(), begin, ([transaction]) => endWrite(shared.connection, transaction as string, work)),
+    write(begin, work) {
+      const { connection } = current();
+      connection.setTimeouts(WRITE_TIMEOUTS);
+      try {
+        return inTransaction(shared, begin, ([transaction]) => endWrite(connection, transaction as string, work));
+      } finally {
+        connection.setTimeouts(READ_TIMEOUTS);
+      }
+    },
     read: (work) =>
       shared.isInTransaction
         ? work()
@@ -157,6 +166,7 @@ export function openControlConnection(database: string): ControlConnection {
       shared.users -= 1;
       if (shared.users > 0) return;
       connections.delete(database);
+      shared.watched?.close();
       shared.connection.close();
     },
   };
@@ -170,30 +180,20 @@ function query(shared: Shared, statement: Parameters<StatementContext['query']>)
   });
 }
 
-/**
- * Returns the watch of the generation counter. A new connection gets a new watch.
- * @throws EngineError `unavailable` if the last attempt to start a watch was less than `RENEW_MS` ago
- */
+/** Returns the watch of the generation counter. If its thread has died, another one is started. */
 function watched(shared: Shared): WatchedNumber {
-  renew(shared);
-  if (shared.watched !== undefined) return shared.watched;
-  if (performance.now() < shared.watchFrom)
-    throw new EngineError('unavailable', 'the database does not answer', { retryAfterMs: 1_000 });
-  shared.watchFrom = performance.now() + RENEW_MS;
+  const { watched: present } = shared;
+  if (present !== undefined && (!present.isClosed || performance.now() < shared.watchFrom)) return present;
   const schema = shared.searchPath.split(', ')[0]!;
-  return (shared.watched = shared.connection.watch(`SELECT generation FROM ${schema}.access_generation`));
-}
-
-/**
- * Replaces a connection that is closed, at most once in `RENEW_MS`: while the server cannot be reached, each attempt
- * blocks this thread.
- */
-function renew(shared: Shared): void {
-  const now = performance.now();
-  if (!shared.connection.isClosed || now < shared.renewFrom) return;
-  shared.connection = openBlockingConnection(shared.database);
-  shared.connection.setTimeouts(TIMEOUTS);
-  Object.assign(shared, { watched: undefined, setIn: null, renewFrom: now + RENEW_MS });
+  const text = `SELECT generation FROM ${schema}.access_generation`;
+  // After a watch that has ended, the number is old until the new one has read it.
+  const first = { number: -1, readAt: 0n };
+  if (present === undefined) {
+    first.readAt = process.hrtime.bigint();
+    first.number = query(shared, [text, []]).rows[0]![0] as number;
+  }
+  shared.watchFrom = performance.now() + RENEW_MS;
+  return (shared.watched = watchNumber(shared.database, text, first));
 }
 
 /**
@@ -233,8 +233,12 @@ function beginWith(connection: BlockingConnection, begin: string) {
   }
 }
 
+/**
+ * Makes the connection ready for a statement outside of a transaction.
+ * @throws EngineError `unavailable` if the server has been silent for 5 s, for which this thread does not wait
+ */
 function setSearchPath(shared: Shared): void {
-  renew(shared);
+  if (shared.watched !== undefined) watched(shared).latest();
   const { connection } = shared;
   if (connection.session !== null && connection.session === shared.setIn) return;
   const { rows } = connection.query(`SET search_path = ${shared.searchPath}; SELECT ${SHARE_DATABASE}`);
@@ -246,8 +250,8 @@ function connect(database: string): Shared {
   const connection = openBlockingConnection(database);
   try {
     const { catalog, searchPath } = prepareSchemas(connection);
-    connection.setTimeouts(TIMEOUTS);
-    const state = { watched: undefined, setIn: null, isInTransaction: false, renewFrom: 0, watchFrom: 0, users: 0 };
+    connection.setTimeouts(READ_TIMEOUTS);
+    const state = { watched: undefined, setIn: null, isInTransaction: false, watchFrom: 0, users: 0 };
     return { database, connection, catalog, searchPath, ...state };
   } catch (error) {
     connection.close();

@@ -244,5 +244,15 @@ export interface ControlDatabase {
   getSetting(tenantId: string, name: string): string | undefined;
   /** Stores a tenant's setting, replacing any earlier value. Throws EngineError `not_found` for an unknown tenant. */
   putSetting(tenantId: string, name: string, value: string): void;
+  /**
+   * Resolves when the next call of each method finds what others have changed before this call. In PostgreSQL that
+   * takes up to 250 ms, or 5 s while the database does not answer, when every method throws `unavailable`.
+   */
+  seeChanges(): Promise<void>;
+  /**
+   * Whether PostgreSQL has not answered for over a second, as a background thread sees it. A thread that serves
+   * requests then asks it nothing, so that it does not wait.
+   */
+  isSilent(): boolean;
   close(): void;
 }

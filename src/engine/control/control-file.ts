@@ -32,7 +32,7 @@ export interface ControlFile {
    * The generation counter as a background thread last read it from PostgreSQL, so that a look at it costs no round
    * trip; null for a file, where a read costs some microseconds.
    */
-  readonly watched: WatchedNumber | null;
+  readonly watched: Pick<WatchedNumber, 'latest'> | null;
   close(): void;
 }
 

@@ -1,5 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
 import fs from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
 import { HOME_DATABASE, type Config } from '../config.ts';
 import { removeUploads } from '../documents/uploads.ts';
 import { EngineError } from '../errors.ts';
@@ -97,12 +98,43 @@ export function openControlDatabase(config: Config, clock: Clock): ControlDataba
       requireTenant(context, tenantId);
       cache.changeSetting(tenantId, name, value);
     },
+    seeChanges: () => nextLook(file),
+    isSilent: () => isSilent(file),
 
     close() {
       uses.close();
       file.close();
     },
   };
+}
+
+/** Time without an answer of PostgreSQL from which on it counts as silent (ns). */
+const SILENT_NS = 1_000_000_000n;
+
+function isSilent({ watched }: ControlFile): boolean {
+  if (watched === null) return false;
+  try {
+    return process.hrtime.bigint() - watched.latest().readAt > SILENT_NS;
+  } catch {
+    return true; // Nothing was read for much longer.
+  }
+}
+
+/** Pause between two checks whether the counter of changes was read again (ms). */
+const CHECK_MS = 10;
+
+/**
+ * Waits until the background thread has read the counter of changes once more, or for 5 s, after which its last value
+ * is of no use. A file needs no such read.
+ */
+async function nextLook({ watched }: ControlFile): Promise<void> {
+  if (watched === null) return;
+  const since = process.hrtime.bigint();
+  try {
+    while (watched.latest().readAt < since) await pause(CHECK_MS);
+  } catch {
+    // It has been silent for too long.
+  }
 }
 
 /**

@@ -2,6 +2,7 @@ import { setImmediate as yieldTurn } from 'node:timers/promises';
 import type { Config } from '../config.ts';
 import type { ControlDatabase } from '../control/control-database.ts';
 import { addressOf, databaseNameOf, placeOf } from '../control/place-of.ts';
+import { EngineError } from '../errors.ts';
 import { hasEvals } from '../store/evals.ts';
 import { stampOf } from '../store/file-on-disk.ts';
 import { openForLook, type Store } from '../store/open-store.ts';
@@ -25,8 +26,11 @@ interface Found {
  * Makes the looks that find the tenants which have standing queries or evals. A tenant is opened for a look only if its
  * stamp shows that it may have changed since the last one. The caller closes them.
  */
-export function createTenantLooks(config: Config, control: Pick<ControlDatabase, 'listTenants' | 'findTenantPath'>) {
-  const { read, look, close } = config.OM_DATABASE_URL === undefined ? OF_FILES : ofDatabases(config);
+export function createTenantLooks(
+  config: Config,
+  control: Pick<ControlDatabase, 'listTenants' | 'findTenantPath' | 'isSilent'>,
+) {
+  const { read, look, close } = config.OM_DATABASE_URL === undefined ? OF_FILES : ofDatabases(config, control);
   let isClosed = false;
   const known = { standing: new Map<string, Found>(), evals: new Map<string, Found>() };
 
@@ -111,14 +115,28 @@ const OF_FILES: Looking = {
 };
 
 /**
+ * Opens a tenant in PostgreSQL for a look of the thread that serves requests; undefined for one that was never used.
+ * @throws EngineError `unavailable`, at once if the database of OM_DATABASE_URL is silent; errors of `lookIntoTenant`
+ */
+export function lookIntoDatabase(
+  config: Config,
+  control: Pick<ControlDatabase, 'isSilent'>,
+  path: string,
+): Store | undefined {
+  const place = placeOf(config, path)!;
+  if (place.name === null && control.isSilent()) throw new EngineError('unavailable', 'the database does not answer');
+  return lookIntoTenant({ ...place, path, waitsBriefly: true });
+}
+
+/**
  * Makes the looks into tenants in PostgreSQL. One statement for each database reads the stamps; a database that does
  * not answer leaves its tenants out.
  */
-function ofDatabases(config: Config): Looking {
+function ofDatabases(config: Config, control: Pick<ControlDatabase, 'isSilent'>): Looking {
   const readers = new Map<string | null, StampReader>();
   const readIn = (name: string | null, ids: readonly string[]): ReadonlyMap<string, string> => {
     const database = addressOf(config, name);
-    if (database === undefined) return new Map();
+    if (database === undefined || (name === null && control.isSilent())) return new Map();
     const reader = readers.get(name) ?? openStampReader({ database, name });
     readers.set(name, reader);
     try {
@@ -137,7 +155,7 @@ function ofDatabases(config: Config): Looking {
           ),
         ]),
       ),
-    look: (path) => lookIntoTenant({ ...placeOf(config, path)!, path, waitsBriefly: true }),
+    look: (path) => lookIntoDatabase(config, control, path),
     close: () => readers.forEach((reader) => reader.close()),
   };
 }

@@ -53,6 +53,7 @@ import type {
   TimelineOptions,
 } from '../types.ts';
 import { describeReembed } from '../upkeep/reembed-status.ts';
+import { listActiveReflections } from './active-reflections.ts';
 import { answerQuery, explainAnswer } from './answer-query.ts';
 import { askEval } from './ask-eval.ts';
 import { EVAL_READS } from './evals.ts';
@@ -139,6 +140,7 @@ export const READ_COMMANDS = {
     const since = clock.now() - config.OM_RECEIPT_DAYS * DAY_MS;
     return store.read(() => readBatchReceipt(store, id, { ...wanted, since }));
   },
+  listActiveReflections,
   compareStanding,
   ...STANDING_LISTS,
   listLinks: ({ open, clock }: ReadContext, { id }: { readonly id: string }) => {

@@ -128,19 +128,26 @@ export function isReflection(store: Store, memoryNo: number): boolean {
  * them may have been removed.
  */
 export function listReflectionsOn(store: Store, sources: readonly number[]): number[] {
-  return readReflectionsOn(store, sources, Number.MAX_SAFE_INTEGER).memoryNos;
+  return readReflectionsOn(store, sources, { broadest: Number.MAX_SAFE_INTEGER }).memoryNos;
+}
+
+/** Reflections that were found. */
+interface FoundReflections {
+  /** Their numbers, the farthest from the sources last. */
+  readonly memoryNos: number[];
+  /** Whether there may be others. */
+  readonly isCut: boolean;
 }
 
 /**
  * Lists reflections as `listReflectionsOn` does, but reads at most `broadest` links from memories that are equally far
- * from `sources`.
- * @returns `memoryNos`: those that were found, the farthest last; `isCut`: whether there may be others
+ * from `sources`, and none from memories that are `deepest` links away from them.
  */
 export function readReflectionsOn(
   store: Store,
   sources: readonly number[],
-  broadest: number,
-): { readonly memoryNos: number[]; readonly isCut: boolean } {
+  { broadest, deepest = Number.MAX_SAFE_INTEGER }: { readonly broadest: number; readonly deepest?: number },
+): FoundReflections {
   // A level at a time: PostgreSQL takes one reference to itself in a recursive query, and here there would be two.
   const select = store
     .prepare(
@@ -153,7 +160,9 @@ export function readReflectionsOn(
     .pluck();
   const found = new Set<number>();
   let isCut = false;
-  for (let level = [...sources]; level.length > 0;) {
+  let depth = 0;
+  for (let level = [...sources]; level.length > 0; depth += 1) {
+    if (depth === deepest) return { memoryNos: [...found], isCut: true };
     const list = JSON.stringify(level);
     const read = select.all(list, list, broadest) as number[];
     isCut ||= read.length === broadest;
@@ -161,6 +170,43 @@ export function readReflectionsOn(
     for (const memoryNo of level) found.add(memoryNo);
   }
   return { memoryNos: [...found], isCut };
+}
+
+/**
+ * Lists the reflections that are derived from a memory, directly or through other reflections, and have a number above
+ * `after`. It looks up the sources of all such reflections of the file, so that its cost does not grow with the number
+ * of older reflections on the memory; but it reads at most `broadest` links of memories that are equally far from them,
+ * and none of memories that are `deepest` links away. If there are more (`isCut`), it lists none.
+ */
+export function readNewReflectionsOn(
+  store: Store,
+  source: number,
+  { after, broadest, deepest }: { readonly after: number; readonly broadest: number; readonly deepest: number },
+): FoundReflections {
+  type Link = { readonly src: number; readonly dst: number };
+  const cut = { memoryNos: [], isCut: true };
+  const select = store.prepare(
+    `SELECT e.src, e.dst FROM json_each(?) AS s CROSS JOIN edges e ON e.src = s.value AND e.type = 'derived_from'
+     WHERE e.automatic = 1 LIMIT ?`,
+  );
+  let links = store
+    .prepare(
+      `SELECT src, dst FROM edges INDEXED BY edges_of_reflections
+       WHERE type = 'derived_from' AND automatic = 1 AND src > ? ORDER BY src LIMIT ?`,
+    )
+    .all(after, broadest) as Link[];
+  const seen = new Set(links.map(({ src }) => src));
+  const drawnFrom = new Map<number, number[]>();
+  for (let depth = 1; links.length > 0; depth += 1) {
+    if (links.length === broadest || depth === deepest) return cut;
+    for (const { src, dst } of links) drawnFrom.set(dst, [...(drawnFrom.get(dst) ?? []), src]);
+    const level = [...new Set(links.map(({ dst }) => dst))].filter((memoryNo) => !seen.has(memoryNo));
+    for (const memoryNo of level) seen.add(memoryNo);
+    links = select.all(JSON.stringify(level), broadest) as Link[];
+  }
+  const reached = new Set([source]);
+  for (const memoryNo of reached) for (const next of drawnFrom.get(memoryNo) ?? []) reached.add(next);
+  return { memoryNos: [...reached].filter((memoryNo) => memoryNo > after && memoryNo !== source), isCut: false };
 }
 
 /**

@@ -6,6 +6,7 @@ import type { MatchingSlice } from '../store/memories.ts';
 import type { ErasedRecalls } from '../store/recalls.ts';
 import type { ErasedLogItems, LogProgress } from '../store/writers-log-items.ts';
 import type { DeleteReceipt, ErasedStanding, ErasureFilter, ErasureReceipt, OpenErasure } from '../types.ts';
+import { archiveAll } from './archive-reflections.ts';
 import { type Erasure, inSlices } from './tenant-erasure.ts';
 import { withReceipt } from './tenant-erasures.ts';
 import type { TenantOptions } from './tenant-options.ts';
@@ -124,11 +125,8 @@ const RESTORED_AT_ONCE = 4;
  * Undoes what a key did to memories that others wrote: removes its links and restores the values that it changed.
  * @returns `receipt` with the counts added
  */
-async function undoWriter(
-  { path, writer }: TenantOptions,
-  writtenBy: string,
-  receipt: ErasureReceipt,
-): Promise<ErasureReceipt> {
+async function undoWriter(options: TenantOptions, writtenBy: string, receipt: ErasureReceipt): Promise<ErasureReceipt> {
+  const { path, writer } = options;
   let edges = 0;
   for (let isDone = false; !isDone;) {
     const slice: UndoneLinks = await writer.write(path, 'undoLinks', { writtenBy, limit: ERASE_SLICE });
@@ -137,12 +135,15 @@ async function undoWriter(
   }
   let { restored = 0, unrestored = 0 } = receipt;
   let begun: UndoneChanges['begun'];
+  let archivedTo: number | undefined;
   for (let after: number | null = 0; after !== null;) {
-    const asked = { writtenBy, after, limit: RESTORED_AT_ONCE, begun };
+    const asked = { writtenBy, after, limit: RESTORED_AT_ONCE, begun, archivedTo };
     const slice: UndoneChanges = await writer.write(path, 'undoChanges', asked);
     restored += slice.restored;
     unrestored += slice.unrestored;
+    if (slice.begun?.memoryNo !== begun?.memoryNo) archivedTo = undefined;
     ({ last: after, begun } = slice);
+    if (slice.hasManyReflections) archivedTo = await archiveAll(options, { memoryNo: begun!.memoryNo });
   }
   return { ...receipt, edges: receipt.edges + edges, restored, unrestored };
 }

@@ -1,6 +1,7 @@
 import { textOfValue } from '../text/value-text.ts';
 import { takeTurn } from '../turns.ts';
-import type { Items, PutReply } from '../types.ts';
+import type { Items } from '../types.ts';
+import { writeWhole } from './archive-reflections.ts';
 import { quotaOf } from './quota-of.ts';
 import { joinedPage, placedSlices } from './list-pages.ts';
 import { inSlices } from './tenant-erasure.ts';
@@ -23,8 +24,9 @@ export function createItemMethods(options: TenantOptions): Items {
       const ready = { ...screened, key, content: screened.content ?? textOfValue(screened.value) };
       const put = { item: ready, options: putOptions, quota: quotaOf(options) };
       await takeTurn();
-      let reply: PutReply | undefined;
-      while (reply === undefined) reply = await writer.write(path, 'putItem', put);
+      const reply = await writeWhole(options, { place: item }, (archivedTo) =>
+        writer.write(path, 'putItem', { ...put, archivedTo }),
+      );
       if (reply.created) metrics.adds.inc({ outcome: 'accepted' });
       if (reply.changed) dispatcher.dispatch(path, 'encode');
       return reply;

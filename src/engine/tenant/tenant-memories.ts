@@ -3,7 +3,8 @@ import { isDivisible } from '../commands/divisible-adds.ts';
 import { spanningReceipt } from '../commands/write-receipt.ts';
 import { EngineError, isEngineError } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
-import type { AddReply, Memory } from '../types.ts';
+import type { AddReply } from '../types.ts';
+import { writeWhole } from './archive-reflections.ts';
 import { createEraseMatching } from './erase-matching.ts';
 import { createMemoryLists } from './memory-lists.ts';
 import { quotaOf } from './quota-of.ts';
@@ -62,8 +63,9 @@ export function createMemoryMethods(
     async patchMemory(id, patch, bounds = {}) {
       const { fields, report } = await guard.fields(patch);
       const change = { id, patch: fields, marked: report.marked, ...bounds, quota: quotaOf(options) };
-      let memory: Memory | undefined;
-      while (memory === undefined) memory = await writer.write(path, 'patchMemory', change);
+      const memory = await writeWhole(options, { id }, (archivedTo) =>
+        writer.write(path, 'patchMemory', { ...change, archivedTo }),
+      );
       dispatcher.dispatch(path, 'encode');
       const isClean = report.marked.length === 0 && Object.keys(report.redacted).length === 0;
       return isClean ? memory : { ...memory, screened: report };

@@ -26,7 +26,7 @@ const AUDITED: { readonly [N in WriteCommandName]?: Describe<N> } = {
   addMemories: ({ items }, reply) => (reply.replayed ? null : { action: 'memory.add', detail: addedBy(items, reply) }),
   importLines: ({ lines }, { outcomes }) => ({ action: 'import', detail: importedBy(lines, outcomes) }),
   patchMemory: ({ id, patch }, memory) =>
-    memory === undefined
+    typeof memory !== 'object'
       ? null
       : {
           action: 'memory.patch',
@@ -37,7 +37,9 @@ const AUDITED: { readonly [N in WriteCommandName]?: Describe<N> } = {
           },
         },
   putItem: (_, put) =>
-    put?.changed ? { action: 'item.put', detail: { id: put.memory.id, version: put.memory.version } } : null,
+    typeof put === 'object' && put.changed
+      ? { action: 'item.put', detail: { id: put.memory.id, version: put.memory.version } }
+      : null,
   deleteItem: (_, { receipt, isDone }) => (isDone ? { action: 'item.delete', detail: countsOf(receipt) } : null),
   moveNamespace: (_, { items }) => (items === 0 ? null : { action: 'namespace.rename', detail: { items } }),
   eraseItems: (_, { receipt }) => (isEmpty(receipt) ? null : { action: 'namespace.delete', detail: countsOf(receipt) }),

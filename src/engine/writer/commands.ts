@@ -1,3 +1,4 @@
+import { archiveReflections } from '../commands/archive-reflections.ts';
 import { addDocument, cancelDocument, replaceDocument } from '../commands/accept-document.ts';
 import { addMemories } from '../commands/accept.ts';
 import { cancelJob, discardJob } from '../commands/end-job.ts';
@@ -85,6 +86,7 @@ export const WRITE_COMMANDS = {
   eraseItemsOfWriters,
   eraseLogItems,
   patchMemory,
+  archiveReflections,
   deleteMemory: recorded(deleteMemory),
   hideMatching,
   deleteMatching: recorded(deleteMatching),

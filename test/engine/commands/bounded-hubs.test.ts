@@ -129,7 +129,7 @@ test('reflections on a memory are erased before it, a bounded number in a commit
   await addSpokes(fixture, id, `s.seq, h.seq, 'derived_from', 1, NULL`);
   const hub = fixture.memoryNoOf(id);
   const erase = () => runCommand(fixture, (context) => eraseInSlices(context, [hub]));
-  const { memoryNos, isCut } = readReflectionsOn(fixture.store, [hub], 1_000);
+  const { memoryNos, isCut } = readReflectionsOn(fixture.store, [hub], { broadest: 1_000 });
   expect([memoryNos.length, isCut]).toEqual([1_000, true]);
   const slices = [erase()];
   while (!slices.at(-1)!.isDone) slices.push(erase());

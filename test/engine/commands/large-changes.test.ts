@@ -3,6 +3,8 @@
 import { expect, test } from 'vitest';
 import { patchMemory } from '../../../src/engine/commands/patch.ts';
 import { undoChanges, type UndoneChanges } from '../../../src/engine/commands/undo-writer.ts';
+import { archivesManyReflections } from '../../conformance/many-reflections.ts';
+import type { NewItem } from '../../../src/engine/types.ts';
 import { newMemory, openTestEngine, type TestEngine } from '../../support/engine-fixture.ts';
 import { runCommand } from '../../support/run-command.ts';
 import { seedEdge } from '../../support/seed-store.ts';
@@ -29,6 +31,34 @@ test('many reflections are archived ahead of the change of their source', async 
   expect(countOf(fixture, 'archived')).toBe(150);
   const records = await fixture.tenant.listAudit({ limit: 10, action: 'memory.patch' });
   expect(records).toHaveLength(1);
+});
+
+test('reflections that one commit cannot find are archived in small commits ahead of the change', async () => {
+  await using fixture = await openTestEngine();
+  await archivesManyReflections(fixture, fixture);
+});
+
+test('an item is put, and a change undone, whose memory has more reflections than one commit can find', async () => {
+  await using fixture = await openTestEngine();
+  const { tenant } = fixture;
+  const place = { userId: '', namespace: 'n', key: 'k' };
+  const item = (content: string): NewItem => ({ ...newMemory({ content }), ...place, value: null, ttlMs: null });
+  const { memory } = await tenant.putItem(item('the first'));
+  const leaked = tenant.as('leaked');
+  const derived = Array.from({ length: 1_200 }, (_, no) => newMemory({ content: `text ${no}` }));
+  const setActive = () =>
+    fixture.store.write(() =>
+      fixture.store.db.prepare(`UPDATE memory_dynamics SET status = 'active' WHERE status = 'archived'`).run(),
+    );
+  for (let at = 0; at < 1_200; at += 100) {
+    const some = derived.slice(at, at + 100);
+    await tenant.addMemories(some, { derived: some.map((_, item) => ({ item, from: [memory.id] })) });
+  }
+  await leaked.putItem(item('spoiled'));
+  expect(countOf(fixture, 'archived')).toBe(1_200);
+  setActive();
+  expect(await tenant.deleteMemories({ writtenBy: ['leaked'] })).toMatchObject({ restored: 1 });
+  expect([countOf(fixture, 'archived'), (await tenant.getItem(place)).content]).toEqual([1_200, 'the first']);
 });
 
 test('a change that is refused for what it supersedes archives no reflections first', async () => {

@@ -10,6 +10,7 @@ import { noteSeen } from './connection-messages.ts';
 import type { MergeForm } from './merge-forms.ts';
 import { mergeStatements } from './merge-statements.ts';
 import { databaseError, PostgresError } from './postgres-error.ts';
+import { startSecondThread } from './second-thread.ts';
 import type { Parameter, QueryResult, SentStatement } from './statements.ts';
 
 export type { Timeouts } from './connection-channel.ts';
@@ -45,20 +46,13 @@ export interface BlockingConnection {
   readonly session: number | null;
   /**
    * Whether the connection was closed, or given up because a statement took too long. A connection that was given up
-   * connects again with the next statement, unless it has a watched number.
+   * connects again with the next statement.
    */
   readonly isClosed: boolean;
   /** Number of round trips so far. */
   readonly roundTrips: number;
   /** Number of round trips so far that ended with an error. */
   readonly failures: number;
-  /**
-   * Starts to poll a number in the background, on a second connection, so that this thread can read the latest value
-   * without a round trip. The first read blocks.
-   * @param text a statement that returns one integer; its tables must be named with their schema
-   * @throws as `query`, for the first read
-   */
-  watch(text: string): WatchedNumber;
   /** Sets the timeouts of later calls; at first they are 5 s to connect and 60 s for a statement. */
   setTimeouts(timeouts: Timeouts): void;
   close(): void;
@@ -81,6 +75,9 @@ export interface WatchedNumber {
    * @throws EngineError `unavailable` if no read has succeeded for 5 s
    */
   latest(): { readonly number: number; readonly readAt: bigint };
+  /** Whether the polling was ended, or its thread has died. */
+  readonly isClosed: boolean;
+  close(): void;
 }
 
 /** Pause between two reads of a watched number, ms. */
@@ -109,16 +106,15 @@ const MAX_QUEUED_SIZE = 1_000_000;
 
 /**
  * Starts the thread that makes the connection. It connects when the first statement is sent. After a statement that
- * took too long, the thread is ended, and the next statement starts another one; but a connection with a watched number
- * stays closed, since the watch has ended too: its owner has to open a new connection.
+ * took too long, the thread is ended, and the next statement starts another one.
  */
 export function openBlockingConnection(url: string): BlockingConnection {
   let channel = openChannel(url);
   let timeouts: Timeouts | undefined;
-  let [isWatched, isClosed, roundTrips, failures] = [false, false, 0, 0];
+  let [isClosed, roundTrips, failures] = [false, 0, 0];
   const current = () => {
     // A session of whose loss nobody was told is not replaced silently.
-    if (!channel.isClosed || channel.session !== null || isWatched || isClosed) return channel;
+    if (!channel.isClosed || channel.session !== null || isClosed) return channel;
     roundTrips += channel.roundTrips;
     channel = openChannel(url, channel.sessions);
     if (timeouts !== undefined) channel.setTimeouts(timeouts);
@@ -138,10 +134,6 @@ export function openBlockingConnection(url: string): BlockingConnection {
       if (values !== undefined) return queue.send({ text, values, name })!;
       queue.flush();
       return withEngineErrors(() => ask(text))[0]!;
-    },
-    watch(text) {
-      isWatched = true;
-      return withEngineErrors(() => watch(channel, text));
     },
     setTimeouts(next) {
       timeouts = next;
@@ -174,13 +166,27 @@ export function openBlockingConnection(url: string): BlockingConnection {
   };
 }
 
-function watch(channel: ConnectionChannel, text: string): WatchedNumber {
-  const readAt = process.hrtime.bigint();
-  const number = channel.ask(text)[0]!.rows[0]![0] as number;
+/**
+ * Starts a thread that polls a number on a connection of its own, so that this thread can read the latest value without
+ * a round trip. It goes on while the server is silent or away. This thread waits only until the other one has started.
+ * @param text a statement that returns one integer; its tables must be named with their schema
+ * @param first the number as it was read before, and when that read began (ns, `process.hrtime.bigint`)
+ */
+export function watchNumber(url: string, text: string, first: ReturnType<WatchedNumber['latest']>): WatchedNumber {
+  const second = startSecondThread(url, 0);
   const seen = new BigInt64Array(new SharedArrayBuffer(16));
-  noteSeen(seen, number, readAt);
-  channel.watch({ text, everyMs: WATCH_MS, timeoutMs: SILENT_MS, seen });
-  return { latest: () => latestOf(seen) };
+  noteSeen(seen, first.number, first.readAt);
+  second.ask({ kind: 'watch', text, everyMs: WATCH_MS, timeoutMs: SILENT_MS, seen }, SILENT_MS);
+  return {
+    latest: () => latestOf(seen),
+    get isClosed() {
+      return second.isEnded;
+    },
+    close() {
+      if (!second.isEnded) second.ask({ kind: 'end' }, SILENT_MS);
+      second.terminate();
+    },
+  };
 }
 
 function latestOf(seen: BigInt64Array): ReturnType<WatchedNumber['latest']> {

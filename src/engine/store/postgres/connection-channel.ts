@@ -5,7 +5,6 @@
  */
 
 import assert from 'node:assert';
-import type { Request } from './connection-messages.ts';
 import { openDirectSocket, type MessageSocket } from './direct-socket.ts';
 import { PostgresError } from './postgres-error.ts';
 import { startSecondThread, type SecondThread } from './second-thread.ts';
@@ -42,8 +41,6 @@ export interface ConnectionChannel {
   ask(statements: readonly SentStatement[] | string): readonly QueryResult[];
   /** Sends a text without waiting for a reply; an error in it ends the session. @throws PostgresError */
   post(text: string): void;
-  /** Lets the second thread poll a number in the database, as a request `watch` describes. @throws PostgresError */
-  watch(watch: Omit<Extract<Request, { readonly kind: 'watch' }>, 'no' | 'kind'>): void;
   /** Sets the timeouts of later requests. */
   setTimeouts(timeouts: Timeouts): void;
   /** Whether the channel was closed, or given up because a request took too long or its second thread died. */
@@ -126,7 +123,6 @@ export function openChannel(url: string, sessionsBefore = 0): ConnectionChannel 
     post(text) {
       session?.socket.post(textMessage(text), state.timeouts.statementMs);
     },
-    watch: (watch) => void (second.ask({ kind: 'watch', ...watch }, state.timeouts.statementMs) ?? giveUp()),
     setTimeouts: (timeouts) => void (state.timeouts = timeouts),
     get isClosed() {
       return second.isEnded;

@@ -1,0 +1,50 @@
+/** Archives the reflections drawn from a memory whose text changes, ahead of the change. */
+
+import { listActive, readMemoryRows } from '../store/memories.ts';
+import { readNewReflectionsOn, readReflectionsOn } from '../store/reflections.ts';
+import { replaceMemory } from '../store/revisions.ts';
+import type { WriteContext } from './write-context.ts';
+
+/** Greatest number of reflections that one commit archives; one takes some 100 µs. */
+export const MAX_ARCHIVED = 100;
+/** Where one commit stops to search for reflections; a link takes some microseconds, and so does a look at a level. */
+const BOUNDS = { broadest: 1_000, deepest: 10 };
+
+/**
+ * Answer of a write that cannot be done before the reflections on its memory are archived, because they are too many
+ * for one commit to find. The caller finds and archives them with `listActiveReflections` and `archiveReflections`, and
+ * writes again.
+ */
+export type ManyReflections = 'many reflections';
+
+/**
+ * Archives active reflections drawn from a memory whose text is about to change, at most 100. A user can make them
+ * active again. Call it inside a write transaction.
+ * @param archivedTo highest number of a memory when the caller listed and archived all reflections on this memory;
+ *   undefined if it did not
+ * @returns `done` if none is left; otherwise the caller commits and calls again
+ */
+export function archiveReflectionsOn(
+  context: WriteContext,
+  source: number,
+  archivedTo: number | undefined,
+): 'done' | 'begun' | ManyReflections {
+  const { store } = context;
+  const { memoryNos, isCut } =
+    archivedTo === undefined
+      ? readReflectionsOn(store, [source], BOUNDS)
+      : readNewReflectionsOn(store, source, { ...BOUNDS, after: archivedTo });
+  if (isCut) return 'many reflections';
+  const reflections = listActive(store, memoryNos, MAX_ARCHIVED);
+  archiveReflections(context, { memoryNos: reflections });
+  return reflections.length < MAX_ARCHIVED ? 'done' : 'begun';
+}
+
+/** Archives those of these memories that are active. Call it inside a write transaction, with 100 memories at most. */
+export function archiveReflections(
+  { store, now }: WriteContext,
+  { memoryNos }: { readonly memoryNos: readonly number[] },
+): void {
+  for (const row of readMemoryRows(store, listActive(store, memoryNos, memoryNos.length)))
+    replaceMemory(store, row, { columns: {}, status: 'archived', now });
+}

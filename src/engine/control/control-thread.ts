@@ -1,0 +1,29 @@
+/** The thread that changes the control database in PostgreSQL, one change after the other (`control-changes.ts`). */
+
+import { parentPort, workerData } from 'node:worker_threads';
+import type { Config } from '../config.ts';
+import { assert, serialiseError } from '../errors.ts';
+import { systemClock } from '../ports.ts';
+import { type AskedChange, CONTROL_CHANGES, type MadeChange } from './control-changes.ts';
+import type { ControlDatabase } from './control-database.ts';
+import { openControlDatabase } from './open-control-database.ts';
+
+const port = parentPort;
+assert(port !== null, 'the thread of the control database has a parent');
+let control: ControlDatabase | undefined;
+
+port.on('message', (message: AskedChange | 'close') => {
+  if (message !== 'close') return void port.postMessage({ id: message.id, ...answer(message) } satisfies MadeChange);
+  control?.close();
+  port.close();
+});
+
+function answer({ name, input }: AskedChange) {
+  try {
+    control ??= openControlDatabase(workerData as Config, systemClock);
+    const change = CONTROL_CHANGES[name](control) as (...given: readonly unknown[]) => unknown;
+    return { ok: true, value: change(...input) } as const;
+  } catch (error) {
+    return { ok: false, error: serialiseError(error) } as const;
+  }
+}
