@@ -1,11 +1,13 @@
-import type { RequestListener, ServerResponse } from 'node:http';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { networkOf } from '../engine/index.ts';
 
 /**
- * Greatest number of requests that wait on one connection for the answer to an earlier one. Each takes up to 20 KB,
- * as its headers are in memory.
+ * Greatest numbers of requests that wait for the answer to an earlier one of their connection: on one connection, on
+ * all connections of one network (an IPv4 address, or an IPv6 prefix), and on all connections. Each takes up to 20 KB,
+ * as its headers are in memory, and some of the main thread's time when its connection closes.
  */
-const MAX_WAITING = 16;
+const MAX_WAITING = { ofConnection: 4, ofNetwork: 250, ofAll: 1_000 };
 
 /** The requests of one connection that are not over. */
 interface Line {
@@ -20,14 +22,17 @@ interface Line {
  * answered (pipelining). Node would handle both at once, and keep the second answer in memory until the first has
  * ended, without an event `close` if the client leaves before: the answer to a slow request, such as an event stream,
  * could have any number of answers and streams behind it which nothing counts or ends. A connection on which more than
- * 16 requests wait is closed.
+ * 4 requests wait is closed, and so is one whose request would be the 251st of its network that waits, or the 1,001st
+ * of all.
  * @param handle called once the answers to all earlier requests of the connection have ended; not called if the
  *   connection is closed before that
  */
 export function inOrder(handle: RequestListener): RequestListener {
   const lines = new WeakMap<Socket, Line>();
+  const enter = createWaitingRoom();
   return (request, response) => {
     const { socket } = request;
+    if (socket.destroyed) return;
     let line = lines.get(socket);
     if (line === undefined) lines.set(socket, (line = { last: undefined, waiting: 0 }));
     const { last: before } = line;
@@ -37,11 +42,46 @@ export function inOrder(handle: RequestListener): RequestListener {
       if (own.last === response) own.last = undefined;
     });
     if (before === undefined) return handle(request, response);
-    own.waiting += 1;
-    if (own.waiting > MAX_WAITING) return void socket.destroy();
+    const leave = enter(own, socket);
+    if (leave === undefined) return cut(request);
     before.once('close', () => {
-      own.waiting -= 1;
+      leave();
       if (!socket.destroyed) handle(request, response);
     });
   };
+}
+
+/**
+ * Returns a function that counts one more waiting request, of a connection and of its network, and returns what ends
+ * its wait; undefined if it would be one too many, which is not counted.
+ */
+function createWaitingRoom(): (line: Line, socket: Socket) => (() => void) | undefined {
+  const ofNetworks = new Map<string, number>();
+  let ofAll = 0;
+  return (line, { remoteAddress = '' }) => {
+    const network = networkOf(remoteAddress);
+    const ofNetwork = ofNetworks.get(network) ?? 0;
+    if (line.waiting >= MAX_WAITING.ofConnection) return undefined;
+    if (ofNetwork >= MAX_WAITING.ofNetwork || ofAll >= MAX_WAITING.ofAll) return undefined;
+    line.waiting += 1;
+    ofAll += 1;
+    ofNetworks.set(network, ofNetwork + 1);
+    return () => {
+      line.waiting -= 1;
+      ofAll -= 1;
+      const left = ofNetworks.get(network)! - 1;
+      if (left === 0) ofNetworks.delete(network);
+      else ofNetworks.set(network, left);
+    };
+  };
+}
+
+/**
+ * Closes the connection of a request. Node parses all requests of the 64 KiB that it has read, which may be thousands,
+ * even if their connection is closed; 2 in place of its listener's answer makes the parser stop after the next one.
+ */
+function cut({ socket }: IncomingMessage): void {
+  const { parser } = socket as Socket & { readonly parser?: { onIncoming: () => number } | null };
+  if (parser) parser.onIncoming = () => 2;
+  socket.destroy();
 }

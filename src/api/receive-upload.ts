@@ -26,6 +26,7 @@ import { JsonOutline } from './json-outline.ts';
 import { readLongText } from './long-text.ts';
 import { MAX_JSON_BYTES, parseJsonInTurns, readJson, requireJson } from './read-body.ts';
 import { parseTurn } from './read-turn.ts';
+import { type BodyLimits, tooLarge, watchArrival } from './watch-arrival.ts';
 
 /**
  * An uploaded file that is on disk safely: it and its folder's entry were fsynced. Whoever has this object must pass
@@ -52,13 +53,6 @@ export interface ReceivedForm {
    */
   readonly fields: FormFields;
 }
-
-/** Interval (ms) in which a client must send at least 32 KiB (`MIN_BYTES`) of a body, or reach its end. */
-const IDLE_MS = 30_000;
-const MIN_BYTES = 32 * 1024;
-/** Longest time of a whole upload (ms): `BASE_MS` and, for each MB of its size, `MS_PER_MB`. */
-const BASE_MS = 60_000;
-const MS_PER_MB = 16_000;
 
 const MAX_FORM_PARTS = 32;
 /** Greatest number of bytes that a form may have in addition to its file. */
@@ -264,57 +258,12 @@ function createOutlineStream(outline: JsonOutline): Transform {
 
 // ── Forms and JSON bodies alike ──────────────────────────────────────────────────────────────────────────────────────
 
-interface BodyLimits {
-  readonly fileBytes: number;
-  readonly bodyBytes: number;
-}
-
 function refuseAnnounced(request: IncomingMessage, { fileBytes, bodyBytes }: BodyLimits): void {
   if (Number(request.headers['content-length'] ?? 0) > bodyBytes) throw tooLarge(fileBytes);
 }
 
 function maxBytesOf(request: IncomingMessage, { bodyBytes }: BodyLimits): number {
   return Number(request.headers['content-length'] ?? bodyBytes);
-}
-
-function tooLarge(fileBytes: number): EngineError {
-  return new EngineError('too_large', `the document is over ${fileBytes / 1024 / 1024} MB, the most that is taken in`);
-}
-
-/**
- * Calls `onFailure` if a body exceeds its limit, sends less than 32 KiB in 30 s, takes too long in all, or breaks off.
- * It may call it more than once.
- * @returns a function that ends the watch; the watch also ends with the body
- */
-function watchArrival(
-  request: IncomingMessage,
-  { fileBytes, bodyBytes }: BodyLimits,
-  onFailure: (error: EngineError) => void,
-): () => void {
-  const length = request.headers['content-length'];
-  const announced = length === undefined ? undefined : Number(length);
-  let size = 0;
-  let sizeBefore = 0;
-  const onData = (chunk: Buffer) => {
-    size += chunk.length;
-    if (size > bodyBytes) onFailure(tooLarge(fileBytes));
-  };
-  const onClose = () => onFailure(new EngineError('invalid', 'the connection broke off before the body was complete'));
-  const giveUp = (problem: string) => onFailure(new EngineError('invalid', `the body ${problem}`));
-  const look = () => {
-    if (size - sizeBefore < MIN_BYTES) giveUp(`stopped arriving: under ${MIN_BYTES} bytes came in ${IDLE_MS / 1000} s`);
-    sizeBefore = size;
-  };
-  const totalMs = BASE_MS + Math.ceil((announced ?? bodyBytes) / 1024 / 1024) * MS_PER_MB;
-  const idle = setInterval(look, IDLE_MS);
-  const total = setTimeout(() => giveUp(`did not arrive within ${totalMs / 1000} s`), totalMs);
-  const stop = () => {
-    clearInterval(idle);
-    clearTimeout(total);
-    request.off('data', onData).off('end', stop).off('close', onClose);
-  };
-  request.on('data', onData).on('end', stop).on('close', onClose);
-  return stop;
 }
 
 /** Writes a document made from a long string to disk. @throws EngineError `too_large`, `storage_full`, `unavailable` */

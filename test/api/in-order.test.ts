@@ -1,8 +1,10 @@
 import { once } from 'node:events';
-import { IncomingMessage, ServerResponse } from 'node:http';
-import net from 'node:net';
+import { createServer, IncomingMessage, ServerResponse } from 'node:http';
+import net, { type AddressInfo } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
 import type { Response } from 'express';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { inOrder } from '../../src/api/in-order.ts';
 import { openStream } from '../../src/api/event-stream.ts';
 import { localsOf } from '../../src/api/reply.ts';
 import type { TenantCall } from '../../src/api/route.ts';
@@ -64,16 +66,62 @@ test('a client that leaves has none of its waiting requests handled', async () =
   expect((await api.request('GET', '/memory/all')).body.items).toEqual([]);
 });
 
-test('a connection on which more than 16 requests wait is closed, and one with 16 is not', async () => {
+test('a connection on which more than 4 requests wait is closed, and one with 4 is not', async () => {
   const { secret } = api.engine.control.createKey({ tenantId: 'default', role: 'read' });
-  const many = await send(get('/events', secret, STREAM) + get('/health', secret).repeat(17));
+  const many = await send(get('/events', secret, STREAM) + get('/health', secret).repeat(5));
   await once(many.socket, 'close');
   const key = api.engine.control.createKey({ tenantId: 'default', role: 'read' });
-  const few = await send(get('/events', key.secret, STREAM) + get('/health', key.secret).repeat(16));
+  const few = await send(get('/events', key.secret, STREAM) + get('/health', key.secret).repeat(4));
   await vi.waitUntil(() => few.statuses().length === 1, 120_000);
   api.engine.control.revokeKey(key.record.id);
-  await vi.waitUntil(() => few.statuses().length === 17, 120_000);
+  await vi.waitUntil(() => few.statuses().length === 5, 120_000);
   few.socket.destroy();
+});
+
+describe('on a server that never answers', () => {
+  /** Serves `GET /` without an answer; counts the requests that were parsed, and those that were handled. */
+  async function startSilent() {
+    const counts = { parsed: 0, handled: 0 };
+    const server = createServer();
+    server.on('request', () => (counts.parsed += 1));
+    server.on(
+      'request',
+      inOrder(() => (counts.handled += 1)),
+    );
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void (server.close(), server.closeAllConnections()));
+    const connect = async (requests: number) => {
+      const socket = net.connect({ port: (server.address() as AddressInfo).port, host: '127.0.0.1' });
+      socket.on('error', () => {});
+      await once(socket, 'connect');
+      socket.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n'.repeat(requests));
+      return socket;
+    };
+    return { counts, connect };
+  }
+
+  test('what was read of a connection is not parsed on once it is closed', async () => {
+    const { counts, connect } = await startSilent();
+    const socket = await connect(1_000);
+    await once(socket, 'close');
+    expect(counts).toEqual({ parsed: 6, handled: 1 });
+  });
+
+  test('the requests that wait are bounded for all connections of a network', async () => {
+    const { counts, connect } = await startSilent();
+    const sockets = await Promise.all(Array.from({ length: 62 }, () => connect(5)));
+    const last = await connect(3);
+    await expect.poll(() => counts).toEqual({ parsed: 62 * 5 + 3, handled: 63 });
+    await once(await connect(2), 'close');
+    // Requests that have none before them are not bounded, and what a closed connection had waiting counts no more.
+    for (const socket of [...sockets.slice(0, 2), last]) socket.destroy();
+    await expect
+      .poll(async () => {
+        const again = await connect(5);
+        return Promise.race([once(again, 'close').then(() => 'closed'), setTimeout(100, 'open')]);
+      })
+      .toBe('open');
+  });
 });
 
 test('a stream that has ended and was not read to its end gets no more pings', async () => {
