@@ -1,5 +1,5 @@
 import { takeTurn } from '../../engine/index.ts';
-import { readTurn } from '../read-turn.ts';
+import { answerTurn, readTurn } from '../read-turn.ts';
 import { route, type Route } from '../route.ts';
 import { itemPlaceQuery, itemReply, itemSchema, putReply } from '../schemas/items.ts';
 import { deletedReply } from '../schemas/deleted-reply.ts';
@@ -62,7 +62,7 @@ export const itemRoutes: readonly Route[] = [
       const item = toNewItem(await readBody());
       await takeTurn();
       const { memory, created, changed } = await tenant.putItem(item, { ifVersion });
-      await takeTurn();
+      await answerTurn();
       const shown = itemOf(memory);
       await takeTurn();
       setVersionTag(response, memory);

@@ -1,13 +1,15 @@
-import { EngineError, type Revision, type Timeline } from '../../engine/index.ts';
+import { charactersOf, EngineError, type Memory, type Revision, type Timeline } from '../../engine/index.ts';
 import { controlTurn } from '../control-turn.ts';
 import { sendInPieces } from '../json-reply.ts';
-import { readTurn } from '../read-turn.ts';
+import { answerTurn, readTurn } from '../read-turn.ts';
+import { takePlaceOfTexts } from '../reply-places.ts';
 import { route, type Route, type TenantCall } from '../route.ts';
 import { deletedReply } from '../schemas/deleted-reply.ts';
 import {
   deleteSchema,
   historyQuery,
   listQuery,
+  type PatchBody,
   patchSchema,
   reinforceSchema,
   timelineQuery,
@@ -129,11 +131,13 @@ export const memoryRoutes: readonly Route[] = [
       too_large: 'The content is over 256 KiB.',
       unprocessable: "The tenant's privacy policy refuses a text of the memory.",
     },
-    async handle({ tenant, params, query, request, response, readBody, send }) {
+    async handle(call) {
+      const { tenant, params, query, request, response, readBody, send } = call;
       const ifVersion = expectedVersion(request.headers['if-match']);
       const body = await readBody();
-      const { id } = await getOwnedMemory(tenant, params.id, query.user_id, body.user_id);
+      const id = await reserveAnswer(call, body, await getOwnedMemory(tenant, params.id, query.user_id, body.user_id));
       const memory = await tenant.patchMemory(id, toPatch(body), { ifVersion });
+      await answerTurn();
       setVersionTag(response, memory);
       send(200, { ...memoryItem(memory), ...screenedItem(memory), updated: true });
     },
@@ -265,6 +269,17 @@ export const memoryRoutes: readonly Route[] = [
     },
   }),
 ];
+
+/**
+ * Reserves memory for the answer to a patch, which has the whole memory, before it is written: the writer may answer
+ * faster than replies are made. Returns the id of the memory, which its caller then need not hold.
+ * @throws EngineError `unavailable` if no memory became free in time; nothing is written then
+ */
+async function reserveAnswer(call: TenantCall, { content }: PatchBody, memory: Memory): Promise<string> {
+  const { id } = memory;
+  await takePlaceOfTexts(call, charactersOf(memory) + (content?.length ?? 0));
+  return id;
+}
 
 /** Answers with a memory and its neighbours in time: those before it, the memory itself, those after it. */
 async function sendTimeline(call: TenantCall, { before, anchor, after, isCut }: Timeline): Promise<void> {
