@@ -1,6 +1,7 @@
-import { expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { updateMemory } from '../../src/api/mcp/tools/remember.ts';
 import { replyPlaces } from '../../src/api/reply-places.ts';
+import type { TenantCall } from '../../src/api/route.ts';
 import { JsonText, type Tenant } from '../../src/engine/index.ts';
 import { callRoute } from '../support/call-route.ts';
 import { newMemory, openTestEngine } from '../support/engine-fixture.ts';
@@ -106,4 +107,84 @@ test('a change of a long memory waits for main memory before it is written, and 
   await patch(long.id);
   expect(held).toEqual([0, expect.closeTo(200_000, -3)]);
   expect(replyPlaces.bytes.held).toBe(0);
+});
+
+describe('a memory that is read for a reply', () => {
+  const place = { namespace: 'lanes', key: 'k' };
+  const routes = {
+    'GET /memory/:id': (id: string) => ({ path: '/memory/x', params: { id } }),
+    'GET /items': () => ({ path: '/items', query: place }),
+    'GET /store/items': () => ({ path: '/store/items', query: place }),
+  };
+  test.each(Object.entries(routes))('waits for nothing else, with %s', async (_name, pathOf) => {
+    await using fixture = await openTestEngine();
+    const { id } = (await fixture.tenant.putItem({ ...newMemory({ content: 'lane' }), ...place, value: { no: 1 } }))
+      .memory;
+    let [now, held, most] = [performance.now(), 0, 0];
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => now);
+    const reading = async <T>(read: Promise<T>) => {
+      const memory = await read;
+      now += 10;
+      held += 1;
+      most = Math.max(most, held);
+      return memory;
+    };
+    const tenant: Tenant = {
+      ...fixture.tenant,
+      getMemory: (wanted) => reading(fixture.tenant.getMemory(wanted)),
+      getItem: (wanted) => reading(fixture.tenant.getItem(wanted)),
+    };
+    const onEnd = () => void (held -= 1);
+    // As requests do, they come one after the other in one turn of the event loop.
+    const get = async () => {
+      await new Promise(setImmediate);
+      return callRoute(tenant, { method: 'GET', ...pathOf(id), onEnd });
+    };
+    const replies = await Promise.all(Array.from({ length: REQUESTS }, get));
+    clock.mockRestore();
+    expect(new Set(replies).size).toBe(1);
+    expect(replies[0]).toContain('"no":1');
+    expect(most).toBe(1);
+  });
+
+  test('waits for a turn if a thread has read it, and its main memory is reserved', async () => {
+    await using fixture = await openTestEngine();
+    const { id } = await fixture.add(newMemory({ content: `long ${'x'.repeat(100_000)}` }));
+    const together = Promise.withResolvers<void>();
+    const tenant: Tenant = {
+      ...fixture.tenant,
+      getMemory: (wanted) => together.promise.then(() => fixture.tenant.getMemory(wanted)),
+    };
+    let most = 0;
+    const get = (_no: number, work: () => void) => {
+      const onEnd = () => {
+        most = Math.max(most, replyPlaces.bytes.held);
+        work();
+      };
+      return callRoute(tenant, { method: 'GET', path: '/memory/x', params: { id }, onEnd });
+    };
+    setImmediate(together.resolve);
+    expect(await turnsOf(get)).toBeGreaterThan(REQUESTS / 2);
+    expect(most).toBeGreaterThan(REQUESTS * 200_000);
+    expect(replyPlaces.bytes.held).toBe(0);
+  });
+
+  test('is read anew after its time to live was restarted, as it does not wait for the commit', async () => {
+    await using fixture = await openTestEngine();
+    const { clock, tenant } = fixture;
+    const item = { ...newMemory({ content: 'lane' }), ...place, expiresAt: clock.now() + 60_000, ttlMs: 60_000 };
+    await tenant.putItem({ ...item, value: { no: 1 } });
+    const changing: Tenant = {
+      ...tenant,
+      async renewItems(ids) {
+        await tenant.renewItems(ids);
+        await tenant.putItem({ ...item, value: { no: 2 } });
+      },
+    };
+    const query = { ...place, refresh_ttl: 'true' };
+    const api = { engine: fixture.engine };
+    const parts = { api } as unknown as Partial<TenantCall>;
+    const reply = await callRoute(changing, { method: 'GET', path: '/store/items', query, parts });
+    expect(reply).toContain('"no":2');
+  });
 });

@@ -1,7 +1,7 @@
 import { charactersOf, EngineError, type Memory, type Revision, type Timeline } from '../../engine/index.ts';
 import { controlTurn } from '../control-turn.ts';
 import { sendInPieces } from '../json-reply.ts';
-import { answerTurn, readTurn } from '../read-turn.ts';
+import { answerTurn } from '../read-turn.ts';
 import { takePlaceOfTexts } from '../reply-places.ts';
 import { route, type Route, type TenantCall } from '../route.ts';
 import { deletedReply } from '../schemas/deleted-reply.ts';
@@ -25,7 +25,7 @@ import {
 import { ownerQuery } from '../schemas/values.ts';
 import { deletedItem, memoryItem, revisionItem, screenedItem, toPatch } from '../wire/memories.ts';
 import { PAGE_END, pageEnd, sendMemories } from './memory-list.ts';
-import { getOwnedMemory, MEMORY_ID } from './owned-memory.ts';
+import { getOwnedMemory, MEMORY_ID, readForReply, readOwnedMemory } from './owned-memory.ts';
 import { expectedVersion, setVersionTag } from './version-tag.ts';
 
 /** Salience (0 to 1) that a reinforcement adds if the request has no `boost`. */
@@ -98,9 +98,9 @@ export const memoryRoutes: readonly Route[] = [
     query: ownerQuery,
     replies: { 200: { description: 'The memory.', json: memorySchema, headers: ['etag'] } },
     errors: { not_found: NO_MEMORY },
-    async handle({ tenant, params, query, response, send }) {
-      const memory = await getOwnedMemory(tenant, params.id, query.user_id);
-      await readTurn();
+    async handle(call) {
+      const { tenant, params, query, response, send } = call;
+      const memory = await readForReply(call, () => readOwnedMemory(tenant, params.id, query.user_id));
       setVersionTag(response, memory);
       send(200, memoryItem(memory));
     },

@@ -1,7 +1,7 @@
 import { charactersOf, EngineError, type ItemPlace, type Memory, takeTurn } from '../../engine/index.ts';
 import { sendObject } from '../json-reply.ts';
 import { isOfForeignPage } from '../middleware/refuse-foreign-pages.ts';
-import { readTurn } from '../read-turn.ts';
+import { answerTurn } from '../read-turn.ts';
 import { route, type Route, type TenantCall } from '../route.ts';
 import {
   MAX_STORE_PAGE,
@@ -18,6 +18,7 @@ import {
 import { noQuery } from '../schemas/values.ts';
 import { clientGone } from '../wait-for-writes.ts';
 import { storeItemOf, toStoredItem, toValueConditions } from '../wire/store.ts';
+import { readForReply } from './owned-memory.ts';
 import { isPublicRead } from './public-reads.ts';
 
 /** Greatest number of items that a query of a store ranks. */
@@ -68,10 +69,17 @@ export const storeRoutes: readonly Route[] = [
     async handle(call) {
       const { tenant, query, send } = call;
       const { namespace, key, user_id } = query;
-      await readTurn();
-      const found = await orUndefined(() => tenant.getItem({ userId: user_id ?? '', namespace, key }));
-      if (found !== undefined && query.refresh_ttl) await renew(call, [found]);
-      await readTurn();
+      const place: ItemPlace = { userId: user_id ?? '', namespace, key };
+      const read = () => orUndefined(() => readForReply(call, () => tenant.getItem(place)));
+      let found = await read();
+      if (found?.expiresAt != null && query.refresh_ttl) {
+        const { id, expiresAt } = found;
+        // It is read again, since it would stay in memory until the writer has answered.
+        found = undefined;
+        await renew(call, [{ id, expiresAt }]);
+        await answerTurn();
+        found = await read();
+      }
       send(200, found === undefined ? null : storeItemOf(found));
     },
   }),
@@ -162,7 +170,10 @@ export const storeRoutes: readonly Route[] = [
  * (`OM_PUBLIC_READS`), or if a page of another origin sends the request while no key is configured: a browser lets
  * every page send a GET.
  */
-async function renew({ api, tenant, principal, request }: TenantCall, memories: readonly Memory[]): Promise<void> {
+async function renew(
+  { api, tenant, principal, request }: TenantCall,
+  memories: readonly Pick<Memory, 'id' | 'expiresAt'>[],
+): Promise<void> {
   if (isPublicRead(principal) || (api.engine.control.isOpen() && isOfForeignPage(request))) return;
   await tenant.renewItems(memories.filter(({ expiresAt }) => expiresAt !== null).map(({ id }) => id));
 }
