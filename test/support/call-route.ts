@@ -11,6 +11,8 @@ export interface CalledRoute {
   readonly params?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, string>>;
   readonly body?: object;
+  /** Called before the handler is. */
+  readonly onBegin?: (response: ServerResponse) => void;
   /** Called when the reply ends. */
   readonly onEnd?: () => void;
   /** Parts of the call that are used in place of the usual ones. */
@@ -24,7 +26,7 @@ export interface CalledRoute {
  */
 export async function callRoute(
   tenant: Tenant,
-  { method, path, params = {}, query = {}, body, onEnd, parts }: CalledRoute,
+  { method, path, params = {}, query = {}, body, onBegin, onEnd, parts }: CalledRoute,
 ): Promise<string> {
   const route = routeOf(method, path);
   if (route === undefined || route.access === 'anyone') throw new Error(`no route of a tenant: ${method} ${path}`);
@@ -51,6 +53,7 @@ export async function callRoute(
       return response;
     },
   });
+  onBegin?.(response);
   const principal = { tenantId: 'default', keyId: 'admin', role: 'admin' };
   const call = { tenant, request: Object.assign(request, { params, query, res: response }), response, principal };
   await route.handle({ ...call, ...parts } as unknown as TenantCall);

@@ -2,6 +2,8 @@ import { charactersOf, EngineError, type ItemPlace, type Memory, takeTurn } from
 import { sendObject } from '../json-reply.ts';
 import { isOfForeignPage } from '../middleware/refuse-foreign-pages.ts';
 import { answerTurn } from '../read-turn.ts';
+import { growingPlace } from '../reply-places.ts';
+import { requireClient } from '../room-in.ts';
 import { route, type Route, type TenantCall } from '../route.ts';
 import {
   MAX_STORE_PAGE,
@@ -121,7 +123,7 @@ export const storeRoutes: readonly Route[] = [
     replies: { 200: { description: 'The items.', json: storeItems } },
     async handle(call) {
       const body = await call.readBody();
-      const { found, isCut, size } = await search(call, body);
+      const { found, isCut } = await search(call, body);
       if (body.refresh_ttl !== false) {
         await renew(
           call,
@@ -129,7 +131,7 @@ export const storeRoutes: readonly Route[] = [
         );
       }
       const items = found.map(({ memory, score }) => storeItemOf(memory, score));
-      await sendObject(call, { items, ...(isCut ? { truncated: true } : {}) }, size * 2);
+      await sendObject(call, { items, ...(isCut ? { truncated: true } : {}) }, null);
     },
   }),
   route({
@@ -186,40 +188,50 @@ interface Found {
 
 /**
  * Finds the items of one page, in the order of `inOrder`. The items have at most 4 Mi characters together, but the
- * first one is always included. `isCut` is true if the page ended early because the next item did not fit; `size` is
- * the length of the items, in characters.
+ * first one is always included; main memory is reserved for them while they are gathered. `isCut` is true if the page
+ * ended early because the next item did not fit.
+ * @throws EngineError `unavailable` if the client left, or no main memory became free in time
  */
 async function search(
   call: TenantCall,
   body: StoreSearchBody,
-): Promise<{ readonly found: readonly Found[]; readonly isCut: boolean; readonly size: number }> {
+): Promise<{ readonly found: readonly Found[]; readonly isCut: boolean }> {
   const { limit, offset } = { limit: body.limit ?? 10, offset: body.offset ?? 0 };
   const found: Found[] = [];
+  const hold = growingPlace(call);
   let [passed, size] = [0, 0];
-  for await (const item of inOrder(call, body, offset + limit)) {
+  for await (const item of inOrder(call, body, { wanted: offset + limit, hold })) {
+    requireClient(call.response);
     passed += 1;
     if (passed <= offset) continue;
     const length = charactersOf(item.memory);
     await takeTurn();
-    if (found.length > 0 && size + length > MAX_REPLY_TEXT) return { found, isCut: true, size };
-    found.push(item);
+    if (found.length > 0 && size + length > MAX_REPLY_TEXT) return { found, isCut: true };
     size += length;
+    await hold(2 * size);
+    found.push(item);
     if (found.length === limit) break;
   }
-  return { found, isCut: false, size };
+  return { found, isCut: false };
 }
 
 /**
  * Yields all items that match the filter: first the items that the query ranks, best first, then the others by
  * namespace and key.
- * @param wanted number of items that the caller will read at most; it bounds how many are loaded at once
+ * @param options `wanted` is the number of items that the caller will read at most; it bounds how many are loaded at
+ *   once. `hold` reserves main memory for the ranked items, in bytes, before the first is yielded
  */
-async function* inOrder(call: TenantCall, body: StoreSearchBody, wanted: number): AsyncGenerator<Found> {
+async function* inOrder(
+  call: TenantCall,
+  body: StoreSearchBody,
+  { wanted, hold }: { readonly wanted: number; readonly hold: (bytes: number) => Promise<void> },
+): AsyncGenerator<Found> {
   const { tenant } = call;
   const userId = call.principal.userId ?? body.user_id ?? '';
   const namespace = (body.namespace_prefix ?? []).join('.');
   const value = toValueConditions(body.filter);
   const ranked = await rank(call, { query: body.query ?? '', userId, namespace, value });
+  await hold(2 * ranked.reduce((sum, { memory }) => sum + charactersOf(memory), 0));
   yield* ranked;
   const seen = new Set(ranked.map(({ memory }) => memory.id));
   const gone = clientGone(call.response);
