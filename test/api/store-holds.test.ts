@@ -9,6 +9,7 @@ const ITEMS = 8;
 const MANY = 1_200;
 const CHARACTERS = 200_000;
 const SEARCH = { method: 'POST', path: '/store/items/search' };
+const LIST = { method: 'POST', path: '/store/namespaces' };
 
 let fixture: TestEngine;
 let parts: Partial<TenantCall>;
@@ -73,4 +74,51 @@ test('a search of a store ends once its client has left', async () => {
   const search = callRoute(seen, { ...SEARCH, body, parts, onBegin: (response) => (leave = () => response.destroy()) });
   await expect(search).rejects.toMatchObject({ code: 'unavailable' });
   expect(read).toBeLessThan(5);
+});
+
+test('a page of the namespaces of a store keeps no path before it', async () => {
+  let kept = 0;
+  const counting: Tenant = {
+    ...fixture.tenant,
+    async listNamespaces(...given) {
+      const page = await fixture.tenant.listNamespaces(...given);
+      const items = page.items.map((item) => ({
+        ...item,
+        get path() {
+          kept += 1;
+          return item.path;
+        },
+      }));
+      return { ...page, items };
+    },
+  };
+  const all = Array.from({ length: MANY }, (_, no) => `many.n${String(no).padStart(4, '0')}`);
+  for (const [offset, limit] of [
+    [1_050, 10],
+    [995, 10],
+    [0, 3],
+  ] as const) {
+    kept = 0;
+    const reply = await callRoute(counting, { ...LIST, body: { prefix: ['many'], suffix: [], offset, limit }, parts });
+    const { namespaces } = JSON.parse(reply) as { readonly namespaces: readonly string[][] };
+    expect([namespaces.length, kept]).toEqual([limit, limit]);
+    expect(namespaces.map((path) => path.join('.'))).toEqual(all.slice(offset, offset + limit));
+  }
+});
+
+test('a list of the namespaces of a store ends once its client has left', async () => {
+  let pages = 0;
+  let leave = () => {};
+  const seen: Tenant = {
+    ...fixture.tenant,
+    listNamespaces(...given) {
+      pages += 1;
+      leave();
+      return fixture.tenant.listNamespaces(...given);
+    },
+  };
+  const body = { prefix: ['many'], offset: 1_100 };
+  const list = callRoute(seen, { ...LIST, body, parts, onBegin: (response) => (leave = () => response.destroy()) });
+  await expect(list).rejects.toMatchObject({ code: 'unavailable' });
+  expect(pages).toBe(1);
 });

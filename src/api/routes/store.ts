@@ -146,7 +146,7 @@ export const storeRoutes: readonly Route[] = [
     query: noQuery,
     body: { json: storeNamespacesSchema, example: { prefix: ['users'], max_depth: 2 }, optional: true },
     replies: { 200: { description: 'The namespaces, sorted.', json: storeNamespaces } },
-    async handle({ tenant, principal, readBody, send }) {
+    async handle({ tenant, principal, response, readBody, send }) {
       const { prefix, suffix, max_depth: maxDepth, limit, offset, user_id } = await readBody();
       const filter = {
         userId: principal.userId ?? user_id ?? '',
@@ -154,15 +154,21 @@ export const storeRoutes: readonly Route[] = [
         suffix: (suffix ?? []).join('.'),
         maxDepth: maxDepth ?? undefined,
       };
-      const wanted = (offset ?? 0) + (limit ?? 100);
-      const paths: string[] = [];
+      const first = offset ?? 0;
+      const end = first + (limit ?? 100);
+      const namespaces: string[][] = [];
+      let passed = 0;
       let cursor: string | undefined;
       do {
-        const page = await tenant.listNamespaces(filter, { limit: Math.min(MAX_STORE_PAGE, wanted), cursor });
-        paths.push(...page.items.map(({ path }) => path));
+        requireClient(response);
+        const page = await tenant.listNamespaces(filter, { limit: Math.min(MAX_STORE_PAGE, end), cursor });
+        // Those before the page are only counted: together they may have 25 MB.
+        const shown = page.items.slice(Math.max(0, first - passed), end - passed);
+        namespaces.push(...shown.map(({ path }) => path.split('.')));
+        passed += page.items.length;
         cursor = page.next ?? undefined;
-      } while (cursor !== undefined && paths.length < wanted);
-      send(200, { namespaces: paths.slice(offset ?? 0, wanted).map((path) => path.split('.')) });
+      } while (cursor !== undefined && passed < end);
+      send(200, { namespaces });
     },
   }),
 ];
