@@ -136,10 +136,13 @@ export async function takeReplyPlace({ principal, response }: TenantCall, bytes:
 /**
  * Reserves memory as `takeReplyPlace` does for the texts of one memory, 2 bytes for each UTF-16 code unit. Short texts
  * need none.
+ * @returns whether memory was reserved
  * @throws EngineError `unavailable` if no memory became free in time
  */
-export async function takePlaceOfTexts(call: TenantCall, characters: number): Promise<void> {
-  if (characters >= LONG_CHARACTERS) await takeReplyPlace(call, 2 * characters);
+export async function takePlaceOfTexts(call: TenantCall, characters: number): Promise<boolean> {
+  if (characters < LONG_CHARACTERS) return false;
+  await takeReplyPlace(call, 2 * characters);
+  return true;
 }
 
 /**

@@ -109,6 +109,28 @@ test('a change of a long memory waits for main memory before it is written, and 
   expect(replyPlaces.bytes.held).toBe(0);
 });
 
+test('main memory is reserved for a long item of a session log before it is popped', async () => {
+  await using fixture = await openTestEngine();
+  const { tenant } = fixture;
+  const place = { userId: '', sessionId: 's' };
+  await tenant.changeLog(place, { items: ['x'.repeat(100_000), 'short'] });
+  const held: number[] = [];
+  const seen: Tenant = {
+    ...tenant,
+    popLog: (...given) => {
+      held.push(replyPlaces.bytes.held);
+      return tenant.popLog(...given);
+    },
+  };
+  const pop = { method: 'POST', path: '/sessions/s/log/pop', params: { id: 's' }, body: {} };
+  const replies = [await callRoute(seen, pop), await callRoute(seen, pop), await callRoute(seen, pop)];
+  expect(replies[0]).toContain('"item":"short"');
+  expect(replies[1]).toContain('"item":"xxx');
+  expect(JSON.parse(replies[2]!)).toEqual({ popped: null, total: 0 });
+  expect(held).toEqual([0, expect.closeTo(200_000, -3), 0]);
+  expect(replyPlaces.bytes.held).toBe(0);
+});
+
 describe('a memory that is read for a reply', () => {
   const place = { namespace: 'lanes', key: 'k' };
   const routes = {
