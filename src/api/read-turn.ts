@@ -14,6 +14,15 @@ export async function readTurn(): Promise<void> {
   await readers.wait(`${tenantId} ${keyId}`);
 }
 
+/**
+ * Waits for a later turn of the event loop in which the reply with a memory may be made. The answers of one commit, up
+ * to 256, arrive in one turn: each of them would find it free, and all replies would be made before it ends.
+ */
+export async function answerTurn(): Promise<void> {
+  const { tenantId, keyId } = currentShare();
+  await readers.wait(`${tenantId} ${keyId}`);
+}
+
 /** Line of the requests with bodies that were waited for, whose last bytes may come together. */
 const parsers = createTurnLine();
 

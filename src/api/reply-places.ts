@@ -27,6 +27,18 @@ const FULL_BYTES = 256 * MIB;
 const KEY_WAITING_BYTES = 64 * MIB;
 const TENANT_WAITING_BYTES = 96 * MIB;
 const TOTAL_WAITING_BYTES = 128 * MIB;
+/**
+ * Length from which memory is reserved for the texts of one memory, in UTF-16 code units. Over the 10,000 connections
+ * of `OM_MAX_CONNECTIONS` shorter texts take at most 160 MiB.
+ */
+const LONG_CHARACTERS = 8 * 1024;
+/**
+ * Memory of a reply whose values are still being gathered: up to `GATHERED_BYTES` need no place, and each place has 16
+ * times as much as the one before, up to `MOST_GATHERED_BYTES`, so that small replies do not wait for large ones.
+ */
+const GATHERED_BYTES = 32 * 1024;
+const GROWTH = 16;
+const MOST_GATHERED_BYTES = 8 * MIB;
 /** Longest time for which a large reply waits until memory is free (ms). */
 const WAIT_MS = 5_000;
 
@@ -119,6 +131,38 @@ export async function takeReplyPlace({ principal, response }: TenantCall, bytes:
   response.once('close', leave);
   if (response.destroyed) leave();
   requireClient(response);
+}
+
+/**
+ * Reserves memory as `takeReplyPlace` does for the texts of one memory, 2 bytes for each UTF-16 code unit. Short texts
+ * need none.
+ * @returns whether memory was reserved
+ * @throws EngineError `unavailable` if no memory became free in time
+ */
+export async function takePlaceOfTexts(call: TenantCall, characters: number): Promise<boolean> {
+  if (characters < LONG_CHARACTERS) return false;
+  await takeReplyPlace(call, 2 * characters);
+  return true;
+}
+
+/**
+ * Makes the place of a reply whose values are gathered before it is sent. The returned function reserves memory for
+ * them; it is called with the bytes of all of them as they grow. A place that becomes too small is given back before a
+ * larger one is taken: if all kept theirs, each could wait for the others.
+ * @throws EngineError `unavailable` (the returned function) if no memory became free in time, or the client left
+ */
+export function growingPlace({ principal, response }: TenantCall): (bytes: number) => Promise<void> {
+  let [held, leave] = [GATHERED_BYTES, () => {}];
+  response.once('close', () => leave());
+  return async (bytes) => {
+    requireClient(response);
+    if (bytes <= held) return;
+    leave();
+    held = Math.max(bytes, Math.min(GROWTH * held, MOST_GATHERED_BYTES));
+    leave = await replyPlaces.enter(principal, held);
+    if (response.destroyed) leave();
+    requireClient(response);
+  };
 }
 
 function refused(): EngineError {

@@ -1,9 +1,11 @@
 import { once } from 'node:events';
 import net from 'node:net';
+import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { BodyPlaces, bodyPlaces } from '../../src/api/body-places.ts';
 import { type HalfSent, sendHalf } from '../support/attacks/half-sent-bodies.ts';
 import { until } from '../support/attacks/silent-readers.ts';
+import { exportText } from '../support/portable.ts';
 import { ADMIN_KEY, startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -57,6 +59,20 @@ describe('bodies whose last byte does not come', () => {
     expect(half.answers[0]).toEqual({ status: 503, retryAfter: '1' });
     expect(bodyPlaces.bytes).toBeLessThanOrEqual(32 * MIB);
     half[Symbol.dispose]();
+    await until(() => bodyPlaces.bytes === 0);
+  });
+
+  test('count in an import until they are stored', async () => {
+    for (let no = 0; no < 3; no++) await api.add({ content: `${no} ${'long '.repeat(50_000)}` });
+    const body = await exportText(await api.engine.tenant('default'));
+    const other = new Database(api.engine.config.paths.defaultTenant);
+    other.exec('BEGIN IMMEDIATE');
+    const headers = { 'content-type': 'application/x-ndjson' };
+    const reply = api.request('POST', '/import', { body, headers });
+    await until(() => bodyPlaces.bytes > 3 * 240_000);
+    other.exec('COMMIT');
+    other.close();
+    expect((await reply).text).toContain('"known":{"memory":3}');
     await until(() => bodyPlaces.bytes === 0);
   });
 

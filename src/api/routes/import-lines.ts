@@ -1,4 +1,5 @@
 import { createHash, type Hash } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { z } from 'zod';
 import {
@@ -76,25 +77,29 @@ export async function importLines(call: TenantCall, body: Readable, asked: Impor
   const session = new ImportSession(call, asked);
   // A dry run remembers what the lines before would have stored, so it judges one group after the other.
   const mostUnderWay = asked.dryRun ? 1 : GROUPS_UNDER_WAY;
-  const underWay: Promise<readonly object[]>[] = [];
+  const underWay: { readonly taking: Promise<readonly object[]>; readonly bytes: number }[] = [];
+  const held = heldBytes(request);
   const answerFirst = async () => {
-    for (const result of await underWay[0]!) results.push(result);
+    const { taking, bytes } = underWay[0]!;
+    for (const result of await taking) results.push(result);
     void underWay.shift();
+    held.give(bytes);
     await results.flush();
   };
   try {
-    const { hold } = placeOfBody(request);
+    const { hold } = held;
     for await (const group of groupsOf(linesOf(body, { maxBytes: MAX_LINE_BYTES, hold }), GROUP_LINES)) {
       requireAdmitted();
       takeTokens(call, 'batch_items', group.length);
+      const bytes = held.take(group);
       const taking = session.take(await session.read(group));
       taking.catch(() => {}); // It is told when its turn comes.
-      if (underWay.push(taking) === mostUnderWay) await answerFirst();
+      if (underWay.push({ taking, bytes }) === mostUnderWay) await answerFirst();
     }
     while (underWay.length > 0) await answerFirst();
   } catch (thrown) {
     // The groups after the failed one may be stored: they are counted, and not answered.
-    await Promise.allSettled(underWay);
+    await Promise.allSettled(underWay.map(({ taking }) => taking));
     if (response.destroyed || !response.headersSent) throw thrown;
     logFailure(api.engine.logger, toEngineError(thrown), localsOf(response).requestId);
     return await results.end({ ...session.summary(false), ...itemError(thrown) });
@@ -102,6 +107,36 @@ export async function importLines(call: TenantCall, body: Readable, asked: Impor
     session.end();
   }
   await results.end(session.summary(true));
+}
+
+/**
+ * Counts the bytes of an import in memory, in the name of its key (`BodyPlaces`): those of the unfinished line, which
+ * `hold` is told, and those of the groups of lines that are not on disk yet. `take` counts the lines of a group and
+ * returns their bytes, which `give` takes off. Both `hold` and `take` throw EngineError `unavailable` if the bytes
+ * exceed the share of the key.
+ */
+function heldBytes(request: IncomingMessage) {
+  const place = placeOfBody(request);
+  let [ofGroups, unfinished] = [0, 0];
+  const tell = () => place.hold(ofGroups + unfinished);
+  return {
+    hold(bytes: number): void {
+      unfinished = bytes;
+      tell();
+    },
+    take(group: readonly Line[]): number {
+      const size = group.reduce((sum, { bytes }) => sum + (bytes?.length ?? 0), 0);
+      // The line that was unfinished has ended, and is in this group.
+      unfinished = 0;
+      ofGroups += size;
+      tell();
+      return size;
+    },
+    give(bytes: number): void {
+      ofGroups -= bytes;
+      tell();
+    },
+  };
 }
 
 /**

@@ -1,10 +1,11 @@
 import { takeTurn } from '../../engine/index.ts';
-import { readTurn } from '../read-turn.ts';
+import { answerTurn } from '../read-turn.ts';
 import { route, type Route } from '../route.ts';
 import { itemPlaceQuery, itemReply, itemSchema, putReply } from '../schemas/items.ts';
 import { deletedReply } from '../schemas/deleted-reply.ts';
 import { itemOf, toItemPlace, toNewItem } from '../wire/items.ts';
 import { deletedItem } from '../wire/memories.ts';
+import { readForReply } from './owned-memory.ts';
 import { expectedVersion, setVersionTag } from './version-tag.ts';
 
 const NO_ITEM = 'No item has this key, or it has expired.';
@@ -21,10 +22,9 @@ export const itemRoutes: readonly Route[] = [
     query: itemPlaceQuery,
     replies: { 200: { description: 'The item.', json: itemReply, headers: ['etag'] } },
     errors: { not_found: NO_ITEM },
-    async handle({ tenant, query, response, send }) {
-      await readTurn();
-      const memory = await tenant.getItem(toItemPlace(query));
-      await readTurn();
+    async handle(call) {
+      const { tenant, query, response, send } = call;
+      const memory = await readForReply(call, () => tenant.getItem(toItemPlace(query)));
       setVersionTag(response, memory);
       send(200, itemOf(memory));
     },
@@ -62,7 +62,7 @@ export const itemRoutes: readonly Route[] = [
       const item = toNewItem(await readBody());
       await takeTurn();
       const { memory, created, changed } = await tenant.putItem(item, { ifVersion });
-      await takeTurn();
+      await answerTurn();
       const shown = itemOf(memory);
       await takeTurn();
       setVersionTag(response, memory);

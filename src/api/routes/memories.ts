@@ -1,13 +1,15 @@
-import { EngineError, type Revision, type Timeline } from '../../engine/index.ts';
+import { charactersOf, EngineError, type Memory, type Revision, type Timeline } from '../../engine/index.ts';
 import { controlTurn } from '../control-turn.ts';
 import { sendInPieces } from '../json-reply.ts';
-import { readTurn } from '../read-turn.ts';
+import { answerTurn } from '../read-turn.ts';
+import { takePlaceOfTexts } from '../reply-places.ts';
 import { route, type Route, type TenantCall } from '../route.ts';
 import { deletedReply } from '../schemas/deleted-reply.ts';
 import {
   deleteSchema,
   historyQuery,
   listQuery,
+  type PatchBody,
   patchSchema,
   reinforceSchema,
   timelineQuery,
@@ -23,7 +25,7 @@ import {
 import { ownerQuery } from '../schemas/values.ts';
 import { deletedItem, memoryItem, revisionItem, screenedItem, toPatch } from '../wire/memories.ts';
 import { PAGE_END, pageEnd, sendMemories } from './memory-list.ts';
-import { getOwnedMemory, MEMORY_ID } from './owned-memory.ts';
+import { getOwnedMemory, MEMORY_ID, readForReply, readOwnedMemory } from './owned-memory.ts';
 import { expectedVersion, setVersionTag } from './version-tag.ts';
 
 /** Salience (0 to 1) that a reinforcement adds if the request has no `boost`. */
@@ -96,9 +98,9 @@ export const memoryRoutes: readonly Route[] = [
     query: ownerQuery,
     replies: { 200: { description: 'The memory.', json: memorySchema, headers: ['etag'] } },
     errors: { not_found: NO_MEMORY },
-    async handle({ tenant, params, query, response, send }) {
-      const memory = await getOwnedMemory(tenant, params.id, query.user_id);
-      await readTurn();
+    async handle(call) {
+      const { tenant, params, query, response, send } = call;
+      const memory = await readForReply(call, () => readOwnedMemory(tenant, params.id, query.user_id));
       setVersionTag(response, memory);
       send(200, memoryItem(memory));
     },
@@ -129,11 +131,13 @@ export const memoryRoutes: readonly Route[] = [
       too_large: 'The content is over 256 KiB.',
       unprocessable: "The tenant's privacy policy refuses a text of the memory.",
     },
-    async handle({ tenant, params, query, request, response, readBody, send }) {
+    async handle(call) {
+      const { tenant, params, query, request, response, readBody, send } = call;
       const ifVersion = expectedVersion(request.headers['if-match']);
       const body = await readBody();
-      const { id } = await getOwnedMemory(tenant, params.id, query.user_id, body.user_id);
+      const id = await reserveAnswer(call, body, await getOwnedMemory(tenant, params.id, query.user_id, body.user_id));
       const memory = await tenant.patchMemory(id, toPatch(body), { ifVersion });
+      await answerTurn();
       setVersionTag(response, memory);
       send(200, { ...memoryItem(memory), ...screenedItem(memory), updated: true });
     },
@@ -270,6 +274,17 @@ export const memoryRoutes: readonly Route[] = [
     },
   }),
 ];
+
+/**
+ * Reserves memory for the answer to a patch, which has the whole memory, before it is written: the writer may answer
+ * faster than replies are made. Returns the id of the memory, which its caller then need not hold.
+ * @throws EngineError `unavailable` if no memory became free in time; nothing is written then
+ */
+async function reserveAnswer(call: TenantCall, { content }: PatchBody, memory: Memory): Promise<string> {
+  const { id } = memory;
+  await takePlaceOfTexts(call, charactersOf(memory) + (content?.length ?? 0));
+  return id;
+}
 
 /** Answers with a memory and its neighbours in time: those before it, the memory itself, those after it. */
 async function sendTimeline(call: TenantCall, { before, anchor, after, isCut }: Timeline): Promise<void> {

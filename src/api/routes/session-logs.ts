@@ -1,5 +1,14 @@
-import { jsonOf, type LogItem, type LogPlace, type LogReceipt, takeTurn } from '../../engine/index.ts';
+import {
+  jsonOf,
+  JsonText,
+  type LogItem,
+  type LogPlace,
+  type LogReceipt,
+  takeTurn,
+  type Tenant,
+} from '../../engine/index.ts';
 import { sendObject } from '../json-reply.ts';
+import { takePlaceOfTexts } from '../reply-places.ts';
 import { route, type Route } from '../route.ts';
 import { parse } from '../schemas/parse.ts';
 import {
@@ -124,10 +133,12 @@ export const sessionLogRoutes: readonly Route[] = [
     async handle(call) {
       const { tenant, params, readBody } = call;
       const body = await readBody();
-      const { popped, total } = await tenant.popLog(placeOf(params, body), {
-        ifTotal: body.expected_total ?? undefined,
-      });
-      await sendObject(call, { popped: popped && shownItem(popped), total }, PAGE_BYTES);
+      const place = placeOf(params, body);
+      // The item is gone once it is popped, so the memory of the reply is reserved before.
+      const isReserved = await takePlaceOfTexts(call, await lengthOfNewest(tenant, place));
+      const { popped, total } = await tenant.popLog(place, { ifTotal: body.expected_total ?? undefined });
+      const reply = { popped: popped && shownItem(popped), total };
+      await sendObject(call, reply, isReserved ? null : PAGE_BYTES);
     },
   }),
   route({
@@ -152,6 +163,13 @@ function placeOf(
   { user_id }: { readonly user_id?: string | null | undefined },
 ): LogPlace {
   return { userId: user_id ?? '', sessionId: parse(sessionIdSchema, id) };
+}
+
+/** Returns the length of the newest item of a log as JSON, in UTF-16 code units; 0 if it is short or there is none. */
+async function lengthOfNewest(tenant: Tenant, place: LogPlace): Promise<number> {
+  const { items } = await tenant.readLog(place, { limit: 1 });
+  const json = items[0] && jsonOf(items[0], 'item');
+  return json instanceof JsonText ? json.text.length : 0;
 }
 
 const shownItem = (item: LogItem) => ({

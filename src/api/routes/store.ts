@@ -1,7 +1,9 @@
 import { charactersOf, EngineError, type ItemPlace, type Memory, takeTurn } from '../../engine/index.ts';
 import { sendObject } from '../json-reply.ts';
 import { isOfForeignPage } from '../middleware/refuse-foreign-pages.ts';
-import { readTurn } from '../read-turn.ts';
+import { answerTurn } from '../read-turn.ts';
+import { growingPlace } from '../reply-places.ts';
+import { requireClient } from '../room-in.ts';
 import { route, type Route, type TenantCall } from '../route.ts';
 import {
   MAX_STORE_PAGE,
@@ -18,6 +20,7 @@ import {
 import { noQuery } from '../schemas/values.ts';
 import { clientGone } from '../wait-for-writes.ts';
 import { storeItemOf, toStoredItem, toValueConditions } from '../wire/store.ts';
+import { readForReply } from './owned-memory.ts';
 import { isPublicRead } from './public-reads.ts';
 
 /** Greatest number of items that a query of a store ranks. */
@@ -68,10 +71,17 @@ export const storeRoutes: readonly Route[] = [
     async handle(call) {
       const { tenant, query, send } = call;
       const { namespace, key, user_id } = query;
-      await readTurn();
-      const found = await orUndefined(() => tenant.getItem({ userId: user_id ?? '', namespace, key }));
-      if (found !== undefined && query.refresh_ttl) await renew(call, [found]);
-      await readTurn();
+      const place: ItemPlace = { userId: user_id ?? '', namespace, key };
+      const read = () => orUndefined(() => readForReply(call, () => tenant.getItem(place)));
+      let found = await read();
+      if (found?.expiresAt != null && query.refresh_ttl) {
+        const { id, expiresAt } = found;
+        // It is read again, since it would stay in memory until the writer has answered.
+        found = undefined;
+        await renew(call, [{ id, expiresAt }]);
+        await answerTurn();
+        found = await read();
+      }
       send(200, found === undefined ? null : storeItemOf(found));
     },
   }),
@@ -113,7 +123,7 @@ export const storeRoutes: readonly Route[] = [
     replies: { 200: { description: 'The items.', json: storeItems } },
     async handle(call) {
       const body = await call.readBody();
-      const { found, isCut, size } = await search(call, body);
+      const { found, isCut } = await search(call, body);
       if (body.refresh_ttl !== false) {
         await renew(
           call,
@@ -121,7 +131,7 @@ export const storeRoutes: readonly Route[] = [
         );
       }
       const items = found.map(({ memory, score }) => storeItemOf(memory, score));
-      await sendObject(call, { items, ...(isCut ? { truncated: true } : {}) }, size * 2);
+      await sendObject(call, { items, ...(isCut ? { truncated: true } : {}) }, null);
     },
   }),
   route({
@@ -136,7 +146,7 @@ export const storeRoutes: readonly Route[] = [
     query: noQuery,
     body: { json: storeNamespacesSchema, example: { prefix: ['users'], max_depth: 2 }, optional: true },
     replies: { 200: { description: 'The namespaces, sorted.', json: storeNamespaces } },
-    async handle({ tenant, principal, readBody, send }) {
+    async handle({ tenant, principal, response, readBody, send }) {
       const { prefix, suffix, max_depth: maxDepth, limit, offset, user_id } = await readBody();
       const filter = {
         userId: principal.userId ?? user_id ?? '',
@@ -144,15 +154,21 @@ export const storeRoutes: readonly Route[] = [
         suffix: (suffix ?? []).join('.'),
         maxDepth: maxDepth ?? undefined,
       };
-      const wanted = (offset ?? 0) + (limit ?? 100);
-      const paths: string[] = [];
+      const first = offset ?? 0;
+      const end = first + (limit ?? 100);
+      const namespaces: string[][] = [];
+      let passed = 0;
       let cursor: string | undefined;
       do {
-        const page = await tenant.listNamespaces(filter, { limit: Math.min(MAX_STORE_PAGE, wanted), cursor });
-        paths.push(...page.items.map(({ path }) => path));
+        requireClient(response);
+        const page = await tenant.listNamespaces(filter, { limit: Math.min(MAX_STORE_PAGE, end), cursor });
+        // Those before the page are only counted: together they may have 25 MB.
+        const shown = page.items.slice(Math.max(0, first - passed), end - passed);
+        namespaces.push(...shown.map(({ path }) => path.split('.')));
+        passed += page.items.length;
         cursor = page.next ?? undefined;
-      } while (cursor !== undefined && paths.length < wanted);
-      send(200, { namespaces: paths.slice(offset ?? 0, wanted).map((path) => path.split('.')) });
+      } while (cursor !== undefined && passed < end);
+      send(200, { namespaces });
     },
   }),
 ];
@@ -162,7 +178,10 @@ export const storeRoutes: readonly Route[] = [
  * (`OM_PUBLIC_READS`), or if a page of another origin sends the request while no key is configured: a browser lets
  * every page send a GET.
  */
-async function renew({ api, tenant, principal, request }: TenantCall, memories: readonly Memory[]): Promise<void> {
+async function renew(
+  { api, tenant, principal, request }: TenantCall,
+  memories: readonly Pick<Memory, 'id' | 'expiresAt'>[],
+): Promise<void> {
   if (isPublicRead(principal) || (api.engine.control.isOpen() && isOfForeignPage(request))) return;
   await tenant.renewItems(memories.filter(({ expiresAt }) => expiresAt !== null).map(({ id }) => id));
 }
@@ -175,40 +194,50 @@ interface Found {
 
 /**
  * Finds the items of one page, in the order of `inOrder`. The items have at most 4 Mi characters together, but the
- * first one is always included. `isCut` is true if the page ended early because the next item did not fit; `size` is
- * the length of the items, in characters.
+ * first one is always included; main memory is reserved for them while they are gathered. `isCut` is true if the page
+ * ended early because the next item did not fit.
+ * @throws EngineError `unavailable` if the client left, or no main memory became free in time
  */
 async function search(
   call: TenantCall,
   body: StoreSearchBody,
-): Promise<{ readonly found: readonly Found[]; readonly isCut: boolean; readonly size: number }> {
+): Promise<{ readonly found: readonly Found[]; readonly isCut: boolean }> {
   const { limit, offset } = { limit: body.limit ?? 10, offset: body.offset ?? 0 };
   const found: Found[] = [];
+  const hold = growingPlace(call);
   let [passed, size] = [0, 0];
-  for await (const item of inOrder(call, body, offset + limit)) {
+  for await (const item of inOrder(call, body, { wanted: offset + limit, hold })) {
+    requireClient(call.response);
     passed += 1;
     if (passed <= offset) continue;
     const length = charactersOf(item.memory);
     await takeTurn();
-    if (found.length > 0 && size + length > MAX_REPLY_TEXT) return { found, isCut: true, size };
-    found.push(item);
+    if (found.length > 0 && size + length > MAX_REPLY_TEXT) return { found, isCut: true };
     size += length;
+    await hold(2 * size);
+    found.push(item);
     if (found.length === limit) break;
   }
-  return { found, isCut: false, size };
+  return { found, isCut: false };
 }
 
 /**
  * Yields all items that match the filter: first the items that the query ranks, best first, then the others by
  * namespace and key.
- * @param wanted number of items that the caller will read at most; it bounds how many are loaded at once
+ * @param options `wanted` is the number of items that the caller will read at most; it bounds how many are loaded at
+ *   once. `hold` reserves main memory for the ranked items, in bytes, before the first is yielded
  */
-async function* inOrder(call: TenantCall, body: StoreSearchBody, wanted: number): AsyncGenerator<Found> {
+async function* inOrder(
+  call: TenantCall,
+  body: StoreSearchBody,
+  { wanted, hold }: { readonly wanted: number; readonly hold: (bytes: number) => Promise<void> },
+): AsyncGenerator<Found> {
   const { tenant } = call;
   const userId = call.principal.userId ?? body.user_id ?? '';
   const namespace = (body.namespace_prefix ?? []).join('.');
   const value = toValueConditions(body.filter);
   const ranked = await rank(call, { query: body.query ?? '', userId, namespace, value });
+  await hold(2 * ranked.reduce((sum, { memory }) => sum + charactersOf(memory), 0));
   yield* ranked;
   const seen = new Set(ranked.map(({ memory }) => memory.id));
   const gone = clientGone(call.response);

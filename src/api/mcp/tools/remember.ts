@@ -1,6 +1,15 @@
 import { z } from 'zod';
-import { type AddOutcome, EngineError, type Memory, type NewMemory, type Tenant } from '../../../engine/index.ts';
+import {
+  type AddOutcome,
+  EngineError,
+  jsonOf,
+  JsonText,
+  type Memory,
+  type NewMemory,
+  type Tenant,
+} from '../../../engine/index.ts';
 import { isErrorCode } from '../../http-errors.ts';
+import { answerTurn } from '../../read-turn.ts';
 import { takeTokens } from '../../take-tokens.ts';
 import type { TenantCall } from '../../route.ts';
 import { LIMITS } from '../../schemas/value-limits.ts';
@@ -62,6 +71,7 @@ export const updateMemory = tool({
     if (mode === 'supersede') return supersede(call, { id, content: content!, tags }, run);
     takeTokens(call, 'adds', 1);
     const memory = await call.tenant.patchMemory(id, { content, tags });
+    await answerTurn();
     return (
       `Memory ${id} is at version ${memory.version}; get_memory with history shows earlier ones.` +
       (content === undefined ? '' : aboutValue(memory)) +
@@ -127,9 +137,12 @@ async function hasSuccessor(tenant: Tenant, id: string): Promise<string> {
  * Returns a sentence about the JSON value of a memory whose text was changed, as it may still have the old text. Only
  * items (memories stored under a key) have a value; for other memories it returns ''.
  */
-function aboutValue({ content, value }: Memory): string {
+function aboutValue(memory: Memory): string {
+  const value = jsonOf(memory, 'value');
   if (value === null) return '';
-  return JSON.stringify(value).includes(JSON.stringify(content))
+  // A long value is a text already, which is not parsed for this.
+  const text = value instanceof JsonText ? value.text : JSON.stringify(value);
+  return text.includes(JSON.stringify(memory.content))
     ? ' It is an item, whose value has the new text, too.'
     : ' It is an item, whose value stands apart from the text and stays as it was.';
 }
