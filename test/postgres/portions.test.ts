@@ -9,8 +9,10 @@ import type { Catalog } from '../../src/engine/store/postgres/catalog.ts';
 import { tripTotals } from '../../src/engine/store/postgres/connection-channel.ts';
 import { migrateSchema } from '../../src/engine/store/postgres/migrate-schema.ts';
 import { ensureTenant, openPostgresStore, readCatalog } from '../../src/engine/store/postgres/open-postgres-store.ts';
+import { openTenantStore } from '../../src/engine/store/postgres/tenant-database.ts';
 import { createWorkBudget, hasWorkEnded, runWithin } from '../../src/engine/store/work-budget.ts';
 import { startPostgres } from '../support/postgres.ts';
+import { watchPlans } from '../support/postgres-plans.ts';
 
 interface Row {
   readonly audit_no: number;
@@ -100,6 +102,22 @@ describe.skipIf(server === undefined)('portions', () => {
       rows.return!();
       expect(openPortals()).toEqual([]);
     });
+  });
+
+  test('a portal is closed before its transaction ends, so that the server notes what the query did', async () => {
+    const url = await server!.createSchema();
+    const plans = await watchPlans(server!, url);
+    const database = openTenantStore({ database: url, tenant: 'noted', path: '/nowhere', role: 'worker' });
+    database.write(() => database.prepare('INSERT INTO store_info (key, value) VALUES (?, ?)').run('noted', 'x'));
+    const sql = `SELECT value FROM store_info WHERE key = 'noted'`;
+    database.read(() => expect([...database.prepare(sql).pluck().iterate()]).toEqual(['x']));
+    database.write(() => {});
+    expect(
+      plans()
+        .filter(({ text }) => text.includes(`'noted'`))
+        .map(({ rowsReturned }) => rowsReturned),
+    ).toEqual([1]);
+    database.close();
   });
 
   test('a short answer takes one round trip, as it does without portions', () => {

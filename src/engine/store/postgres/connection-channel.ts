@@ -40,7 +40,7 @@ export interface ConnectionChannel {
    * no session. @throws PostgresError
    */
   ask(statements: readonly SentStatement[] | string): readonly QueryResult[];
-  /** Closes a portal of the session with the next batch of statements, if it is still there. */
+  /** Closes a portal of the session with the next statements that are sent, if it is still there. */
   closePortal(name: string): void;
   /** Sends a text without waiting for a reply; an error in it ends the session. @throws PostgresError */
   post(text: string): void;
@@ -76,7 +76,7 @@ export function tripTotals(): TripTotals {
 interface Session {
   readonly no: number;
   readonly prepared: PreparedStatements;
-  /** Names of portals that the next batch closes. */
+  /** Names of portals that are closed before the next statements. */
   portals: readonly string[];
   readonly socket: MessageSocket;
 }
@@ -131,7 +131,7 @@ export function openChannel(url: string, sessionsBefore = 0): ConnectionChannel 
       if (session !== null) session.portals = [...session.portals, name];
     },
     post(text) {
-      session?.socket.post(textMessage(text), state.timeouts.statementMs);
+      if (session !== null) session.socket.post(toMessages(text, session).bytes, state.timeouts.statementMs);
     },
     watch: (watch) => void (second.ask({ kind: 'watch', ...watch }, state.timeouts.statementMs) ?? giveUp()),
     setTimeouts: (timeouts) => void (state.timeouts = timeouts),
@@ -158,9 +158,9 @@ export function openChannel(url: string, sessionsBefore = 0): ConnectionChannel 
 
 /** Makes the messages of statements, and tells how to read the reply to a batch. */
 function toMessages(statements: readonly SentStatement[] | string, session: Session) {
-  if (typeof statements === 'string') return { bytes: textMessage(statements), sent: undefined };
   const { prepared, portals } = session;
   session.portals = [];
+  if (typeof statements === 'string') return { bytes: textMessage(statements, portals), sent: undefined };
   const { bytes, expected } = batchMessages(prepared, statements, portals);
   return { bytes, sent: { statements, expected, prepared } };
 }

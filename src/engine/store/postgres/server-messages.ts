@@ -58,12 +58,9 @@ export interface Replied {
 export function batchMessages(
   prepared: PreparedStatements,
   statements: readonly SentStatement[],
-  portals: readonly string[] = [],
+  portals: readonly string[],
 ): Batch {
-  const messages: Buffer[] = [
-    ...portals.map((portal) => message('C', `P${portal}\0`)),
-    ...closeUnused(prepared, statements),
-  ];
+  const messages: Buffer[] = [...closePortals(portals), ...closeUnused(prepared, statements)];
   const expected: (Fields | undefined)[] = [];
   const fresh = new Set<string>();
   for (const { name = '', text, values, portion } of statements) {
@@ -88,9 +85,16 @@ export function batchMessages(
   return { bytes: Buffer.concat(messages), expected };
 }
 
-/** Makes the message of a text of statements without parameters. */
-export function textMessage(text: string): Buffer {
-  return message('Q', `${text}\0`);
+/**
+ * Makes the messages of a text of statements without parameters.
+ * @param portals names of portals that are closed first
+ */
+export function textMessage(text: string, portals: readonly string[] = []): Buffer {
+  return Buffer.concat([...closePortals(portals), message('Q', `${text}\0`)]);
+}
+
+function closePortals(portals: readonly string[]): Buffer[] {
+  return portals.map((portal) => message('C', `P${portal}\0`));
 }
 
 function message(type: string, body: string): Buffer {
