@@ -4,11 +4,17 @@ import { startOfUser } from '../../src/engine/store/consolidations.ts';
 import { eraseEvalItems, putEval } from '../../src/engine/store/evals.ts';
 import { listGatherable } from '../../src/engine/store/gatherable.ts';
 import { listJudgedRecalls } from '../../src/engine/store/judged-recalls.ts';
+import { type LogPosition, listExportedLogItems } from '../../src/engine/store/export-selection.ts';
+import type { Store } from '../../src/engine/store/open-store.ts';
+import { openTenantStore } from '../../src/engine/store/postgres/tenant-database.ts';
+import { appendItems, insertLog } from '../../src/engine/store/session-logs.ts';
 import { claimDeliveries } from '../../src/engine/store/webhooks.ts';
 import { newMemory, openTestEngine, START } from '../support/engine-fixture.ts';
 import { askAndJudge } from '../support/judge-recall.ts';
 import { lookAtLongNames } from '../support/long-names.ts';
 import { startPostgres } from '../support/postgres.ts';
+import { watchPlans } from '../support/postgres-plans.ts';
+import { openTemporaryStore } from '../support/temporary-store.ts';
 
 const server = await startPostgres();
 describe.skipIf(server === undefined)('in PostgreSQL', () => {
@@ -56,5 +62,41 @@ describe.skipIf(server === undefined)('in PostgreSQL', () => {
       ['ana', 1],
       ['ben', 1],
     ]);
+  });
+
+  test('a slice of an export reads the items of session logs that it has, and no more', async () => {
+    const url = await server!.createSchema();
+    const plans = await watchPlans(server!, url);
+    using file = openTemporaryStore();
+    const database = openTenantStore({ database: url, tenant: 'logs', path: '/nowhere', role: 'worker' });
+    const items = Array.from({ length: 20 }, (_, no) => `${no} ${'x'.repeat(100_000)}`);
+    const sliceAfter = (store: Store, after: LogPosition) => {
+      const bounds = { at: START, lastMemory: 0, lastDocument: 0 };
+      return store.read(() => listExportedLogItems(store, { userIds: ['ana'] }, { bounds, after, bytes: 524_288 }));
+    };
+    const slicesOf = (store: Store) => {
+      store.write(() => {
+        const log = insertLog(store, { userId: 'ana', sessionId: 's' }, START);
+        appendItems(store, log, items, { writerNo: null, now: START });
+        insertLog(store, { userId: 'ben', sessionId: 's' }, START);
+      });
+      const slices: number[][] = [];
+      let after: LogPosition | null = [0, -1];
+      while (after !== null) {
+        const slice = sliceAfter(store, after);
+        slices.push(slice.items.map(({ position }) => position));
+        after = slice.next;
+      }
+      return slices;
+    };
+    const slices = slicesOf(database);
+    expect(slices.map((slice) => slice.length)).toEqual([6, 6, 6, 2]);
+    expect(slices.flat()).toEqual([...items.keys()]);
+    expect(slicesOf(file)).toEqual(slices);
+    // Once more something runs, after which the server has noted the last read.
+    database.write(() => {});
+    const reads = plans().filter(({ text }) => /SELECT .*\bi\.item\b(?!\))/s.test(text));
+    expect(reads.map(({ rowsReturned }) => rowsReturned)).toEqual([6, 6, 6, 2]);
+    database.close();
   });
 });

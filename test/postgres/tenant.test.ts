@@ -10,6 +10,7 @@ import { systemClock } from '../../src/engine/ports.ts';
 import type { AsOf, MemoryFilter, PortableLine } from '../../src/engine/types.ts';
 import { decayMemories } from '../../src/engine/upkeep/decay-memories.ts';
 import { liveThrough } from '../conformance/store.ts';
+import { diffWork } from '../conformance/diff-work.ts';
 import { pastExport, pastHits, pastNeighbours, pastSizes } from '../conformance/past-sizes.ts';
 import { undoStanding, UNDO_SETTINGS } from '../conformance/undo-standing.ts';
 import { newMemory, openTestEngine, START, type TestEngine } from '../support/engine-fixture.ts';
@@ -71,6 +72,11 @@ describe.skipIf(server === undefined)('a tenant in PostgreSQL', () => {
   ])('%s of the past are measured by what was there then', async (_, check) => {
     await using fixture = await openTestEngine({ settings: { OM_DATABASE_URL: await emptyDatabase() } });
     await check(fixture);
+  });
+
+  test('a difference counts its rows while it reads them, and ends with its work', async () => {
+    await using fixture = await openTestEngine({ settings: { OM_DATABASE_URL: await emptyDatabase() } });
+    await diffWork(fixture);
   });
 
   test('an import writes the words of the memories that follow its long lines in later commits', async () => {

@@ -195,7 +195,7 @@ export function selectsLogs({ userIds: _users, sessionIds: _sessions, ...others 
 
 /**
  * Lists the selected items of session logs after a position, ordered by log and position. It stops when they have at
- * least `bytes` UTF-16 code units of JSON, or when 2,000 items were examined.
+ * least `bytes` of JSON, or when 2,000 items were examined. No further item is read, since each may have 256 KiB.
  * @returns the items, and the position of the last examined item; null if all items were examined
  */
 export function listExportedLogItems(
@@ -208,24 +208,27 @@ export function listExportedLogItems(
     ...(sessionIds === undefined ? [] : [['session_id', JSON.stringify(sessionIds)] as const]),
   ];
   const isNamed = named.map(([column]) => `AND l.${column} IN (SELECT value FROM json_each(?))`).join(' ');
-  const rows = store
+  const isSelected = `l.user_id IS NOT NULL AND i.created_at <= ? ${isNamed}`;
+  const selected = [asked.bounds.at, ...named.map(([, names]) => names)];
+  const places = store
     .prepare(
-      `SELECT i.log_no AS logNo, i.position, l.user_id, l.session_id, i.created_at,
-         ${writerOf('i.writer_no')} AS written_by,
-         CASE WHEN l.user_id IS NOT NULL AND i.created_at <= ? ${isNamed} THEN i.item END AS item
+      `SELECT i.log_no AS logNo, i.position, CASE WHEN ${isSelected} THEN octet_length(i.item) ELSE 0 END AS bytes
        FROM session_log_items i CROSS JOIN session_logs l ON l.log_no = i.log_no
        WHERE (i.log_no, i.position) > (?, ?) ORDER BY i.log_no, i.position LIMIT ?`,
     )
-    .iterate(asked.bounds.at, ...named.map(([, names]) => names), ...asked.after, LOOKED_AT_ONCE);
-  const items: LogItemRow[] = [];
-  let [looked, bytes] = [0, 0];
-  for (const { logNo, item, ...row } of rows as IterableIterator<
-    Omit<LogItemRow, 'item'> & { readonly logNo: number; readonly item: string | null }
-  >) {
-    looked += 1;
-    if (item !== null) items.push({ ...row, item });
-    bytes += item?.length ?? 0;
-    if (looked === LOOKED_AT_ONCE || bytes >= asked.bytes) return { items, next: [logNo, row.position] };
-  }
-  return { items, next: null };
+    .all(...selected, ...asked.after, LOOKED_AT_ONCE) as { logNo: number; position: number; bytes: number }[];
+  let bytes = 0;
+  const filling = places.find((place) => (bytes += place.bytes) >= asked.bytes);
+  const last = filling ?? places.at(-1);
+  if (last === undefined) return { items: [], next: null };
+  const end = [last.logNo, last.position] as const;
+  const items = store
+    .prepare(
+      `SELECT l.user_id, l.session_id, i.position, i.item, i.created_at, ${writerOf('i.writer_no')} AS written_by
+       FROM session_log_items i CROSS JOIN session_logs l ON l.log_no = i.log_no
+       WHERE (i.log_no, i.position) > (?, ?) AND (i.log_no, i.position) <= (?, ?) AND ${isSelected}
+       ORDER BY i.log_no, i.position`,
+    )
+    .all(...asked.after, ...end, ...selected) as LogItemRow[];
+  return { items, next: filling !== undefined || places.length === LOOKED_AT_ONCE ? end : null };
 }

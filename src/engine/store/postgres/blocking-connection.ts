@@ -11,7 +11,7 @@ import type { MergeForm } from './merge-forms.ts';
 import { mergeStatements } from './merge-statements.ts';
 import { databaseError, PostgresError } from './postgres-error.ts';
 import { startSecondThread } from './second-thread.ts';
-import type { Parameter, QueryResult, SentStatement } from './statements.ts';
+import type { Parameter, Portion, QueryResult, SentStatement } from './statements.ts';
 
 export type { Timeouts } from './connection-channel.ts';
 export { postgresError } from './postgres-error.ts';
@@ -21,9 +21,12 @@ export interface BlockingConnection {
    * Runs a statement and blocks until its result arrives. With `values` it is one statement, prepared under `name` if
    * that is given; without `values`, `text` may contain several statements. Queued statements are sent before it: with
    * `values` in the same round trip, else in one of their own. It connects if there is no session.
+   * @param portion the part of the rows that is read, inside a transaction; all rows if it is left out
    * @throws EngineError as `databaseError`, whose `cause` is a `PostgresError`; LateError if a queued statement failed
    */
-  query(text: string, values?: readonly Parameter[], name?: string): QueryResult;
+  query(text: string, values?: readonly Parameter[], name?: string, portion?: Portion): QueryResult;
+  /** Says that no more rows of a portal are read. It is closed with the next statements that are sent. */
+  closePortal(name: string): void;
   /**
    * Queues a statement, so that it shares a round trip. It is sent before the next `query`, by `flush`, or when the
    * result of a queued statement is read. Queue only inside a transaction, or after a queued BEGIN. Queued statements
@@ -130,8 +133,8 @@ export function openBlockingConnection(url: string): BlockingConnection {
   };
   const queue = createQueue(ask);
   return {
-    query(text, values, name) {
-      if (values !== undefined) return queue.send({ text, values, name })!;
+    query(text, values, name, portion) {
+      if (values !== undefined) return queue.send({ text, values, name, portion })!;
       queue.flush();
       return withEngineErrors(() => ask(text))[0]!;
     },
@@ -139,6 +142,7 @@ export function openBlockingConnection(url: string): BlockingConnection {
       timeouts = next;
       channel.setTimeouts(next);
     },
+    closePortal: (name) => channel.closePortal(name),
     queue: queue.add,
     flush: queue.flush,
     forget: queue.forget,
@@ -258,9 +262,9 @@ function createQueue(ask: ConnectionChannel['ask']): StatementQueue {
     if (waiting.length > 0) send();
   };
   return {
-    add({ name, text, values, merge = null }) {
+    add({ name, text, values, portion, merge = null }) {
       if (waiting.length >= MAX_QUEUED || size > MAX_QUEUED_SIZE) flush();
-      const one: Waiting = { statement: { name, text, values }, merge, known: undefined };
+      const one: Waiting = { statement: { name, text, values, portion }, merge, known: undefined };
       waiting.push(one);
       for (const value of values) size += sizeOf(value);
       const isWaiting = () => one.known === undefined && waiting.includes(one);

@@ -39,6 +39,8 @@ export interface ConnectionChannel {
    * no session. @throws PostgresError
    */
   ask(statements: readonly SentStatement[] | string): readonly QueryResult[];
+  /** Closes a portal of the session with the next statements that are sent, if it is still there. */
+  closePortal(name: string): void;
   /** Sends a text without waiting for a reply; an error in it ends the session. @throws PostgresError */
   post(text: string): void;
   /** Sets the timeouts of later requests. */
@@ -71,6 +73,8 @@ export function tripTotals(): TripTotals {
 interface Session {
   readonly no: number;
   readonly prepared: PreparedStatements;
+  /** Names of portals that are closed before the next statements. */
+  portals: readonly string[];
   readonly socket: MessageSocket;
 }
 
@@ -98,14 +102,14 @@ export function openChannel(url: string, sessionsBefore = 0): ConnectionChannel 
     if ('error' in reply) throw lost(reply.error.code);
     assert('session' in reply);
     state.sessions = reply.session;
-    return (session = { no: reply.session, prepared: new Map(), socket: socketOf(reply.fd, second) });
+    return (session = { no: reply.session, prepared: new Map(), portals: [], socket: socketOf(reply.fd, second) });
   };
   const run = (statements: readonly SentStatement[] | string): Replied => {
     const { connectMs, statementMs } = state.timeouts;
     const end = performance.now() + statementMs + (session === null ? connectMs : 0);
-    const { socket, prepared } = session ?? connect();
-    const { bytes, sent } = toMessages(statements, prepared);
-    const received = socket.exchange(bytes, end - performance.now()) ?? giveUp();
+    const used = session ?? connect();
+    const { bytes, sent } = toMessages(statements, used);
+    const received = used.socket.exchange(bytes, end - performance.now()) ?? giveUp();
     const replied = readReply(Buffer.from(received.bytes.buffer), sent);
     if (received.lost === null && replied.error?.isLost !== true) return replied;
     second.send({ kind: 'drop' });
@@ -120,8 +124,11 @@ export function openChannel(url: string, sessionsBefore = 0): ConnectionChannel 
       if (error !== undefined) throw new PostgresError(error);
       return typeof statements === 'string' ? results.slice(-1) : results;
     },
+    closePortal(name) {
+      if (session !== null) session.portals = [...session.portals, name];
+    },
     post(text) {
-      session?.socket.post(textMessage(text), state.timeouts.statementMs);
+      if (session !== null) session.socket.post(toMessages(text, session).bytes, state.timeouts.statementMs);
     },
     setTimeouts: (timeouts) => void (state.timeouts = timeouts),
     get isClosed() {
@@ -146,9 +153,11 @@ export function openChannel(url: string, sessionsBefore = 0): ConnectionChannel 
 }
 
 /** Makes the messages of statements, and tells how to read the reply to a batch. */
-function toMessages(statements: readonly SentStatement[] | string, prepared: PreparedStatements) {
-  if (typeof statements === 'string') return { bytes: textMessage(statements), sent: undefined };
-  const { bytes, expected } = batchMessages(prepared, statements);
+function toMessages(statements: readonly SentStatement[] | string, session: Session) {
+  const { prepared, portals } = session;
+  session.portals = [];
+  if (typeof statements === 'string') return { bytes: textMessage(statements, portals), sent: undefined };
+  const { bytes, expected } = batchMessages(prepared, statements, portals);
   return { bytes, sent: { statements, expected, prepared } };
 }
 

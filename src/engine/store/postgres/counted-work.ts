@@ -22,13 +22,13 @@ export function isCounted(sql: string): boolean {
  */
 export function queueWithinBudget(
   connection: Pick<BlockingConnection, 'queue'>,
-  { text, values, name }: Omit<Parameters<BlockingConnection['queue']>[0], 'merge'>,
+  { text, values, name, portion }: Omit<Parameters<BlockingConnection['queue']>[0], 'merge'>,
 ): Queued {
   const { ms, bytes } = workLeft();
   const given = Math.floor(bytes);
   // Later than the deadline here, so that a statement that the server ends is known to have been ended.
   connection.queue({ text: LIMIT_WORK, values: [Math.ceil(ms) + 1, given], name: 'limit-work' });
-  const query = connection.queue({ text, values, name });
+  const query = connection.queue({ text, values, name, portion });
   const rest = connection.queue({ text: READ_WORK_LEFT, values: [], name: 'work-left' });
   let isNoted = false;
   return {

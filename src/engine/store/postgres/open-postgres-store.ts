@@ -122,10 +122,14 @@ function createContext(session: Session, catalog: Catalog): StatementContext {
   return {
     catalog,
     tenant,
-    query(text, values, name) {
+    query(text, values, name, portion) {
       // Inside a transaction the session must not change: a new one would have neither the transaction nor the tenant.
       if (session.doing === undefined) session.begin('statement');
-      return session.changes.note(() => connection.query(text, values, name));
+      return session.changes.note(() => connection.query(text, values, name, portion));
+    },
+    closePortal(name) {
+      // A portal ends with its transaction.
+      if (session.doing !== undefined) connection.closePortal(name);
     },
     queue(statement, isSure) {
       if (session.doing !== 'write') return undefined;

@@ -5,7 +5,8 @@ import type { RunResult, Statement } from '../statement.ts';
 import type { Catalog } from './catalog.ts';
 import type { Queued } from './blocking-connection.ts';
 import { isCounted } from './counted-work.ts';
-import type { Parameter, QueryResult, SqlValue } from './statements.ts';
+import { inPortions } from './portions.ts';
+import type { Parameter, Portion, QueryResult, SqlValue } from './statements.ts';
 import type { ListForm, ParameterForm, ParameterPlaces } from './dialect.ts';
 import { escaped, unescaped } from './escaped-text.ts';
 import { createQueryPredictor, type QueryPredictor } from './query-predictor.ts';
@@ -18,7 +19,13 @@ export interface StatementContext {
   readonly catalog: Catalog;
   /** Number of the tenant to whose rows statements are restricted; null for tables without tenants. */
   readonly tenant: number | null;
-  query(text: string, values: readonly Parameter[] | undefined, name?: string): QueryResult;
+  /**
+   * Sends a statement at once.
+   * @param portion the part of the rows that is read, inside a transaction; all rows if it is left out
+   */
+  query(text: string, values: readonly Parameter[] | undefined, name?: string, portion?: Portion): QueryResult;
+  /** Says that no more portions of a query are read. */
+  closePortal(name: string): void;
   /**
    * Queues a statement, so that it is sent together with a later one.
    * @param changes whether the statement certainly changes rows
@@ -53,6 +60,7 @@ interface Sent {
   readonly text: string;
   readonly values: readonly Parameter[];
   readonly name: string;
+  readonly portion?: Portion | undefined;
   /** How the statement is merged with others of equal text; null or left out for one that is sent by itself. */
   readonly merge?: MergeForm | null;
 }
@@ -61,6 +69,7 @@ interface Sent {
 export function plainContext(own: Pick<StatementContext, 'catalog' | 'tenant' | 'query'>): StatementContext {
   return {
     ...own,
+    closePortal() {},
     queue: () => undefined,
     takeNumber: () => undefined,
     ask() {
@@ -121,8 +130,10 @@ export function createStatement(sql: string, context: StatementContext): Postgre
   // Made when a write first inserts a row whose number is known before.
   let numbered: Form | undefined;
 
-  const execute = (given: readonly unknown[]): QueryResult => {
+  /** Returns the result; of a query inside a transaction only this portion, unless its answer is cached. */
+  const execute = (given: readonly unknown[], portion?: Portion): QueryResult => {
     const bound = form(given);
+    if (portion?.rest !== undefined) return askNow({ ...bound, portion }, context);
     const { text, values, name, asked } = bound;
     const { answers } = context;
     if (!isQuery) {
@@ -134,7 +145,7 @@ export function createStatement(sql: string, context: StatementContext): Postgre
     prefetchPredicted(bound, context);
     if (context.speculativeReads.isOn) leaveUnanswered(bound, answers, context);
     let result = answers.find(asked);
-    if (result === undefined) answers.keep(asked, (result = askNow(bound, context)));
+    if (result === undefined) answers.keep(asked, (result = askNow({ ...bound, portion }, context)));
     if (result.rows.length <= FEW_ROWS) context.predictor.note(bound);
     return result;
   };
@@ -161,7 +172,8 @@ export function createStatement(sql: string, context: StatementContext): Postgre
       get: (...given) => all(...given)[0],
       all,
       *iterate(...given) {
-        yield* all(...given);
+        const portions = inPortions((portion) => execute(given, portion), context.closePortal);
+        for (const portion of portions) yield* ROWS_IN[mode](portion);
       },
       pluck: () => inMode('values'),
       raw: () => inMode('arrays'),
@@ -209,8 +221,8 @@ function prefetch(query: Bound, answers: Answers, context: Pick<StatementContext
 
 /** Sends a query inside a transaction, within the work budget of its request if it may take long. */
 function askNow(bound: Bound, context: StatementContext): QueryResult {
-  if (isCounted(bound.asked.sql)) return context.askWithinBudget(bound).result();
-  return context.query(bound.text, bound.values, bound.name);
+  if (!isCounted(bound.asked.sql)) return context.query(bound.text, bound.values, bound.name, bound.portion);
+  return context.askWithinBudget(bound).result();
 }
 
 /** A statement with the values that are bound to it. */

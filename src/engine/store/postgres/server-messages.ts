@@ -4,16 +4,8 @@
  */
 
 import { HEADER } from './reply-buffer.ts';
-import type { Parameter, QueryResult, RequestError, SentStatement, SqlValue } from './statements.ts';
-import { DATA_ROW, isBinary, readRows, type Field } from './wire-values.ts';
-
-/** The columns of a statement's result. */
-interface Fields {
-  readonly list: readonly Field[];
-  readonly names: readonly string[];
-  /** The format of each column's values, as a Bind message asks for them: 1 for binary, 0 for text. */
-  readonly formats: readonly number[];
-}
+import type { Parameter, Portion, QueryResult, RequestError, SentStatement, SqlValue } from './statements.ts';
+import { DATA_ROW, isBinary, readRows, type Field, type Fields } from './wire-values.ts';
 
 /** The columns of all results so far, by their names and types. Many statements have equal ones. */
 const knownFields = new Map<string, Fields>();
@@ -61,31 +53,48 @@ export interface Replied {
 /**
  * Makes the messages of a batch of statements.
  * @param prepared prepared statements of the session; those beyond `MAX_PREPARED` are closed and removed
+ * @param portals names of portals that are closed first
  */
-export function batchMessages(prepared: PreparedStatements, statements: readonly SentStatement[]): Batch {
-  const messages: Buffer[] = closeUnused(prepared, statements);
+export function batchMessages(
+  prepared: PreparedStatements,
+  statements: readonly SentStatement[],
+  portals: readonly string[],
+): Batch {
+  const messages: Buffer[] = [...closePortals(portals), ...closeUnused(prepared, statements)];
   const expected: (Fields | undefined)[] = [];
   const fresh = new Set<string>();
-  for (const { name = '', text, values } of statements) {
+  for (const { name = '', text, values, portion } of statements) {
     const fields = prepared.get(name);
     expected.push(fields);
+    if (portion?.rest !== undefined) {
+      messages.push(executeMessage(portion));
+      continue;
+    }
     if (fields === undefined && !fresh.has(name)) {
       // An earlier batch may have failed after the server had parsed the statement.
       if (name !== '') messages.push(closeMessage(name));
       messages.push(message('P', `${name}\0${text}\0\0\0`));
       if (name !== '') fresh.add(name);
     }
-    messages.push(bindMessage(name, values, fields?.formats ?? []));
-    if (fields === undefined) messages.push(DESCRIBE);
-    messages.push(EXECUTE);
+    const portal = portion?.portal ?? '';
+    messages.push(bindMessage({ statement: name, portal }, values, fields?.formats ?? []));
+    if (fields === undefined) messages.push(portal === '' ? DESCRIBE : message('D', `P${portal}\0`));
+    messages.push(portion === undefined ? EXECUTE : executeMessage(portion));
   }
   messages.push(SYNC);
   return { bytes: Buffer.concat(messages), expected };
 }
 
-/** Makes the message of a text of statements without parameters. */
-export function textMessage(text: string): Buffer {
-  return message('Q', `${text}\0`);
+/**
+ * Makes the messages of a text of statements without parameters.
+ * @param portals names of portals that are closed first
+ */
+export function textMessage(text: string, portals: readonly string[] = []): Buffer {
+  return Buffer.concat([...closePortals(portals), message('Q', `${text}\0`)]);
+}
+
+function closePortals(portals: readonly string[]): Buffer[] {
+  return portals.map((portal) => message('C', `P${portal}\0`));
 }
 
 function message(type: string, body: string): Buffer {
@@ -99,6 +108,13 @@ function message(type: string, body: string): Buffer {
 
 function closeMessage(name: string): Buffer {
   return message('C', `S${name}\0`);
+}
+
+/** Makes the message that reads a portion of rows. */
+function executeMessage({ portal, rows }: Portion): Buffer {
+  const made = message('E', `${portal}\0\0\0\0\0`);
+  made.writeInt32BE(rows, made.length - 4);
+  return made;
 }
 
 /** Messages about the statement that was bound last. */
@@ -129,6 +145,8 @@ function closeUnused(prepared: PreparedStatements, statements: readonly SentStat
 /** Types of messages. */
 const ROW_DESCRIPTION = 0x54;
 const COMMAND_COMPLETE = 0x43;
+/** Ends a portion after which there may be more rows. */
+const PORTAL_SUSPENDED = 0x73;
 const EMPTY_QUERY = 0x49;
 const ERROR = 0x45;
 
@@ -147,18 +165,20 @@ export function readReply(bytes: Buffer, sent?: Sent): Replied {
   /** Columns of the present statement as they come; those that were known before are not told again. */
   let told: Fields | undefined;
   let [rowsFrom, rowsTo] = [0, 0];
-  const complete = (tag: string) => {
+  const complete = (tag: string, isSuspended = false) => {
     const known = sent?.expected[results.length];
-    const fields = told ?? known ?? NO_FIELDS;
-    const { name = '' } = sent?.statements[results.length] ?? {};
+    const { name = '', portion } = sent?.statements[results.length] ?? {};
+    const fields = told ?? portion?.rest?.fields ?? known ?? NO_FIELDS;
+    const isFirstRun = portion?.rest?.isFirstRun ?? known === undefined;
     if (name !== '') sent!.prepared.set(name, fields);
     const command = tag.split(' ', 1)[0]!;
-    const range = { start: rowsFrom, end: rowsTo, fields: fields.list, isFirstRun: known === undefined };
+    const range = { start: rowsFrom, end: rowsTo, fields: fields.list, isFirstRun };
     results.push({
       columns: fields.names,
       rows: rowsFrom === rowsTo ? [] : readRows(bytes, range),
       changes: command === 'SELECT' ? 0 : Number(/\d+$/.exec(tag)?.[0] ?? 0),
       command,
+      ...(isSuspended ? { rest: { bytes: rowsTo - rowsFrom, fields, isFirstRun } } : {}),
     });
     told = undefined;
     rowsFrom = rowsTo = 0;
@@ -171,6 +191,7 @@ export function readReply(bytes: Buffer, sent?: Sent): Replied {
       rowsTo = end;
     } else if (type === ROW_DESCRIPTION) told = fieldsOf(fieldsIn(bytes, start + HEADER));
     else if (type === COMMAND_COMPLETE) complete(bytes.toString('latin1', start + HEADER, end - 1));
+    else if (type === PORTAL_SUSPENDED) complete('SELECT', true);
     else if (type === EMPTY_QUERY) complete('');
     else if (type === ERROR) error ??= { ...errorIn(bytes, start + HEADER), place: results.length };
   }
@@ -217,19 +238,22 @@ function fieldsIn(bytes: Buffer, at: number): Field[] {
 
 /**
  * Makes a message Bind, which gives a prepared statement its values.
+ * @param names.portal name of the portal that it opens; empty for the one that ends with the next Bind
  * @param formats format of each column of the result; empty if all come as text
  */
-function bindMessage(statement: string, values: readonly Parameter[], formats: readonly number[]): Buffer {
+function bindMessage(
+  { statement, portal }: { readonly statement: string; readonly portal: string },
+  values: readonly Parameter[],
+  formats: readonly number[],
+): Buffer {
   const sent = values.map(toWire);
   const sizes = sent.map((value) => (value === null ? -1 : Buffer.byteLength(value)));
   const ofValues = sizes.reduce((sum, size) => sum + 6 + Math.max(0, size), 0);
-  const message = Buffer.allocUnsafe(13 + Buffer.byteLength(statement) + ofValues + 2 * formats.length);
+  const names = `${portal}\0${statement}\0`;
+  const message = Buffer.allocUnsafe(11 + Buffer.byteLength(names) + ofValues + 2 * formats.length);
   message[0] = 0x42;
   message.writeInt32BE(message.length - 1, 1);
-  message[5] = 0;
-  let at = 6 + message.write(statement, 6);
-  message[at] = 0;
-  at = message.writeInt16BE(sent.length, at + 1);
+  let at = message.writeInt16BE(sent.length, 5 + message.write(names, 5));
   for (const value of sent) at = message.writeInt16BE(value instanceof Uint8Array ? 1 : 0, at);
   at = message.writeInt16BE(sent.length, at);
   sent.forEach((value, place) => {

@@ -13,6 +13,14 @@ export interface Field {
   readonly oid: number;
 }
 
+/** The columns of a statement's result. */
+export interface Fields {
+  readonly list: readonly Field[];
+  readonly names: readonly string[];
+  /** The format of each column's values, as a Bind message asks for them: 1 for binary, 0 for text. */
+  readonly formats: readonly number[];
+}
+
 /** OIDs of types. */
 const BOOL = 16;
 const BYTEA = 17;
