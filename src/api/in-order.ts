@@ -13,8 +13,8 @@ const MAX_WAITING = { ofConnection: 4, ofNetwork: 250, ofAll: 1_000 };
 interface Line {
   /** Answer to the newest of these requests; undefined if there is none. */
   last: ServerResponse | undefined;
-  /** Number of those that wait for the answer to an earlier one. */
-  waiting: number;
+  /** For each of those that wait for the answer to an earlier one, what ends its wait. */
+  readonly waits: Set<() => void>;
 }
 
 /**
@@ -34,7 +34,7 @@ export function inOrder(handle: RequestListener): RequestListener {
     const { socket } = request;
     if (socket.destroyed) return;
     let line = lines.get(socket);
-    if (line === undefined) lines.set(socket, (line = { last: undefined, waiting: 0 }));
+    if (line === undefined) lines.set(socket, (line = startLine(socket)));
     const { last: before } = line;
     const own = line;
     own.last = response;
@@ -51,28 +51,36 @@ export function inOrder(handle: RequestListener): RequestListener {
   };
 }
 
+/** Makes the line of a connection, whose waits end with it: on Node 22 an answer that was not begun does not close. */
+function startLine(socket: Socket): Line {
+  const waits = new Set<() => void>();
+  socket.once('close', () => waits.forEach((leave) => leave()));
+  return { last: undefined, waits };
+}
+
 /**
  * Returns a function that counts one more waiting request, of a connection and of its network, and returns what ends
- * its wait; undefined if it would be one too many, which is not counted.
+ * its wait, and may be called again; undefined if it would be one too many, which is not counted.
  */
 function createWaitingRoom(): (line: Line, socket: Socket) => (() => void) | undefined {
   const ofNetworks = new Map<string, number>();
   let ofAll = 0;
-  return (line, { remoteAddress = '' }) => {
+  return ({ waits }, { remoteAddress = '' }) => {
     const network = networkOf(remoteAddress);
     const ofNetwork = ofNetworks.get(network) ?? 0;
-    if (line.waiting >= MAX_WAITING.ofConnection) return undefined;
+    if (waits.size >= MAX_WAITING.ofConnection) return undefined;
     if (ofNetwork >= MAX_WAITING.ofNetwork || ofAll >= MAX_WAITING.ofAll) return undefined;
-    line.waiting += 1;
     ofAll += 1;
     ofNetworks.set(network, ofNetwork + 1);
-    return () => {
-      line.waiting -= 1;
+    const leave = () => {
+      if (!waits.delete(leave)) return;
       ofAll -= 1;
       const left = ofNetworks.get(network)! - 1;
       if (left === 0) ofNetworks.delete(network);
       else ofNetworks.set(network, left);
     };
+    waits.add(leave);
+    return leave;
   };
 }
 

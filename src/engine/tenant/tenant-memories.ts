@@ -3,7 +3,8 @@ import { isDivisible } from '../commands/divisible-adds.ts';
 import { spanningReceipt } from '../commands/write-receipt.ts';
 import { EngineError, isEngineError } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
-import type { AddReply } from '../types.ts';
+import { isRejected, rejected } from '../rejected-item.ts';
+import type { AddReply, NewMemory, RejectedItem } from '../types.ts';
 import { writeWhole } from './archive-reflections.ts';
 import { createEraseMatching } from './erase-matching.ts';
 import { createMemoryLists } from './memory-lists.ts';
@@ -47,9 +48,11 @@ export function createMemoryMethods(
         writer.write(path, 'addMemories', { items: some, options: addOptions, quota: quotaOf(options) });
       let reply = await add(screened);
       while (reply.taken !== undefined && isDivisible(addOptions)) {
-        const rest = await add(screened.slice(reply.taken)).catch(orUndefined);
-        // What was stored is told; the other items have been refused.
-        if (rest === undefined) break;
+        const rest: AddReply | EngineError = await add(screened.slice(reply.taken)).catch(orError);
+        if (rest instanceof EngineError) {
+          reply = refuseRest(reply, screened, rest);
+          break;
+        }
         reply = joinReplies(reply, rest);
       }
       await failpoint('after-accept-commit');
@@ -99,9 +102,20 @@ export function createMemoryMethods(
   };
 }
 
-/** Returns undefined for an error of the engine. @throws any other error */
-function orUndefined(error: unknown): undefined {
+/** Returns an error of the engine. @throws any other error */
+function orError(error: unknown): EngineError {
   if (!isEngineError(error)) throw error;
+  return error;
+}
+
+/**
+ * Returns a reply in which the items that no write took have the error of the write that failed. So what was stored is
+ * told, and the caller learns whether it may send the others again.
+ */
+function refuseRest(reply: AddReply, items: readonly (NewMemory | RejectedItem)[], error: EngineError): AddReply {
+  const { taken = 0, outcomes } = reply;
+  const rest = items.slice(taken).map((item) => (isRejected(item) ? item : rejected(error)));
+  return { ...reply, outcomes: [...outcomes.slice(0, taken), ...rest] };
 }
 
 /** Returns the reply to an add of which one write took the first items, and another one the rest. */

@@ -83,6 +83,18 @@ test('an add takes no further item in a commit once much text has to be indexed 
   expect(await commitsOf(Array.from({ length: 100 }, (_, no) => newMemory({ content: `${no} wren` })))).toBe(1);
 });
 
+test('the items of a divided add that could not be written have the error of their write', async () => {
+  await using fixture = await openTestEngine({ settings: { OM_TENANT_MAX_MB: '1' } });
+  const items = [
+    ...five('heron', 40_000).slice(1),
+    { kind: 'rejected', error: { code: 'invalid', message: 'no' } },
+  ] as const;
+  const { outcomes } = await fixture.tenant.addMemories(items);
+  const codes = outcomes.map((outcome) => (outcome.kind === 'rejected' ? outcome.error.code : outcome.kind));
+  expect(codes.slice(0, 2)).toEqual(['accepted', 'accepted']);
+  expect(codes.slice(-2)).toEqual(['storage_full', 'invalid']);
+});
+
 test('adds share no further commit once much text has to be indexed for them', async () => {
   await using fixture = await openTestEngine();
   const before = await commits(fixture);
