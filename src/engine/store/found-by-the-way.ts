@@ -4,7 +4,7 @@ import type { Store } from './open-store.ts';
  * What reads of one snapshot have found out about memories by the way, by the numbers of the memories, so that later
  * reads of the snapshot need not ask for it.
  */
-export interface FoundByTheWay {
+interface FoundByTheWay {
   /** Memories that are no part of a document. */
   readonly inNoDocument: Set<number>;
   /** Memories that have no `derived_from` link in either direction. */
