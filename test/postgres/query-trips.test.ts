@@ -70,6 +70,20 @@ describe.skipIf(server === undefined)('round trips of a query', () => {
     const query = (n: number) => ({ query: `What does Service${n % 12} use?` });
     expect(await mostTrips(query)).toBeLessThanOrEqual(MOST_TRIPS);
   });
+
+  test('have few statements: what is known to be nowhere, or to be the same, is not asked for', async () => {
+    await remember(fixture, ['The Harbour7 was shown to guests.', 'We met at Harbour7 on Monday.']);
+    const counts: number[] = [];
+    for (let n = 0; n < QUERIES; n += 1) {
+      const before = tripTotals().statements;
+      await tripsOf(fixture, { query: 'Who was at Harbour7?' });
+      counts.push(tripTotals().statements - before);
+    }
+    // Names without relations, hits without origins and documents: nothing is asked about them.
+    expect(counts[2]).toBeLessThanOrEqual(11);
+    // Then everything is predicted and kept: the beginning, the counter of writes and the end are left.
+    expect(Math.max(...counts.slice(FIRST_QUERIES))).toBeLessThanOrEqual(3);
+  });
 });
 
 /** Stores memories of seven users, half of them in sessions, and works off what they owe. */

@@ -53,7 +53,7 @@ const RELATION_WEIGHT = 0.6;
  *   latest memory first. The list is empty if the query names no known entity or the file has no relations.
  */
 export function augment(store: Store, query: string, { filter, userIds, decayPerHop }: AugmentOptions): Arrival[] {
-  const named = findNamed(store, query, userIds);
+  const named = findNamed(store, query, userIds).filter(({ isRelated }) => isRelated);
   if (named.length === 0) return [];
   const entityNos = named.map(({ entityNo }) => entityNo);
   const related = strongest(relatedEntities(store, entityNos, filter), decayPerHop);

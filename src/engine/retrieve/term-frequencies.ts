@@ -1,6 +1,6 @@
 import type { Store } from '../store/open-store.ts';
 import { countMemories, countMemoriesAfter, lastMemory } from '../store/memory-counts.ts';
-import { snapshotVersion } from '../store/snapshot.ts';
+import { isKnownSnapshot, snapshotVersion } from '../store/snapshot.ts';
 import { openWordSearch } from '../store/word-index/open-word-search.ts';
 import { textRewrites } from '../store/word-index/rewrite-log.ts';
 
@@ -42,10 +42,11 @@ const countedByStore = new WeakMap<Store, CountedState>();
 
 /**
  * Prefetches, for a database behind a network, what `memoryCount` reads if memories were added. The reads are sent in
- * the round trip that tells whether anything was written.
+ * the round trip that tells whether anything was written. If it is known that nothing was, there are no reads.
  */
 export function prefetchMemoryCount(store: Store): void {
-  const upTo = countedByStore.get(store)?.upTo ?? 0;
+  const { upTo = 0, snapshot } = countedByStore.get(store) ?? {};
+  if (isKnownSnapshot(store, snapshot)) return;
   store.ahead?.readSpeculatively(
     () => lastMemory(store),
     () => upTo > 0 && countMemoriesAfter(store, upTo),

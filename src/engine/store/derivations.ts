@@ -3,6 +3,7 @@
  */
 
 import type { CompiledFilter } from './filter.ts';
+import { foundByTheWay } from './found-by-the-way.ts';
 import type { Store } from './open-store.ts';
 
 /** Greatest number of `derived_from` steps that are followed from a memory to its root. */
@@ -52,7 +53,10 @@ export function originsOf(
   memoryNos: readonly number[],
   visible: CompiledFilter | null,
 ): Map<number, Origin> {
-  const numbers = JSON.stringify(memoryNos);
+  const { underived } = foundByTheWay(store);
+  const open = memoryNos.filter((memoryNo) => !underived.has(memoryNo));
+  if (open.length === 0) return new Map();
+  const numbers = JSON.stringify(open);
   const filtered = visible?.parameters ?? [];
   const rows = store
     .prepare(

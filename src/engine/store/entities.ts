@@ -68,6 +68,8 @@ export function hasRelations(store: Store): boolean {
 export interface NamedEntity {
   readonly entityNo: number;
   readonly label: string;
+  /** Whether any memory states a relation between the entity and another one. */
+  readonly isRelated: boolean;
 }
 
 /**
@@ -83,10 +85,11 @@ export function findEntities(
   limit: number,
 ): NamedEntity[] {
   const wanted = JSON.stringify(names);
+  const columns = `e.entity_no AS entityNo, e.label, ${IS_RELATED} AS isRelated`;
   const statement =
     userIds === undefined
       ? store.prepare(
-          `SELECT e.entity_no AS entityNo, e.label
+          `SELECT ${columns}
            FROM json_each(?) AS wanted CROSS JOIN json_each((
              SELECT json_group_array(entity_no) FROM (
                SELECT e.entity_no FROM entities e CROSS JOIN users u ON u.user_no = e.user_no
@@ -95,14 +98,19 @@ export function findEntities(
            ORDER BY e.mentions, e.entity_no LIMIT ?`,
         )
       : store.prepare(
-          `SELECT entity_no AS entityNo, label
+          `SELECT ${columns}
            FROM json_each(?) AS owner CROSS JOIN users u ON u.user_id = owner.value
              CROSS JOIN json_each(?) AS wanted CROSS JOIN entities e ON e.name = wanted.value AND e.user_no = u.user_no
-           WHERE NOT ${IS_HUB} ORDER BY mentions, entity_no LIMIT ?`,
+           WHERE NOT ${IS_HUB} ORDER BY e.mentions, e.entity_no LIMIT ?`,
         );
   const parameters = userIds === undefined ? [wanted, limit] : [JSON.stringify(userIds), wanted, limit];
-  return statement.all(...parameters) as NamedEntity[];
+  const rows = statement.all(...parameters) as (NamedEntity & { isRelated: 0 | 1 | boolean })[];
+  return rows.map((row) => ({ ...row, isRelated: Boolean(row.isRelated) }));
 }
+
+/** SQL condition that a memory states a relation of the entity with the alias `e`, in either direction. */
+const IS_RELATED = `(EXISTS (SELECT 1 FROM entity_relations WHERE src = e.entity_no)
+  OR EXISTS (SELECT 1 FROM entity_relations WHERE dst = e.entity_no))`;
 
 /** Number of mentions up to which an entity is not a hub, however few memories its user has. */
 const HUB_MENTIONS = 50;

@@ -1,5 +1,6 @@
 import type { EdgeType } from '../types.ts';
 import type { CompiledFilter } from './filter.ts';
+import { foundByTheWay } from './found-by-the-way.ts';
 import type { Store } from './open-store.ts';
 import { createRowReader, type RowReader } from './ranking-rows.ts';
 
@@ -45,9 +46,16 @@ export interface Allowed {
  */
 export function stepsFrom(store: Store, origins: readonly number[], allowed: Allowed, perOrigin: number): Step[] {
   const links = listLinksOf(store, origins, FEW_LINKS + 1);
-  return links.length > FEW_LINKS
-    ? strongestSteps(store, origins, allowed.filter, perOrigin)
-    : chooseSteps(store, links, allowed, perOrigin);
+  if (links.length > FEW_LINKS) return strongestSteps(store, origins, allowed.filter, perOrigin);
+  noteUnderived(store, origins, links);
+  return chooseSteps(store, links, allowed, perOrigin);
+}
+
+/** Notes which of these memories no `derived_from` link begins or ends at. @param links all links of the memories */
+function noteUnderived(store: Store, memoryNos: readonly number[], links: readonly Step[]): void {
+  const { underived } = foundByTheWay(store);
+  const derived = new Set(links.filter(({ type }) => type === 'derived_from').map(({ origin }) => origin));
+  for (const memoryNo of memoryNos) if (!derived.has(memoryNo)) underived.add(memoryNo);
 }
 
 /** Lists at most `limit` links of these memories, in both directions and in no certain order. */

@@ -1,6 +1,7 @@
 import { parseStored } from './stored-json.ts';
 import type { DocumentFormat, Provenance, DocumentChunk } from '../types.ts';
 import { ROOT_INDEX } from './chunks.ts';
+import { foundByTheWay } from './found-by-the-way.ts';
 import type { Store } from './open-store.ts';
 
 interface ProvenanceRow {
@@ -33,7 +34,9 @@ const PROVENANCE = `c.memory, m.id AS memory_id, o.id, g.title, g.given_title, g
  * left out.
  */
 export function readProvenance(store: Store, memoryNos: readonly number[]): Map<number, Provenance> {
-  if (memoryNos.length === 0) return new Map();
+  const { inNoDocument } = foundByTheWay(store);
+  const open = memoryNos.filter((memoryNo) => !inNoDocument.has(memoryNo));
+  if (open.length === 0) return new Map();
   const rows = store
     .prepare(
       `SELECT ${PROVENANCE} FROM json_each(?) AS wanted CROSS JOIN memory_dynamics d ON d.seq = wanted.value
@@ -42,7 +45,7 @@ export function readProvenance(store: Store, memoryNos: readonly number[]): Map<
          CROSS JOIN chunks c ON c.memory = d.seq AND c.generation_no = d.generation_no
          CROSS JOIN memories m ON m.seq = d.seq`,
     )
-    .all(JSON.stringify(memoryNos)) as ProvenanceRow[];
+    .all(JSON.stringify(open)) as ProvenanceRow[];
   return new Map(rows.map((row) => [row.memory, toProvenance(row)]));
 }
 

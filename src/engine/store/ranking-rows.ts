@@ -1,5 +1,6 @@
 import type { MemoryStatus } from '../types.ts';
 import type { CompiledFilter } from './filter.ts';
+import { foundByTheWay } from './found-by-the-way.ts';
 import type { Store } from './open-store.ts';
 import { hasWorkEnded } from './work-budget.ts';
 
@@ -24,22 +25,32 @@ export interface RankingRow {
   readonly lastSeenAt: number;
   /** Number of the writer (key) of the memory; null if it is not known. */
   readonly writerNo: number | null;
+  /** Number of the generation (parsed version) of the document of which the memory is a part; null for none. */
+  readonly generationNo: number | null;
 }
 
 const COLUMNS = `m.seq AS memoryNo, m.id, m.user_no AS userNo, m.session_id AS sessionId, m.event_time AS eventTime,
   m.confidence, d.status, d.salience, d.salience_at AS salienceAt, d.decay_lambda AS decayLambda, d.strength,
   d.strength_at AS strengthAt, d.last_seen_at AS lastSeenAt,
-  d.writer_no AS writerNo`;
+  d.writer_no AS writerNo, d.generation_no AS generationNo`;
 
 /** Reads ranking rows by ascending memory number; unknown numbers are left out. */
 export function readRankingRows(store: Store, memoryNos: readonly number[]): RankingRow[] {
   if (memoryNos.length === 0) return [];
-  return store
+  const rows = store
     .prepare(
       `SELECT ${COLUMNS} FROM memory_dynamics d JOIN memories m ON m.seq = d.seq
        WHERE d.seq IN (SELECT value FROM json_each(?)) ORDER BY d.seq`,
     )
     .all(JSON.stringify(memoryNos)) as RankingRow[];
+  return noteSingle(store, rows);
+}
+
+/** Notes which of the memories are no part of a document. Returns the rows. */
+function noteSingle(store: Store, rows: RankingRow[]): RankingRow[] {
+  const { inNoDocument } = foundByTheWay(store);
+  for (const { memoryNo, generationNo } of rows) if (generationNo === null) inNoDocument.add(memoryNo);
+  return rows;
 }
 
 /**
@@ -141,10 +152,11 @@ export function createHopefulReader(): RowReader {
 }
 
 function readPassingRows(store: Store, filter: CompiledFilter, memoryNos: readonly number[]): RankingRow[] {
-  return store
+  const rows = store
     .prepare(
       `SELECT ${COLUMNS} FROM json_each(?) AS wanted CROSS JOIN memories m ON m.seq = wanted.value
          CROSS JOIN memory_dynamics d ON d.seq = m.seq WHERE ${filter.sql}`,
     )
     .all(JSON.stringify(memoryNos), ...filter.parameters) as RankingRow[];
+  return noteSingle(store, rows);
 }

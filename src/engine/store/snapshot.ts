@@ -19,6 +19,17 @@ export function snapshotVersion(store: Store): string {
   return cached.version;
 }
 
+/**
+ * Tells whether the connection is known to read the snapshot with this version. It never waits for a database behind a
+ * network, and returns false if its answer is not there yet. Call inside a read.
+ */
+export function isKnownSnapshot(store: Store, version: string | undefined): boolean {
+  if (store.ahead === null) return snapshotVersion(store) === version;
+  let isKnown = false;
+  store.ahead.readSpeculatively(() => (isKnown = snapshotVersion(store) === version));
+  return isKnown;
+}
+
 function readVersion(store: Store): string {
   return `${store.othersVersion()}.${store.changes}`;
 }

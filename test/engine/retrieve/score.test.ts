@@ -29,6 +29,7 @@ const row: RankingRow = {
   strength: 0.9,
   strengthAt: 0,
   writerNo: null,
+  generationNo: null,
   lastSeenAt: 0,
 };
 const nothing: Findings = {

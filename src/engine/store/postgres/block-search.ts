@@ -4,6 +4,7 @@
  */
 
 import type { Store } from '../open-store.ts';
+import { isKnownSnapshot } from '../snapshot.ts';
 import { spendOnWord, WORD_SHARE, workLeft } from '../work-budget.ts';
 import { createBestRows, rowsInOrder } from '../word-index/best-rows.ts';
 import { COLUMN, openCursor } from '../word-index/cursors.ts';
@@ -91,7 +92,9 @@ export function createBlockReader({ store, query, lengths: shared }: BlockReader
   };
   return {
     load: lengths.load,
-    askForState,
+    askForState() {
+      if (!isKnownSnapshot(store, current?.version) || !isUsable(current!.snapshot)) askForState();
+    },
     open(version) {
       if (current?.version === version && isUsable(current.snapshot)) return current.search;
       const snapshot: Snapshot = {
@@ -172,9 +175,8 @@ function searchSnapshot(snapshot: Snapshot): TableSearch {
     bytesOf: (text) => bytesOf(snapshot, keysOf(text)),
     frequencyOf: (text) => frequencyOf(snapshot, text),
     best(texts, weights, limit) {
-      const { rankings } = snapshot;
+      const { rankings, leftOut } = snapshot;
       const name = JSON.stringify([texts, weights, limit]);
-      const { leftOut } = snapshot;
       const known = rankings.get(name) ?? rank(snapshot, { texts, weights, limit, among: undefined });
       if (rankings.size >= RANKINGS_KEPT) rankings.clear();
       if (snapshot.leftOut === leftOut) rankings.set(name, known);
