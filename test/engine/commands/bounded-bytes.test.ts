@@ -1,0 +1,23 @@
+/** One commit rewrites and erases a bounded number of bytes, since the writes of all tenants wait for it. */
+
+import { expect, test } from 'vitest';
+import {
+  dissolvesByBytes,
+  erasesReflectionsByBytes,
+  erasesReflectionsByFollowers,
+  erasesRestingFirst,
+  movesAfterErasing,
+} from '../../conformance/bounded-bytes.ts';
+import { openTestEngine } from '../../support/engine-fixture.ts';
+
+test.each([
+  ['expired items that a moved one replaces are erased in small commits before the move', movesAfterErasing],
+  ['long reflections on an erased memory are erased a few in a commit', erasesReflectionsByBytes],
+  ['what follows erased reflections is indexed anew in small commits', erasesReflectionsByFollowers],
+  ['a reflection is erased after all that rest on it, however near to its source', erasesRestingFirst],
+  ['long consolidations are dissolved a few in a commit', dissolvesByBytes],
+])('%s', async (_, check) => {
+  await using fixture = await openTestEngine();
+  expect.hasAssertions();
+  await check(fixture);
+});
