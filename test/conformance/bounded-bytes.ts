@@ -1,10 +1,16 @@
 import { expect } from 'vitest';
+import { addMemories } from '../../src/engine/commands/accept.ts';
 import { dissolveGathered } from '../../src/engine/commands/consolidations.ts';
-import { ERASE_SLICE, eraseInSlices } from '../../src/engine/commands/erase.ts';
+import { deleteMemory, ERASE_SLICE, eraseInSlices } from '../../src/engine/commands/erase.ts';
+import { importLines } from '../../src/engine/commands/import-lines.ts';
 import { moveNamespace, type MoveSlice } from '../../src/engine/commands/move-namespace.ts';
 import { DAY_MS } from '../../src/engine/dynamics.ts';
+import { patchMemory } from '../../src/engine/commands/patch.ts';
+import { settleEnds } from '../../src/engine/commands/settle-ends.ts';
+import { undoLinks } from '../../src/engine/commands/undo-writer.ts';
 import type { WriteContext } from '../../src/engine/commands/write-context.ts';
-import type { NewItem } from '../../src/engine/types.ts';
+import type { NewItem, PortableLine } from '../../src/engine/types.ts';
+import { runDueSchedules } from '../../src/engine/upkeep/schedules.ts';
 import { newMemory, START, type TestEngine } from '../support/engine-fixture.ts';
 import { runCommand } from '../support/run-command.ts';
 
@@ -130,4 +136,111 @@ export async function dissolvesByBytes(fixture: CommitFixture): Promise<void> {
     [false, 1],
     [true, 0],
   ]);
+}
+
+/** Number of long items of a check: two more than one commit rewrites. */
+const LONG = 6;
+
+/** Puts items of 500,000 bytes. @returns their ids */
+async function putLong({ tenant }: CommitFixture, count = LONG): Promise<string[]> {
+  const ids: string[] = [];
+  for (let no = 0; no < count; no += 1) {
+    const [content, value] = [`${'x'.repeat(249_990)} ${no}`, { text: 'y'.repeat(249_980) }];
+    ids.push((await tenant.putItem(item('long', String(no), { content, value }))).memory.id);
+  }
+  return ids;
+}
+
+/** Checks that what a memory superseded ends anew, when its start changes, in commits of a bounded size. */
+export async function endsByBytes(fixture: CommitFixture): Promise<void> {
+  const { tenant } = fixture;
+  const olds = await putLong(fixture);
+  const { memory: newer } = await tenant.putItem(item('new', 'hub'));
+  for (const oldId of olds) await tenant.supersedeMemory({ oldId, newId: newer.id });
+  const ended = (at: number) => ask<number>(fixture, 'SELECT count(*) FROM memories WHERE valid_to = ?', at);
+  expect(ended(START)).toBe(LONG);
+  const patch = (eventTime: number) =>
+    run(fixture, (context) => patchMemory(context, { id: newer.id, patch: { eventTime } }));
+  const settle = () => run(fixture, (context) => settleEnds(context, {}));
+  expect(patch(1)).toMatchObject({ eventTime: 1 });
+  expect([ended(1), ended(START)]).toEqual([LONG - 2, 2]);
+  expect([settle(), ended(1), settle()]).toEqual([false, LONG, false]);
+
+  // What waits ends at the start that the newer one has by then.
+  patch(2);
+  patch(3);
+  expect([ended(2), ended(3)]).toEqual([0, LONG - 2]);
+  expect([settle(), ended(3)]).toEqual([false, LONG]);
+
+  await tenant.patchMemory(newer.id, { validFrom: 4 });
+  expect(ended(4)).toBe(LONG);
+  await tenant.putItem(item('new', 'hub', { validFrom: 5 }));
+  expect(ended(5)).toBe(LONG);
+  await tenant.as('leaked').patchMemory(newer.id, { validFrom: 6 });
+  await tenant.deleteMemories({ writtenBy: ['leaked'] });
+  expect(ended(5)).toBe(LONG);
+
+  // Nothing waits for a memory that is gone.
+  patch(7);
+  await tenant.deleteMemory(newer.id);
+  expect([settle(), ask(fixture, "SELECT count(*) FROM store_info WHERE key = 'ends_waiting'")]).toEqual([false, 0]);
+}
+
+/** Checks that the upkeep ends superseded memories anew which an interrupted change has left. */
+export async function endsInUpkeep(fixture: CommitFixture & Pick<TestEngine, 'maintenance'>): Promise<void> {
+  const { tenant, maintenance } = fixture;
+  const olds = await putLong(fixture);
+  const { memory: newer } = await tenant.putItem(item('new', 'hub'));
+  for (const oldId of olds) await tenant.supersedeMemory({ oldId, newId: newer.id });
+  run(fixture, (context) => patchMemory(context, { id: newer.id, patch: { eventTime: 1 } }));
+  expect(await runDueSchedules(maintenance)).toContain('words');
+  expect(ask<number>(fixture, 'SELECT count(*) FROM memories WHERE valid_to = 1')).toBe(LONG);
+}
+
+/** Checks that memories whose status follows from an erased one are settled in commits of a bounded size. */
+export async function releasesByBytes(fixture: CommitFixture): Promise<void> {
+  const { tenant } = fixture;
+  const others = await putLong(fixture);
+  const active = () => ask<number>(fixture, `SELECT count(*) FROM memory_dynamics WHERE status = 'active'`);
+  const eraseOnce = (id: string) =>
+    run(fixture, (context) => {
+      const { isDone, receipt } = deleteMemory(context, { id });
+      return { isDone, edges: receipt.edges, active: active() };
+    });
+  const { memory: hub } = await tenant.putItem(item('new', 'hub'));
+  for (const oldId of others) await tenant.supersedeMemory({ oldId, newId: hub.id });
+  expect(eraseOnce(hub.id)).toEqual({ isDone: false, edges: LONG - 2, active: LONG - 1 });
+  expect(eraseOnce(hub.id)).toMatchObject({ isDone: true, active: LONG });
+
+  const { memory: winner } = await tenant.putItem(item('new', 'winner'));
+  for (const b of others) await tenant.contradictMemories({ a: winner.id, b, winner: winner.id });
+  expect(eraseOnce(winner.id)).toEqual({ isDone: false, edges: LONG - 2, active: LONG - 1 });
+  expect(eraseOnce(winner.id)).toMatchObject({ isDone: true, active: LONG });
+
+  const { memory: last } = await tenant.putItem(item('new', 'last'));
+  for (const oldId of others) await tenant.as('leaked').supersedeMemory({ oldId, newId: last.id });
+  const undo = () => run(fixture, (context) => undoLinks(context, { writtenBy: 'leaked', limit: 100 }));
+  expect([undo(), undo()]).toEqual([
+    { edges: LONG - 1, isDone: false },
+    { edges: 1, isDone: true },
+  ]);
+}
+
+/** Checks that a commit of an add, or of an import, supersedes memories of a bounded size. */
+export async function supersedesByBytes(fixture: CommitFixture): Promise<void> {
+  const { tenant } = fixture;
+  const olds = await putLong(fixture, 20);
+  const items = olds.map((supersedes, no) => newMemory({ content: `new ${no}`, userId: 'ana', supersedes }));
+  const first = run(fixture, (context) => addMemories(context, { items, options: {} }));
+  expect(first.taken).toBe(17);
+  await tenant.deleteMemory((first.outcomes[0] as { readonly id: string }).id);
+
+  const { memory: hub } = await tenant.putItem(item('new', 'hub'));
+  for (const outcome of first.outcomes.slice(1, 17)) await tenant.deleteMemory((outcome as { readonly id: string }).id);
+  const unset = { weight: null, similarity: null, winner: null, created_at: null, updated_at: null, written_by: null };
+  const lines = olds.map((dst): PortableLine => {
+    const ends = { link_type: 'supersedes', src: hub.id, dst } as const;
+    return { type: 'link', automatic: false, ...ends, ...unset };
+  });
+  expect(run(fixture, (context) => importLines(context, { lines })).outcomes).toHaveLength(17);
 }

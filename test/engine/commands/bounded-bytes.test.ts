@@ -3,10 +3,14 @@
 import { expect, test } from 'vitest';
 import {
   dissolvesByBytes,
+  endsByBytes,
+  endsInUpkeep,
   erasesReflectionsByBytes,
   erasesReflectionsByFollowers,
   erasesRestingFirst,
   movesAfterErasing,
+  releasesByBytes,
+  supersedesByBytes,
 } from '../../conformance/bounded-bytes.ts';
 import { openTestEngine } from '../../support/engine-fixture.ts';
 
@@ -15,6 +19,10 @@ test.each([
   ['long reflections on an erased memory are erased a few in a commit', erasesReflectionsByBytes],
   ['what follows erased reflections is indexed anew in small commits', erasesReflectionsByFollowers],
   ['a reflection is erased after all that rest on it, however near to its source', erasesRestingFirst],
+  ['long superseded memories end anew a few in a commit', endsByBytes],
+  ['superseded memories that an interrupted change has left end anew in the upkeep', endsInUpkeep],
+  ['long memories are settled a few in a commit before the one goes that changed them', releasesByBytes],
+  ['an add or import supersedes a few long memories in a commit', supersedesByBytes],
   ['long consolidations are dissolved a few in a commit', dissolvesByBytes],
 ])('%s', async (_, check) => {
   await using fixture = await openTestEngine();
