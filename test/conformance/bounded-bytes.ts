@@ -9,6 +9,7 @@ import { patchMemory } from '../../src/engine/commands/patch.ts';
 import { settleEnds } from '../../src/engine/commands/settle-ends.ts';
 import { undoLinks } from '../../src/engine/commands/undo-writer.ts';
 import type { WriteContext } from '../../src/engine/commands/write-context.ts';
+import { archiveFaded } from '../../src/engine/store/revisions.ts';
 import type { NewItem, PortableLine } from '../../src/engine/types.ts';
 import { runDueSchedules } from '../../src/engine/upkeep/schedules.ts';
 import { newMemory, START, type TestEngine } from '../support/engine-fixture.ts';
@@ -243,4 +244,15 @@ export async function supersedesByBytes(fixture: CommitFixture): Promise<void> {
     return { type: 'link', automatic: false, ...ends, ...unset };
   });
   expect(run(fixture, (context) => importLines(context, { lines })).outcomes).toHaveLength(17);
+}
+
+/** Checks that faded memories are archived in commits of a bounded size. */
+export async function archivesByBytes(fixture: CommitFixture): Promise<void> {
+  const { store } = fixture;
+  await putLong(fixture);
+  const last = ask<number>(fixture, 'SELECT max(seq) FROM memories');
+  const archive = () =>
+    store.write(() => archiveFaded(store, { afterMemoryNo: 0, last, below: 2, limit: 100, now: START }));
+  expect([archive(), archive(), archive()]).toEqual([LONG - 2, 2, 0]);
+  expect(ask<number>(fixture, 'SELECT count(*) FROM memory_revisions')).toBe(LONG);
 }

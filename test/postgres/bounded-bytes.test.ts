@@ -2,6 +2,7 @@
 
 import { afterAll, describe, expect, test } from 'vitest';
 import {
+  archivesByBytes,
   dissolvesByBytes,
   endsByBytes,
   endsInUpkeep,
@@ -24,6 +25,7 @@ describe.skipIf(server === undefined)('in PostgreSQL', () => {
     ['superseded memories that an interrupted change has left end anew in the upkeep', endsInUpkeep],
     ['long memories are settled a few in a commit before the one goes that changed them', releasesByBytes],
     ['an add or import supersedes a few long memories in a commit', supersedesByBytes],
+    ['long faded memories are archived a few in a commit', archivesByBytes],
     ['long consolidations are dissolved a few in a commit', dissolvesByBytes],
   ])('%s', async (_, check) => {
     await using fixture = await openTestEngine({ settings: { OM_DATABASE_URL: await server!.createSchema() } });
