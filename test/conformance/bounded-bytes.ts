@@ -9,6 +9,7 @@ import { patchMemory } from '../../src/engine/commands/patch.ts';
 import { settleEnds } from '../../src/engine/commands/settle-ends.ts';
 import { undoLinks } from '../../src/engine/commands/undo-writer.ts';
 import type { WriteContext } from '../../src/engine/commands/write-context.ts';
+import { noteEvents } from '../../src/engine/store/job-timeline.ts';
 import { archiveFaded } from '../../src/engine/store/revisions.ts';
 import type { NewItem, PortableLine } from '../../src/engine/types.ts';
 import { runDueSchedules } from '../../src/engine/upkeep/schedules.ts';
@@ -255,4 +256,29 @@ export async function archivesByBytes(fixture: CommitFixture): Promise<void> {
     store.write(() => archiveFaded(store, { afterMemoryNo: 0, last, below: 2, limit: 100, now: START }));
   expect([archive(), archive(), archive()]).toEqual([LONG - 2, 2, 0]);
   expect(ask<number>(fixture, 'SELECT count(*) FROM memory_revisions')).toBe(LONG);
+}
+
+/** Checks that the timeline of a job keeps a bounded number of events, the last ones, with their times. */
+export async function keepsLastEvents(fixture: CommitFixture): Promise<void> {
+  const { store, tenant } = fixture;
+  const { outcomes } = await tenant.addMemories([newMemory({ content: 'a memory' })]);
+  const [outcome] = outcomes;
+  if (outcome?.kind !== 'accepted') throw new Error('the memory is not accepted');
+  const note = store.prepare(`UPDATE jobs SET ${noteEvents(['failed', 'requeued'])}`);
+  store.write(() => {
+    for (let no = 1; no <= 800; no += 1) note.run(START + no);
+  });
+  expect(ask<number>(fixture, 'SELECT length(timeline) FROM jobs')).toBeLessThan(2_010);
+  const [queued, first, ...events] = (await tenant.getJob(outcome.jobId)).timeline;
+  expect([queued, first]).toMatchObject([{ event: 'queued', at: START }, { event: 'failed' }]);
+  expect(events.length).toBeGreaterThan(300);
+  const later = [first!, ...events];
+  const from = first!.at - START;
+  expect(later).toEqual(
+    later.map((_, place) => ({
+      event: place % 2 === 0 ? 'failed' : 'requeued',
+      at: START + from + Math.floor(place / 2),
+    })),
+  );
+  expect(later.at(-1)).toEqual({ event: 'requeued', at: START + 800 });
 }

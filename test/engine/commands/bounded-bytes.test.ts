@@ -7,6 +7,7 @@ import {
   endsByBytes,
   endsInUpkeep,
   erasesReflectionsByBytes,
+  keepsLastEvents,
   erasesReflectionsByFollowers,
   erasesRestingFirst,
   movesAfterErasing,
@@ -25,6 +26,7 @@ test.each([
   ['long memories are settled a few in a commit before the one goes that changed them', releasesByBytes],
   ['an add or import supersedes a few long memories in a commit', supersedesByBytes],
   ['long faded memories are archived a few in a commit', archivesByBytes],
+  ['the timeline of a job keeps its last events', keepsLastEvents],
   ['long consolidations are dissolved a few in a commit', dissolvesByBytes],
 ])('%s', async (_, check) => {
   await using fixture = await openTestEngine();
