@@ -58,7 +58,7 @@ export const jobSchema = z
       .array(
         z.strictObject({ event: z.string().describe('What happened, such as `queued` or `encoded`.'), at: timestamp }),
       )
-      .describe('What happened to the job, the earliest first.'),
+      .describe('What happened to the job, the earliest first: when it was queued, and at least its last 150 events.'),
   })
   .meta({
     id: 'Job',

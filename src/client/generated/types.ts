@@ -1960,7 +1960,7 @@ export type Job = {
   readonly updated_at: Timestamp;
   /** When the job was done, dead or cancelled; null before that. */
   readonly finished_at: Timestamp | null;
-  /** What happened to the job, the earliest first. */
+  /** What happened to the job, the earliest first: when it was queued, and at least its last 150 events. */
   readonly timeline: readonly {
     /** What happened, such as `queued` or `encoded`. */
     readonly event: string;

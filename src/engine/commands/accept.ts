@@ -21,6 +21,7 @@ import { mostIndexedBytes } from './divisible-adds.ts';
 import { encodeReceipt } from './write-receipt.ts';
 import { refuseOverQuota, type Quota } from './quota.ts';
 import { deriveFrom, getReplaced, getSources, refuseSecondSuccessor, takePlace } from './relate.ts';
+import { settlingBytes } from './settle-status.ts';
 import type { WriteContext } from './write-context.ts';
 
 /**
@@ -122,8 +123,8 @@ export function prefetchOfAdds(
 export interface ReindexQueue {
   readonly memoryNos: Set<number>;
   /**
-   * Bytes of their texts, and `MOVED_BYTES` for each memory that a supersession has moved to another chain. An import
-   * also adds the bytes of the memories that it stores.
+   * Bytes of their texts, `MOVED_BYTES` for each memory that a supersession has moved to another chain, and
+   * `settlingBytes` of each superseded one. An import also adds the bytes of the memories that it stores.
    */
   bytes: number;
 }
@@ -228,20 +229,19 @@ function acceptMemory(
   if (twin !== undefined) {
     requireTags(JSON.parse(twin.tags) as string[], withinTags);
     requireSameText(twin, memory, hash);
-    if (older !== undefined) toReindex.bytes += MOVED_BYTES * supersede(context, older, twin.memoryNo);
+    if (older !== undefined) supersede(context, older, twin.memoryNo, toReindex);
     return recogniseDuplicate(context, twin);
   }
 
   if (older !== undefined) refuseSecondSuccessor(context, older, 'supersedes');
   const stored = storeMemory(context, { memory, userNo, hash, bulk, toReindex });
-  if (older !== undefined) toReindex.bytes += MOVED_BYTES * supersede(context, older, stored.memoryNo);
+  if (older !== undefined) supersede(context, older, stored.memoryNo, toReindex);
   return stored;
 }
 
-/** @returns the number of memories that were moved to another chain */
-function supersede(context: WriteContext, older: MemoryRow, newerNo: number): number {
+function supersede(context: WriteContext, older: MemoryRow, newerNo: number, toReindex: ReindexQueue): void {
   const [newer] = readMemoryRows(context.store, [newerNo]) as [MemoryRow];
-  return takePlace(context, { older, newer, field: 'supersedes' });
+  toReindex.bytes += MOVED_BYTES * takePlace(context, { older, newer, field: 'supersedes' }) + settlingBytes(older);
 }
 
 /** A memory that gets a row of its own, since no stored memory equals it. */

@@ -89,12 +89,15 @@ export function dissolveGatheredOf(context: WriteContext, sources: readonly numb
 }
 
 /**
- * Erases consolidated memories or, if too many rows depend on them for one commit, only some of those rows. Once the
- * memories are erased, their sources may be consolidated again. Call it inside a write transaction.
+ * Erases consolidated memories with at most 32 KiB of texts or, if too many rows depend on them for one commit, only
+ * some of those rows. Once a memory is erased, its sources may be consolidated again. Call it inside a write
+ * transaction.
  * @param gathered `memoryNo` of each consolidated memory
- * @returns false if the memories are still there: the caller commits and calls again
+ * @returns false if some of the memories are still there: the caller commits and calls again
  */
 export function dissolveGathered(context: WriteContext, gathered: readonly number[]): boolean {
   if (gathered.length === 0) return true;
-  return eraseInSlices(context, gathered, () => forgetConsolidations(context.store, gathered)).isDone;
+  const first = withinBytes(context.store, gathered, ERASE_BYTES);
+  const { isDone } = eraseInSlices(context, first, () => forgetConsolidations(context.store, first));
+  return isDone && first.length === gathered.length;
 }

@@ -11,6 +11,8 @@ import {
   detachJobsSlice,
 } from '../store/dependent-rows.ts';
 import { type MemoryRow, readMemoryRows } from '../store/memories.ts';
+import type { Store } from '../store/open-store.ts';
+import { withinBytes } from '../store/text-sizes.ts';
 import type { DeleteReceipt } from '../types.ts';
 import { DEFAULT_WEIGHTS } from './relate.ts';
 import { settleStatus, startOf } from './settle-status.ts';
@@ -22,10 +24,11 @@ const MAX_ROWS = 1_000;
 const MAX_BYTES = 2 * 1024 * 1024;
 /**
  * Greatest number of supersessions, and of won contradictions, that may go with the memories themselves; more go before
- * them, in commits of their own. Each restores the status of the other memory, which takes some 100 µs, more for a long
- * text.
+ * them, in commits of their own. Each restores the status of the other memory, which takes some 100 µs.
  */
 const MAX_SETTLED = 100;
+/** Greatest size of the texts and values of these other memories (bytes), since their rows are rewritten with them. */
+const SETTLED_BYTES = 2 * 1024 * 1024;
 
 /** Numbers of links and earlier versions that were removed, and of jobs from which their memory was removed. */
 export type DeletedRows = Pick<DeleteReceipt, 'edges' | 'revisions' | 'jobs'>;
@@ -59,9 +62,9 @@ export function deleteDependentRowsSlice(context: WriteContext, memoryNos: reado
 }
 
 /**
- * Removes the `supersedes` links from memories that are about to be erased, if there are more than 100, or if long
- * parts of chains would get a new end. If a later memory of the chain remains, it supersedes the older memory in their
- * place.
+ * Removes `supersedes` links from memories that are about to be erased, if there are more than 100, if they lead to
+ * memories with over 2 MiB of texts and values, or if long parts of chains would get a new end. If a later memory of
+ * the chain remains, it supersedes the older memory in their place.
  * @returns the number of links that were removed; 0 if the erasure itself can do it
  */
 function releaseSuperseded(context: WriteContext, memoryNos: readonly number[]): number {
@@ -70,9 +73,10 @@ function releaseSuperseded(context: WriteContext, memoryNos: readonly number[]):
   if (found.length === 0) return 0;
   const successorOf = createSuccessorFinder(context, new Set(memoryNos));
   const freed = found.filter(({ src }) => successorOf(src) === undefined).map(({ dst }) => dst);
-  if (found.length <= MAX_SETTLED && !freesMany(store, freed)) return 0;
+  const few = withinSettled(store, found, ({ dst }) => dst);
+  if (found.length <= MAX_SETTLED && few.length === found.length && !freesMany(store, freed)) return 0;
   let [released, moved] = [0, 0];
-  for (const { src, dst } of found) {
+  for (const { src, dst } of few) {
     const successor = successorOf(src);
     deleteEdge(store, { src, dst, type: 'supersedes' });
     if (successor === undefined) moved += splitChain(store, dst);
@@ -82,6 +86,14 @@ function releaseSuperseded(context: WriteContext, memoryNos: readonly number[]):
     if (moved >= MAX_RELABELLED) break;
   }
   return released;
+}
+
+/**
+ * Returns the first links whose other memories, given by `otherOf`, have at most 2 MiB of texts and values together, or
+ * the first one.
+ */
+function withinSettled<Ends>(store: Store, links: readonly Ends[], otherOf: (link: Ends) => number): readonly Ends[] {
+  return links.slice(0, withinBytes(store, links.map(otherOf), SETTLED_BYTES).length);
 }
 
 /**
@@ -105,16 +117,17 @@ function createSuccessorFinder({ store }: WriteContext, erased: ReadonlySet<numb
 }
 
 /**
- * Removes contradictions that one of these memories won, if there are more than 100, and restores the status of the
- * memories that lost.
- * @returns the number of links that were removed; 0 if there are at most 100
+ * Removes contradictions that one of these memories won, if there are more than 100, or if the memories that lost have
+ * over 2 MiB of texts and values, and restores the status of the latter.
+ * @returns the number of links that were removed; 0 if the erasure itself can do it
  */
 function releaseLosers(context: WriteContext, memoryNos: readonly number[]): number {
   const { store } = context;
   const found = listWonContradictions(store, memoryNos, MAX_SETTLED + 1);
-  if (found.length <= MAX_SETTLED) return 0;
-  for (const { src, dst } of found) deleteEdge(store, { src, dst, type: 'contradicts' });
-  const losers = new Set(found.map(({ src, dst, winner }) => (winner === src ? dst : src)));
-  for (const loser of losers) settleStatus(context, loser);
-  return found.length;
+  const loserOf = ({ src, dst, winner }: (typeof found)[number]) => (winner === src ? dst : src);
+  const few = withinSettled(store, found, loserOf);
+  if (found.length <= MAX_SETTLED && few.length === found.length) return 0;
+  for (const { src, dst } of few) deleteEdge(store, { src, dst, type: 'contradicts' });
+  for (const loser of new Set(few.map(loserOf))) settleStatus(context, loser);
+  return few.length;
 }

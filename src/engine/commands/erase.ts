@@ -31,17 +31,18 @@ import {
 } from '../store/memories.ts';
 import { compileFilter } from '../store/filter.ts';
 import { listPassingOf } from '../store/passing-memories.ts';
-import { listReflectionsOn, readReflectionsOn } from '../store/reflections.ts';
+import { listReflectionsOn } from '../store/reflections.ts';
 import { countRevisions } from '../store/revisions.ts';
 import { putInfo } from '../store/store-info.ts';
 import { placeOf, successorsOf } from '../store/session-context.ts';
-import { contentBytes, withinBytes } from '../store/text-sizes.ts';
+import { withinBytes } from '../store/text-sizes.ts';
 import { deleteText, reindexText } from '../store/word-index/memory-text.ts';
 import type { Store } from '../store/open-store.ts';
 import { deleteVectors } from '../store/vectors.ts';
 import { mayBeFitted } from '../text/latent-space.ts';
 import type { BoundOptions, DeleteReceipt, ErasureFilter } from '../types.ts';
 import { enqueueStep } from './enqueue-step.ts';
+import { firstToErase, withinFollowers } from './first-to-erase.ts';
 import { DEFAULT_WEIGHTS } from './relate.ts';
 import { settleStatus, startOf } from './settle-status.ts';
 import { deleteDependentRowsSlice } from './delete-dependent-rows.ts';
@@ -57,19 +58,10 @@ export const ERASE_SLICE = 100;
 
 /**
  * Greatest number of bytes of texts, values and metadata of the memories that one write erases, unless a single memory
- * has more; reflections on them are not counted. Their words are hashed for the receipt of the delete, and every
- * tenant's writes wait for the commit.
+ * has more; reflections on them come in addition, with at most as many bytes again. Their words are hashed for the
+ * receipt of the delete, and every tenant's writes wait for the commit.
  */
 export const ERASE_BYTES = 32 * 1024;
-
-/**
- * Greatest number of bytes of the texts that one write indexes anew since memories before them in their session are
- * erased, unless a single one needs more.
- */
-const REINDEXED_BYTES = 1024 * 1024;
-
-/** Greatest number of links to reflections on memories that one write of a delete reads at once. */
-const MAX_RESTING = 1_000;
 
 /** Result of one write of a delete that takes several writes. */
 export interface ErasedSlice {
@@ -261,39 +253,14 @@ export function eraseInSlices(
   memoryNos: readonly number[],
   beforeLast: () => void = () => {},
 ): ErasedSlice {
-  const { memoryNos: resting, isCut } = readReflectionsOn(context.store, memoryNos, { broadest: MAX_RESTING });
-  // The last ones rest on those before them.
-  const first = isCut || resting.length > ERASE_SLICE ? resting.slice(-ERASE_SLICE) : undefined;
-  const deleted = deleteDependentRowsSlice(context, first ?? [...memoryNos, ...resting]);
+  const first = firstToErase(context.store, memoryNos, { most: ERASE_SLICE, bytes: ERASE_BYTES });
+  const deleted = deleteDependentRowsSlice(context, first);
   if (deleted !== undefined) return { receipt: { ...EMPTY_RECEIPT, ...deleted }, isDone: false };
-  const part = first ?? withinFollowers(context.store, memoryNos);
-  const isDone = first === undefined && part.length === memoryNos.length;
+  const part = withinFollowers(context.store, first);
+  const erased = new Set(part);
+  const isDone = memoryNos.every((memoryNo) => erased.has(memoryNo));
   if (isDone) beforeLast();
   return { receipt: eraseMemories(context, part), isDone };
-}
-
-/**
- * Cuts a list of memories that are about to be erased, so that one commit indexes little text anew. When a memory goes,
- * the memories that follow it in its session are indexed again. Returns the longest beginning of the list whose
- * followers have at most 1 MiB of text together, and at least one memory.
- */
-function withinFollowers(store: Store, memoryNos: readonly number[]): readonly number[] {
-  if (memoryNos.length < 2) return memoryNos;
-  const going = new Set(memoryNos);
-  const followers = new Map(
-    readMemoryRows(store, memoryNos).map((row) => [row.memoryNo, successorsOf(store, placeOf(row))]),
-  );
-  const staying = new Set([...followers.values()].flat().filter((memoryNo) => !going.has(memoryNo)));
-  const bytesOf = contentBytes(store, [...staying]);
-  let left = REINDEXED_BYTES;
-  const beyond = memoryNos.findIndex((memoryNo, place) => {
-    for (const follower of followers.get(memoryNo) ?? []) {
-      left -= bytesOf.get(follower) ?? 0;
-      bytesOf.delete(follower);
-    }
-    return place > 0 && left < 0;
-  });
-  return beyond === -1 ? memoryNos : memoryNos.slice(0, beyond);
 }
 
 /**

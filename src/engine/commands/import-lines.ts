@@ -25,7 +25,7 @@ import { storeVectors } from './import-vectors.ts';
 import { judgeLine, type NewLine, type ResolvedLink } from './judge-import.ts';
 import { refuseOverQuota, type Quota } from './quota.ts';
 import { DEFAULT_WEIGHTS } from './relate.ts';
-import { settleStatus, startOf } from './settle-status.ts';
+import { settleStatus, settlingBytes, startOf } from './settle-status.ts';
 import type { WriteContext } from './write-context.ts';
 
 /** Result of `importLines`. */
@@ -205,14 +205,18 @@ function storeLink(
     { writerNo: line.automatic ? null : ensureWriter(store, context.writtenBy), now },
   );
   const statusOf = (id: string) => findTwinById(store, id)!.status;
+  const settle = (memoryNo: number, ends: { readonly endsAt?: number } = {}) => {
+    for (const row of readMemoryRows(store, [memoryNo])) toReindex.bytes += settlingBytes(row);
+    settleStatus(context, memoryNo, ends);
+  };
   if (line.link_type === 'supersedes') {
     toReindex.bytes += MOVED_BYTES * joinChains(store, { older: key.dst, newer: key.src });
     const [newer] = readMemoryRows(store, [key.src]);
-    if (statusOf(line.dst) !== 'superseded') settleStatus(context, key.dst, { endsAt: startOf(newer!) });
+    if (statusOf(line.dst) !== 'superseded') settle(key.dst, { endsAt: startOf(newer!) });
   }
   if (winner !== null) {
     const isLeft = winner === key.src ? key.dst : key.src;
     const loser = line.winner === line.src ? line.dst : line.src;
-    if (!['superseded', 'contradicted'].includes(statusOf(loser))) settleStatus(context, isLeft);
+    if (!['superseded', 'contradicted'].includes(statusOf(loser))) settle(isLeft);
   }
 }

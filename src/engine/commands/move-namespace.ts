@@ -12,8 +12,9 @@ import {
   renameNamespace,
 } from '../store/items.ts';
 import { listPassingOf } from '../store/passing-memories.ts';
+import { withinBytes } from '../store/text-sizes.ts';
 import { MAX_NAMESPACE_CHARACTERS, type MoveReceipt, type NamespaceMove } from '../types.ts';
-import { ERASE_SLICE, eraseMemories } from './erase.ts';
+import { ERASE_BYTES, ERASE_SLICE, eraseInSlices } from './erase.ts';
 import type { WriteContext } from './write-context.ts';
 import { findUserNo } from '../store/users.ts';
 
@@ -70,7 +71,9 @@ interface Stretch {
 interface StretchDone {
   readonly moved: number;
   readonly steps: number;
-  /** Key of the last item that was checked; null if the namespace has no more items. */
+  /**
+   * Key of the last item that is done, or `afterKey` if none is; null if the namespace has no more items.
+   */
   readonly lastKey: string | null;
 }
 
@@ -146,15 +149,16 @@ function eachStretch(
 }
 
 /**
- * Moves the items of a stretch into the target namespace, which is made if it is missing. If more than 100 expired
- * items would have to be erased, it moves only the first 100 items.
+ * Moves the items of a stretch into the target namespace, which is made if it is missing. First it erases the expired
+ * items that are in the way; if these are more than one commit erases, it erases some of them and moves nothing.
  */
 function takeIn(context: WriteContext, stretch: Stretch): StretchDone {
   const { store } = context;
   const { own, steps, lastKey } = readStretch(context, stretch);
   const gone = stretch.target === undefined ? [] : givingWay(context, own, stretch.target);
-  if (gone.length > ERASE_SLICE) return takeIn(context, { ...stretch, limit: ERASE_SLICE });
-  eraseMemories(context, gone);
+  const first = withinBytes(store, gone.slice(0, ERASE_SLICE), ERASE_BYTES);
+  const { isDone } = eraseInSlices(context, first);
+  if (!isDone || first.length < gone.length) return { moved: 0, steps: stretch.limit, lastKey: stretch.afterKey };
   const given = new Set(gone);
   const moved = own.filter((memoryNo) => !given.has(memoryNo));
   if (moved.length > 0) moveItems(store, moved, ensureNamespace(store, stretch.userNo, stretch.path));

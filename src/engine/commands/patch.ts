@@ -31,7 +31,8 @@ import { dissolveGatheredOf } from './consolidations.ts';
 import { eraseVectors } from './erase.ts';
 import { enqueueStep } from './enqueue-step.ts';
 import { type Quota, refuseOverQuota } from './quota.ts';
-import { settleStatus, startOf } from './settle-status.ts';
+import { endSuperseded } from './settle-ends.ts';
+import { startOf } from './settle-status.ts';
 import { getBoundMemory } from './within-bounds.ts';
 import type { WriteContext } from './write-context.ts';
 
@@ -122,7 +123,8 @@ export function prepareChange(
 
 /**
  * Writes changed columns of a memory, and everything that follows from them; writes nothing if nothing changes. Call it
- * inside a write transaction.
+ * inside a write transaction. If the start of validity changes, some of the memories that it supersedes may wait for
+ * their new ends: `settleEnds` ends them in later commits.
  * @param before the memory as it is stored now
  * @param columns only the columns whose value changes
  * @param status the new status; undefined to keep it
@@ -143,10 +145,7 @@ export function changeMemory(
   refuseTooManyEnds(store, before, columns);
   replaceMemory(store, before, { columns, status, writerNo: ensureWriter(store, context.writtenBy), now });
   if (columns.expires_at !== undefined) setItemTtl(store, before.memoryNo, null);
-  const start = startOf({ ...before, ...columns });
-  if (start !== startOf(before)) {
-    for (const older of listSuperseded(store, before.memoryNo)) settleStatus(context, older, { endsAt: start });
-  }
+  if (startOf({ ...before, ...columns }) !== startOf(before)) endSuperseded(context, before.memoryNo);
   if (typeof columns.importance === 'number') setSalience(store, before.memoryNo, columns.importance, now);
   rewriteWords(context, before, columns);
   if (isGathered(columns)) while (!dissolveGatheredOf(context, [before.memoryNo]));
@@ -164,18 +163,18 @@ export function changeMemory(
 }
 
 /**
- * Greatest number of superseded memories whose end of validity one commit moves, because the memory that supersedes
- * them begins to hold at another time.
+ * Greatest number of superseded memories whose end of validity moves, because the memory that supersedes them begins to
+ * hold at another time. Each move adds a revision to all of them.
  */
 const MAX_ENDED = 200;
 
 /**
  * Whether a change moves the start of a memory that supersedes more than 200 others. Their ends of validity would move
- * with it, which is too much for one commit: all tenants wait for it.
+ * with it, which is too much work for one small change.
  */
 export function endsTooMany(store: Store, before: MemoryRow, columns: MemoryColumns): boolean {
   if (startOf({ ...before, ...columns }) === startOf(before)) return false;
-  return listSuperseded(store, before.memoryNo, MAX_ENDED + 1).length > MAX_ENDED;
+  return listSuperseded(store, before.memoryNo, { limit: MAX_ENDED + 1 }).length > MAX_ENDED;
 }
 
 function refuseTooManyEnds(store: Store, before: MemoryRow, columns: MemoryColumns): void {

@@ -33,6 +33,17 @@ export function settleStatus(
   });
 }
 
+/** Number of bytes of a rewritten row that take as long as a byte of text that is indexed; rather too few. */
+const REWRITTEN_A_BYTE = 8;
+
+/**
+ * Returns the number of bytes to index that take as long as settling a memory, whose row is rewritten with its text and
+ * value.
+ */
+export function settlingBytes({ content, value }: Pick<MemoryRow, 'content' | 'value'>): number {
+  return (Buffer.byteLength(content) + Buffer.byteLength(value ?? '')) / REWRITTEN_A_BYTE;
+}
+
 /**
  * Returns the time at which a memory begins to be valid (Unix ms). The validity of a memory that it supersedes ends
  * then.

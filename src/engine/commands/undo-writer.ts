@@ -9,6 +9,7 @@ import {
   type UndoRoom,
   valuesBefore,
 } from '../store/undo-revisions.ts';
+import { contentBytes } from '../store/text-sizes.ts';
 import { findWriter } from '../store/writers.ts';
 import { contentHash } from '../text/content-hash.ts';
 import { changeMemory, endsTooMany, prepareChange } from './patch.ts';
@@ -52,14 +53,19 @@ const SEARCHED_REVISIONS = 2_000;
  */
 const PASSED_BYTES = 32 * 1024 * 1024;
 /**
+ * Size of texts and values (bytes) of memories whose status follows from removed links, after which one commit removes
+ * no further link: the row of each is rewritten with them.
+ */
+const SETTLED_BYTES = 2 * 1024 * 1024;
+/**
  * Size of former values (bytes) after which one commit restores no further memory: parsing them and indexing their
  * words takes up to half a second for each MiB.
  */
 const READ_BYTES = 256 * 1024;
 
 /**
- * Removes at most `limit` links that an API key stated, fewer if long chains are split, and restores the status of
- * memories that these links had changed.
+ * Removes at most `limit` links that an API key stated, fewer if long chains are split or if their memories have long
+ * texts, and restores the status of memories that these links had changed.
  */
 export function undoLinks(
   context: WriteContext,
@@ -67,13 +73,19 @@ export function undoLinks(
 ): UndoneLinks {
   const writerNo = findWriter(context.store, writtenBy);
   const links = writerNo === undefined ? [] : listStatedBy(context.store, writerNo, limit);
+  const bytesOf = contentBytes(
+    context.store,
+    links.flatMap(({ src, dst }) => [src, dst]),
+  );
   const unsettled = new Set<number>();
-  let edges = 0;
-  let moved = 0;
+  let [edges, moved, left] = [0, 0, SETTLED_BYTES];
   for (const link of links) {
-    moved += removeLink(context, link, (memoryNo) => unsettled.add(memoryNo));
+    moved += removeLink(context, link, (memoryNo) => {
+      if (!unsettled.has(memoryNo)) left -= bytesOf.get(memoryNo) ?? 0;
+      unsettled.add(memoryNo);
+    });
     edges += 1;
-    if (moved >= MAX_RELABELLED) break;
+    if (moved >= MAX_RELABELLED || left <= 0) break;
   }
   for (const memoryNo of unsettled) settleStatus(context, memoryNo);
   return { edges, isDone: edges === links.length && links.length < limit };

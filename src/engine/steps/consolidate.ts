@@ -97,7 +97,7 @@ function threadsAt({ open }: StepContext, run: ConsolidationRun) {
 
 /**
  * Erases consolidated memories, of the user that the run has reached, that no longer say what their sources say: at
- * most 50, or, if too many rows depend on them for one commit, only some of those rows.
+ * most 50 with 32 KiB of texts, or, if too many rows depend on them for one commit, only some of those rows.
  * @returns whether there were any; false also if the claim no longer holds the job
  */
 function dissolveOutdated(context: StepContext, question: Question, { place }: ConsolidationRun): boolean {

@@ -241,12 +241,16 @@ export function listSupersessions(store: Store, memoryNos: readonly number[]): S
     .all(JSON.stringify(memoryNos)) as Supersession[];
 }
 
-/** Lists the numbers of the memories that `newer` directly superseded, ascending; at most `limit`, or all of them. */
-export function listSuperseded(store: Store, newer: number, limit = Number.MAX_SAFE_INTEGER): number[] {
+/** Lists the numbers above `after` of the memories that `newer` directly superseded, ascending; at most `limit`. */
+export function listSuperseded(
+  store: Store,
+  newer: number,
+  { after = 0, limit }: { readonly after?: number; readonly limit: number },
+): number[] {
   return store
-    .prepare(`SELECT dst FROM edges WHERE src = ? AND type = 'supersedes' ORDER BY dst LIMIT ?`)
+    .prepare(`SELECT dst FROM edges WHERE src = ? AND type = 'supersedes' AND dst > ? ORDER BY dst LIMIT ?`)
     .pluck()
-    .all(newer, limit) as number[];
+    .all(newer, after, limit) as number[];
 }
 
 /**

@@ -123,8 +123,8 @@ export function listSharedKeys(
 ): SharedKey[] {
   const rows = store
     .prepare(
-      `SELECT own.memory AS memoryNo, coalesce(m.expires_at <= :now, 0) AS isExpired,
-         holder.memory AS holder, coalesce(h.expires_at <= :now, 0) AS isHolderExpired
+      `SELECT own.memory AS memoryNo, coalesce(m.expires_at <= :now, FALSE) AS isExpired,
+         holder.memory AS holder, coalesce(h.expires_at <= :now, FALSE) AS isHolderExpired
        FROM json_each(:memoryNos) AS wanted CROSS JOIN items own ON own.memory = wanted.value
        CROSS JOIN items holder
          ON holder.namespace_no = :namespaceNo AND holder.namespace_no > 0 AND holder.item_key = own.item_key

@@ -31,12 +31,22 @@ export type JobEvent = keyof typeof LETTERS;
 const EVENTS = new Map(Object.entries(LETTERS).map(([event, letter]) => [letter as string, event]));
 
 /**
- * Returns the SQL assignment, for the SET of an UPDATE of `jobs`, that appends events of one time to the timeline.
+ * Greatest length of a timeline to which an event is appended, in characters; of a longer one the end remains, which
+ * has 150 events or more. Each change of a memory whose job cannot end adds one, and rewrites the row with all others.
+ */
+const MAX_TIMELINE = 2_000;
+/** SQL for the end of a timeline. */
+const LAST_EVENTS = `CASE WHEN length(timeline) > ${MAX_TIMELINE}
+  THEN substr(timeline, length(timeline) - ${MAX_TIMELINE - 1}) ELSE timeline END`;
+
+/**
+ * Returns the SQL assignment, for the SET of an UPDATE of `jobs`, that appends events of one time to the timeline, of
+ * which it keeps the last 2,000 characters.
  * @param now the SQL parameter for that time (Unix ms), which occurs once in the assignment
  */
 export function noteEvents([first, ...others]: readonly [JobEvent, ...JobEvent[]], now: '?' | ':now' = '?'): string {
   const letters = others.map((event) => LETTERS[event]).join('');
-  return `timeline = timeline || '${LETTERS[first]}' || CAST(${now} - created_at AS INTEGER) || '${letters}'`;
+  return `timeline = ${LAST_EVENTS} || '${LETTERS[first]}' || CAST(${now} - created_at AS INTEGER) || '${letters}'`;
 }
 
 /**
@@ -46,7 +56,9 @@ export function noteEvents([first, ...others]: readonly [JobEvent, ...JobEvent[]
  */
 export function readEvents(timeline: string, createdAt: number): { readonly event: string; readonly at: number }[] {
   let at = createdAt;
-  const noted = [...timeline.matchAll(/([a-z])(-?\d*)/g)].map(([, letter, later]) => {
+  // The first event of a timeline whose beginning was left out may lack its letter or its time.
+  const whole = timeline.slice(timeline.search(/[a-z]-?\d/));
+  const noted = [...whole.matchAll(/([a-z])(-?\d*)/g)].map(([, letter, later]) => {
     if (later !== '') at = createdAt + Number(later);
     return { event: EVENTS.get(letter!)!, at };
   });

@@ -3,6 +3,7 @@ import type { Json, MemoryStatus, Metadata, Revision } from '../types.ts';
 import { setStatus } from './dynamics.ts';
 import { type MemoryColumns, type MemoryRow, updateMemory } from './memories.ts';
 import type { Store } from './open-store.ts';
+import { withinBytes } from './text-sizes.ts';
 import { writerOf } from './writers.ts';
 
 /**
@@ -224,11 +225,14 @@ export function readStatusesAsOf(store: Store, memoryNos: readonly number[], at:
   return new Map(rows.map(({ memory, status }) => [memory, status]));
 }
 
+/** Greatest size of the texts of memories that one commit archives (bytes), since each row is rewritten with them. */
+const ARCHIVED_BYTES = 2 * 1024 * 1024;
+
 /**
  * Archives faded memories, those whose salience has become low: at most `limit` active memories with a `salience_now`
- * (as `refreshSalience` wrote it) below `below`, each with a revision. It examines memories with numbers above
- * `afterMemoryNo` up to `last`, included. Call inside a write.
- * @returns the number of archived memories
+ * (as `refreshSalience` wrote it) below `below` and with at most 2 MiB of texts, each with a revision. It examines
+ * memories with numbers above `afterMemoryNo` up to `last`, included. Call inside a write.
+ * @returns the number of archived memories; 0 if none is left
  */
 export function archiveFaded(
   store: Store,
@@ -240,23 +244,29 @@ export function archiveFaded(
     now,
   }: { afterMemoryNo: number; last: number; below: number; limit: number; now: number },
 ): number {
-  const slice = { after: afterMemoryNo, last, below, limit };
-  const faded = `SELECT seq FROM memory_dynamics
-    WHERE seq > :after AND seq <= :last AND status = 'active' AND salience_now < :below
-    ORDER BY seq LIMIT :limit`;
+  const found = store
+    .prepare(
+      `SELECT seq FROM memory_dynamics
+       WHERE seq > ? AND seq <= ? AND status = 'active' AND salience_now < ? ORDER BY seq LIMIT ?`,
+    )
+    .pluck()
+    .all(afterMemoryNo, last, below, limit) as number[];
+  if (found.length === 0) return 0;
+  const faded = JSON.stringify(withinBytes(store, found, ARCHIVED_BYTES));
+  const ofFaded = 'seq IN (SELECT value FROM json_each(:faded))';
   store
     .prepare(
       `INSERT INTO memory_revisions (memory, version, replaced_at, fields, by_link, status, event_time, valid_from,
          valid_to, snapshot)
        SELECT seq, version, max(updated_at, :now), 'status', 0, 'active', event_time, valid_from, valid_to,
          '{"status":"active"}'
-       FROM memories WHERE seq IN (${faded})`,
+       FROM memories WHERE ${ofFaded}`,
     )
-    .run({ ...slice, now });
+    .run({ faded, now });
   store
-    .prepare(`UPDATE memories SET version = version + 1, updated_at = max(updated_at, :now) WHERE seq IN (${faded})`)
-    .run({ ...slice, now });
-  return store.prepare(`UPDATE memory_dynamics SET status = 'archived' WHERE seq IN (${faded})`).run(slice).changes;
+    .prepare(`UPDATE memories SET version = version + 1, updated_at = max(updated_at, :now) WHERE ${ofFaded}`)
+    .run({ faded, now });
+  return store.prepare(`UPDATE memory_dynamics SET status = 'archived' WHERE ${ofFaded}`).run({ faded }).changes;
 }
 
 /** Yields the values that these versions of a memory had, each as JSON, in no particular order. */

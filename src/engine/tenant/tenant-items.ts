@@ -27,6 +27,8 @@ export function createItemMethods(options: TenantOptions): Items {
       const reply = await writeWhole(options, { place: item }, (archivedTo) =>
         writer.write(path, 'putItem', { ...put, archivedTo }),
       );
+      if (!reply.created && (item.eventTime !== null || item.validFrom !== null))
+        while (await writer.write(path, 'settleEnds', {}));
       if (reply.created) metrics.adds.inc({ outcome: 'accepted' });
       if (reply.changed) dispatcher.dispatch(path, 'encode');
       return reply;

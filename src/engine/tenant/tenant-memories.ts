@@ -69,6 +69,8 @@ export function createMemoryMethods(
       const memory = await writeWhole(options, { id }, (archivedTo) =>
         writer.write(path, 'patchMemory', { ...change, archivedTo }),
       );
+      if (fields.eventTime !== undefined || fields.validFrom !== undefined)
+        while (await writer.write(path, 'settleEnds', {}));
       dispatcher.dispatch(path, 'encode');
       const isClean = report.marked.length === 0 && Object.keys(report.redacted).length === 0;
       return isClean ? memory : { ...memory, screened: report };

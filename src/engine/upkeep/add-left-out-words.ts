@@ -1,4 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { settleEnds, WAITING_ENDS } from '../commands/settle-ends.ts';
+import type { Clock } from '../ports.ts';
 import { commitInSlices } from '../steps/commit-in-slices.ts';
 import { listMemoryNosAfter } from '../store/memories.ts';
 import { lastMemory } from '../store/memory-counts.ts';
@@ -12,6 +14,7 @@ import { BREATH_MS } from './tend-reembed.ts';
 export interface LeftOutWordsContext {
   /** Returns the tenant's file on a connection that may write. It is called anew after each await. */
   readonly open: () => OpenTenant;
+  readonly clock: Clock;
   /** Stops the work between two slices when it is aborted. */
   readonly signal?: AbortSignal | undefined;
   /** Called between two slices. */
@@ -34,16 +37,17 @@ const DONE = 'done';
  * work can be stopped at any time and continues from there. Memories that are added meanwhile have all of their words
  * already.
  *
- * First it writes the words of memories anew whose contexts an import has changed, if the import broke off before it
- * did so.
+ * First it does what earlier commits have left to later ones, if those broke off before: it writes the words of
+ * memories anew whose contexts an import has changed, and ends superseded memories anew.
  * @throws AbortError if `signal` is aborted
  */
-export async function addLeftOutWords({ open, signal, onPause }: LeftOutWordsContext): Promise<void> {
+export async function addLeftOutWords({ open, clock, signal, onPause }: LeftOutWordsContext): Promise<void> {
   for (;;) {
     const { store } = open();
-    const notes = findInfos(store, [NOTE, WAITING_CONTEXTS]);
-    if (notes.has(WAITING_CONTEXTS)) {
-      store.write(() => reindexWaiting(store));
+    const notes = findInfos(store, [NOTE, WAITING_CONTEXTS, WAITING_ENDS]);
+    if (notes.has(WAITING_CONTEXTS) || notes.has(WAITING_ENDS)) {
+      if (notes.has(WAITING_CONTEXTS)) store.write(() => reindexWaiting(store));
+      else store.write(() => settleEnds({ store, now: clock.now() }, {}));
       await pause(BREATH_MS, undefined, { signal });
       onPause?.();
       continue;

@@ -6,7 +6,7 @@ import { type MaintenanceContext, yieldTurn } from './maintenance-context.ts';
 
 /** Greatest number of memories whose salience one commit refreshes. */
 const DECAY_SLICE = 2_000;
-/** Greatest number of memories that one commit archives; small, as each row is rewritten with its text. */
+/** Greatest number of memories that one commit archives; small, as each row is rewritten. */
 const ARCHIVE_SLICE = 100;
 
 /**
@@ -56,10 +56,11 @@ async function archiveSlice(
 ): Promise<void> {
   const { open, config, clock, metrics } = context;
   const step = { ...slice, below: config.OM_ARCHIVE_BELOW, limit: ARCHIVE_SLICE };
-  for (let archived = config.OM_ARCHIVE_BELOW > 0 ? ARCHIVE_SLICE : 0; archived === ARCHIVE_SLICE;) {
+  if (config.OM_ARCHIVE_BELOW === 0) return;
+  for (let archived = Infinity; archived > 0;) {
     const { store } = open();
     archived = store.write(() => archiveFaded(store, { ...step, now: clock.now() }));
     metrics.archivedMemories.inc(archived);
-    if (archived === ARCHIVE_SLICE) await yieldTurn(context);
+    if (archived > 0) await yieldTurn(context);
   }
 }

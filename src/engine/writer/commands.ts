@@ -42,6 +42,7 @@ import {
   storeDeliveryOutcomes,
 } from '../commands/standing.ts';
 import { noteBatch } from '../commands/batch-receipts.ts';
+import { settleEnds } from '../commands/settle-ends.ts';
 import { undoChanges, undoLinks } from '../commands/undo-writer.ts';
 import type { WriteContext } from '../commands/write-context.ts';
 import { forgetDispatchMarks, returnDispatchBatch, takeDispatchBatch, type WantedBatch } from '../store/dispatch.ts';
@@ -87,6 +88,7 @@ export const WRITE_COMMANDS = {
   eraseLogItems,
   patchMemory,
   archiveReflections,
+  settleEnds,
   deleteMemory: recorded(deleteMemory),
   hideMatching,
   deleteMatching: recorded(deleteMatching),

@@ -35,3 +35,13 @@ test('events come back in their order, with the times that they were noted at', 
   expect(store.db.prepare('SELECT timeline FROM jobs').pluck().get()).toBe('e523f-7l5000000000d');
   expect(readEvents('', START)).toEqual([{ event: 'queued', at: START }]);
 });
+
+test('of a timeline whose beginning was left out, events without a letter or a time are left out', () => {
+  const queued = { event: 'queued', at: START };
+  expect(readEvents('23df-7r', START)).toEqual([
+    queued,
+    { event: 'failed', at: START - 7 },
+    { event: 'read', at: START - 7 },
+  ]);
+  expect(readEvents('', START)).toEqual([queued]);
+});

@@ -1,12 +1,13 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { boundTenant } from '../../../src/engine/tenant/bound-tenant.ts';
-import { moveNamespace } from '../../../src/engine/commands/move-namespace.ts';
+import { moveNamespace, type MoveSlice } from '../../../src/engine/commands/move-namespace.ts';
 import type { WriteContext } from '../../../src/engine/commands/write-context.ts';
 import type { Tenant } from '../../../src/engine/engine.ts';
 import { type Place, sealCursor } from '../../../src/engine/store/list-cursor.ts';
 import type { ItemFilter, Json, NamespaceFilter, NewItem } from '../../../src/engine/types.ts';
 import { newMemory, openTestEngine, START } from '../../support/engine-fixture.ts';
+import { runCommand } from '../../support/run-command.ts';
 
 const item = (namespace: string, key: string, value: Json = { n: key }, more: Partial<NewItem> = {}): NewItem => ({
   ...newMemory({ content: '' }),
@@ -294,10 +295,18 @@ test('expired items that give way are erased a hundred in a commit', async () =>
   await Promise.all(keys.map((key) => tenant.putItem(item('old', key, 1, { expiresAt: START + 1_000 }))));
   await Promise.all(keys.map((key) => tenant.putItem(item('new', key))));
   clock.advance(1_000);
-  const move = { userId: 'ana', namespace: 'new', to: 'old' };
-  expect(await tenant.moveNamespace(move)).toEqual({ items: 230, namespaces: 1 });
-  const renames = await tenant.listAudit({ limit: 100, action: 'namespace.rename' });
-  expect(renames.map(({ detail }) => detail['items']).sort()).toEqual([100, 100, 30]);
+  const move = { userId: 'ana', namespace: 'new', to: 'old', limit: 1_000, withinTags: [] };
+  const slices: (readonly [items: number, memories: number])[] = [];
+  for (let after: MoveSlice['after'] = null, isDone = false; !isDone;) {
+    const { items, next } = runCommand(fixture, (context) => moveNamespace(context, { ...move, after }));
+    slices.push([items, fixture.get<number>('SELECT count(*) FROM memories')]);
+    [after, isDone] = [next, next === null];
+  }
+  expect(slices).toEqual([
+    [0, 360],
+    [0, 260],
+    [230, 230],
+  ]);
   expect(await namespacesOf(tenant, {})).toEqual([['old', 230]]);
 });
 

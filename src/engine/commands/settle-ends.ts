@@ -1,0 +1,67 @@
+/**
+ * Ends the validity of superseded memories anew when the memory that supersedes them begins at another time. The row of
+ * each is rewritten with its texts, so that one commit ends some of them, and later ones the others: the writes of all
+ * tenants wait for a commit. Until then these keep their former ends.
+ */
+
+import { listSuperseded } from '../store/edges.ts';
+import { readMemoryRows } from '../store/memories.ts';
+import type { Store } from '../store/open-store.ts';
+import { deleteInfo, findInfo, putInfo } from '../store/store-info.ts';
+import { parseStored } from '../store/stored-json.ts';
+import { withinBytes } from '../store/text-sizes.ts';
+import { settleStatus, startOf } from './settle-status.ts';
+import type { WriteContext } from './write-context.ts';
+
+type EndsContext = Pick<WriteContext, 'store' | 'now'>;
+
+/**
+ * Name of the entry in `store_info` that has the numbers of the memories whose superseded ones wait for their ends, as
+ * JSON. Each has the number of the last superseded one that has its new end.
+ */
+export const WAITING_ENDS = 'ends_waiting';
+
+/** Greatest number of memories that one commit ends; each takes some 100 µs. */
+const ENDED_AT_ONCE = 200;
+/** Size of the texts and values (bytes) of the memories that one commit ends, if it is more than one: some 30 ms. */
+const ENDED_BYTES = 2 * 1024 * 1024;
+
+/**
+ * Ends the memories that a memory supersedes at its present start, as many of them as one commit should; `settleEnds`
+ * ends the others. Call it inside a write.
+ */
+export function endSuperseded(context: EndsContext, newer: number): void {
+  endSome(context, newer, 0, readWaiting(context.store));
+}
+
+/**
+ * Ends superseded memories that wait for it, as many as one commit should. Call it inside a write.
+ * @returns whether others still wait
+ */
+export function settleEnds(context: EndsContext, _: Record<never, never>): boolean {
+  const waiting = readWaiting(context.store);
+  const [first] = waiting;
+  if (first !== undefined) endSome(context, ...first, waiting);
+  return waiting.size > 0;
+}
+
+/**
+ * Ends some of the memories that `newer` supersedes, those with numbers above `after`.
+ * @param waiting what waits before; it is changed and stored
+ */
+function endSome(context: EndsContext, newer: number, after: number, waiting: Map<number, number>): void {
+  const { store } = context;
+  const [row] = readMemoryRows(store, [newer]);
+  const olders = row === undefined ? [] : listSuperseded(store, newer, { after, limit: ENDED_AT_ONCE + 1 });
+  const taken = withinBytes(store, olders.slice(0, ENDED_AT_ONCE), ENDED_BYTES);
+  for (const older of taken) settleStatus(context, older, { endsAt: startOf(row!) });
+  const wasWaiting = waiting.delete(newer);
+  const isCut = taken.length < olders.length;
+  if (isCut) waiting.set(newer, taken.at(-1)!);
+  if (waiting.size > 0) putInfo(store, WAITING_ENDS, JSON.stringify([...waiting]));
+  else if (wasWaiting) deleteInfo(store, WAITING_ENDS);
+}
+
+function readWaiting(store: Store): Map<number, number> {
+  return new Map(parseStored(findInfo(store, WAITING_ENDS) ?? '[]') as [number, number][]);
+}

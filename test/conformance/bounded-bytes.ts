@@ -1,0 +1,284 @@
+import { expect } from 'vitest';
+import { addMemories } from '../../src/engine/commands/accept.ts';
+import { dissolveGathered } from '../../src/engine/commands/consolidations.ts';
+import { deleteMemory, ERASE_SLICE, eraseInSlices } from '../../src/engine/commands/erase.ts';
+import { importLines } from '../../src/engine/commands/import-lines.ts';
+import { moveNamespace, type MoveSlice } from '../../src/engine/commands/move-namespace.ts';
+import { DAY_MS } from '../../src/engine/dynamics.ts';
+import { patchMemory } from '../../src/engine/commands/patch.ts';
+import { settleEnds } from '../../src/engine/commands/settle-ends.ts';
+import { undoLinks } from '../../src/engine/commands/undo-writer.ts';
+import type { WriteContext } from '../../src/engine/commands/write-context.ts';
+import { noteEvents } from '../../src/engine/store/job-timeline.ts';
+import { archiveFaded } from '../../src/engine/store/revisions.ts';
+import type { NewItem, PortableLine } from '../../src/engine/types.ts';
+import { runDueSchedules } from '../../src/engine/upkeep/schedules.ts';
+import { newMemory, START, type TestEngine } from '../support/engine-fixture.ts';
+import { runCommand } from '../support/run-command.ts';
+
+/** What a check of commits needs: a tenant without data, and the store on which single commands run. */
+export interface CommitFixture extends Pick<TestEngine, 'tenant' | 'batch' | 'clock'> {
+  readonly store: WriteContext['store'];
+}
+
+const run = <T>(fixture: CommitFixture, command: (context: WriteContext) => T): T =>
+  runCommand(fixture as unknown as TestEngine, command);
+
+const ask = <T>({ store }: CommitFixture, sql: string, ...values: unknown[]): T =>
+  store
+    .prepare(sql)
+    .pluck()
+    .get(...values) as T;
+
+const memoryNoOf = (fixture: CommitFixture, id: string) =>
+  ask<number>(fixture, 'SELECT seq FROM memories WHERE id = ?', id);
+
+const item = (namespace: string, key: string, more: Partial<NewItem> = {}): NewItem => ({
+  ...newMemory({ content: `${namespace} ${key}`, userId: 'ana' }),
+  ...{ namespace, key, value: null, ...more },
+});
+
+/** Adds a memory that is derived from others. @returns its id */
+async function derive({ tenant }: CommitFixture, content: string, from: readonly string[]): Promise<string> {
+  const { outcomes } = await tenant.addMemories([newMemory({ content })], {
+    derived: from.length === 0 ? [] : [{ item: 0, from }],
+  });
+  return outcomes[0]?.kind === 'accepted' ? outcomes[0].id : '';
+}
+
+/** Checks that expired items which give way to moved ones are erased before the move, in commits of a bounded size. */
+export async function movesAfterErasing(fixture: CommitFixture): Promise<void> {
+  const { tenant, store, clock } = fixture;
+  const long = 'x'.repeat(20_000);
+  for (const key of ['1', '2', '3']) {
+    await tenant.putItem(item('old', key, { content: `${long} ${key}`, expiresAt: START + 1_000 }));
+    await tenant.putItem(item('new', key));
+  }
+  const first = ask<number>(fixture, 'SELECT min(seq) FROM memories');
+  store.write(() => {
+    const insert = store.prepare(
+      `INSERT INTO memory_revisions (memory, version, replaced_at, fields, by_link, status, event_time, snapshot)
+       VALUES (?, ?, 0, 'tags', 0, 'active', 0, '{"tags":[]}')`,
+    );
+    for (let version = -1_500; version < 0; version += 1) insert.run(first, version);
+  });
+  clock.advance(1_000);
+  const move = { userId: 'ana', namespace: 'new', to: 'old', limit: 1_000, withinTags: [] };
+  const slices: number[][] = [];
+  for (let after: MoveSlice['after'] = null, isDone = false; !isDone;) {
+    const { items, next } = run(fixture, (context) => moveNamespace(context, { ...move, after }));
+    const left = ['memories', 'memory_revisions'].map((table) => ask<number>(fixture, `SELECT count(*) FROM ${table}`));
+    slices.push([items, ...left]);
+    [after, isDone] = [next, next === null];
+  }
+  expect(slices).toEqual([
+    [0, 6, 500],
+    [0, 5, 0],
+    [0, 4, 0],
+    [3, 3, 0],
+  ]);
+}
+
+/** Checks that the reflections on an erased memory are erased in commits of a bounded size. */
+export async function erasesReflectionsByBytes(fixture: CommitFixture): Promise<void> {
+  const source = await derive(fixture, 'the source', []);
+  for (let no = 0; no < 5; no += 1) await derive(fixture, `${'x'.repeat(20_000)} ${no}`, [source]);
+  const erase = () => run(fixture, (context) => eraseInSlices(context, [memoryNoOf(fixture, source)]));
+  const slices = [erase()];
+  while (!slices.at(-1)!.isDone) slices.push(erase());
+  expect(slices.map(({ receipt }) => receipt.memories)).toEqual([1, 1, 1, 1, 2]);
+}
+
+/** Checks that erasing the reflections on a memory indexes a bounded amount of text anew in each commit. */
+export async function erasesReflectionsByFollowers(fixture: CommitFixture): Promise<void> {
+  const { tenant } = fixture;
+  const source = await derive(fixture, 'the source', []);
+  const inSession = (content: string, day: number) =>
+    newMemory({ content, sessionId: 's', eventTime: START + day * DAY_MS });
+  const short = Array.from({ length: 9 }, (_, no) => inSession(`ibis ${no}`, 2 * no));
+  await tenant.addMemories(short, { derived: short.map((_, no) => ({ item: no, from: [source] })) });
+  for (let no = 0; no < 9; no += 1) await tenant.addMemories([inSession(`heron ${no} `.repeat(25_000), 2 * no + 1)]);
+  const erase = () => run(fixture, (context) => eraseInSlices(context, [memoryNoOf(fixture, source)]));
+  const slices = [erase()];
+  while (!slices.at(-1)!.isDone) slices.push(erase());
+  expect(slices.length).toBeGreaterThan(1);
+  expect(ask<number>(fixture, 'SELECT count(*) FROM memories')).toBe(9);
+}
+
+/**
+ * Checks that a reflection goes after all that rest on it, even if these rest on its source as well and are as near to
+ * it, and are too many to be found from there.
+ */
+export async function erasesRestingFirst(fixture: CommitFixture): Promise<void> {
+  const { tenant } = fixture;
+  const source = await derive(fixture, 'the source', []);
+  const middle = await derive(fixture, 'the middle', [await derive(fixture, 'the first', [source])]);
+  for (let at = 0; at < 1_200; at += 100) {
+    const some = Array.from({ length: 100 }, (_, no) => newMemory({ content: `on both ${at + no}` }));
+    await tenant.addMemories(some, { derived: some.map((_, no) => ({ item: no, from: [source, middle] })) });
+  }
+  const erase = () => run(fixture, (context) => eraseInSlices(context, [memoryNoOf(fixture, source)]));
+  const slices = [erase()];
+  while (!slices.at(-1)!.isDone) slices.push(erase());
+  const erased = slices.map(({ receipt }) => receipt.memories);
+  expect(erased.reduce((sum, count) => sum + count)).toBe(1_203);
+  expect(Math.max(...erased)).toBeLessThanOrEqual(2 * ERASE_SLICE);
+}
+
+/** Checks that consolidations are dissolved in commits of a bounded size. */
+export async function dissolvesByBytes(fixture: CommitFixture): Promise<void> {
+  const ids = [];
+  for (let no = 0; no < 3; no += 1) ids.push(await derive(fixture, `${'x'.repeat(20_000)} ${no}`, []));
+  const gathered = ids.map((id) => memoryNoOf(fixture, id));
+  const dissolve = () => run(fixture, (context) => dissolveGathered(context, gathered));
+  const left = () => ask<number>(fixture, 'SELECT count(*) FROM memories');
+  const slices = Array.from({ length: 3 }, () => [dissolve(), left()]);
+  expect(slices).toEqual([
+    [false, 2],
+    [false, 1],
+    [true, 0],
+  ]);
+}
+
+/** Number of long items of a check: two more than one commit rewrites. */
+const LONG = 6;
+
+/** Puts items of 500,000 bytes. @returns their ids */
+async function putLong({ tenant }: CommitFixture, count = LONG): Promise<string[]> {
+  const ids: string[] = [];
+  for (let no = 0; no < count; no += 1) {
+    const [content, value] = [`${'x'.repeat(249_990)} ${no}`, { text: 'y'.repeat(249_980) }];
+    ids.push((await tenant.putItem(item('long', String(no), { content, value }))).memory.id);
+  }
+  return ids;
+}
+
+/** Checks that what a memory superseded ends anew, when its start changes, in commits of a bounded size. */
+export async function endsByBytes(fixture: CommitFixture): Promise<void> {
+  const { tenant } = fixture;
+  const olds = await putLong(fixture);
+  const { memory: newer } = await tenant.putItem(item('new', 'hub'));
+  for (const oldId of olds) await tenant.supersedeMemory({ oldId, newId: newer.id });
+  const ended = (at: number) => ask<number>(fixture, 'SELECT count(*) FROM memories WHERE valid_to = ?', at);
+  expect(ended(START)).toBe(LONG);
+  const patch = (eventTime: number) =>
+    run(fixture, (context) => patchMemory(context, { id: newer.id, patch: { eventTime } }));
+  const settle = () => run(fixture, (context) => settleEnds(context, {}));
+  expect(patch(1)).toMatchObject({ eventTime: 1 });
+  expect([ended(1), ended(START)]).toEqual([LONG - 2, 2]);
+  expect([settle(), ended(1), settle()]).toEqual([false, LONG, false]);
+
+  // What waits ends at the start that the newer one has by then.
+  patch(2);
+  patch(3);
+  expect([ended(2), ended(3)]).toEqual([0, LONG - 2]);
+  expect([settle(), ended(3)]).toEqual([false, LONG]);
+
+  await tenant.patchMemory(newer.id, { validFrom: 4 });
+  expect(ended(4)).toBe(LONG);
+  await tenant.putItem(item('new', 'hub', { validFrom: 5 }));
+  expect(ended(5)).toBe(LONG);
+  await tenant.as('leaked').patchMemory(newer.id, { validFrom: 6 });
+  await tenant.deleteMemories({ writtenBy: ['leaked'] });
+  expect(ended(5)).toBe(LONG);
+
+  // Nothing waits for a memory that is gone.
+  patch(7);
+  await tenant.deleteMemory(newer.id);
+  expect([settle(), ask(fixture, "SELECT count(*) FROM store_info WHERE key = 'ends_waiting'")]).toEqual([false, 0]);
+}
+
+/** Checks that the upkeep ends superseded memories anew which an interrupted change has left. */
+export async function endsInUpkeep(fixture: CommitFixture & Pick<TestEngine, 'maintenance'>): Promise<void> {
+  const { tenant, maintenance } = fixture;
+  const olds = await putLong(fixture);
+  const { memory: newer } = await tenant.putItem(item('new', 'hub'));
+  for (const oldId of olds) await tenant.supersedeMemory({ oldId, newId: newer.id });
+  run(fixture, (context) => patchMemory(context, { id: newer.id, patch: { eventTime: 1 } }));
+  expect(await runDueSchedules(maintenance)).toContain('words');
+  expect(ask<number>(fixture, 'SELECT count(*) FROM memories WHERE valid_to = 1')).toBe(LONG);
+}
+
+/** Checks that memories whose status follows from an erased one are settled in commits of a bounded size. */
+export async function releasesByBytes(fixture: CommitFixture): Promise<void> {
+  const { tenant } = fixture;
+  const others = await putLong(fixture);
+  const active = () => ask<number>(fixture, `SELECT count(*) FROM memory_dynamics WHERE status = 'active'`);
+  const eraseOnce = (id: string) =>
+    run(fixture, (context) => {
+      const { isDone, receipt } = deleteMemory(context, { id });
+      return { isDone, edges: receipt.edges, active: active() };
+    });
+  const { memory: hub } = await tenant.putItem(item('new', 'hub'));
+  for (const oldId of others) await tenant.supersedeMemory({ oldId, newId: hub.id });
+  expect(eraseOnce(hub.id)).toEqual({ isDone: false, edges: LONG - 2, active: LONG - 1 });
+  expect(eraseOnce(hub.id)).toMatchObject({ isDone: true, active: LONG });
+
+  const { memory: winner } = await tenant.putItem(item('new', 'winner'));
+  for (const b of others) await tenant.contradictMemories({ a: winner.id, b, winner: winner.id });
+  expect(eraseOnce(winner.id)).toEqual({ isDone: false, edges: LONG - 2, active: LONG - 1 });
+  expect(eraseOnce(winner.id)).toMatchObject({ isDone: true, active: LONG });
+
+  const { memory: last } = await tenant.putItem(item('new', 'last'));
+  for (const oldId of others) await tenant.as('leaked').supersedeMemory({ oldId, newId: last.id });
+  const undo = () => run(fixture, (context) => undoLinks(context, { writtenBy: 'leaked', limit: 100 }));
+  expect([undo(), undo()]).toEqual([
+    { edges: LONG - 1, isDone: false },
+    { edges: 1, isDone: true },
+  ]);
+}
+
+/** Checks that a commit of an add, or of an import, supersedes memories of a bounded size. */
+export async function supersedesByBytes(fixture: CommitFixture): Promise<void> {
+  const { tenant } = fixture;
+  const olds = await putLong(fixture, 20);
+  const items = olds.map((supersedes, no) => newMemory({ content: `new ${no}`, userId: 'ana', supersedes }));
+  const first = run(fixture, (context) => addMemories(context, { items, options: {} }));
+  expect(first.taken).toBe(17);
+  await tenant.deleteMemory((first.outcomes[0] as { readonly id: string }).id);
+
+  const { memory: hub } = await tenant.putItem(item('new', 'hub'));
+  for (const outcome of first.outcomes.slice(1, 17)) await tenant.deleteMemory((outcome as { readonly id: string }).id);
+  const unset = { weight: null, similarity: null, winner: null, created_at: null, updated_at: null, written_by: null };
+  const lines = olds.map((dst): PortableLine => {
+    const ends = { link_type: 'supersedes', src: hub.id, dst } as const;
+    return { type: 'link', automatic: false, ...ends, ...unset };
+  });
+  expect(run(fixture, (context) => importLines(context, { lines })).outcomes).toHaveLength(17);
+}
+
+/** Checks that faded memories are archived in commits of a bounded size. */
+export async function archivesByBytes(fixture: CommitFixture): Promise<void> {
+  const { store } = fixture;
+  await putLong(fixture);
+  const last = ask<number>(fixture, 'SELECT max(seq) FROM memories');
+  const archive = () =>
+    store.write(() => archiveFaded(store, { afterMemoryNo: 0, last, below: 2, limit: 100, now: START }));
+  expect([archive(), archive(), archive()]).toEqual([LONG - 2, 2, 0]);
+  expect(ask<number>(fixture, 'SELECT count(*) FROM memory_revisions')).toBe(LONG);
+}
+
+/** Checks that the timeline of a job keeps a bounded number of events, the last ones, with their times. */
+export async function keepsLastEvents(fixture: CommitFixture): Promise<void> {
+  const { store, tenant } = fixture;
+  const { outcomes } = await tenant.addMemories([newMemory({ content: 'a memory' })]);
+  const [outcome] = outcomes;
+  if (outcome?.kind !== 'accepted') throw new Error('the memory is not accepted');
+  const note = store.prepare(`UPDATE jobs SET ${noteEvents(['failed', 'requeued'])}`);
+  store.write(() => {
+    for (let no = 1; no <= 800; no += 1) note.run(START + no);
+  });
+  expect(ask<number>(fixture, 'SELECT length(timeline) FROM jobs')).toBeLessThan(2_010);
+  const [queued, first, ...events] = (await tenant.getJob(outcome.jobId)).timeline;
+  expect([queued, first]).toMatchObject([{ event: 'queued', at: START }, { event: 'failed' }]);
+  expect(events.length).toBeGreaterThan(300);
+  const later = [first!, ...events];
+  const from = first!.at - START;
+  expect(later).toEqual(
+    later.map((_, place) => ({
+      event: place % 2 === 0 ? 'failed' : 'requeued',
+      at: START + from + Math.floor(place / 2),
+    })),
+  );
+  expect(later.at(-1)).toEqual({ event: 'requeued', at: START + 800 });
+}

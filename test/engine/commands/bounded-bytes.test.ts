@@ -1,0 +1,35 @@
+/** One commit rewrites and erases a bounded number of bytes, since the writes of all tenants wait for it. */
+
+import { expect, test } from 'vitest';
+import {
+  archivesByBytes,
+  dissolvesByBytes,
+  endsByBytes,
+  endsInUpkeep,
+  erasesReflectionsByBytes,
+  keepsLastEvents,
+  erasesReflectionsByFollowers,
+  erasesRestingFirst,
+  movesAfterErasing,
+  releasesByBytes,
+  supersedesByBytes,
+} from '../../conformance/bounded-bytes.ts';
+import { openTestEngine } from '../../support/engine-fixture.ts';
+
+test.each([
+  ['expired items that a moved one replaces are erased in small commits before the move', movesAfterErasing],
+  ['long reflections on an erased memory are erased a few in a commit', erasesReflectionsByBytes],
+  ['what follows erased reflections is indexed anew in small commits', erasesReflectionsByFollowers],
+  ['a reflection is erased after all that rest on it, however near to its source', erasesRestingFirst],
+  ['long superseded memories end anew a few in a commit', endsByBytes],
+  ['superseded memories that an interrupted change has left end anew in the upkeep', endsInUpkeep],
+  ['long memories are settled a few in a commit before the one goes that changed them', releasesByBytes],
+  ['an add or import supersedes a few long memories in a commit', supersedesByBytes],
+  ['long faded memories are archived a few in a commit', archivesByBytes],
+  ['the timeline of a job keeps its last events', keepsLastEvents],
+  ['long consolidations are dissolved a few in a commit', dissolvesByBytes],
+])('%s', async (_, check) => {
+  await using fixture = await openTestEngine();
+  expect.hasAssertions();
+  await check(fixture);
+});
