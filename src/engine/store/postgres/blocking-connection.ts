@@ -44,6 +44,11 @@ export interface BlockingConnection {
    */
   readonly session: number | null;
   /**
+   * Lets statements run only in this session, until it is called with null: in another one, they fail as if that one
+   * was lost. A transaction that goes on so never goes on, without its beginning, in a session that was made meanwhile.
+   */
+  bindTo(session: number | null): void;
+  /**
    * Whether the connection was closed, or given up because a statement took too long. A connection that was given up
    * connects again with the next statement, unless it has a watched number.
    */
@@ -116,6 +121,7 @@ export function openBlockingConnection(url: string): BlockingConnection {
   let channel = openChannel(url);
   let timeouts: Timeouts | undefined;
   let [isWatched, isClosed, roundTrips, failures] = [false, false, 0, 0];
+  let boundTo: number | null = null;
   const current = () => {
     // A session of whose loss nobody was told is not replaced silently.
     if (!channel.isClosed || channel.session !== null || isWatched || isClosed) return channel;
@@ -126,6 +132,8 @@ export function openBlockingConnection(url: string): BlockingConnection {
   };
   const ask: ConnectionChannel['ask'] = (statements) => {
     try {
+      if (boundTo !== null && channel.session !== boundTo)
+        throw new PostgresError({ code: 'closed', constraint: null, isLost: true });
       return current().ask(statements);
     } catch (error) {
       failures += 1;
@@ -147,6 +155,7 @@ export function openBlockingConnection(url: string): BlockingConnection {
       timeouts = next;
       channel.setTimeouts(next);
     },
+    bindTo: (session) => void (boundTo = session),
     queue: queue.add,
     flush: queue.flush,
     forget: queue.forget,
