@@ -11,6 +11,7 @@ import {
   detachJobsSlice,
 } from '../store/dependent-rows.ts';
 import { type MemoryRow, readMemoryRows } from '../store/memories.ts';
+import type { Store } from '../store/open-store.ts';
 import type { DeleteReceipt } from '../types.ts';
 import { DEFAULT_WEIGHTS } from './relate.ts';
 import { settleStatus, startOf } from './settle-status.ts';
@@ -26,6 +27,10 @@ const MAX_BYTES = 2 * 1024 * 1024;
  * text.
  */
 const MAX_SETTLED = 100;
+/** The same number in PostgreSQL, where each takes about ten round trips. */
+const MAX_SETTLED_IN_DATABASE = 10;
+
+const mostSettled = ({ ahead }: Store) => (ahead === null ? MAX_SETTLED : MAX_SETTLED_IN_DATABASE);
 
 /** Numbers of links and earlier versions that were removed, and of jobs from which their memory was removed. */
 export type DeletedRows = Pick<DeleteReceipt, 'edges' | 'revisions' | 'jobs'>;
@@ -59,18 +64,19 @@ export function deleteDependentRowsSlice(context: WriteContext, memoryNos: reado
 }
 
 /**
- * Removes the `supersedes` links from memories that are about to be erased, if there are more than 100, or if long
- * parts of chains would get a new end. If a later memory of the chain remains, it supersedes the older memory in their
- * place.
+ * Removes `supersedes` links from memories that are about to be erased, if there are more than 100 (10 in PostgreSQL),
+ * or if long parts of chains would get a new end. If a later memory of the chain remains, it supersedes the older
+ * memory in their place.
  * @returns the number of links that were removed; 0 if the erasure itself can do it
  */
 function releaseSuperseded(context: WriteContext, memoryNos: readonly number[]): number {
   const { store, now } = context;
-  const found = listOwnSupersessions(store, memoryNos, MAX_SETTLED + 1);
+  const most = mostSettled(store);
+  const found = listOwnSupersessions(store, memoryNos, most + 1);
   if (found.length === 0) return 0;
   const successorOf = createSuccessorFinder(context, new Set(memoryNos));
   const freed = found.filter(({ src }) => successorOf(src) === undefined).map(({ dst }) => dst);
-  if (found.length <= MAX_SETTLED && !freesMany(store, freed)) return 0;
+  if (found.length <= most && !freesMany(store, freed)) return 0;
   let [released, moved] = [0, 0];
   for (const { src, dst } of found) {
     const successor = successorOf(src);
@@ -105,14 +111,15 @@ function createSuccessorFinder({ store }: WriteContext, erased: ReadonlySet<numb
 }
 
 /**
- * Removes contradictions that one of these memories won, if there are more than 100, and restores the status of the
- * memories that lost.
- * @returns the number of links that were removed; 0 if there are at most 100
+ * Removes contradictions that one of these memories won, if there are more than 100 (10 in PostgreSQL), and restores
+ * the status of the memories that lost.
+ * @returns the number of links that were removed; 0 if there are no more
  */
 function releaseLosers(context: WriteContext, memoryNos: readonly number[]): number {
   const { store } = context;
-  const found = listWonContradictions(store, memoryNos, MAX_SETTLED + 1);
-  if (found.length <= MAX_SETTLED) return 0;
+  const most = mostSettled(store);
+  const found = listWonContradictions(store, memoryNos, most + 1);
+  if (found.length <= most) return 0;
   for (const { src, dst } of found) deleteEdge(store, { src, dst, type: 'contradicts' });
   const losers = new Set(found.map(({ src, dst, winner }) => (winner === src ? dst : src)));
   for (const loser of losers) settleStatus(context, loser);

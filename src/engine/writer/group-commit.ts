@@ -1,6 +1,7 @@
 import { MAX_NEW_TERMS } from '../commands/divisible-adds.ts';
 import { prefetchOfAdds, type AddInput } from '../commands/accept.ts';
 import type { WriteContext } from '../commands/write-context.ts';
+import { hasManyTrips } from '../store/foresight.ts';
 import { LateError } from '../store/late-error.ts';
 import { storageError } from '../store/storage-errors.ts';
 import { inSavepoint } from '../store/savepoint.ts';
@@ -40,7 +41,7 @@ export type WriteResult =
  * that inserts several rows or fires a trigger makes SQLite open such a savepoint by itself. An add has no such
  * statement.
  * @param isTurnOver called after each request; true means that no further request is to run in this transaction. None
- *   does either once the requests have 20,000 different terms in PostgreSQL (`MAX_NEW_TERMS`)
+ *   does either once the requests have 20,000 different terms in PostgreSQL (`MAX_NEW_TERMS`), or took 150 round trips
  * @returns the results in the order of `requests`; fewer than there are requests if it ended before. The result of a
  *   refused request holds its error
  * @throws the error that made the whole transaction fail; nothing is stored then
@@ -52,7 +53,7 @@ export function commitGroup(
 ): WriteResult[] {
   const { store, backlog } = context;
   // Words are stored before the commit, in PostgreSQL in a row for each term.
-  const isOver = () => isTurnOver() || (store.words?.termsOfWrite() ?? 0) >= MAX_NEW_TERMS;
+  const isOver = () => isTurnOver() || (store.words?.termsOfWrite() ?? 0) >= MAX_NEW_TERMS || hasManyTrips(store);
   const atMost = backlog.atMost;
   try {
     const prefetch = prefetchOf(context, requests);
