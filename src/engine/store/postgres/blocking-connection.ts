@@ -119,9 +119,9 @@ const MAX_QUEUED_SIZE = 1_000_000;
  */
 export function openBlockingConnection(url: string): BlockingConnection {
   let channel = openChannel(url);
+  let boundTo: number | null = null;
   let timeouts: Timeouts | undefined;
   let [isWatched, isClosed, roundTrips, failures] = [false, false, 0, 0];
-  let boundTo: number | null = null;
   const current = () => {
     // A session of whose loss nobody was told is not replaced silently.
     if (!channel.isClosed || channel.session !== null || isWatched || isClosed) return channel;
