@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { EngineError } from '../../src/engine/errors.ts';
 import { lastNumbers } from '../../src/engine/store/calibrations.ts';
 import { insertDynamics } from '../../src/engine/store/dynamics.ts';
@@ -266,6 +266,34 @@ describe.skipIf(server === undefined)('a store in PostgreSQL', () => {
     } finally {
       killer.close();
     }
+  });
+
+  test('a write whose session was lost is no success, and goes on in no other session', () => {
+    const store = open('torn');
+    const killer = openBlockingConnection(server!.url);
+    onTestFinished(() => killer.close());
+    const errors: unknown[] = [];
+    const tryTo = (work: () => unknown) => {
+      try {
+        work();
+      } catch (error) {
+        errors.push(error);
+      }
+    };
+    const write = () =>
+      store.write(() => {
+        putInfo(store, 'before', 'x');
+        const pid = connection.query('SELECT pg_backend_pid()', []).rows[0]![0] as number;
+        killer.query(`SELECT pg_terminate_backend(${pid}, 10000)`);
+        tryTo(() => findInfo(store, 'asked'));
+        tryTo(() => findInfo(store, 'asked again'));
+      });
+    expect(write).toThrow(expect.objectContaining({ code: 'unavailable' }) as Error);
+    const lost = { code: 'unavailable', cause: { isLost: true } };
+    expect(errors).toMatchObject([lost, lost]);
+    expect(findInfo(store, 'before')).toBeUndefined();
+    store.write(() => putInfo(store, 'after', 'x'));
+    expect(findInfo(store, 'after')).toBe('x');
   });
 
   test('connects again after a statement that took too long, which ends on the server', async () => {

@@ -394,7 +394,12 @@ describe.skipIf(server === undefined)('statements to PostgreSQL', () => {
           options: {},
         },
       }));
-      expect(commitGroup(context, requests).every(({ ok }) => ok)).toBe(true);
+      // The first group finds nothing of what others have, and is divided.
+      for (let done = 0; done < count;) {
+        const results = commitGroup(context, requests.slice(done));
+        expect(results.every(({ ok }) => ok)).toBe(true);
+        done += results.length;
+      }
     };
     const costOf = (work: () => void) => {
       const before = connection.roundTrips;

@@ -138,7 +138,7 @@ function redactMemory(context: WriteContext, { memoryNo }: MemoryRow, columns: M
   const [before] = readMemoryRows(context.store, [memoryNo]);
   if (before === undefined) return;
   forgetSpaceOf(context.store, [before]);
-  eraseStoredReplies(context.store, memoryNo);
+  eraseStoredReplies(context.store, [memoryNo]);
   changeMemory(context, before, { columns, status: undefined });
   deleteRevisions(context.store, memoryNo);
 }

@@ -2,6 +2,7 @@ import { decayLambdaOf, initialSalience, RECALL_SALIENCE_BOOST, sectorsFromBits 
 import { assert, EngineError, type ErrorCode, isEngineError } from '../errors.ts';
 import { prefetchFirstForAccept, prefetchForAccept } from '../store/prefetch.ts';
 import { insertDynamics, reinforceMemory } from '../store/dynamics.ts';
+import { hasManyTrips } from '../store/foresight.ts';
 import { findStoredReply, putStoredReply, MAX_REPLY_MEMORIES } from '../store/idempotency.ts';
 import { countWaiting } from '../store/job-views.ts';
 import { insertJob } from '../store/jobs.ts';
@@ -17,7 +18,7 @@ import { insertText, reindexText } from '../store/word-index/memory-text.ts';
 import { contentHash } from '../text/content-hash.ts';
 import { isRejected, rejected } from '../rejected-item.ts';
 import type { AddOptions, AddOutcome, AddReply, NewMemory, RejectedItem, ScreenReport } from '../types.ts';
-import { mostIndexedBytes } from './divisible-adds.ts';
+import { isDivisible, mostIndexedBytes } from './divisible-adds.ts';
 import { encodeReceipt } from './write-receipt.ts';
 import { refuseOverQuota, type Quota } from './quota.ts';
 import { deriveFrom, getReplaced, getSources, refuseSecondSuccessor, takePlace } from './relate.ts';
@@ -44,7 +45,8 @@ export interface AddInput {
  * makes it active again if it was archived. An item whose `external_id` belongs to another text, or that may not
  * supersede the memory that it names, is rejected alone; with `allOrNothing` its error rejects all items. Once 1 MiB of
  * text of later memories in their sessions has to be indexed anew, further items are not taken, and get a `conflict`;
- * also once the items make as much work for the word index as `mostIndexedBytes`.
+ * also once the items make as much work for the word index as `mostIndexedBytes`, and in PostgreSQL once they took 150
+ * round trips, if other writes may take the rest.
  * @returns outcomes in the order of `items`, and `taken`, the number of items that were taken, if that is not all; an
  *   Idempotency-Key that the writer has used gets its stored reply, even if its memories have changed since
  * @throws EngineError for all items: `unavailable` over `OM_MAX_BACKLOG`; `storage_full` over the quota; what
@@ -67,7 +69,8 @@ export function addMemories(context: WriteContext, { items, options, quota = nul
   let taken = 0;
   let indexed = 0;
   for (const item of items) {
-    const isTaken = toReindex.bytes < MAX_REINDEXED_BYTES && indexed < mostIndexed;
+    const isLong = taken > 0 && isDivisible(options) && hasManyTrips(store);
+    const isTaken = toReindex.bytes < MAX_REINDEXED_BYTES && indexed < mostIndexed && !isLong;
     const acceptedBefore = accepted.length;
     const outcome = isTaken ? acceptItem(context, { item, options, before: outcomes, accepted, toReindex }) : NOT_TAKEN;
     if (isTaken) taken += 1;

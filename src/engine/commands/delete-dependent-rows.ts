@@ -27,8 +27,12 @@ const MAX_BYTES = 2 * 1024 * 1024;
  * them, in commits of their own. Each restores the status of the other memory, which takes some 100 µs.
  */
 const MAX_SETTLED = 100;
+/** The same number in PostgreSQL, where each takes about ten round trips. */
+const MAX_SETTLED_IN_DATABASE = 10;
 /** Greatest size of the texts and values of these other memories (bytes), since their rows are rewritten with them. */
 const SETTLED_BYTES = 2 * 1024 * 1024;
+
+const mostSettled = ({ ahead }: Store) => (ahead === null ? MAX_SETTLED : MAX_SETTLED_IN_DATABASE);
 
 /** Numbers of links and earlier versions that were removed, and of jobs from which their memory was removed. */
 export type DeletedRows = Pick<DeleteReceipt, 'edges' | 'revisions' | 'jobs'>;
@@ -62,19 +66,20 @@ export function deleteDependentRowsSlice(context: WriteContext, memoryNos: reado
 }
 
 /**
- * Removes `supersedes` links from memories that are about to be erased, if there are more than 100, if they lead to
- * memories with over 2 MiB of texts and values, or if long parts of chains would get a new end. If a later memory of
- * the chain remains, it supersedes the older memory in their place.
+ * Removes `supersedes` links from memories that are about to be erased, if there are more than 100 (10 in PostgreSQL),
+ * if they lead to memories with over 2 MiB of texts and values, or if long parts of chains would get a new end. If a
+ * later memory of the chain remains, it supersedes the older memory in their place.
  * @returns the number of links that were removed; 0 if the erasure itself can do it
  */
 function releaseSuperseded(context: WriteContext, memoryNos: readonly number[]): number {
   const { store, now } = context;
-  const found = listOwnSupersessions(store, memoryNos, MAX_SETTLED + 1);
+  const most = mostSettled(store);
+  const found = listOwnSupersessions(store, memoryNos, most + 1);
   if (found.length === 0) return 0;
   const successorOf = createSuccessorFinder(context, new Set(memoryNos));
   const freed = found.filter(({ src }) => successorOf(src) === undefined).map(({ dst }) => dst);
   const few = withinSettled(store, found, ({ dst }) => dst);
-  if (found.length <= MAX_SETTLED && few.length === found.length && !freesMany(store, freed)) return 0;
+  if (found.length <= most && few.length === found.length && !freesMany(store, freed)) return 0;
   let [released, moved] = [0, 0];
   for (const { src, dst } of few) {
     const successor = successorOf(src);
@@ -117,16 +122,17 @@ function createSuccessorFinder({ store }: WriteContext, erased: ReadonlySet<numb
 }
 
 /**
- * Removes contradictions that one of these memories won, if there are more than 100, or if the memories that lost have
- * over 2 MiB of texts and values, and restores the status of the latter.
+ * Removes contradictions that one of these memories won, if there are more than 100 (10 in PostgreSQL), or if the
+ * memories that lost have over 2 MiB of texts and values, and restores the status of the latter.
  * @returns the number of links that were removed; 0 if the erasure itself can do it
  */
 function releaseLosers(context: WriteContext, memoryNos: readonly number[]): number {
   const { store } = context;
-  const found = listWonContradictions(store, memoryNos, MAX_SETTLED + 1);
+  const most = mostSettled(store);
+  const found = listWonContradictions(store, memoryNos, most + 1);
   const loserOf = ({ src, dst, winner }: (typeof found)[number]) => (winner === src ? dst : src);
   const few = withinSettled(store, found, loserOf);
-  if (found.length <= MAX_SETTLED && few.length === found.length) return 0;
+  if (found.length <= most && few.length === found.length) return 0;
   for (const { src, dst } of few) deleteEdge(store, { src, dst, type: 'contradicts' });
   for (const loser of new Set(few.map(loserOf))) settleStatus(context, loser);
   return few.length;

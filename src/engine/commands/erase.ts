@@ -23,7 +23,7 @@ import { cancelDocumentJobs } from '../store/document-jobs.ts';
 import { detachJobs } from '../store/job-control.ts';
 import { deleteLatentFit, hasLatentSpace } from '../store/latent-spaces.ts';
 import {
-  deleteMemoryRow,
+  deleteMemoryRows,
   getMemoryNo,
   listExpiredMemoryNos,
   type MemoryRow,
@@ -32,16 +32,16 @@ import {
 import { compileFilter } from '../store/filter.ts';
 import { listPassingOf } from '../store/passing-memories.ts';
 import { listReflectionsOn } from '../store/reflections.ts';
-import { countRevisions } from '../store/revisions.ts';
+import { countRevisions, prefetchSnapshots } from '../store/revisions.ts';
 import { putInfo } from '../store/store-info.ts';
-import { placeOf, successorsOf } from '../store/session-context.ts';
+import { successorsOfEach } from '../store/session-context.ts';
 import { withinBytes } from '../store/text-sizes.ts';
 import { deleteText, reindexText } from '../store/word-index/memory-text.ts';
 import type { Store } from '../store/open-store.ts';
-import { deleteVectors } from '../store/vectors.ts';
+import { deleteVectorsOfAll } from '../store/vectors.ts';
 import { mayBeFitted } from '../text/latent-space.ts';
 import type { BoundOptions, DeleteReceipt, ErasureFilter } from '../types.ts';
-import { enqueueStep } from './enqueue-step.ts';
+import { enqueueSteps } from './enqueue-step.ts';
 import { firstToErase, withinFollowers } from './first-to-erase.ts';
 import { DEFAULT_WEIGHTS } from './relate.ts';
 import { settleStatus, startOf } from './settle-status.ts';
@@ -278,36 +278,30 @@ export function eraseMemories(context: WriteContext, named: readonly number[]): 
   if (named.length === 0) return EMPTY_RECEIPT;
   const erased = new Set([...named, ...listReflectionsOn(store, named)]);
   const memoryNos = [...erased];
-  const needContext = new Set<number>();
-  const needLink = new Set<number>();
   const released = listReleased(store, memoryNos);
   const endedChains = new Set(listChainsEndingIn(store, memoryNos).values());
-  let receipt = EMPTY_RECEIPT;
   eraseEntities(store, memoryNos);
   const rows = readMemoryRows(store, memoryNos);
+  const found = rows.map(({ memoryNo }) => memoryNo);
   forgetSpaceOf(store, rows);
-  for (const row of rows) {
-    for (const successor of successorsOf(store, placeOf(row))) needContext.add(successor);
-    for (const source of listWaypointSources(store, row.memoryNo)) needLink.add(source);
-    context.erasing?.memory(row);
-    const counts = {
-      memories: 1,
-      documents: 0,
-      edges: countEdgesOf(store, row.memoryNo),
-      revisions: countRevisions(store, row.memoryNo),
-      jobs: detachJobs(store, row.memoryNo, now),
-      storedReplies: eraseStoredReplies(store, row.memoryNo),
-      ...eraseVectors(context, row.memoryNo),
-    };
-    deleteText(store, row.memoryNo);
-    deleteMemoryRow(store, row.memoryNo);
-    receipt = addReceipts(receipt, counts);
-  }
-  reindexText(
-    store,
-    [...needContext].filter((memoryNo) => !erased.has(memoryNo)),
-  );
-  for (const memoryNo of needLink) if (!erased.has(memoryNo)) enqueueStep(context, memoryNo, 'link');
+  if (context.erasing !== undefined) prefetchSnapshots(store, found);
+  const followers = [...successorsOfEach(store, rows).values()].flat();
+  for (const row of rows) context.erasing?.memory(row);
+  const linking = listWaypointSources(store, found);
+  const receipt: DeleteReceipt = {
+    memories: found.length,
+    documents: 0,
+    edges: countEdgesOf(store, found),
+    revisions: countRevisions(store, found),
+    jobs: detachJobs(store, found, now),
+    storedReplies: eraseStoredReplies(store, found),
+    ...eraseVectors(context, found),
+  };
+  deleteText(store, ...found);
+  deleteMemoryRows(store, found);
+  const staying = (some: readonly number[]) => [...new Set(some)].filter((memoryNo) => !erased.has(memoryNo));
+  reindexText(store, staying(followers));
+  enqueueSteps(context, staying(linking), 'link');
   for (const { memory, successor } of released) {
     if (successor !== null) {
       putStatedEdge(store, { src: successor, dst: memory, type: 'supersedes' }, DEFAULT_WEIGHTS.supersedes, now);
@@ -318,11 +312,12 @@ export function eraseMemories(context: WriteContext, named: readonly number[]): 
   const freed = [...new Set(released.map(({ memory }) => memory))].filter(
     (memory) => !erased.has(memory) && listSuccessors(store, memory).length === 0,
   );
+  const chainOfFreed = new Map(freed.map((memory) => [memory, chainOf(store, memory)]));
   for (const chainNo of endedChains) {
     shortenChain(
       store,
       chainNo,
-      freed.filter((memory) => chainOf(store, memory) === chainNo),
+      freed.filter((memory) => chainOfFreed.get(memory) === chainNo),
     );
   }
   putInfo(store, ERASE_PENDING, String(now));
@@ -340,18 +335,18 @@ export function forgetSpaceOf(store: Store, rows: readonly MemoryRow[]): void {
 }
 
 /**
- * Removes a memory's vectors from the file and from every index. `cachedEmbeddings` counts the windows whose cached
- * vectors no other memory has: an equal text must be embedded anew.
+ * Removes the vectors of memories from the file and from every index. `cachedEmbeddings` counts the windows whose
+ * cached vectors no other memory has: an equal text must be embedded anew.
  */
 export function eraseVectors(
   { store, indexes }: Pick<WriteContext, 'store' | 'indexes'>,
-  memoryNo: number,
+  memoryNos: readonly number[],
 ): Pick<DeleteReceipt, 'vectors' | 'cachedEmbeddings'> {
-  const cachedEmbeddings = countEmbeddingsOnlyOf(store, memoryNo);
-  eraseCopies(store, memoryNo);
+  const cachedEmbeddings = countEmbeddingsOnlyOf(store, memoryNos);
+  for (const memoryNo of memoryNos) eraseCopies(store, memoryNo);
   let vectors = 0;
   for (const [modelNo, index] of indexes) {
-    const vectorNos = deleteVectors(store, memoryNo, modelNo);
+    const vectorNos = deleteVectorsOfAll(store, memoryNos, modelNo);
     // A model that was dropped meanwhile has neither vectors nor an index.
     if (vectorNos.length > 0) index.remove(vectorNos);
     vectors += vectorNos.length;

@@ -3,7 +3,7 @@
 import { readMemoryRows } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
 import { readReflectionsOn } from '../store/reflections.ts';
-import { placeOf, successorsOf } from '../store/session-context.ts';
+import { successorsOfEach } from '../store/session-context.ts';
 import { contentBytes, withinBytes } from '../store/text-sizes.ts';
 
 /** Greatest number of links to reflections on memories that one write of a delete reads at once. */
@@ -53,9 +53,7 @@ const REINDEXED_BYTES = 1024 * 1024;
 export function withinFollowers(store: Store, memoryNos: readonly number[]): readonly number[] {
   if (memoryNos.length < 2) return memoryNos;
   const going = new Set(memoryNos);
-  const followers = new Map(
-    readMemoryRows(store, memoryNos).map((row) => [row.memoryNo, successorsOf(store, placeOf(row))]),
-  );
+  const followers = successorsOfEach(store, readMemoryRows(store, memoryNos));
   const staying = new Set([...followers.values()].flat().filter((memoryNo) => !going.has(memoryNo)));
   const bytesOf = contentBytes(store, [...staying]);
   let left = REINDEXED_BYTES;

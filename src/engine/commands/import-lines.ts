@@ -1,5 +1,6 @@
 import { joinChains } from '../store/chains.ts';
 import { countParts } from '../store/chunks.ts';
+import { hasManyTrips } from '../store/foresight.ts';
 import {
   findTwinById,
   insertExactDocument,
@@ -44,7 +45,8 @@ export interface ImportedLines {
  *
  * At most 1 MiB of text is indexed, or one line, as all writes of all tenants wait for the commit. The text is that of
  * the stored memories, and of memories that they precede in a session, whose words are written anew; memories that a
- * supersession moves to another chain count as some text. Memories whose words would be too much wait.
+ * supersession moves to another chain count as some text. Memories whose words would be too much wait. In PostgreSQL no
+ * further line is stored after 150 round trips.
  * @throws EngineError for all lines: `unavailable` over `OM_MAX_BACKLOG`; `storage_full` over the quota
  */
 export function importLines(
@@ -59,7 +61,7 @@ export function importLines(
   const outcomes: ImportOutcome[] = [];
   for (const line of lines) {
     const isFirst = outcomes.length === 0;
-    if (!isFirst && toReindex.bytes + textBytes(line) > MAX_INDEXED_BYTES) break;
+    if (!isFirst && (toReindex.bytes + textBytes(line) > MAX_INDEXED_BYTES || hasManyTrips(context.store))) break;
     const judged = judgeLine(context.store, line, context.now);
     if (judged.kind === 'new') storeLine(context, judged, { toReindex, missing });
     outcomes.push(judged.kind === 'new' ? { kind: 'stored' } : judged);

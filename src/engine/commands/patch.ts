@@ -151,7 +151,7 @@ export function changeMemory(
   if (isGathered(columns)) while (!dissolveGatheredOf(context, [before.memoryNo]));
   const meaningChanged = changesMeaning(columns);
   if (meaningChanged) {
-    eraseVectors(context, before.memoryNo);
+    eraseVectors(context, [before.memoryNo]);
     deleteWaypoint(store, before.memoryNo);
     deleteConcludedRelations(store, before.memoryNo);
     if (!isPrepared) archiveReflections(context, { memoryNos: listReflectionsOn(store, [before.memoryNo]) });

@@ -92,11 +92,12 @@ async function fillAll(parts: DispatchParts, hints: Hints): Promise<Left> {
 
 /**
  * Adds the tenants of hints to the lanes in which they have rows, 256 in a round, so that one statement reads their
- * ledgers within its time; the other hints stay. Where each ledger is a file, it adds all to all lanes, since a round
- * that finds no rows in one costs little.
+ * ledgers within its time; the other hints stay. After a failure the next round takes half as many, since one of these
+ * ledgers may take too long: so the others are read without it. Where each ledger is a file, it adds all to all lanes,
+ * since a round that finds no rows in one costs little.
  */
 async function addHinted({ lanes, ledger: { together } }: DispatchParts, hints: Hints): Promise<void> {
-  const hinted = hints.take(together === null ? Infinity : MOST_READ);
+  const hinted = hints.take(together === null ? Infinity : hints.most);
   if (hinted.length === 0) return;
   if (together === null) {
     for (const tenant of hinted) for (const { tenants } of lanes) tenants.add(tenant);
@@ -104,7 +105,9 @@ async function addHinted({ lanes, ledger: { together } }: DispatchParts, hints: 
   }
   try {
     for (const [tenant, due] of await together.dueSteps(hinted)) addToLanes(lanes, tenant, due);
+    hints.most = Math.min(MOST_READ, 2 * hints.most);
   } catch (error) {
+    hints.most = Math.max(1, Math.floor(hinted.length / 2));
     // Behind those that wait, which may be of ledgers that can be read.
     for (const tenant of hinted) hints.add(tenant);
     throw error;
@@ -134,6 +137,8 @@ function createHints() {
       wake();
     },
     areAny: () => hinted.size > 0,
+    /** Greatest number of hints of the next round, if the ledgers of a round are read by one statement. */
+    most: MOST_READ,
     /** Takes the oldest hints, `most` at most. */
     take(most: number): string[] {
       const taken: string[] = [];

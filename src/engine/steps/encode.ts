@@ -304,7 +304,7 @@ function writeEncoded(context: StepContext, store: Store, { claim, userNo, secto
   if (claim.kind === 'import') return;
   enqueueContradictionCheck(context, store, claim);
   // The similarity of a waypoint that leads to this memory was measured by the vectors that were replaced.
-  for (const src of listWaypointSources(store, memoryNo))
+  for (const src of listWaypointSources(store, [memoryNo]))
     enqueueStep({ store, now, newId: context.newId }, src, 'link');
 }
 

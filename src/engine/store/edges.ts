@@ -58,11 +58,17 @@ export const SELECT_WAYPOINT_SOURCES = `SELECT src FROM edges
   WHERE dst = ? AND type = 'waypoint' AND automatic = 1 LIMIT ${MAX_LINKED_ANEW}`;
 
 /**
- * Lists at most `MAX_LINKED_ANEW` memories whose automatic waypoint leads to the memory `dst`. They need another
- * waypoint when `dst` changes or is deleted. Further memories keep theirs, or have none, until they themselves change.
+ * Lists for each of these memories at most `MAX_LINKED_ANEW` others whose automatic waypoint leads to it. They need
+ * another waypoint when it changes or is deleted. Further memories keep theirs, or have none, until they themselves
+ * change. Call inside a transaction.
  */
-export function listWaypointSources(store: Store, dst: number): number[] {
-  return store.prepare(SELECT_WAYPOINT_SOURCES).pluck().all(dst) as number[];
+export function listWaypointSources(store: Store, memoryNos: readonly number[]): number[] {
+  store.ahead?.ask(
+    SELECT_WAYPOINT_SOURCES,
+    memoryNos.map((memoryNo) => [memoryNo]),
+  );
+  const select = store.prepare(SELECT_WAYPOINT_SOURCES).pluck();
+  return memoryNos.flatMap((memoryNo) => select.all(memoryNo) as number[]);
 }
 
 /**
@@ -83,13 +89,17 @@ export function countWaypoints(store: Store): number {
   return (store.prepare(`SELECT count(*) AS n FROM edges WHERE type = 'waypoint'`).get() as { n: number }).n;
 }
 
-/** Counts the links from and to a memory. */
-export function countEdgesOf(store: Store, memoryNo: number): number {
-  return (
-    store.prepare('SELECT count(*) AS n FROM edges WHERE src = :memory OR dst = :memory').get({ memory: memoryNo }) as {
-      n: number;
-    }
-  ).n;
+/** Counts the links from and to these memories; one between two of them once. */
+export function countEdgesOf(store: Store, memoryNos: readonly number[]): number {
+  const wanted = JSON.stringify(memoryNos);
+  return store
+    .prepare(
+      `SELECT (SELECT count(*) FROM json_each(?) AS w CROSS JOIN edges e ON e.src = w.value)
+         + (SELECT count(*) FROM json_each(?) AS w CROSS JOIN edges e ON e.dst = w.value
+            WHERE e.src NOT IN (SELECT value FROM json_each(?)))`,
+    )
+    .pluck()
+    .get(wanted, wanted, wanted) as number;
 }
 
 /**

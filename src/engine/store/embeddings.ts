@@ -90,18 +90,21 @@ export function findEmbeddings(
 }
 
 /**
- * Counts the cached embeddings that would be lost with a memory: its texts without a vector of another memory, counted
- * once for each model.
+ * Counts the cached embeddings that would be lost with these memories: their texts without a vector of another memory,
+ * counted once for each model.
  */
-export function countEmbeddingsOnlyOf(store: Store, memoryNo: number): number {
+export function countEmbeddingsOnlyOf(store: Store, memoryNos: readonly number[]): number {
+  const wanted = JSON.stringify(memoryNos);
   return store
     .prepare(
-      `SELECT count(*) FROM (SELECT DISTINCT model_no, text_hash FROM vectors WHERE memory = ? AND text_hash <> '') t
+      `SELECT count(*) FROM (SELECT DISTINCT model_no, text_hash FROM vectors
+         WHERE memory IN (SELECT value FROM json_each(?)) AND text_hash <> '') t
        WHERE NOT EXISTS (SELECT 1 FROM vectors v INDEXED BY vectors_by_text
-         WHERE v.text_hash = t.text_hash AND v.text_hash <> '' AND v.model_no = t.model_no AND v.memory <> ?)`,
+         WHERE v.text_hash = t.text_hash AND v.text_hash <> '' AND v.model_no = t.model_no
+           AND v.memory NOT IN (SELECT value FROM json_each(?)))`,
     )
     .pluck()
-    .get(memoryNo, memoryNo) as number;
+    .get(wanted, wanted) as number;
 }
 
 /**

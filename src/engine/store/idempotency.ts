@@ -4,6 +4,7 @@ import { assert, EngineError } from '../errors.ts';
 import type { AddReply, IdempotencyClaim } from '../types.ts';
 import { keyedHash } from './keyed-hash.ts';
 import type { Store } from './open-store.ts';
+import { changesOfEach } from './statement.ts';
 import { findInfo } from './store-info.ts';
 
 /** The use of an Idempotency-Key by a writer. Replies are kept for each writer, so that no other one gets them. */
@@ -87,17 +88,16 @@ function hashesOf(store: Store, { key, writtenBy, bodyHash }: WriterClaim) {
 export const MAX_REPLY_MEMORIES = 1_000;
 
 /**
- * Replaces the stored replies whose range of memory numbers includes this memory by tombstones, which keep nothing of
- * request and reply, so that a later use of the key fails. Call inside a write.
+ * Replaces the stored replies whose range of memory numbers includes one of these memories by tombstones, which keep
+ * nothing of request and reply, so that a later use of the key fails. Call inside a write.
  * @returns the number of replies that were replaced
  */
-export function eraseStoredReplies(store: Store, memoryNo: number): number {
-  return store
-    .prepare(
-      `UPDATE idempotency_keys SET reply = NULL, body_hash = NULL
-       WHERE last_seq BETWEEN ? AND ? AND first_seq <= ? AND reply IS NOT NULL`,
-    )
-    .run(memoryNo, memoryNo + MAX_REPLY_MEMORIES, memoryNo).changes;
+export function eraseStoredReplies(store: Store, memoryNos: readonly number[]): number {
+  const erase = store.prepare(
+    `UPDATE idempotency_keys SET reply = NULL, body_hash = NULL
+     WHERE last_seq BETWEEN ? AND ? AND first_seq <= ? AND reply IS NOT NULL`,
+  );
+  return changesOfEach(erase, memoryNos, (no) => [no, no + MAX_REPLY_MEMORIES, no]);
 }
 
 /**

@@ -170,10 +170,15 @@ export function ensureNamespace(store: Store, userNo: number, path: string): num
   return Number(made.lastInsertRowid);
 }
 
-/** Finds the number of the namespace that a memory is in as an item; 0 if it is in none. */
-export function findNamespaceOf(store: Store, memoryNo: number): number {
-  const found = store.prepare('SELECT namespace_no FROM items WHERE memory = ?').pluck().get(memoryNo);
-  return (found as number | undefined) ?? 0;
+/** Lists the numbers of the namespaces that these memories are in as items. */
+export function listNamespacesOf(store: Store, memoryNos: readonly number[]): number[] {
+  return store
+    .prepare(
+      `SELECT DISTINCT namespace_no FROM items
+       WHERE memory IN (SELECT value FROM json_each(?)) AND namespace_no > 0`,
+    )
+    .pluck()
+    .all(JSON.stringify(memoryNos)) as number[];
 }
 
 /** Deletes a namespace if it has no items. Call inside a write. */

@@ -5,6 +5,7 @@ import { noteEvents } from './job-timeline.ts';
 import { getJob } from './job-views.ts';
 import { UUID, UNFINISHED, isUnfinished, markFailed } from './jobs.ts';
 import type { Store } from './open-store.ts';
+import { changesOfEach } from './statement.ts';
 
 /**
  * Queues a failed, dead or cancelled job again at its step, due at once, with its full number of attempts and no
@@ -121,19 +122,18 @@ export function discardJob(store: Store, id: string): void {
 }
 
 /**
- * Cancels the unfinished jobs of a memory that is about to be deleted, and removes the memory from all its jobs. Call
- * inside a write.
- * @returns the number of the memory's jobs, ended ones included
+ * Cancels the unfinished jobs of memories that are about to be deleted, and removes the memories from all their jobs.
+ * Call inside a write.
+ * @returns the number of the memories' jobs, ended ones included
  */
-export function detachJobs(store: Store, memoryNo: number, now: number): number {
-  store
-    .prepare(
-      `UPDATE jobs SET state = 'cancelled', finished_at = ?, lease_owner = NULL, lease_until = NULL,
-         lease_epoch = lease_epoch + 1,
-         updated_at = ?, ${noteEvents(['cancelled'])} WHERE memory = ? AND state IN ${UNFINISHED}`,
-    )
-    .run(now, now, now, memoryNo);
-  return store.prepare('UPDATE jobs SET memory = NULL WHERE memory = ?').run(memoryNo).changes;
+export function detachJobs(store: Store, memoryNos: readonly number[], now: number): number {
+  const cancel = store.prepare(
+    `UPDATE jobs SET state = 'cancelled', finished_at = ?, lease_owner = NULL, lease_until = NULL,
+       lease_epoch = lease_epoch + 1,
+       updated_at = ?, ${noteEvents(['cancelled'])} WHERE memory = ? AND state IN ${UNFINISHED}`,
+  );
+  for (const memoryNo of memoryNos) cancel.run(now, now, now, memoryNo);
+  return changesOfEach(store.prepare('UPDATE jobs SET memory = NULL WHERE memory = ?'), memoryNos, (no) => [no]);
 }
 
 /**

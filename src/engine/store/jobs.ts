@@ -157,41 +157,48 @@ export function insertJob(store: Store, job: NewJob): number {
 }
 
 /**
- * Sends the unfinished `memory` job of a memory back to `step`, with its full number of attempts, even if a worker
- * holds it. If `step` is `link`, a job that still has to encode the memory stays as it is. An unfinished `import` job
+ * Sends the unfinished `memory` jobs of memories back to `step`, with their full number of attempts, even if a worker
+ * holds them. If `step` is `link`, a job that still has to encode the memory stays as it is. An unfinished `import` job
  * becomes a `memory` job, since the imported links are no longer right. If `step` is `encode`, unfinished jobs that
  * embed the memory by another model or check it for contradictions are deleted. Call inside a write.
- * @returns the job's `jobNo`; undefined if the memory has no unfinished `memory` job
+ * @returns `memoryNo` of the memories that have an unfinished `memory` job
  */
-export function restartJob(
+export function restartJobs(
   store: Store,
-  memoryNo: number,
+  memoryNos: readonly number[],
   step: 'encode' | 'link',
   { now, trace = null }: Pick<NewJob, 'now' | 'trace'>,
-): number | undefined {
+): ReadonlySet<number> {
   // The jobs deleted here embed the earlier text for another model, or ask about it. Their results must not be written;
   // the encode adds such jobs again.
   if (step === 'encode') {
-    store
-      .prepare(`DELETE FROM jobs WHERE memory = ? AND kind IN ('reembed', 'contradictions') AND state IN ${UNFINISHED}`)
-      .run(memoryNo);
+    const drop = store.prepare(
+      `DELETE FROM jobs WHERE memory = ? AND kind IN ('reembed', 'contradictions') AND state IN ${UNFINISHED}`,
+    );
+    for (const memoryNo of memoryNos) drop.run(memoryNo);
   }
-  store
-    .prepare(`UPDATE jobs SET kind = 'memory' WHERE memory = ? AND kind = 'import' AND state IN ${UNFINISHED}`)
-    .run(memoryNo);
-  const job = store
-    .prepare(`SELECT seq AS jobNo, step FROM jobs WHERE memory = ? AND kind = 'memory' AND state IN ${UNFINISHED}`)
-    .get(memoryNo) as { jobNo: number; step: JobStep } | undefined;
+  const change = store.prepare(
+    `UPDATE jobs SET kind = 'memory' WHERE memory = ? AND kind = 'import' AND state IN ${UNFINISHED}`,
+  );
+  for (const memoryNo of memoryNos) change.run(memoryNo);
+  const select = `SELECT seq AS jobNo, step FROM jobs WHERE memory = ? AND kind = 'memory' AND state IN ${UNFINISHED}`;
+  store.ahead?.ask(
+    select,
+    memoryNos.map((memoryNo) => [memoryNo]),
+  );
+  const jobs = memoryNos.flatMap((memoryNo) => {
+    const job = store.prepare(select).get(memoryNo) as { jobNo: number; step: JobStep } | undefined;
+    return job === undefined ? [] : [{ ...job, memoryNo }];
+  });
   // A job that has still to encode the memory links it afterwards anyway, and keeps its attempts.
-  if (job === undefined || (job.step === 'encode' && step === 'link')) return job?.jobNo;
-  store
-    .prepare(
-      `UPDATE jobs SET step = ?, state = 'queued', attempts = 0, run_at = ?, lease_owner = NULL, lease_until = NULL,
-         lease_epoch = lease_epoch + 1, dispatched_until = 0, updated_at = ?, ${noteEvents(['requeued'])},
-         trace_context = coalesce(?, trace_context) WHERE seq = ?`,
-    )
-    .run(step, now, now, now, trace, job.jobNo);
-  return job.jobNo;
+  const restarting = jobs.filter((job) => job.step !== 'encode' || step !== 'link');
+  const restart = store.prepare(
+    `UPDATE jobs SET step = ?, state = 'queued', attempts = 0, run_at = ?, lease_owner = NULL, lease_until = NULL,
+       lease_epoch = lease_epoch + 1, dispatched_until = 0, updated_at = ?, ${noteEvents(['requeued'])},
+       trace_context = coalesce(?, trace_context) WHERE seq = ?`,
+  );
+  for (const { jobNo } of restarting) restart.run(step, now, now, now, trace, jobNo);
+  return new Set(jobs.map(({ memoryNo }) => memoryNo));
 }
 
 /** Number of ended jobs that a memory keeps when another job of it is added. */

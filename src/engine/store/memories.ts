@@ -5,7 +5,7 @@ import { IS_SHOWN } from './document-generations.ts';
 import { keptHash } from './duplicates.ts';
 import { keepUserNo, takeUserNo } from './events.ts';
 import { compileFilter } from './filter.ts';
-import { deleteEmptyNamespace, findNamespaceOf } from './items.ts';
+import { deleteEmptyNamespace, listNamespacesOf } from './items.ts';
 import { putJson } from './json-text.ts';
 import { insertLabels } from './labels.ts';
 import type { Store } from './open-store.ts';
@@ -196,22 +196,29 @@ export function updateMemory(store: Store, memoryNo: number, columns: MemoryColu
 }
 
 /**
- * Deletes the row of a memory; foreign keys delete its dynamics, revisions, vectors and edges. The name of a user
- * without other memories, and a namespace without other items, are personal data and are deleted as well. The caller
- * must delete words, entries in vector indexes, entities, jobs and stored replies. An unknown number is ignored. Call
+ * Deletes the rows of memories; foreign keys delete their dynamics, revisions, vectors and edges. The names of users
+ * without other memories, and namespaces without other items, are personal data and are deleted as well. The caller
+ * must delete words, entries in vector indexes, entities, jobs and stored replies. Unknown numbers are ignored. Call
  * inside a write.
  */
-export function deleteMemoryRow(store: Store, memoryNo: number): void {
-  const namespaceNo = findNamespaceOf(store, memoryNo);
-  const row = store.prepare('DELETE FROM memories WHERE seq = ? RETURNING user_no AS userNo').get(memoryNo) as
-    { userNo: number } | undefined;
-  if (row === undefined) return;
-  if (namespaceNo > 0) deleteEmptyNamespace(store, namespaceNo);
-  store.prepare('UPDATE users SET memories = memories - 1 WHERE user_no = ?').run(row.userNo);
+export function deleteMemoryRows(store: Store, memoryNos: readonly number[]): void {
+  const namespaceNos = listNamespacesOf(store, memoryNos);
+  const userNos = store
+    .prepare('DELETE FROM memories WHERE seq IN (SELECT value FROM json_each(?)) RETURNING user_no')
+    .pluck()
+    .all(JSON.stringify(memoryNos)) as number[];
+  for (const namespaceNo of namespaceNos) deleteEmptyNamespace(store, namespaceNo);
+  const counts = new Map<number, number>();
+  for (const userNo of userNos) counts.set(userNo, (counts.get(userNo) ?? 0) + 1);
+  const uncount = store.prepare('UPDATE users SET memories = memories - ? WHERE user_no = ?');
+  for (const [userNo, count] of counts) uncount.run(count, userNo);
   const gone = store
-    .prepare('DELETE FROM users WHERE user_no = ? AND user_no <> 0 AND memories = 0 RETURNING user_id AS userId')
-    .get(row.userNo) as { userId: string } | undefined;
-  if (gone !== undefined) keepUserNo(store, row.userNo, gone.userId);
+    .prepare(
+      `DELETE FROM users WHERE user_no IN (SELECT value FROM json_each(?)) AND user_no <> 0 AND memories = 0
+       RETURNING user_no AS userNo, user_id AS userId`,
+    )
+    .all(JSON.stringify([...counts.keys()])) as { userNo: number; userId: string }[];
+  for (const { userNo, userId } of gone) keepUserNo(store, userNo, userId);
 }
 
 /**

@@ -152,10 +152,12 @@ export function readRevisionSlice(
   return { items, hasMore: beyond !== -1 };
 }
 
-/** Counts the revisions of a memory. */
-export function countRevisions(store: Store, memoryNo: number): number {
-  return (store.prepare('SELECT count(*) AS n FROM memory_revisions WHERE memory = ?').get(memoryNo) as { n: number })
-    .n;
+/** Counts the revisions of these memories. */
+export function countRevisions(store: Store, memoryNos: readonly number[]): number {
+  return store
+    .prepare('SELECT count(*) FROM memory_revisions WHERE memory IN (SELECT value FROM json_each(?))')
+    .pluck()
+    .get(JSON.stringify(memoryNos)) as number;
 }
 
 /**
@@ -293,10 +295,27 @@ export function deleteRevisions(store: Store, memoryNo: number): void {
  * first. Older revisions are not read.
  */
 export function* iterateSnapshots(store: Store, memoryNo: number): Generator<string> {
-  const before = store
-    .prepare('SELECT version FROM memory_revisions WHERE memory = ? ORDER BY version DESC LIMIT ?')
-    .pluck()
-    .all(memoryNo, SLICE_REVISIONS) as number[];
-  const read = store.prepare('SELECT snapshot FROM memory_revisions WHERE memory = ? AND version = ?').pluck();
-  for (const version of before) yield read.get(memoryNo, version) as string;
+  const read = store.prepare(SELECT_SNAPSHOT).pluck();
+  for (const version of newestVersions(store, memoryNo)) yield read.get(memoryNo, version) as string;
 }
+
+/** Prefetches what `iterateSnapshots` reads of these memories, which must be small together. Call inside a write. */
+export function prefetchSnapshots(store: Store, memoryNos: readonly number[]): void {
+  const { ahead } = store;
+  if (ahead === null) return;
+  ahead.ask(
+    SELECT_NEWEST_VERSIONS,
+    memoryNos.map((memoryNo) => [memoryNo, SLICE_REVISIONS]),
+  );
+  for (const memoryNo of memoryNos)
+    ahead.ask(
+      SELECT_SNAPSHOT,
+      newestVersions(store, memoryNo).map((version) => [memoryNo, version]),
+    );
+}
+
+const SELECT_NEWEST_VERSIONS = 'SELECT version FROM memory_revisions WHERE memory = ? ORDER BY version DESC LIMIT ?';
+const SELECT_SNAPSHOT = 'SELECT snapshot FROM memory_revisions WHERE memory = ? AND version = ?';
+
+const newestVersions = (store: Store, memoryNo: number): number[] =>
+  store.prepare(SELECT_NEWEST_VERSIONS).pluck().all(memoryNo, SLICE_REVISIONS) as number[];

@@ -18,3 +18,16 @@ export interface Statement<Parameters extends unknown[] = unknown[], Row = unkno
   pluck(): Statement<Parameters, Row>;
   raw(): Statement<Parameters, Row>;
 }
+
+/**
+ * Runs a statement for each of these values, and returns the number of rows that were changed. No result is read before
+ * the last statement was run, so that in PostgreSQL all of them share a round trip.
+ */
+export function changesOfEach<T>(
+  statement: Statement,
+  values: readonly T[],
+  parametersOf: (value: T) => readonly unknown[],
+): number {
+  const results = values.map((value) => statement.run(...parametersOf(value)));
+  return results.reduce((sum, { changes }) => sum + changes, 0);
+}

@@ -200,6 +200,16 @@ export function deleteVectors(store: Store, memoryNo: number, modelNo: number): 
   return rows.map((row) => row.vector_no);
 }
 
+/** Deletes the vectors of several memories as `deleteVectors` does. */
+export function deleteVectorsOfAll(store: Store, memoryNos: readonly number[], modelNo: number): number[] {
+  return store
+    .prepare(
+      `DELETE FROM vectors WHERE memory IN (SELECT value FROM json_each(?)) AND model_no = ? RETURNING vector_no`,
+    )
+    .pluck()
+    .all(JSON.stringify(memoryNos), modelNo) as number[];
+}
+
 /** Deletes a vector. The caller must remove it from indexes and delete its code. Call inside a write. */
 export function deleteVector(store: Store, vectorNo: number): void {
   store.prepare('DELETE FROM vectors WHERE vector_no = ?').run(vectorNo);

@@ -1,6 +1,7 @@
 import { MAX_INDEXED_BYTES } from '../commands/divisible-adds.ts';
 import { prefetchOfAdds, type AddInput } from '../commands/accept.ts';
 import type { WriteContext } from '../commands/write-context.ts';
+import { hasManyTrips } from '../store/foresight.ts';
 import { LateError } from '../store/late-error.ts';
 import { storageError } from '../store/storage-errors.ts';
 import { indexedBytes } from '../store/word-index/memory-text.ts';
@@ -41,7 +42,8 @@ export type WriteResult =
  * that inserts several rows or fires a trigger makes SQLite open such a savepoint by itself. An add has no such
  * statement.
  * @param isTurnOver called after each request; true means that no further request is to run in this transaction. None
- *   does either once the requests make much work for the word index (`MAX_INDEXED_BYTES`)
+ *   does either once the requests make much work for the word index (`MAX_INDEXED_BYTES`), or in PostgreSQL took 150
+ *   round trips
  * @returns the results in the order of `requests`; fewer than there are requests if it ended before. The result of a
  *   refused request holds its error
  * @throws the error that made the whole transaction fail; nothing is stored then
@@ -52,7 +54,7 @@ export function commitGroup(
   isTurnOver: () => boolean = () => false,
 ): WriteResult[] {
   const { store, backlog } = context;
-  const isOver = () => isTurnOver() || indexedBytes(store) >= MAX_INDEXED_BYTES;
+  const isOver = () => isTurnOver() || indexedBytes(store) >= MAX_INDEXED_BYTES || hasManyTrips(store);
   const atMost = backlog.atMost;
   try {
     const prefetch = prefetchOf(context, requests);

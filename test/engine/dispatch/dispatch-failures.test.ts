@@ -29,6 +29,26 @@ test('rows that were taken are added although a later ledger of the round cannot
   await expect.poll(() => added.map(({ payload }) => payload.tenant)).toEqual([tenants[0]]);
 });
 
+test('one ledger that cannot be read keeps back no others that were hinted with it', async () => {
+  const tenants = names(40);
+  const read: string[][] = [];
+  const dispatcher = dispatchOver({
+    together: {
+      async dueSteps(hinted) {
+        if (hinted.includes(tenants[7]!)) throw new Error('canceling statement due to statement timeout');
+        read.push([...hinted]);
+        return new Map();
+      },
+      peek: async () => new Map(),
+    },
+  });
+  for (const tenant of tenants) dispatcher.dispatch(tenant, 'encode');
+  const others = tenants.filter((_, place) => place !== 7);
+  await expect.poll(() => [...new Set(read.flat())].sort(), { timeout: 10_000 }).toEqual(others);
+  dispatcher.dispatch(tenants[8]!, 'encode');
+  await expect.poll(() => read.flat().filter((tenant) => tenant === tenants[8]), { timeout: 10_000 }).toHaveLength(2);
+});
+
 test('all is handed out again, as often as it takes, after queues lost their data', async () => {
   let [lost, tries] = [true, 0];
   const forgotten: string[] = [];

@@ -454,7 +454,7 @@ describe('embedTexts', () => {
     keep(both, 1);
     keep(one, 2);
     const erase = (memory: number) => {
-      const count = countEmbeddingsOnlyOf(store, memory);
+      const count = countEmbeddingsOnlyOf(store, [memory]);
       store.write(() => deleteVectors(store, memory, modelNo));
       return count;
     };

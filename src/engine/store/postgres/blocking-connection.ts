@@ -48,6 +48,11 @@ export interface BlockingConnection {
    */
   readonly session: number | null;
   /**
+   * Lets statements run only in this session, until it is called with null: in another one, they fail as if that one
+   * was lost. A transaction that goes on so never goes on, without its beginning, in a session that was made meanwhile.
+   */
+  bindTo(session: number | null): void;
+  /**
    * Whether the connection was closed, or given up because a statement took too long. A connection that was given up
    * connects again with the next statement.
    */
@@ -113,6 +118,7 @@ const MAX_QUEUED_SIZE = 1_000_000;
  */
 export function openBlockingConnection(url: string): BlockingConnection {
   let channel = openChannel(url);
+  let boundTo: number | null = null;
   let timeouts: Timeouts | undefined;
   let [isClosed, roundTrips, failures] = [false, 0, 0];
   const current = () => {
@@ -125,6 +131,8 @@ export function openBlockingConnection(url: string): BlockingConnection {
   };
   const ask: ConnectionChannel['ask'] = (statements) => {
     try {
+      if (boundTo !== null && channel.session !== boundTo)
+        throw new PostgresError({ code: 'closed', constraint: null, isLost: true });
       return current().ask(statements);
     } catch (error) {
       failures += 1;
@@ -143,6 +151,7 @@ export function openBlockingConnection(url: string): BlockingConnection {
       channel.setTimeouts(next);
     },
     closePortal: (name) => channel.closePortal(name),
+    bindTo: (session) => void (boundTo = session),
     queue: queue.add,
     flush: queue.flush,
     forget: queue.forget,

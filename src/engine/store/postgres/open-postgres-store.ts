@@ -203,6 +203,9 @@ function createForesight(session: Session, prepare: (sql: string) => PostgresSta
       if (session.doing !== undefined) session.speculativeReads.run(readings);
     },
     send: session.connection.flush,
+    get trips() {
+      return session.connection.roundTrips - session.tripsAtBegin;
+    },
     readInOneTurn() {
       const question = {};
       return (work) => (session.doing === undefined ? readIn(session, work, question) : work());

@@ -53,6 +53,8 @@ export interface Session {
   /** Number of transactions so far; `ownWrites` is the number of writes that were committed. */
   transactions: number;
   ownWrites: number;
+  /** Number of round trips of the connection before the present transaction. */
+  tripsAtBegin: number;
   /** The tenant's counter of writes as it was before the present transaction. */
   writesAtBegin: BegunRead;
   /** Greatest counter of writes of the tenant that a transaction of this store has seen or made; 0 at first. */
@@ -74,6 +76,7 @@ export function createSession(options: PostgresStoreOptions): Session {
     ...{
       transactions: 0,
       ownWrites: 0,
+      tripsAtBegin: 0,
       position: 0,
       newestInWords: 0,
       writesAtBegin: { isKnown: () => true, number: () => 0 },
@@ -187,7 +190,7 @@ function beginTransaction(session: Session, what: 'write' | 'read', writesAtBegi
   session.transactions += 1;
   session.answers.begin(what === 'write');
   session.predictor.begin();
-  Object.assign(session, { doing: what, writesAtBegin });
+  Object.assign(session, { doing: what, writesAtBegin, tripsAtBegin: session.connection.roundTrips });
 }
 
 function endTransaction(session: Session): void {

@@ -106,7 +106,7 @@ export function inWrite<T>(
     const [first, writes] = (locked.result().rows[0] ?? []) as [string?, number?];
     if (first === undefined) throw refusal(connection, tenant);
     transaction = first;
-    result = work({ writes: writes!, numbers: new Map(rows as [string, number][]) });
+    result = inSession(connection, () => work({ writes: writes!, numbers: new Map(rows as [string, number][]) }));
   } catch (error) {
     rollback(connection);
     // What waited behind the lock is no part of the work.
@@ -137,13 +137,32 @@ function refusal(connection: BlockingConnection, tenant: number): EngineError {
 export function endWrite<T>(connection: BlockingConnection, transaction: string, work: () => T): T {
   let result: T;
   try {
-    result = work();
+    result = inSession(connection, work);
   } catch (error) {
     rollback(connection);
     throw error;
   }
   commit(connection, transaction);
   return result;
+}
+
+/**
+ * Runs `work` in the present session, whose loss ends the open transaction: no statement of `work` runs in a session
+ * that was made meanwhile.
+ * @throws EngineError `unavailable` if the session was lost, even if `work` returns; whatever `work` throws
+ */
+function inSession<T>(connection: BlockingConnection, work: () => T): T {
+  const { session } = connection;
+  connection.bindTo(session);
+  try {
+    const result = work();
+    if (connection.session === session) return result;
+  } finally {
+    connection.bindTo(null);
+  }
+  throw new EngineError('unavailable', 'the session was lost before the commit: nothing was written', {
+    retryAfterMs: 1_000,
+  });
 }
 
 /** A snapshot that reads share. It is taken with the first statement that is sent after it began. */

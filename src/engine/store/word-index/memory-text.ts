@@ -109,16 +109,16 @@ function columnsOf(row: TextRow): string[] {
 }
 
 /**
- * Deletes the row of a memory, and logs that in `textRewrites`. Its words disappear from the file when its segment is
- * merged. Call inside a write.
+ * Deletes the rows of memories, and logs that in `textRewrites`. Their words disappear from the file when their
+ * segments are merged. Call inside a write.
  */
-export function deleteText(store: Store, memoryNo: number): void {
-  if (store.words !== null) store.words.delete(memoryNo);
-  else {
-    mergeWithCommit(store);
-    store.prepare('DELETE FROM memory_text WHERE rowid = ?').run(memoryNo);
+export function deleteText(store: Store, ...memoryNos: readonly number[]): void {
+  if (store.words === null) mergeWithCommit(store);
+  for (const memoryNo of memoryNos) {
+    if (store.words !== null) store.words.delete(memoryNo);
+    else store.prepare('DELETE FROM memory_text WHERE rowid = ?').run(memoryNo);
   }
-  textRewrites.note(store, [memoryNo]);
+  textRewrites.note(store, memoryNos);
 }
 
 /**
