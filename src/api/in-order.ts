@@ -1,4 +1,4 @@
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { networkOf } from '../engine/index.ts';
 
@@ -43,7 +43,7 @@ export function inOrder(handle: RequestListener): RequestListener {
     });
     if (before === undefined) return handle(request, response);
     const leave = enter(own, socket);
-    if (leave === undefined) return cut(request);
+    if (leave === undefined) return void socket.destroy();
     before.once('close', () => {
       leave();
       if (!socket.destroyed) handle(request, response);
@@ -82,14 +82,4 @@ function createWaitingRoom(): (line: Line, socket: Socket) => (() => void) | und
     waits.add(leave);
     return leave;
   };
-}
-
-/**
- * Closes the connection of a request. Node parses all requests of the 64 KiB that it has read, which may be thousands,
- * even if their connection is closed; 2 in place of its listener's answer makes the parser stop after the next one.
- */
-function cut({ socket }: IncomingMessage): void {
-  const { parser } = socket as Socket & { readonly parser?: { onIncoming: () => number } | null };
-  if (parser) parser.onIncoming = () => 2;
-  socket.destroy();
 }

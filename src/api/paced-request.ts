@@ -14,7 +14,8 @@ const MANY_PIECES = 256;
  * transfer encoding) makes Node call JavaScript 11,000 times for one read of a connection, and Node reads a connection
  * up to 32 times in one turn of the event loop. A few such clients, with or without a key, would hold up all others.
  * Therefore short pieces that arrive together are passed on as one piece. If there were many, the connection is read
- * again only when its turn comes, among all connections of this kind.
+ * again only when its turn comes, among all connections of this kind. (`parse-in-turns.ts` bounds what is parsed in one
+ * turn of all connections together.)
  */
 export class PacedRequest extends IncomingMessage {
   /** Short pieces that arrived in this turn and were not passed on yet. */

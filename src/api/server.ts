@@ -7,6 +7,7 @@ import { boundConnections } from './bound-connections.ts';
 import { inOrder } from './in-order.ts';
 import { proxyCheck } from '../client-address.ts';
 import { PacedRequest } from './paced-request.ts';
+import { parseInTurns } from './parse-in-turns.ts';
 
 export interface RunningServer {
   readonly server: Server;
@@ -20,8 +21,11 @@ export interface RunningServer {
 
 /** Longest time until the headers of a request have arrived (ms). */
 const HEADERS_TIMEOUT_MS = 15_000;
-/** Interval at which Node checks connections for late headers and requests (ms). */
-const CONNECTIONS_CHECK_MS = 5_000;
+/**
+ * Interval at which Node checks connections for late headers and requests (ms). It closes all that are late in one turn
+ * of the event loop, so they should be few.
+ */
+const CONNECTIONS_CHECK_MS = 250;
 /**
  * Longest time until a whole request has arrived (ms). It is long because of NDJSON uploads. A JSON body has a far
  * shorter limit (read-body.ts), and so has a client that still sends after it was answered (record-requests.ts).
@@ -142,6 +146,7 @@ function createHttpServer(app: Express, engine: Engine): { readonly server: Serv
   const { OM_MAX_CONNECTIONS, OM_API_PROCESSES, OM_READER_TIMEOUT_MS: readerTimeoutMs, trustedProxies } = engine.config;
   // Connections are handed out to the processes in turn.
   const most = Math.ceil(OM_MAX_CONNECTIONS / OM_API_PROCESSES);
+  parseInTurns(server);
   boundConnections(server, { most, readerTimeoutMs, isProxy: proxyCheck(trustedProxies) });
   const silent = new Set<Socket>();
   server.on('connection', (socket) => {
