@@ -135,7 +135,7 @@ export function listReflectionsOn(store: Store, sources: readonly number[]): num
 interface FoundReflections {
   /** Their numbers, the farthest from the sources last. */
   readonly memoryNos: number[];
-  /** Whether there may be others. */
+  /** Whether there may be further ones that were not looked for, because a bound was reached. */
   readonly isCut: boolean;
 }
 

@@ -47,7 +47,7 @@ export interface ConnectionChannel {
   readonly isClosed: boolean;
   /** Number of the session; null if there is none, or if it is known to be lost. */
   readonly session: number | null;
-  /** Greatest number of a session so far. */
+  /** Greatest number that a session of this connection has had so far; 0 before the first. */
   readonly sessions: number;
   /** Number of round trips so far. */
   readonly roundTrips: number;
@@ -87,7 +87,10 @@ export function openChannel(url: string, sessionsBefore = 0): ConnectionChannel 
     session = null;
     return new PostgresError({ code, constraint: null, isLost: true });
   };
-  /** Gives the connection up. Its socket is closed with the thread that made it. */
+  /**
+   * Closes the channel for good, because a request took too long or the second thread died, and throws. The socket is
+   * closed with the thread that made it.
+   */
   const giveUp = (): never => {
     second.terminate();
     throw lost('ETIMEDOUT');

@@ -5,7 +5,7 @@
 
 import type { MessagePort } from 'node:worker_threads';
 
-/** Place in `ThreadData.signal`. */
+/** Index in `ThreadData.signal` of the entry that becomes 1 once the second thread ends. */
 export const HAS_DIED = 1;
 
 /** The data with which the thread of a connection is started. */

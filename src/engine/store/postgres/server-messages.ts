@@ -132,7 +132,7 @@ const COMMAND_COMPLETE = 0x43;
 const EMPTY_QUERY = 0x49;
 const ERROR = 0x45;
 
-/** The statements of a reply; left out for a text of statements. */
+/** The batch to which a reply belongs; it is left out for a text of statements. */
 interface Sent {
   readonly statements: readonly SentStatement[];
   readonly expected: Batch['expected'];
@@ -144,7 +144,10 @@ interface Sent {
 export function readReply(bytes: Buffer, sent?: Sent): Replied {
   const results: QueryResult[] = [];
   let error: RequestError | undefined;
-  /** Columns of the present statement as they come; those that were known before are not told again. */
+  /**
+   * Columns of the present statement, if this reply describes them. Columns that were known before are not described
+   * again.
+   */
   let told: Fields | undefined;
   let [rowsFrom, rowsTo] = [0, 0];
   const complete = (tag: string) => {
