@@ -82,7 +82,7 @@ export interface AccessControl {
    * or the session by which it came has ended.
    */
   isStillAdmitted(holder: Holder): boolean;
-  /** Returns a value that all holders have in common which came by the same session. */
+  /** Returns a value that is the same for all holders that came by one session, and differs for all others. */
   callerOf(holder: Holder): unknown;
 }
 
@@ -112,7 +112,7 @@ export function createAccessControl(engine: Engine): AccessControl {
   const { control, config, guesses, metrics, logger } = engine;
   const addressOf = clientAddresses(config.trustedProxies);
   const noteSignIn = createSignInNotes(engine);
-  /** Secrets of the sessions by which holders came. */
+  /** Secrets of the sessions by which holders came; a holder that came by a key or a token has no entry. */
   const sessionOf = new WeakMap<Holder, string>();
   const tokens = config.OM_OIDC_ISSUER === undefined ? undefined : createTokenVerifier(engine);
 

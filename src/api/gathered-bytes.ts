@@ -1,4 +1,6 @@
-/** Shared by everything that has gathered nothing, since even an empty buffer takes some time to make. */
+/**
+ * Empty buffer that all objects share which have gathered nothing, since even an empty buffer takes some time to make.
+ */
 const NOTHING = Buffer.alloc(0);
 /** Smallest memory that is taken for pieces that are put together (bytes), so that single bytes grow it seldom. */
 const MIN_BYTES = 256;

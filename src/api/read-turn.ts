@@ -1,7 +1,7 @@
 import { currentShare } from '../engine/index.ts';
 import { createTurnLine } from './turn-line.ts';
 
-/** Line of the requests that read one memory or item, which may have half a megabyte. */
+/** Queue of the requests that wait for their turn to read one memory or item, which may have half a megabyte. */
 const readers = createTurnLine();
 
 /**
@@ -14,7 +14,10 @@ export async function readTurn(): Promise<void> {
   await readers.wait(`${tenantId} ${keyId}`);
 }
 
-/** Line of the requests with bodies that were waited for, whose last bytes may come together. */
+/**
+ * Queue of the requests that wait for their turn to parse a body whose last bytes may have come together with those of
+ * others.
+ */
 const parsers = createTurnLine();
 
 /**
