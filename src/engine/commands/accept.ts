@@ -155,7 +155,7 @@ interface Accepted {
   readonly id: string;
   readonly jobId: string;
   readonly jobNo: number;
-  /** Work that it makes for the word index, as `insertText` returns it. */
+  /** Work that the memory makes for the word index, in the unit of `insertText`. */
   readonly indexedBytes: number;
 }
 
@@ -238,7 +238,10 @@ function acceptMemory(
   return stored;
 }
 
-/** @returns the number of memories that were moved to another chain */
+/**
+ * Makes a new memory, which is stored already, supersede the older one that it names.
+ * @returns the number of memories that were moved to another chain
+ */
 function supersede(context: WriteContext, older: MemoryRow, newerNo: number): number {
   const [newer] = readMemoryRows(context.store, [newerNo]) as [MemoryRow];
   return takePlace(context, { older, newer, field: 'supersedes' });
