@@ -47,6 +47,7 @@ function stepsOf(path: string): string[] {
  * Yields the values that a path finds in `value`.
  * @param at index of the next step of the path; the steps before it have led to `value`
  * @param budget.left number of places that may still be visited
+ * @throws EngineError `invalid` if the path leads to more places
  */
 function* valuesAt(
   value: Json,

@@ -55,7 +55,7 @@ interface Kept {
   built: Promise<RecallToKeep | undefined>;
   /** Length of its texts, and of the users and sessions that it names; 0 until it is built. */
   length: number;
-  /** Whether it waits no more: it is being written, or was dropped. */
+  /** Whether this recall waits no more: it is being written, or was dropped. */
   isGone: boolean;
 }
 
