@@ -40,7 +40,7 @@ export class GatheredBytes {
     this.#size = size;
   }
 
-  /** Returns all bytes, and begins anew without any. */
+  /** Returns all gathered bytes and forgets them, so that gathering begins anew. */
   take(): Buffer {
     const whole = this.#size === this.#bytes.length ? this.#bytes : this.#bytes.subarray(0, this.#size);
     this.#bytes = NOTHING;

@@ -19,7 +19,7 @@ import { abandonMove, endAbandoned, placeNewTenant, readPlacement, tryLockMoves 
 /** Shortest time from the end of an attempt of this thread to end a move that was broken off to the next one (ms). */
 const SETTLE_EVERY_MS = 2_000;
 
-/** The place of a new tenant. */
+/** A connection to the database in which a new tenant will be. The caller closes it. */
 interface NewPlace {
   /**
    * Makes the tenant's row. Call it inside the write that creates the tenant.

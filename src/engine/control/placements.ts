@@ -147,7 +147,10 @@ export function abandonMove(
   });
 }
 
-/** Ends what `abandonMove` began, after the mark at the source was cleared. */
+/**
+ * Removes the record of a move that `abandonMove` gave up. Call it after the mark at the source was cleared.
+ * @param token token of that move; nothing changes if another move is recorded
+ */
 export function endAbandoned(file: ControlFile, tenant: string, token: string): void {
   file.write(() => {
     file

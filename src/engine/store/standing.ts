@@ -232,7 +232,7 @@ export interface ComparedQuery {
 /** Key of the number of texts of standing queries that were replaced (`putStandingTexts`) in `store_info`. */
 const REPLACED = 'standing_replaced';
 
-/** Returns how many texts of standing queries were replaced (`putStandingTexts`), as a text. */
+/** Returns how many texts of standing queries were replaced (`putStandingTexts`), as a text; '' if none were. */
 export function replacedTexts(store: Store): string {
   return findInfo(store, REPLACED) ?? '';
 }

@@ -38,7 +38,7 @@ export const ROW_BYTES = 32;
 /** Number of bytes of work after which the clock is read again: about 5 ms of work. */
 const LOOK_BYTES = 1_048_576;
 
-/** A budget that never ends. */
+/** A budget that never ends, for work outside of `runWithin`. */
 const UNLIMITED: WorkBudget = {
   end: null,
   isIncomplete: false,

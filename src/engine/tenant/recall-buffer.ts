@@ -71,7 +71,7 @@ interface Owed {
   target: number;
   /** Lowest `no` of what the write under way writes; infinite if none is under way. */
   writing: number;
-  /** The write under way, or the one before it. */
+  /** Resolves when the write under way has ended, or at once if none is. */
   round: Promise<void>;
   isWriting: boolean;
   /** The timer at whose end what waits is written; undefined if none runs. */

@@ -62,7 +62,7 @@ export interface TripTotals {
 
 const totals = { trips: 0, statements: 0 };
 
-/** Returns a copy of the totals of this thread. */
+/** Returns a copy of the numbers of round trips and statements that this thread has made so far. */
 export function tripTotals(): TripTotals {
   return { ...totals };
 }

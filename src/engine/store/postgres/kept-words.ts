@@ -22,7 +22,7 @@ interface KeptWord {
   readonly lists: readonly Doclist[] | undefined;
 }
 
-/** Words of one tenant's index in its present state. */
+/** Cache of the words of one tenant's index, for the state that `enter` named last. */
 export interface KeptWords {
   /**
    * Drops the words if the index is in another state than at the last call. Call it for each snapshot, before the other

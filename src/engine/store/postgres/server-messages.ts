@@ -101,7 +101,7 @@ function closeMessage(name: string): Buffer {
   return message('C', `S${name}\0`);
 }
 
-/** Messages about the statement that was bound last. */
+/** Messages that ask for the columns of the statement that was bound last, run it, and end the batch. */
 const DESCRIBE = message('D', 'P\0');
 const EXECUTE = message('E', '\0\0\0\0\0');
 const SYNC = message('S', '');
@@ -126,7 +126,7 @@ function closeUnused(prepared: PreparedStatements, statements: readonly SentStat
   return closed;
 }
 
-/** Types of messages. */
+/** Types of the server's messages: the first byte of each. */
 const ROW_DESCRIPTION = 0x54;
 const COMMAND_COMPLETE = 0x43;
 const EMPTY_QUERY = 0x49;
