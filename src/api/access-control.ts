@@ -112,7 +112,7 @@ export function createAccessControl(engine: Engine): AccessControl {
   const { control, config, guesses, metrics, logger } = engine;
   const addressOf = clientAddresses(config.trustedProxies);
   const noteSignIn = createSignInNotes(engine);
-  /** Secrets of the sessions by which holders came; a holder that came by a key or a token has no entry. */
+  /** Secrets of the sessions by which holders came. */
   const sessionOf = new WeakMap<Holder, string>();
   const tokens = config.OM_OIDC_ISSUER === undefined ? undefined : createTokenVerifier(engine);
 

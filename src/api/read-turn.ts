@@ -14,10 +14,7 @@ export async function readTurn(): Promise<void> {
   await readers.wait(`${tenantId} ${keyId}`);
 }
 
-/**
- * Queue of the requests that wait for their turn to parse a body whose last bytes may have come together with those of
- * others.
- */
+/** Line of the requests with bodies that were waited for, whose last bytes may come together. */
 const parsers = createTurnLine();
 
 /**

@@ -238,10 +238,7 @@ function acceptMemory(
   return stored;
 }
 
-/**
- * Makes a new memory, which is stored already, supersede the older one that it names.
- * @returns the number of memories that were moved to another chain
- */
+/** @returns the number of memories that were moved to another chain */
 function supersede(context: WriteContext, older: MemoryRow, newerNo: number): number {
   const [newer] = readMemoryRows(context.store, [newerNo]) as [MemoryRow];
   return takePlace(context, { older, newer, field: 'supersedes' });

@@ -101,7 +101,7 @@ function closeMessage(name: string): Buffer {
   return message('C', `S${name}\0`);
 }
 
-/** Messages that ask for the columns of the statement that was bound last, run it, and end the batch. */
+/** Messages about the statement that was bound last. */
 const DESCRIBE = message('D', 'P\0');
 const EXECUTE = message('E', '\0\0\0\0\0');
 const SYNC = message('S', '');
