@@ -87,10 +87,7 @@ export function openChannel(url: string, sessionsBefore = 0): ConnectionChannel 
     session = null;
     return new PostgresError({ code, constraint: null, isLost: true });
   };
-  /**
-   * Closes the channel for good, because a request took too long or the second thread died, and throws. The socket is
-   * closed with the thread that made it.
-   */
+  /** Closes the channel for good, and throws. Its socket is closed with the thread that made it. */
   const giveUp = (): never => {
     second.terminate();
     throw lost('ETIMEDOUT');
