@@ -82,7 +82,7 @@ export interface AccessControl {
    * or the session by which it came has ended.
    */
   isStillAdmitted(holder: Holder): boolean;
-  /** Returns a value that all holders have in common which came by the same session. */
+  /** Returns a value that is the same for all holders that came by one session, and differs for all others. */
   callerOf(holder: Holder): unknown;
 }
 

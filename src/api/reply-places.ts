@@ -10,8 +10,8 @@ const MIB = 1024 * 1024;
  */
 const KEY_BYTES = 32 * MIB;
 /**
- * The same for all keys of one tenant together, which may make a thousand keys. A tenant that holds none gets memory
- * for one reply, however large.
+ * Greatest memory that large replies being sent may take for all keys of one tenant together (bytes), since a tenant
+ * may make a thousand keys. A tenant that holds none gets memory for one reply, however large.
  */
 const TENANT_BYTES = 64 * MIB;
 const TOTAL_BYTES = 128 * MIB;
