@@ -2,7 +2,7 @@ import { charactersOf, EngineError, type Memory, type Revision, type Timeline } 
 import { changeControl } from '../control-turn.ts';
 import { sendInPieces } from '../json-reply.ts';
 import { answerTurn } from '../read-turn.ts';
-import { takePlaceOfTexts } from '../reply-places.ts';
+import { takePlaceOfTexts, writePlaces } from '../reply-places.ts';
 import { route, type Route, type TenantCall } from '../route.ts';
 import { deletedReply } from '../schemas/deleted-reply.ts';
 import {
@@ -277,7 +277,7 @@ export const memoryRoutes: readonly Route[] = [
  */
 async function reserveAnswer(call: TenantCall, { content }: PatchBody, memory: Memory): Promise<string> {
   const { id } = memory;
-  await takePlaceOfTexts(call, charactersOf(memory) + (content?.length ?? 0));
+  await takePlaceOfTexts(call, charactersOf(memory) + (content?.length ?? 0), writePlaces);
   return id;
 }
 
