@@ -6,6 +6,7 @@ import {
   type Engine,
   EngineError,
   type Holder,
+  isStillAdmitted,
   judgeMetricsReader,
   nextTurn,
   readCredential,
@@ -61,6 +62,14 @@ const TENANT_HEADER = 'x-cairn-tenant';
  */
 const MAX_SIGNED_IN = 10_000;
 
+/** Secrets of the sessions by which holders came. */
+const sessions = new WeakMap<Holder, string>();
+
+/** Returns the secret of the session by which an admitted holder came; undefined if it came by none. */
+export function sessionOf(holder: Holder): string | undefined {
+  return sessions.get(holder);
+}
+
 /** Authenticates callers and decides which routes they may call. */
 export interface AccessControl {
   /**
@@ -82,7 +91,7 @@ export interface AccessControl {
    * or the session by which it came has ended.
    */
   isStillAdmitted(holder: Holder): boolean;
-  /** Returns a value that all holders have in common which came by the same session. */
+  /** Returns a value that is the same for all holders that came by one session, and differs for all others. */
   callerOf(holder: Holder): unknown;
 }
 
@@ -112,8 +121,6 @@ export function createAccessControl(engine: Engine): AccessControl {
   const { control, config, guesses, metrics, logger } = engine;
   const addressOf = clientAddresses(config.trustedProxies);
   const noteSignIn = createSignInNotes(engine);
-  /** Secrets of the sessions by which holders came. */
-  const sessionOf = new WeakMap<Holder, string>();
   const tokens = config.OM_OIDC_ISSUER === undefined ? undefined : createTokenVerifier(engine);
 
   async function holderBySignature(secret: string): Promise<Holder | undefined> {
@@ -155,7 +162,7 @@ export function createAccessControl(engine: Engine): AccessControl {
     async admit(request, access, readKey = () => readCredential(request)) {
       if (control.isOpen()) return inTenant(ANYONE, request);
       const secret = readKey();
-      const visitor = secret === undefined ? admitSession(request, { access, control, sessionOf }) : undefined;
+      const visitor = secret === undefined ? admitSession(request, access, control) : undefined;
       if (visitor !== undefined) return visitor;
       if (secret === undefined) {
         if (config.OM_PUBLIC_READS && isReading(access)) return inTenant(PUBLIC_READER, request);
@@ -164,18 +171,9 @@ export function createAccessControl(engine: Engine): AccessControl {
       if (access === 'metrics') return admitToMetrics(secret, request);
       return withRole(inTenant(await identify(secret, addressOf(request)), request), access);
     },
-    callerOf: (holder) => sessionOf.get(holder) ?? holder,
-    isStillAdmitted: (holder) => isStillValid(holder, engine, sessionOf.get(holder)),
+    callerOf: (holder) => sessionOf(holder) ?? holder,
+    isStillAdmitted: (holder) => isStillAdmitted({ holder, session: sessionOf(holder) }, engine),
   };
-}
-
-/** Tells whether a holder would still be admitted, which came by the session with this secret, or by none. */
-function isStillValid(holder: Holder, { control, config }: Engine, session: string | undefined): boolean {
-  if (session !== undefined) return control.sessions.find(session) !== undefined;
-  if (holder.keyId === 'metrics') return true;
-  if (holder.keyId !== 'anonymous') return control.isHolderValid(holder);
-  // While no key is configured, and for public reads, a caller without a key stays admitted until that changes.
-  return control.isOpen() || (holder.role === 'read' && config.OM_PUBLIC_READS);
 }
 
 /**
@@ -184,24 +182,13 @@ function isStillValid(holder: Holder, { control, config }: Engine, session: stri
  *   has ended
  * @throws EngineError `forbidden` if the session's role does not suffice
  */
-function admitSession(
-  request: IncomingMessage,
-  {
-    access,
-    control,
-    sessionOf,
-  }: {
-    readonly access: Guarded;
-    readonly control: Engine['control'];
-    readonly sessionOf: WeakMap<Holder, string>;
-  },
-): Holder | undefined {
+function admitSession(request: IncomingMessage, access: Guarded, control: Engine['control']): Holder | undefined {
   const session = readSession(request);
   const holder = session === undefined ? undefined : control.sessions.find(session);
   if (session === undefined || holder === undefined) return undefined;
   if (access !== 'metrics') {
     const admitted = withRole(inTenant(holder, request), access);
-    sessionOf.set(admitted, session);
+    sessions.set(admitted, session);
     return admitted;
   }
   if (holder.role === 'admin' && holder.tenantId === DEFAULT_TENANT) return METRICS_READER;

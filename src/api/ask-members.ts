@@ -222,7 +222,7 @@ async function checkedMatches(found: readonly unknown[]): Promise<MemberMatch[] 
 
 /**
  * Parses JSON with the limits that a request body has, and lets other requests run in between. Returns undefined if the
- * bytes are not JSON or exceed the limits.
+ * bytes are not JSON or exceed the limits; other errors are thrown.
  */
 async function parsedOrUndefined(bytes: Buffer): Promise<unknown> {
   try {

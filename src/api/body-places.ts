@@ -10,7 +10,10 @@ const MIB = 1024 * 1024;
  * `TOTAL_BYTES` is the limit for all keys together.
  */
 const KEY_BYTES = 32 * MIB;
-/** The same for all keys of one tenant together, which may make a thousand keys. */
+/**
+ * Greatest number of bytes of request bodies that all keys of one tenant may hold in memory together, since a tenant
+ * may make a thousand keys.
+ */
 const TENANT_BYTES = 64 * MIB;
 const TOTAL_BYTES = 128 * MIB;
 /** If bodies hold this many bytes, every further one is refused, even to a key that has no other one. */
@@ -24,7 +27,7 @@ const FREE_BYTES = 8 * 1024;
 /** The bytes that one request holds in memory. */
 export interface BodyPlace {
   /**
-   * Says how many bytes of its body the request holds now, in place of what it said before.
+   * Tells how many bytes of its body the request holds now, the bytes of earlier calls included.
    * @throws EngineError `unavailable` with `retryAfterMs` if these bytes exceed the share of the key, or of all keys
    */
   readonly hold: (bytes: number) => void;

@@ -1,16 +1,34 @@
-import { EngineError, nextTurn } from '../engine/index.ts';
+import {
+  type ChangeInput,
+  type ChangeResult,
+  type ControlChange,
+  nextTurn,
+  requireStillAdmitted,
+} from '../engine/index.ts';
+import { sessionOf } from './access-control.ts';
 import type { TenantCall } from './route.ts';
 
 /**
  * Waits for a turn of the event loop in which the caller may change the control database, which holds this thread until
  * the commit is on disk.
- * @throws EngineError `unauthenticated` if the key was revoked or has expired while it waited, or if the first key was
- *   made while a caller without one did
+ * @throws EngineError `unauthenticated` if the key was revoked or has expired while it waited, its session has ended,
+ *   or the first key was made while a caller without one waited
  */
 export async function controlTurn({ api, principal }: Pick<TenantCall, 'api' | 'principal'>): Promise<void> {
   await nextTurn();
-  const { control } = api.engine;
-  const isClosed = principal.keyId === 'anonymous' && !control.isOpen();
-  if (isClosed || !control.isHolderValid(principal))
-    throw new EngineError('unauthenticated', 'this key has ended or was revoked');
+  requireStillAdmitted({ holder: principal, session: sessionOf(principal) }, api.engine);
+}
+
+/**
+ * Waits for such a turn, and calls the method of the control database with this name for the caller. It resolves and
+ * rejects as that method returns and throws.
+ * @throws EngineError `unauthenticated` as `controlTurn`, and also if a change that was asked for earlier ends the key
+ */
+export async function changeControl<N extends ControlChange>(
+  { api, principal }: Pick<TenantCall, 'api' | 'principal'>,
+  name: N,
+  ...input: ChangeInput<N>
+): Promise<ChangeResult<N>> {
+  await controlTurn({ api, principal });
+  return api.engine.changeControl({ holder: principal, session: sessionOf(principal) }, name, ...input);
 }

@@ -1,4 +1,6 @@
-/** Shared by everything that has gathered nothing, since even an empty buffer takes some time to make. */
+/**
+ * Empty buffer that all objects share which have gathered nothing, since even an empty buffer takes some time to make.
+ */
 const NOTHING = Buffer.alloc(0);
 /** Smallest memory that is taken for pieces that are put together (bytes), so that single bytes grow it seldom. */
 const MIN_BYTES = 256;
@@ -38,7 +40,7 @@ export class GatheredBytes {
     this.#size = size;
   }
 
-  /** Returns all bytes, and begins anew without any. */
+  /** Returns all gathered bytes and forgets them, so that gathering begins anew. */
   take(): Buffer {
     const whole = this.#size === this.#bytes.length ? this.#bytes : this.#bytes.subarray(0, this.#size);
     this.#bytes = NOTHING;

@@ -9,7 +9,7 @@ import { networkOf } from '../engine/index.ts';
  */
 const MAX_WAITING = { ofConnection: 4, ofNetwork: 250, ofAll: 1_000 };
 
-/** The requests of one connection that are not over. */
+/** The requests of one connection whose answers have not ended. */
 interface Line {
   /** Answer to the newest of these requests; undefined if there is none. */
   last: ServerResponse | undefined;

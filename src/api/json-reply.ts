@@ -46,8 +46,8 @@ export interface ListOptions<Item> {
  * reads slowly, and holds about 64 Ki characters of the JSON text at a time. A shorter reply is sent in one piece at
  * its end.
  * @param make makes the reply; if it throws after the first piece was sent, the connection is closed
- * @param heldBytes memory of the reply's values in bytes, if all of them are in memory already; null if it was reserved
- *   by `takeReplyPlace`
+ * @param heldBytes memory of the reply's values in bytes, if all of them are in memory already; null if the reply
+ *   needs no further memory, because `takeReplyPlace` reserved it or because the reply must not be refused
  */
 export async function sendInPieces(
   call: TenantCall,
@@ -185,7 +185,9 @@ export class JsonReply {
     if (!response.headersSent) {
       // Nobody reads it any more, so it need not wait among those that are read.
       requireClient(response);
-      if (this.#heldBytes !== null) this.leave = await replyPlaces.enter(principal, this.#heldBytes);
+      if (this.#heldBytes !== null) {
+        this.leave = await replyPlaces.enter(principal, this.#heldBytes, { response });
+      }
       this.#sendType();
     }
     const bytes = Buffer.from(this.#pending);
@@ -209,7 +211,7 @@ interface Pieces {
 /**
  * Answers 200 with an object whose lists may be long. A list with which the reply would exceed 8 MiB ends early, and
  * the reply then says `truncated`.
- * @param heldBytes memory that the object takes, estimated; null if `takeReplyPlace` reserved it
+ * @param heldBytes memory that the object takes, estimated; null as in `sendInPieces`
  */
 export async function sendObject(call: TenantCall, object: object, heldBytes: number | null): Promise<void> {
   const make = async (reply: JsonReply) => {

@@ -4,11 +4,14 @@ import type { Engine } from '../engine/index.ts';
 /** Time between two looks for new events of a tenant (ms). */
 const LOOK_MS = 200;
 /**
- * Name under which reads for streams wait for a reader thread, beside the keys of the tenant: a key with many reads of
- * its own keeps no stream waiting.
+ * Name under which reads for streams take turns at the reader threads, as if it were one more key of the tenant: a key
+ * with many reads of its own keeps no stream waiting.
  */
 export const STREAM_READER = 'event streams';
-/** Name under which streams read pages of events, which may be many: looks do not wait for them. */
+/**
+ * Name under which streams read pages of events. It is not `STREAM_READER`, so that looks for new events never wait
+ * behind many such pages.
+ */
 export const PAGE_READER = 'event pages';
 
 /** The next look at the newest event of each tenant of an engine, which all its streams wait for. */

@@ -28,7 +28,10 @@ export class PacedRequest extends IncomingMessage {
   /** Whether the request was answered, so that what is left of its body is of no use. */
   #isDumped = false;
 
-  /** Node calls this for each piece of the body, and with null at its end. False makes it stop reading. */
+  /**
+   * Passes a piece of the body on. Node calls this for each piece, and with null at the end of the body. Returns false
+   * to make Node stop reading.
+   */
   override push(piece: Buffer | null): boolean {
     // The first piece goes straight on, as most bodies have no other.
     if (piece === null || piece.length >= SHORT_BYTES || !this.#hasBegun) {
@@ -50,7 +53,7 @@ export class PacedRequest extends IncomingMessage {
     return !this.#hasMany;
   }
 
-  /** Node calls this to read on from the connection. */
+  /** Reads on from the connection, when its turn comes. Node calls this when somebody wants more of the body. */
   override _read(size: number): void {
     if (!this.#hasMany) return super._read(size);
     this.#hasMany = false;
@@ -60,8 +63,8 @@ export class PacedRequest extends IncomingMessage {
   }
 
   /**
-   * Node calls this for a request that was answered and whose body nobody reads. Node's own method drops the pieces
-   * before `push` could count them.
+   * Drops the rest of the body. Node calls this for a request that was answered and whose body nobody reads. Node's own
+   * method would drop the pieces before `push` could count them.
    */
   _dump(): void {
     if (this.#isDumped) return;

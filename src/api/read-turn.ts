@@ -1,7 +1,7 @@
 import { currentShare } from '../engine/index.ts';
 import { createTurnLine } from './turn-line.ts';
 
-/** Line of the requests that read one memory or item, which may have half a megabyte. */
+/** Queue of the requests that wait for their turn to read one memory or item, which may have half a megabyte. */
 const readers = createTurnLine();
 
 /**

@@ -204,7 +204,10 @@ export async function receiveJson<Result>(
   }
 }
 
-/** Writes a body to disk while it arrives, without an fsync, as the file need not survive a crash. */
+/**
+ * Writes a body to disk while it arrives, without an fsync, as the file need not survive a crash. If it throws, the
+ * file is discarded.
+ */
 async function spool(
   request: IncomingMessage,
   {

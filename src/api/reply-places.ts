@@ -1,6 +1,7 @@
+import type { Response } from 'express';
 import { EngineError } from '../engine/index.ts';
 import { OwnedBytes, type Owner } from './byte-share.ts';
-import { requireClient } from './room-in.ts';
+import { hasLeft, requireClient } from './room-in.ts';
 import type { TenantCall } from './route.ts';
 
 const MIB = 1024 * 1024;
@@ -10,8 +11,8 @@ const MIB = 1024 * 1024;
  */
 const KEY_BYTES = 32 * MIB;
 /**
- * The same for all keys of one tenant together, which may make a thousand keys. A tenant that holds none gets memory
- * for one reply, however large.
+ * Greatest memory that large replies being sent may take for all keys of one tenant together (bytes), since a tenant
+ * may make a thousand keys. A tenant that holds none gets memory for one reply, however large.
  */
 const TENANT_BYTES = 64 * MIB;
 const TOTAL_BYTES = 128 * MIB;
@@ -33,14 +34,20 @@ const TOTAL_WAITING_BYTES = 128 * MIB;
  */
 const LONG_CHARACTERS = 8 * 1024;
 /**
- * Memory of a reply whose values are still being gathered: up to `GATHERED_BYTES` need no place, and each place has 16
- * times as much as the one before, up to `MOST_GATHERED_BYTES`, so that small replies do not wait for large ones.
+ * Memory of a reply whose values are still being gathered: up to `GATHERED_BYTES` need no place. Each further place has
+ * `GROWTH` times as much as the one before, but at most `GROWTH_BYTES` more, so that a reply of 2 MiB takes no more
+ * than that from the share of its key.
  */
 const GATHERED_BYTES = 32 * 1024;
-const GROWTH = 16;
-const MOST_GATHERED_BYTES = 8 * MIB;
+const GROWTH = 4;
+const GROWTH_BYTES = 2 * MIB;
 /** Longest time for which a large reply waits until memory is free (ms). */
 const WAIT_MS = 5_000;
+
+interface WaitOptions {
+  readonly waitMs?: number;
+  readonly response?: Response;
+}
 
 interface Waiting {
   readonly owner: Owner;
@@ -70,12 +77,24 @@ export class ReplyPlaces {
    * keys of one tenant 64 MiB, and all keys together 128 MiB. A key that holds none gets memory for one reply until all
    * keys together hold 256 MiB, within the share of its tenant.
    * @param bytes memory that the reply takes
+   * @param options `waitMs` is the longest wait. `response` is the reply: the wait ends if its client leaves
    * @returns a function that releases the memory; further calls of it do nothing
-   * @throws EngineError `unavailable` with `retryAfterMs` if too many replies wait already, or after `waitMs`
+   * @throws EngineError `unavailable` with `retryAfterMs` if too many replies wait already, or after `waitMs`;
+   *   `unavailable` if the client leaves
    */
-  async enter(owner: Owner, bytes: number, waitMs: number = WAIT_MS): Promise<() => void> {
-    if (!this.#hasRoom(owner, bytes)) await this.#wait(owner, bytes, waitMs);
-    else this.#held.add(owner, bytes);
+  async enter(owner: Owner, bytes: number, options: WaitOptions = {}): Promise<() => void> {
+    if (this.#hasRoom(owner, bytes)) return this.take(owner, bytes);
+    await this.#wait(owner, bytes, options);
+    return this.#leaveOnce(owner, bytes);
+  }
+
+  /** Reserves memory as `enter` does, but at once, even beyond the limits. */
+  take(owner: Owner, bytes: number): () => void {
+    this.#held.add(owner, bytes);
+    return this.#leaveOnce(owner, bytes);
+  }
+
+  #leaveOnce(owner: Owner, bytes: number): () => void {
     let isIn = true;
     return () => {
       if (isIn) this.#leave(owner, bytes);
@@ -90,7 +109,8 @@ export class ReplyPlaces {
     return held.key + bytes <= KEY_BYTES && this.#held.total + bytes <= TOTAL_BYTES;
   }
 
-  #wait(owner: Owner, bytes: number, waitMs: number): Promise<void> {
+  #wait(owner: Owner, bytes: number, { waitMs = WAIT_MS, response }: WaitOptions): Promise<void> {
+    if (response !== undefined) requireClient(response);
     const waits = this.#waiting.of(owner);
     if (waits.key + bytes > KEY_WAITING_BYTES || waits.tenant + bytes > TENANT_WAITING_BYTES) throw refused();
     if (this.#waiting.total + bytes > TOTAL_WAITING_BYTES) throw refused();
@@ -98,12 +118,19 @@ export class ReplyPlaces {
     const waiting: Waiting = { owner, bytes, enter: resolve };
     this.#queue.push(waiting);
     this.#waiting.add(owner, bytes);
-    const timer = setTimeout(() => {
+    const giveUp = (error: EngineError) => {
+      if (!this.#queue.includes(waiting)) return;
       this.#queue = this.#queue.filter((other) => other !== waiting);
       this.#waiting.add(owner, -bytes);
-      reject(refused());
-    }, waitMs);
-    return promise.finally(() => clearTimeout(timer));
+      reject(error);
+    };
+    const timer = setTimeout(() => giveUp(refused()), waitMs);
+    const onClose = () => giveUp(hasLeft());
+    response?.once('close', onClose);
+    return promise.finally(() => {
+      clearTimeout(timer);
+      response?.off('close', onClose);
+    });
   }
 
   #leave(owner: Owner, bytes: number): void {
@@ -121,13 +148,17 @@ export class ReplyPlaces {
 /** The one `ReplyPlaces` of this process, which all its requests share. */
 export const replyPlaces = new ReplyPlaces();
 
+/** The same for the answers to writes, which have limits of their own: who leaves reads unread holds up no write. */
+export const writePlaces = new ReplyPlaces();
+
 /**
  * Reserves memory for what a reply holds, or is made of, among all large replies of the process, until it has been sent
  * or its client has left. If there is none, it waits.
- * @throws EngineError `unavailable` if no memory became free in time
+ * @throws EngineError `unavailable` if no memory became free in time, or the client left
  */
-export async function takeReplyPlace({ principal, response }: TenantCall, bytes: number): Promise<void> {
-  const leave = await replyPlaces.enter(principal, bytes);
+export async function takeReplyPlace(call: TenantCall, bytes: number, places = replyPlaces): Promise<void> {
+  const { principal, response } = call;
+  const leave = await places.enter(principal, bytes, { response });
   response.once('close', leave);
   if (response.destroyed) leave();
   requireClient(response);
@@ -136,32 +167,48 @@ export async function takeReplyPlace({ principal, response }: TenantCall, bytes:
 /**
  * Reserves memory as `takeReplyPlace` does for the texts of one memory, 2 bytes for each UTF-16 code unit. Short texts
  * need none.
- * @returns whether memory was reserved
- * @throws EngineError `unavailable` if no memory became free in time
+ * @param places where it is reserved: `replyPlaces` for a read, `writePlaces` for the answer to a write
+ * @throws EngineError `unavailable` if no memory became free in time, or the client left
  */
-export async function takePlaceOfTexts(call: TenantCall, characters: number): Promise<boolean> {
-  if (characters < LONG_CHARACTERS) return false;
-  await takeReplyPlace(call, 2 * characters);
-  return true;
+export async function takePlaceOfTexts(call: TenantCall, characters: number, places = replyPlaces): Promise<void> {
+  if (characters >= LONG_CHARACTERS) await takeReplyPlace(call, 2 * characters, places);
+}
+
+/** The place of a reply whose values are gathered before it is sent. */
+export interface GrowingPlace {
+  /**
+   * Reserves memory for the values that were gathered.
+   * @param bytes memory of all of them
+   * @throws EngineError `unavailable` if no memory became free in time, or the client left
+   */
+  readonly hold: (bytes: number) => Promise<void>;
+  /** Makes the place as large as the reply at the end, in bytes. It waits for nothing. */
+  readonly settle: (bytes: number) => void;
 }
 
 /**
- * Makes the place of a reply whose values are gathered before it is sent. The returned function reserves memory for
- * them; it is called with the bytes of all of them as they grow. A place that becomes too small is given back before a
- * larger one is taken: if all kept theirs, each could wait for the others.
- * @throws EngineError `unavailable` (the returned function) if no memory became free in time, or the client left
+ * Makes the place of a reply whose values are gathered before it is sent. A place that becomes too small is given back
+ * before a larger one is taken: if all kept theirs, each could wait for the others.
  */
-export function growingPlace({ principal, response }: TenantCall): (bytes: number) => Promise<void> {
+export function growingPlace({ principal, response }: TenantCall): GrowingPlace {
   let [held, leave] = [GATHERED_BYTES, () => {}];
   response.once('close', () => leave());
-  return async (bytes) => {
-    requireClient(response);
-    if (bytes <= held) return;
-    leave();
-    held = Math.max(bytes, Math.min(GROWTH * held, MOST_GATHERED_BYTES));
-    leave = await replyPlaces.enter(principal, held);
-    if (response.destroyed) leave();
-    requireClient(response);
+  return {
+    async hold(bytes) {
+      requireClient(response);
+      if (bytes <= held) return;
+      leave();
+      held = Math.max(bytes, Math.min(GROWTH * held, held + GROWTH_BYTES));
+      leave = await replyPlaces.enter(principal, held, { response });
+      if (response.destroyed) leave();
+      requireClient(response);
+    },
+    settle(bytes) {
+      const leaveFormer = leave;
+      held = Math.max(bytes, GATHERED_BYTES);
+      leave = bytes > GATHERED_BYTES && !response.destroyed ? replyPlaces.take(principal, bytes) : () => {};
+      leaveFormer();
+    },
   };
 }
 

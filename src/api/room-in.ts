@@ -31,6 +31,7 @@ export function roomIn(response: Response, stallMs: number): Promise<void> {
   });
 }
 
-function hasLeft(): EngineError {
+/** Makes the error of a request whose client has left. */
+export function hasLeft(): EngineError {
   return new EngineError('unavailable', 'the client left before the reply was sent');
 }

@@ -57,7 +57,10 @@ function createScan({ looks, tended, logger }: Engine, signal: AbortSignal): () 
 
 /** What is remembered of a tenant that had nothing to do when it was last looked at. */
 interface Rest {
-  /** Its stamp before that look; undefined if it has to be looked at again in any case. */
+  /**
+   * The tenant's stamp (see `TenantLooks`) before that look; undefined if the tenant has to be looked at again in any
+   * case.
+   */
   readonly stamp: string | undefined;
   /** Time from which on it has something to do if it is not written to (Unix ms). */
   readonly dueAt: number;
@@ -70,7 +73,7 @@ function createTending(engine: Engine, signal: AbortSignal) {
   const { tended, looks, clock } = engine;
   const underWay = new Map<string, Promise<void>>();
   const rests = new Map<string, Rest>();
-  /** Start of the last check of all that are tended (`performance.now()`); others are of those with work left. */
+  /** Time (`performance.now()`) of the last check of all tended tenants; others check only those with work left. */
   let checkedAt = -Infinity;
   let wake = () => {};
   let isBusy = false;
@@ -96,7 +99,7 @@ function createTending(engine: Engine, signal: AbortSignal) {
         underWay.set(id, looked);
       }
     },
-    /** Waits until a look has left work, at most for `ms`. */
+    /** Resolves when a look has left work for the next one, or after `ms`. */
     async untilBusy(ms: number): Promise<void> {
       if (isBusy) return;
       const woken = new AbortController();
@@ -137,6 +140,9 @@ function createTending(engine: Engine, signal: AbortSignal) {
   }
 }
 
-/** Tells whether a tenant has nothing to do: settings may have changed since, so it is looked at every minute. */
+/**
+ * Tells whether a tenant with this stamp has nothing to do at `now` (Unix ms), as its last look found out. It is false
+ * at the latest a minute after that look, since settings may have changed.
+ */
 const isResting = (rest: Rest, stamp: string, now: number): boolean =>
   rest.stamp === stamp && now < rest.dueAt && performance.now() - rest.at < SCAN_MS;

@@ -11,7 +11,7 @@ const TURN_MS = 3;
 export interface TurnLine {
   /** Tells whether nobody waits and a work may begin at once, since the time of the present turn is not over. */
   isFree(): boolean;
-  /** Waits for a later turn, in the order of the calls with the same share. What the caller then throws is its own. */
+  /** Waits for a later turn, in the order of the calls with the same share. It never rejects. */
   wait(share: string): Promise<void>;
 }
 
@@ -36,7 +36,10 @@ export function createTurnLine(): TurnLine {
     isAdmitting = false;
   }
 
-  /** Takes the longest waiting of the share whose turn it is. */
+  /**
+   * Removes the work that has waited longest for the share whose turn it is, and returns the function that lets it go
+   * on.
+   */
   function takeNext(): () => void {
     const [[share, queue]] = waiting as unknown as [[string, (() => void)[]]];
     const goOn = queue.shift()!;
@@ -64,7 +67,10 @@ export function createTurnLine(): TurnLine {
   };
 }
 
-/** Waits until what was begun has come as far as it does without an event of the system. */
+/**
+ * Waits until the work that was just let go on has run as far as it can without an event of the system, such as a timer
+ * or data on a socket.
+ */
 async function settled(): Promise<void> {
   await Promise.resolve();
   await new Promise<void>((resolve) => process.nextTick(resolve));

@@ -4,7 +4,7 @@ import type { TenantCall } from './route.ts';
 import { LIMITS } from './schemas/value-limits.ts';
 import { createTurnLine } from './turn-line.ts';
 
-/** Line of those whose waits have ended, which one poll may do for thousands. */
+/** Queue of the requests whose waits have ended: one poll may end the waits of thousands. */
 const waiters = createTurnLine();
 
 /**

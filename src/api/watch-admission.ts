@@ -18,7 +18,10 @@ const PER_TURN = 32;
 interface Watched {
   readonly response: Response;
   readonly isStillAdmitted: () => boolean;
-  /** The same for all requests about which `isStillAdmitted` returns the same. */
+  /**
+   * Value that all requests of one caller have in common (`AccessControl.callerOf`), so that one check serves all of
+   * them.
+   */
   readonly caller: unknown;
 }
 

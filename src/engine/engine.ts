@@ -92,7 +92,7 @@ export interface Engine {
   readonly rates: RateLimits;
   /** Refuses wrong keys of an address for a while, after too many of them. */
   readonly guesses: GuessLimit;
-  /** The event streams that each tenant has open, counted together in the same way. */
+  /** The open event streams of each tenant, counted for all processes of the folder, or nodes of the database. */
   readonly streams: StreamShares;
   /** The tracing that this engine was opened with; null if nothing is traced. */
   readonly tracing: Tracing | null;
@@ -108,7 +108,7 @@ export interface Engine {
   readonly tended: Set<string>;
   /** Says whether workers take jobs from the tenants' files or from queues, and whether these can be reached. */
   queueState(): QueueState;
-  /** Whether reads go to the standby; `down` while the primary answers for it, null without OM_DATABASE_READ_URL. */
+  /** `up` if reads go to the standby, `down` if the primary answers for it; null without OM_DATABASE_READ_URL. */
   standbyState(): 'up' | 'down' | null;
   /** Loads the models ahead of the first query. If one fails to load, only the call that needs it throws. */
   prepare(): Promise<void>;

@@ -42,12 +42,14 @@ export type {
   Role,
   TenantRecord,
 } from './control/control-database.ts';
+export type { ChangeInput, ChangeResult, ControlChange } from './control/control-changes.ts';
 export { isFromHere, readCredential } from './control/credential.ts';
 export { LIMIT_NAMES, MAX_LIMIT, type LimitChanges, type LimitName, type LimitScope } from './control/limits.ts';
 export type { RateClass } from './control/rate-limits.ts';
 export { FEDERATION_LIMITS } from './control/federation.ts';
 export type { FederationAccess, FederationRecord } from './control/federation.ts';
 export { networkOf } from './control/network-of.ts';
+export { isStillAdmitted, requireStillAdmitted } from './control/still-admitted.ts';
 export { judgeMetricsReader, type MetricsVerdict } from './control/metrics-access.ts';
 
 // ── Memories and documents as a server shows them ────────────────────────────────────────────────────────────────────

@@ -84,7 +84,7 @@ export interface Embedder {
    * unrelated memories is measured in each file (0 until then), and the waypoint threshold t becomes c + (1 − c) · t.
    */
   readonly isAnisotropic: boolean;
-  /** Default weight of vectors against words in rank fusion and in scores, 0..1. Hashed words have less than 0.5. */
+  /** Default weight of vectors against words in rank fusion and scores, 0..1; below 0.5 for hashed words. */
   readonly vectorWeight: number;
   /** Whether the caller should cache vectors by content hash, because each costs money or a network call. */
   readonly cacheable: boolean;

@@ -66,7 +66,7 @@ export function nextTurn(): Promise<void> {
   });
 }
 
-/** Says that a connection was accepted. */
+/** Counts a connection that was accepted, for `inQuietTurn`. */
 export function noteConnection(): void {
   connections += 1;
 }

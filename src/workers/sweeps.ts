@@ -97,7 +97,7 @@ export function startSweeps(options: SweepsOptions): Sweeps {
     void track(guarded('sweep_failed', () => cleaner.clean(path, context)));
   }
 
-  /** @param isDue whether the work on a file is needed at all, if no run is in progress on it; by default it is */
+  /** Does `work` on each listed file that has a run under way (`ownersOf`) or is due, one after the other. */
   async function inTurn(
     list: () => readonly string[],
     work: (path: string) => Promise<void>,
@@ -124,7 +124,7 @@ export function startSweeps(options: SweepsOptions): Sweeps {
   }
 }
 
-/** Makes the function that runs work and logs its error, if the worker does not stop. */
+/** Makes the function that runs work and logs its error, unless the worker stops. */
 function createGuard({ logger, signal }: Pick<SweepsOptions, 'logger' | 'signal'>) {
   return async (event: string, work: () => unknown): Promise<void> => {
     try {

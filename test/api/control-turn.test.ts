@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { controlTurn } from '../../src/api/control-turn.ts';
 import { nextTurn, runInShare } from '../../src/engine/index.ts';
+import { openEvents } from '../support/event-stream.ts';
 import { startApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -27,4 +28,22 @@ test('a key with many changes of the control database takes one place, until it 
   expect(order.filter((name) => name === 'busy')).toHaveLength(20);
   const refusals = ended.flatMap((one): unknown[] => (one.status === 'rejected' ? [one.reason] : []));
   expect(refusals).toEqual(Array(30).fill(expect.objectContaining({ code: 'unauthenticated' })));
+});
+
+test('a key that revokes itself is answered, also if its other requests are ended before', async () => {
+  await using api = await startApi({ folder: tempFolder(), settings: { OM_EMBEDDINGS: 'none' }, threads: false });
+  const { engine } = api;
+  const { secret: key, record } = engine.control.createKey({ tenantId: 'default', role: 'admin' });
+  const stream = await openEvents(api, '/events', { key, headers: { accept: 'text/event-stream' } });
+  const change = engine.changeControl;
+  const slowly: typeof change = async (...asked) => {
+    const made = await change(...asked);
+    expect(await stream.next()).toMatchObject({ event: 'gone' });
+    return made;
+  };
+  Object.assign(engine, { changeControl: slowly });
+  const reply = await api.request('DELETE', `/admin/keys/${record.id}`, { key });
+  expect(reply.status).toBe(200);
+  expect(reply.body).toMatchObject({ id: record.id, revoked_at: expect.any(Number) as number });
+  expect((await api.request('GET', '/admin/keys', { key })).status).toBe(401);
 });

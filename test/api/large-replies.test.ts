@@ -178,12 +178,12 @@ describe('clients that read nothing', () => {
     const places = new ReplyPlaces();
     const leave = [];
     for (let key = 0; key < 32; key++)
-      leave.push(await places.enter({ keyId: `key ${key}`, tenantId: `tenant ${key}` }, bytes, 0));
+      leave.push(await places.enter({ keyId: `key ${key}`, tenantId: `tenant ${key}` }, bytes, { waitMs: 0 }));
     const more = { keyId: 'one more', tenantId: 'one more' };
-    await expect(places.enter(more, bytes, 10)).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(places.enter(more, bytes, { waitMs: 10 })).rejects.toMatchObject({ code: 'unavailable' });
     expect(places.bytes).toEqual({ held: 32 * bytes, waiting: 0 });
     leave.pop()!();
-    leave.push(await places.enter(more, bytes, 0));
+    leave.push(await places.enter(more, bytes, { waitMs: 0 }));
     for (const end of leave) end();
     expect(places.bytes.held).toBe(0);
   });
@@ -191,7 +191,7 @@ describe('clients that read nothing', () => {
   test('hold a bounded memory over the many keys of one tenant, and others have their share', async () => {
     const bytes = 2 * 1024 * 1024;
     const places = new ReplyPlaces();
-    const enter = (keyId: string, tenantId: string, waitMs = 0) => places.enter({ keyId, tenantId }, bytes, waitMs);
+    const enter = (keyId: string, tenantId: string, waitMs = 0) => places.enter({ keyId, tenantId }, bytes, { waitMs });
     const leave = [];
     for (let no = 0; no < 32; no++) leave.push(await enter(`key ${no % 4}`, 'many'));
     await expect(enter('one more', 'many', 10)).rejects.toMatchObject({ code: 'unavailable' });
@@ -208,7 +208,7 @@ describe('clients that read nothing', () => {
 
   test('may be the only ones of a tenant with a reply over its share', async () => {
     const places = new ReplyPlaces();
-    const leave = await places.enter({ keyId: 'key', tenantId: 'tenant' }, 100 * 1024 * 1024, 0);
+    const leave = await places.enter({ keyId: 'key', tenantId: 'tenant' }, 100 * 1024 * 1024, { waitMs: 0 });
     leave();
     expect(places.bytes.held).toBe(0);
   });

@@ -1,5 +1,8 @@
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { replyPlaces } from '../../src/api/reply-places.ts';
+import { growingPlace, replyPlaces, takeReplyPlace } from '../../src/api/reply-places.ts';
+import type { TenantCall } from '../../src/api/route.ts';
 import { readViewerFile } from '../../src/api/viewer/viewer.ts';
 import { ADMIN_KEY, startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -39,6 +42,41 @@ test('a key of several tenants has one share of the memory of large replies in a
   leave();
   await waiting;
   await expect.poll(() => replyPlaces.bytes).toEqual({ held: 0, waiting: 0 });
+});
+
+/** Makes a call of one key, with no server and a response that a test closes. */
+function openCall() {
+  const response = new ServerResponse(new IncomingMessage(new Socket()));
+  const close = () => void response.destroy();
+  return { call: { principal: { keyId: 'one', tenantId: 'team' }, response } as unknown as TenantCall, close };
+}
+
+test('48 replies of one key that gather 2 MiB each have memory together or wait, and none is refused', async () => {
+  const MIB = 1024 * 1024;
+  const full = Promise.withResolvers<void>();
+  const gather = async () => {
+    const { call, close } = openCall();
+    const { hold } = growingPlace(call);
+    for (let part = 1; part <= 32; part++) await hold((part * 2 * MIB) / 32);
+    await full.promise;
+    close();
+  };
+  const gathered = Promise.all(Array.from({ length: 48 }, gather));
+  await Promise.race([gathered, expect.poll(() => replyPlaces.bytes).toEqual({ held: 32 * MIB, waiting: 64 * MIB })]);
+  full.resolve();
+  await gathered;
+  await expect.poll(() => replyPlaces.bytes).toEqual({ held: 0, waiting: 0 });
+});
+
+test('a reply whose client leaves waits no longer', async () => {
+  const leave = replyPlaces.take({ keyId: 'one', tenantId: 'team' }, 32 * 1024 * 1024);
+  const { call, close } = openCall();
+  const waiting = takeReplyPlace(call, 1024 * 1024);
+  await expect.poll(() => replyPlaces.bytes.waiting).toBeGreaterThan(0);
+  close();
+  await expect(waiting).rejects.toThrow('the client left');
+  expect(replyPlaces.bytes.waiting).toBe(0);
+  leave();
 });
 
 test('the files of the page of the API are read once for all who ask', async () => {

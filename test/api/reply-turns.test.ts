@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import { updateMemory } from '../../src/api/mcp/tools/remember.ts';
-import { replyPlaces } from '../../src/api/reply-places.ts';
+import { replyPlaces, writePlaces } from '../../src/api/reply-places.ts';
 import type { TenantCall } from '../../src/api/route.ts';
 import { JsonText, type Tenant } from '../../src/engine/index.ts';
 import { callRoute } from '../support/call-route.ts';
@@ -97,7 +97,7 @@ test('a change of a long memory waits for main memory before it is written, and 
     const seen: Tenant = {
       ...tenant,
       patchMemory: (...given) => {
-        held.push(replyPlaces.bytes.held);
+        held.push(writePlaces.bytes.held);
         return tenant.patchMemory(...given);
       },
     };
@@ -106,7 +106,7 @@ test('a change of a long memory waits for main memory before it is written, and 
   await patch(short.id);
   await patch(long.id);
   expect(held).toEqual([0, expect.closeTo(200_000, -3)]);
-  expect(replyPlaces.bytes.held).toBe(0);
+  expect(writePlaces.bytes.held).toBe(0);
 });
 
 test('main memory is reserved for a long item of a session log before it is popped', async () => {
@@ -118,7 +118,7 @@ test('main memory is reserved for a long item of a session log before it is popp
   const seen: Tenant = {
     ...tenant,
     popLog: (...given) => {
-      held.push(replyPlaces.bytes.held);
+      held.push(writePlaces.bytes.held);
       return tenant.popLog(...given);
     },
   };
@@ -128,7 +128,44 @@ test('main memory is reserved for a long item of a session log before it is popp
   expect(replies[1]).toContain('"item":"xxx');
   expect(JSON.parse(replies[2]!)).toEqual({ popped: null, total: 0 });
   expect(held).toEqual([0, expect.closeTo(200_000, -3), 0]);
-  expect(replyPlaces.bytes.held).toBe(0);
+  expect(writePlaces.bytes.held).toBe(0);
+});
+
+describe('while replies to the same key fill its share of main memory,', () => {
+  const owner = { keyId: 'admin', tenantId: 'default' };
+  const place = { userId: '', sessionId: 's' };
+  const pop = { method: 'POST', path: '/sessions/s/log/pop', params: { id: 's' }, body: {} };
+
+  test.each([
+    ['of 3,000 characters', 3_000],
+    ['that was appended after the place was taken', 100_000],
+  ])('an item of a session log is still answered once it is popped, also one %s', async (_name, characters) => {
+    await using fixture = await openTestEngine();
+    const { tenant } = fixture;
+    await tenant.changeLog(place, { items: ['x'.repeat(characters)] });
+    const leaves = [replyPlaces, writePlaces].map((places) => places.take(owner, 32 * 1024 * 1024));
+    const seen: Tenant = { ...tenant, readLog: async () => ({ items: [], total: 0, next: null }) };
+    try {
+      expect(await callRoute(seen, pop)).toContain('"item":"xxx');
+    } finally {
+      for (const leave of leaves) leave();
+    }
+  });
+
+  test('writes with long answers go on, if the replies are to reads', async () => {
+    await using fixture = await openTestEngine();
+    const { tenant } = fixture;
+    const { id } = await fixture.add(newMemory({ content: `long ${'x'.repeat(100_000)}` }));
+    await tenant.changeLog(place, { items: ['x'.repeat(100_000)] });
+    const leave = replyPlaces.take({ ...owner, keyId: 'reader' }, 64 * 1024 * 1024);
+    try {
+      const patch = { method: 'PATCH', path: '/memory/x', params: { id }, body: { tags: ['t'] } };
+      expect(await callRoute(tenant, patch)).toContain('"updated":true');
+      expect(await callRoute(tenant, pop)).toContain('"item":"xxx');
+    } finally {
+      leave();
+    }
+  });
 });
 
 describe('a memory that is read for a reply', () => {
@@ -208,5 +245,25 @@ describe('a memory that is read for a reply', () => {
     const parts = { api } as unknown as Partial<TenantCall>;
     const reply = await callRoute(changing, { method: 'GET', path: '/store/items', query, parts });
     expect(reply).toContain('"no":2');
+  });
+
+  test('takes main memory once, even if its time to live is restarted', async () => {
+    await using fixture = await openTestEngine();
+    const { clock, tenant } = fixture;
+    const item = { ...newMemory({ content: 'lane' }), ...place, expiresAt: clock.now() + 60_000, ttlMs: 60_000 };
+    await tenant.putItem({ ...item, value: 'x'.repeat(100_000) });
+    const held: number[] = [];
+    const look = () => void held.push(replyPlaces.bytes.held);
+    const threaded: Tenant = {
+      ...tenant,
+      // As from a thread, it arrives in a later turn.
+      getItem: (wanted) => new Promise(setImmediate).then(() => tenant.getItem(wanted)),
+      renewItems: (ids) => (look(), tenant.renewItems(ids)),
+    };
+    const query = { ...place, refresh_ttl: 'true' };
+    const parts = { api: { engine: fixture.engine } } as unknown as Partial<TenantCall>;
+    await callRoute(threaded, { method: 'GET', path: '/store/items', query, parts, onEnd: look });
+    expect(held).toEqual([0, expect.closeTo(200_000, -3)]);
+    expect(replyPlaces.bytes.held).toBe(0);
   });
 });

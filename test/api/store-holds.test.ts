@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { replyPlaces } from '../../src/api/reply-places.ts';
 import type { TenantCall } from '../../src/api/route.ts';
 import type { Tenant } from '../../src/engine/index.ts';
@@ -53,14 +53,25 @@ test('a search of a store reserves main memory while it gathers long items', asy
   expect(replyPlaces.bytes.held).toBe(0);
 });
 
-test('so does one that ranks them, and one that finds short items reserves none', async () => {
+test('so does one that ranks them; it sends with what the page needs, and short items need nothing', async () => {
   const held: number[] = [];
   const look = () => held.push(replyPlaces.bytes.held);
-  const ranked = { namespace_prefix: ['long'], query: 'zebra', limit: 1 };
-  await callRoute(fixture.tenant, { ...SEARCH, body: ranked, parts, onEnd: look });
-  await callRoute(fixture.tenant, { ...SEARCH, body: { namespace_prefix: ['many'] }, parts, onEnd: look });
-  expect(held[0]).toBeGreaterThanOrEqual(2 * CHARACTERS * ITEMS);
-  expect(held[1]).toBe(0);
+  const ranked = { namespace_prefix: ['long'], query: 'zebra' };
+  const short = { namespace_prefix: ['many'] };
+  for (const body of [{ ...ranked, limit: ITEMS }, { ...ranked, limit: 1, offset: 3 }, { ...ranked, limit: 1 }, short])
+    await callRoute(fixture.tenant, { ...SEARCH, body, parts, onEnd: look });
+  const page = (items: number): unknown => expect.closeTo(2 * CHARACTERS * items, -4);
+  expect(held).toEqual([page(ITEMS), page(1), page(1), 0]);
+  expect(replyPlaces.bytes.held).toBe(0);
+});
+
+test('a query of a store reserves main memory for no ranked item after its page', async () => {
+  const enter = vi.spyOn(replyPlaces, 'enter');
+  const body = { namespace_prefix: ['long'], query: 'zebra', limit: 2 };
+  await callRoute(fixture.tenant, { ...SEARCH, body, parts });
+  const asked = enter.mock.calls.map(([, bytes]) => bytes);
+  enter.mockRestore();
+  expect(asked).toEqual([expect.closeTo(2 * CHARACTERS * 2, -4)]);
 });
 
 test('a search of a store ends once its client has left', async () => {

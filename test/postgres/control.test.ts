@@ -293,6 +293,22 @@ describe.skipIf(server === undefined)('the control database in PostgreSQL', () =
     expect(count()).toBe(0);
   });
 
+  test('a statement that was not answered in time is not repeated', async () => {
+    const connection = openControlConnection(await server.createSchema());
+    onTestFinished(() => connection.close());
+    const ask = () => connection.query('SELECT 1', []);
+    ask();
+    const before = connection.roundTrips;
+    server.pause();
+    try {
+      expect(ask).toThrow(expect.objectContaining({ code: 'unavailable' }));
+    } finally {
+      server.resume();
+    }
+    expect(connection.roundTrips - before).toBe(1);
+    expect(ask().rows).toHaveLength(1);
+  });
+
   test('a statement that comes after the end is refused, and opens nothing', async () => {
     const control = openControlDatabase(
       readConfig({ OM_DB_PATH: path.join(tempFolder(), 'cairn.sqlite'), OM_DATABASE_URL: await server.createSchema() }),

@@ -5,6 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { readConfig } from '../../src/engine/config.ts';
+import type { ChangeInput, ControlChange } from '../../src/engine/control/control-changes.ts';
 import { openEngine } from '../../src/engine/open-engine.ts';
 import { openTestEngine } from '../support/engine-fixture.ts';
 import { startPostgres } from '../support/postgres.ts';
@@ -90,10 +91,16 @@ describe.skipIf(server === undefined)('a database that does not answer', () => {
     });
     const engine = await openEngine({ config, dispatcher: { dispatch() {}, close: async () => {} } });
     onTestFinished(() => engine.close());
-    const { changeControl, control } = engine;
+    const { control } = engine;
+    const holder = {
+      ...({ tenantId: 'default', tenantIds: ['default'], role: 'admin', keyId: 'environment' } as const),
+      expiresAt: null,
+    };
+    const changeControl = <N extends ControlChange>(name: N, ...input: ChangeInput<N>) =>
+      engine.changeControl({ holder, session: undefined }, name, ...input);
     const made = await changeControl('createKey', { tenantId: 'default', role: 'read' });
     expect(control.authenticate(made.secret)).toMatchObject({ keyId: made.record.id });
-    await changeControl('revokeKey', made.record.id);
+    await changeControl('revokeKey', made.record.id, 'environment');
     expect(control.authenticate(made.secret)).toBeUndefined();
 
     const far = async () => {

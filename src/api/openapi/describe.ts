@@ -221,7 +221,10 @@ function describeBody({ json, example, optional, orQuery, media }: Body, shown: 
 
 // ── Replies ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** @param further headers that the reply has besides its own */
+/**
+ * Describes a reply of a route: its text, its media types with their schemas, and its headers.
+ * @param further headers that the reply has besides its own
+ */
 function describeReply(
   { description, json, example, headers = [], media }: Reply,
   shown: Shown,

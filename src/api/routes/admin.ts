@@ -1,5 +1,5 @@
 import { EngineError, listSettings } from '../../engine/index.ts';
-import { controlTurn } from '../control-turn.ts';
+import { changeControl } from '../control-turn.ts';
 import { requireOperator } from '../operator.ts';
 import { route, type Route } from '../route.ts';
 import {
@@ -128,8 +128,8 @@ export const adminRoutes: readonly Route[] = [
       const { tenant: named } = await readBody();
       const tenant = await engine.tenant(named ?? principal.tenantId);
       await tenant.as(principal.keyId).requestBackup();
-      await controlTurn({ api, principal });
-      await engine.changeControl('appendAudit', 'backup.request', { tenant: tenant.id }, principal.keyId);
+      const { keyId } = principal;
+      await changeControl({ api, principal }, 'appendAudit', 'backup.request', { tenant: tenant.id }, keyId);
       send(202, { tenant: tenant.id, state: 'due' });
     },
   }),

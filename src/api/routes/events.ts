@@ -13,7 +13,7 @@ import { EVENT_EXAMPLE, eventPage, eventSchema, eventsQuery, LATEST, type Events
 const [MOST_FAILURES, FAILURE_MS] = [10, 500];
 /** Greatest number of events that a stream reads at once. */
 const STREAM_PAGE = 100;
-/** Line of the streams that are to write a page: one look may wake a thousand of them. */
+/** Queue of the streams that wait for their turn to write a page: one look may wake a thousand of them. */
 const writers = createTurnLine();
 
 /** Route of the change feed. */
@@ -84,7 +84,7 @@ async function streamEvents(call: TenantCall, query: EventsQuery): Promise<void>
   let page = await readStreamPage(call, wanted);
   if (response.destroyed) return;
   const closed = openStream(call);
-  /** What the last look found; undefined before the first. */
+  /** Cursor of the newest event at the last look; undefined before the first. */
   let newest: string | undefined;
   try {
     for (;;) {
@@ -122,7 +122,11 @@ async function untilMoved(
   return undefined;
 }
 
-/** Calls `read` again while the readers are too busy or the database is away, but not for ever. */
+/**
+ * Calls `read`, and calls it again while it throws `unavailable`, because readers are busy or the database is away: at
+ * most 10 times, after pauses of 0.5 s, 1 s, 1.5 s and so on.
+ * @throws the last error; AbortError if `closed` aborts
+ */
 async function whenAvailable<T>(read: () => Promise<T>, closed: AbortSignal): Promise<T> {
   for (let failures = 0; ;) {
     try {

@@ -2,7 +2,7 @@ import { MAX_FILTER_NAMES } from '../check-json.ts';
 import { createFederationClient, FEDERATED_HEADER, loadFederation } from '../../engine/adapters/index.ts';
 import { EngineError } from '../../engine/index.ts';
 import { askMembers, membersOf } from '../ask-members.ts';
-import { controlTurn } from '../control-turn.ts';
+import { changeControl } from '../control-turn.ts';
 import { sendObject } from '../json-reply.ts';
 import { route, type Route } from '../route.ts';
 import {
@@ -96,12 +96,11 @@ export const federationRoutes: readonly Route[] = [
     },
     async handle({ api, principal, readBody, send }) {
       const { name, url, key = null, tenant = null } = await readBody();
-      const { config, changeControl } = api.engine;
       // Here, so that no question waits for it. Other processes do so at their start, or with their first question.
       await loadFederation();
-      const access = { name, url: createFederationClient(config).check(url), key, remoteTenant: tenant };
-      await controlTurn({ api, principal });
-      send(201, serverItem(await changeControl('addServer', principal.tenantId, access, principal.keyId)));
+      const access = { name, url: createFederationClient(api.engine.config).check(url), key, remoteTenant: tenant };
+      const { tenantId, keyId } = principal;
+      send(201, serverItem(await changeControl({ api, principal }, 'addServer', tenantId, access, keyId)));
     },
   }),
   route({
@@ -130,8 +129,7 @@ export const federationRoutes: readonly Route[] = [
     },
     errors: { not_found: 'No server of the tenant has this name.' },
     async handle({ api, principal, params: { name }, send }) {
-      await controlTurn({ api, principal });
-      await api.engine.changeControl('removeServer', principal.tenantId, name, principal.keyId);
+      await changeControl({ api, principal }, 'removeServer', principal.tenantId, name, principal.keyId);
       send(200, { removed: true });
     },
   }),

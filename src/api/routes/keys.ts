@@ -1,6 +1,7 @@
 import { DEFAULT_TENANT, EngineError, type KeyRecord, type NewKey } from '../../engine/index.ts';
-import { controlTurn } from '../control-turn.ts';
+import { changeControl } from '../control-turn.ts';
 import { requireOperator, tenantNamed } from '../operator.ts';
+import { localsOf } from '../reply.ts';
 import { route, type Route, type TenantCall } from '../route.ts';
 import { keyExample, keyPage, keyQuery, madeKey, newKey, type NewKeyBody, revokedKey } from '../schemas/keys.ts';
 import { noQuery } from '../schemas/values.ts';
@@ -59,8 +60,7 @@ export const keyRoutes: readonly Route[] = [
     async handle({ api, principal, readBody, response, send }) {
       const body = await readBody();
       for (const tenant of body.tenants ?? []) tenantNamed(tenant, principal, OTHERS);
-      await controlTurn({ api, principal });
-      const made = await api.engine.changeControl('createKey', newKeyOf(body, principal), principal.keyId);
+      const made = await changeControl({ api, principal }, 'createKey', newKeyOf(body, principal), principal.keyId);
       response.setHeader('cache-control', 'no-store');
       send(201, { key: keyItem(made.record), secret: made.secret });
     },
@@ -78,16 +78,15 @@ export const keyRoutes: readonly Route[] = [
     query: noQuery,
     replies: { 200: { description: 'The key as it is now.', json: revokedKey } },
     errors: { not_found: 'No key that you may revoke has this id.' },
-    async handle({ api, principal, params: { id }, send }) {
-      requireRevocable(findKey(api, id), principal);
-      await controlTurn({ api, principal });
-      await api.engine.changeControl('revokeKey', id, principal.keyId);
-      send(200, keyItem(findKey(api, id)!));
+    async handle({ api, principal, params: { id }, response, send }) {
+      requireRevocable(api.engine.control.findKey(id), principal);
+      // A key that revokes itself is answered all the same.
+      if (id === principal.keyId) localsOf(response).onAdmissionLost = () => {};
+      send(200, keyItem(await changeControl({ api, principal }, 'revokeKey', id, principal.keyId)));
     },
   }),
 ];
 
-type Api = TenantCall['api'];
 type Principal = TenantCall['principal'];
 
 function newKeyOf({ tenants, ...body }: NewKeyBody, { tenantId: own }: Principal): NewKey {
@@ -101,10 +100,6 @@ function newKeyOf({ tenants, ...body }: NewKeyBody, { tenantId: own }: Principal
     tags: body.tags,
     expiresAt: body.expires_at,
   };
-}
-
-function findKey({ engine }: Api, id: string): KeyRecord | undefined {
-  return engine.control.findKey(id);
 }
 
 /**

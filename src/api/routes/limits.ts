@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { LIMIT_NAMES, type LimitName, type LimitScope, MAX_LIMIT } from '../../engine/index.ts';
-import { controlTurn } from '../control-turn.ts';
+import { type ChangeResult, LIMIT_NAMES, type LimitName, type LimitScope, MAX_LIMIT } from '../../engine/index.ts';
+import { changeControl } from '../control-turn.ts';
 import { requireOperator } from '../operator.ts';
 import { route, type Route, type TenantCall } from '../route.ts';
 
@@ -84,7 +84,8 @@ export const limitRoutes: readonly Route[] = [
     handle({ api, principal, query, send }) {
       const scope = scopeOf(query, principal);
       if (scope.tenantId !== principal.tenantId) requireOperator(principal, 'another tenant');
-      send(200, limitsItem(api.engine.control.limits, scope));
+      const { limits } = api.engine.control;
+      send(200, limitsItem({ inForce: limits.inForce(scope), own: limits.own(scope) }));
     },
   }),
   route({
@@ -104,22 +105,16 @@ export const limitRoutes: readonly Route[] = [
       requireOperator(principal, 'limits are set by the operator: this');
       const scope = scopeOf(query, principal);
       const changes = await readBody();
-      await controlTurn({ api, principal });
-      await api.engine.changeControl('changeLimits', scope, changes, principal.keyId);
-      send(200, limitsItem(api.engine.control.limits, scope));
+      send(200, limitsItem(await changeControl({ api, principal }, 'changeLimits', scope, changes, principal.keyId)));
     },
   }),
 ];
 
 type Principal = TenantCall['principal'];
-type LimitRecords = TenantCall['api']['engine']['control']['limits'];
 
 const scopeOf = ({ tenant, key_id: keyId }: z.output<typeof whose>, { tenantId }: Principal): LimitScope => ({
   tenantId: tenant ?? tenantId,
   keyId,
 });
 
-const limitsItem = (limits: LimitRecords, scope: LimitScope) => ({
-  in_force: limits.inForce(scope),
-  own: limits.own(scope),
-});
+const limitsItem = ({ inForce, own }: ChangeResult<'changeLimits'>) => ({ in_force: inForce, own });

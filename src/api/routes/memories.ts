@@ -1,8 +1,8 @@
 import { charactersOf, EngineError, type Memory, type Revision, type Timeline } from '../../engine/index.ts';
-import { controlTurn } from '../control-turn.ts';
+import { changeControl } from '../control-turn.ts';
 import { sendInPieces } from '../json-reply.ts';
 import { answerTurn } from '../read-turn.ts';
-import { takePlaceOfTexts } from '../reply-places.ts';
+import { takePlaceOfTexts, writePlaces } from '../reply-places.ts';
 import { route, type Route, type TenantCall } from '../route.ts';
 import { deletedReply } from '../schemas/deleted-reply.ts';
 import {
@@ -188,13 +188,8 @@ export const memoryRoutes: readonly Route[] = [
       const isUndo = written_by !== undefined && [user_id, session_id, tags, files].every((by) => by === undefined);
       let servers: number | undefined;
       if (isUndo && principal.role === 'admin') {
-        await controlTurn({ api, principal });
-        servers = await api.engine.changeControl(
-          'removeServersWrittenBy',
-          principal.tenantId,
-          written_by,
-          principal.keyId,
-        );
+        const { tenantId, keyId } = principal;
+        servers = await changeControl({ api, principal }, 'removeServersWrittenBy', tenantId, written_by, keyId);
       }
       const receipt = await tenant.deleteMemories({
         userIds: user_id === undefined ? undefined : [user_id],
@@ -282,7 +277,7 @@ export const memoryRoutes: readonly Route[] = [
  */
 async function reserveAnswer(call: TenantCall, { content }: PatchBody, memory: Memory): Promise<string> {
   const { id } = memory;
-  await takePlaceOfTexts(call, charactersOf(memory) + (content?.length ?? 0));
+  await takePlaceOfTexts(call, charactersOf(memory) + (content?.length ?? 0), writePlaces);
   return id;
 }
 

@@ -37,15 +37,19 @@ export async function readOwnedMemory(
  * Reads one memory for a reply, in a turn of the event loop in which the reply can be made at once: a memory that waits
  * for a turn of its own stays in memory, and thousands of requests may ask together. A memory that a thread has read
  * must wait, since several may arrive in one turn; main memory is reserved for its texts until then.
- * @throws what `read` throws; EngineError `unavailable` if no main memory became free in time
+ * @param read reads the memory; if it returns undefined, nothing is reserved
+ * @throws what `read` throws; EngineError `unavailable` if no main memory became free in time, or the client left
  */
-export async function readForReply(call: TenantCall, read: () => Promise<Memory>): Promise<Memory> {
+export async function readForReply<Found extends Memory | undefined>(
+  call: TenantCall,
+  read: () => Promise<Found>,
+): Promise<Found> {
   await readTurn();
   let hasWaited = false;
   // It is called before anything from outside arrives, and after whatever goes on without that.
   process.nextTick(() => (hasWaited = true));
   const memory = await read();
-  if (!hasWaited) return memory;
+  if (memory === undefined || !hasWaited) return memory;
   await takePlaceOfTexts(call, charactersOf(memory));
   await answerTurn();
   return memory;

@@ -8,7 +8,7 @@ import {
   type Tenant,
 } from '../../engine/index.ts';
 import { sendObject } from '../json-reply.ts';
-import { takePlaceOfTexts } from '../reply-places.ts';
+import { takePlaceOfTexts, writePlaces } from '../reply-places.ts';
 import { route, type Route } from '../route.ts';
 import { parse } from '../schemas/parse.ts';
 import {
@@ -135,10 +135,11 @@ export const sessionLogRoutes: readonly Route[] = [
       const body = await readBody();
       const place = placeOf(params, body);
       // The item is gone once it is popped, so the memory of the reply is reserved before.
-      const isReserved = await takePlaceOfTexts(call, await lengthOfNewest(tenant, place));
+      await takePlaceOfTexts(call, await lengthOfNewest(tenant, place), writePlaces);
       const { popped, total } = await tenant.popLog(place, { ifTotal: body.expected_total ?? undefined });
       const reply = { popped: popped && shownItem(popped), total };
-      await sendObject(call, reply, isReserved ? null : PAGE_BYTES);
+      // From here on it must not be refused, even if another item is the newest by now, for which nothing was reserved.
+      await sendObject(call, reply, null);
     },
   }),
   route({

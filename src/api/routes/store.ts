@@ -72,15 +72,21 @@ export const storeRoutes: readonly Route[] = [
       const { tenant, query, send } = call;
       const { namespace, key, user_id } = query;
       const place: ItemPlace = { userId: user_id ?? '', namespace, key };
-      const read = () => orUndefined(() => readForReply(call, () => tenant.getItem(place)));
-      let found = await read();
-      if (found?.expiresAt != null && query.refresh_ttl) {
-        const { id, expiresAt } = found;
-        // It is read again, since it would stay in memory until the writer has answered.
-        found = undefined;
-        await renew(call, [{ id, expiresAt }]);
+      const due: Pick<Memory, 'id' | 'expiresAt'>[] = [];
+      const read = async () => {
+        const item = await tenant.getItem(place);
+        const isDue = due.length === 0 && query.refresh_ttl && item.expiresAt !== null;
+        if (!isDue) return item;
+        due.push({ id: item.id, expiresAt: item.expiresAt });
+        return undefined;
+      };
+      let found = await orUndefined(() => readForReply(call, read));
+      if (due.length > 0) {
+        // It is read again: until the writer has answered, it would stay in memory, and two places of one reply could
+        // wait for each other.
+        await renew(call, due);
         await answerTurn();
-        found = await read();
+        found = await orUndefined(() => readForReply(call, read));
       }
       send(200, found === undefined ? null : storeItemOf(found));
     },
@@ -194,7 +200,7 @@ interface Found {
 
 /**
  * Finds the items of one page, in the order of `inOrder`. The items have at most 4 Mi characters together, but the
- * first one is always included; main memory is reserved for them while they are gathered. `isCut` is true if the page
+ * first one is always included; main memory is reserved for them until they are sent. `isCut` is true if the page
  * ended early because the next item did not fit.
  * @throws EngineError `unavailable` if the client left, or no main memory became free in time
  */
@@ -204,21 +210,23 @@ async function search(
 ): Promise<{ readonly found: readonly Found[]; readonly isCut: boolean }> {
   const { limit, offset } = { limit: body.limit ?? 10, offset: body.offset ?? 0 };
   const found: Found[] = [];
-  const hold = growingPlace(call);
-  let [passed, size] = [0, 0];
+  const { hold, settle } = growingPlace(call);
+  let [passed, size, isCut] = [0, 0, false];
   for await (const item of inOrder(call, body, { wanted: offset + limit, hold })) {
     requireClient(call.response);
     passed += 1;
     if (passed <= offset) continue;
     const length = charactersOf(item.memory);
     await takeTurn();
-    if (found.length > 0 && size + length > MAX_REPLY_TEXT) return { found, isCut: true };
+    isCut = found.length > 0 && size + length > MAX_REPLY_TEXT;
+    if (isCut) break;
     size += length;
     await hold(2 * size);
     found.push(item);
     if (found.length === limit) break;
   }
-  return { found, isCut: false };
+  settle(2 * size);
+  return { found, isCut };
 }
 
 /**
@@ -236,7 +244,7 @@ async function* inOrder(
   const userId = call.principal.userId ?? body.user_id ?? '';
   const namespace = (body.namespace_prefix ?? []).join('.');
   const value = toValueConditions(body.filter);
-  const ranked = await rank(call, { query: body.query ?? '', userId, namespace, value });
+  const ranked = await rank(call, { query: body.query ?? '', userId, namespace, value, wanted });
   await hold(2 * ranked.reduce((sum, { memory }) => sum + charactersOf(memory), 0));
   yield* ranked;
   const seen = new Set(ranked.map(({ memory }) => memory.id));
@@ -255,14 +263,16 @@ interface Ranking {
   readonly userId: string;
   readonly namespace: string;
   readonly value: ReturnType<typeof toValueConditions>;
+  /** Number of items that the caller will read at most. */
+  readonly wanted: number;
 }
 
 /**
- * Returns the items that a query ranks, best first, at most 200; none for an empty query. No item is dropped for being
- * similar to another. The same number of items is ranked for every page, since ranking more candidates could change the
- * order of the earlier items.
+ * Returns the items that a query ranks, best first, at most 200 and at most `wanted`; none for an empty query. No item
+ * is dropped for being similar to another. The same number of items is ranked for every page, since ranking more
+ * candidates could change the order of the earlier items.
  */
-async function rank(call: TenantCall, { query, userId, namespace, value }: Ranking): Promise<Found[]> {
+async function rank(call: TenantCall, { query, userId, namespace, value, wanted }: Ranking): Promise<Found[]> {
   if (query === '') return [];
   const { tenant, principal, response } = call;
   const asked = {
@@ -276,7 +286,8 @@ async function rank(call: TenantCall, { query, userId, namespace, value }: Ranki
     ...(isPublicRead(principal) ? { reinforce: false, isLogged: false } : {}),
   };
   const { hits } = await tenant.query(asked, clientGone(response));
-  return hits.map(({ memory, score }) => ({ memory, score }));
+  // Its caller reads no item after those that are wanted, so they need no main memory.
+  return hits.slice(0, wanted).map(({ memory, score }) => ({ memory, score }));
 }
 
 /** Returns the result of `read`; undefined if it throws EngineError `not_found`. */

@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import { DEFAULT_TENANT, type Engine, EngineError, HOME_DATABASE, type TenantRecord } from '../../engine/index.ts';
-import { controlTurn } from '../control-turn.ts';
+import { changeControl } from '../control-turn.ts';
 import { requireOperator } from '../operator.ts';
 import { route, type Route } from '../route.ts';
 import { newTenant, tenantGone, tenantPage, tenantReply } from '../schemas/admin.ts';
@@ -56,9 +56,9 @@ export const tenantRoutes: readonly Route[] = [
     async handle({ api, principal, readBody, send }) {
       requireOperator(principal, 'a new tenant');
       const wanted = await readBody();
-      await controlTurn({ api, principal });
       const { engine } = api;
-      const tenant = await engine.changeControl('createTenant', wanted.id, principal.keyId, wanted.database);
+      const by = principal.keyId;
+      const tenant = await changeControl({ api, principal }, 'createTenant', wanted.id, by, wanted.database);
       send(201, { id: tenant.id, created_at: tenant.createdAt, database: databaseOf(engine, tenant) });
     },
   }),

@@ -28,7 +28,10 @@ export function textsAtPaths(value: Json, paths: readonly string[]): string {
   return [...new Set([...found].map(textOfValue))].filter((text) => text !== '').join('\n');
 }
 
-/** Takes a value, and all values in it, from what may be walked. */
+/**
+ * Subtracts the places of a value, itself and all values in it, from the number that may still be walked.
+ * @throws EngineError `invalid` if there are more
+ */
 function takePlaces(value: Json, walk: { left: number }): void {
   if (--walk.left < 0)
     throw new EngineError('invalid', `index: its paths find values with more than ${MAX_WALKED} places together`);
@@ -44,6 +47,7 @@ function stepsOf(path: string): string[] {
  * Yields the values that a path finds in `value`.
  * @param at index of the next step of the path; the steps before it have led to `value`
  * @param budget.left number of places that may still be visited
+ * @throws EngineError `invalid` if the path leads to more places
  */
 function* valuesAt(
   value: Json,

@@ -51,7 +51,10 @@ export async function importLines(file: string, options: ConnectionOptions): Pro
   process.exitCode = 1;
 }
 
-/** Opens the source of an import. `size` is its length in bytes; 0 if it is not known. */
+/**
+ * Opens the source of an import; `-` is the standard input. `size` is its length in bytes; 0 if it is not known.
+ * @throws CliError for a folder
+ */
 function openSource(file: string): { stream: AsyncIterable<Uint8Array | string>; size: number } {
   if (file === '-') return { stream: process.stdin, size: 0 };
   const stats = fs.statSync(file);

@@ -28,7 +28,7 @@ interface WordsProps {
   readonly children: string;
   /** Terms of a question, as the word index holds them. Words that begin like one of them are highlighted. */
   readonly terms?: readonly string[] | undefined;
-  /** Shows the first lines only until the reader asks for the rest. */
+  /** Whether only the first lines are shown until the reader asks for the rest; false by default. */
   readonly isCut?: boolean;
 }
 

@@ -223,8 +223,8 @@ function recordFailure(
 }
 
 /**
- * Codes of the errors of a document that may not occur again at the next attempt. The number is the greatest number of
- * attempts, if it is lower than `OM_JOB_ATTEMPTS`. A DocumentError with any other code ends the job.
+ * Codes of the errors of a document that may not occur again at the next attempt, each with the greatest number of
+ * attempts, if that is lower than `OM_JOB_ATTEMPTS`. A DocumentError with any other code ends the job.
  */
 const MAY_PASS: Partial<Record<DocumentErrorCode, number>> = {
   parser_crashed: CRASH_BUDGET,

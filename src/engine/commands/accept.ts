@@ -159,7 +159,7 @@ interface Accepted {
   readonly id: string;
   readonly jobId: string;
   readonly jobNo: number;
-  /** Work that it makes for the word index, as `insertText` returns it. */
+  /** Work that the memory makes for the word index, in the unit of `insertText`. */
   readonly indexedBytes: number;
 }
 

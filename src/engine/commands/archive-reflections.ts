@@ -7,7 +7,10 @@ import type { WriteContext } from './write-context.ts';
 
 /** Greatest number of reflections that one commit archives; one takes some 100 µs. */
 export const MAX_ARCHIVED = 100;
-/** Where one commit stops to search for reflections; a link takes some microseconds, and so does a look at a level. */
+/**
+ * Where one commit gives up its search for reflections: `broadest` links read of memories that are equally far from the
+ * source, or `deepest` links away from it. A link takes some microseconds, and so does each further distance.
+ */
 const BOUNDS = { broadest: 1_000, deepest: 10 };
 
 /**

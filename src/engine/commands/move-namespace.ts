@@ -117,6 +117,7 @@ export function moveNamespace(context: WriteContext, slice: MoveSlice): MovedSli
 /**
  * Calls `visit` for the items of each namespace of a slice, in the order of the paths, until the slice's steps are used
  * up.
+ * @throws EngineError `invalid` if one of the two paths lies below the other or equals it, or a new path is too long
  */
 function eachStretch(
   { store }: Reading,

@@ -59,8 +59,8 @@ export function refuseOverQuota({ store }: WriteContext, quota: Quota | null, ad
 }
 
 /**
- * Bytes of the database that a waiting file counts as, for each of its own: its text, words and vectors, by the
- * measured growth of 5.2 bytes for each byte of plain text with vectors of 768 dimensions.
+ * Number of bytes of the database as which each byte of a waiting file counts. A file becomes text, words and vectors:
+ * plain text was measured to grow 5.2 times, with vectors of 768 dimensions.
  */
 const READ_SIZES = 6;
 /**

@@ -17,8 +17,9 @@ import type { WriteContext } from './write-context.ts';
 
 const MB = 1024 * 1024;
 /**
- * What one commit deletes beyond `OM_RECALL_MB`: as many bytes as it appends and some more, of so many recalls at most.
- * The log may be far too large after the setting was lowered, or its recalls far smaller than those that are appended.
+ * Bounds on what one commit deletes from a log over `OM_RECALL_MB`: this number of bytes more than it appends, and this
+ * number of recalls. The log may be far too large after the setting was lowered, or its recalls far smaller than those
+ * that are appended.
  */
 const [TRIMMED_BYTES, MAX_TRIMMED] = [262_144, 1_000];
 

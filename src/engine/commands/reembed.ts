@@ -18,7 +18,7 @@ import {
 import { type DeadJobPlace, deleteJobs, deleteRefusals, listRefusedAdds } from '../store/refused-memories.ts';
 import type { WriteContext } from './write-context.ts';
 
-/** What a change of the model is begun or continued with. */
+/** The model to which a change is begun or continued, and which obstacles it ignores. */
 interface ReembedStart {
   readonly target: SectorModelNumbers;
   /**

@@ -142,7 +142,10 @@ function requireTotal(total: number, wanted: number | undefined): void {
   throw new EngineError('conflict', `the log has ${total} items, not ${wanted}`);
 }
 
-/** @throws EngineError `invalid` for more bytes of items than one change may replace */
+/**
+ * Checks that the items which one change replaces have at most 8 MiB (`MAX_REPLACED_BYTES`) together.
+ * @throws EngineError `invalid` if they have more
+ */
 function requireFewBytes(bytes: number): void {
   if (bytes <= MAX_REPLACED_BYTES) return;
   throw new EngineError('invalid', `${bytes} bytes of items would be replaced, at most ${MAX_REPLACED_BYTES} can be`);

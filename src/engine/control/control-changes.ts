@@ -3,48 +3,72 @@
  * statement waits for a reply: while the database is silent, locked or waits for its standby, that takes seconds.
  */
 
-import { setTimeout as pause } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import type { Config } from '../config.ts';
 import { EngineError, reviveError, type SerialisedError } from '../errors.ts';
 import type { ControlDatabase } from './control-database.ts';
+import type { LimitChanges, LimitScope } from './limits.ts';
+import { requireStillAdmitted, type Caller } from './still-admitted.ts';
 
-/** The methods of the control database that requests call to change something, by name. */
-export const CONTROL_CHANGES = {
+/**
+ * The methods of the control database that requests call to change something, by name. What a request answers is
+ * returned with the change, since a later read could fail although the change was made.
+ */
+const CONTROL_CHANGES = {
   createTenant: ({ createTenant }: ControlDatabase) => createTenant,
   createKey: ({ createKey }: ControlDatabase) => createKey,
-  revokeKey: ({ revokeKey }: ControlDatabase) => revokeKey,
-  changeLimits: ({ limits }: ControlDatabase) => limits.change,
+  revokeKey: (control: ControlDatabase) => (keyId: string, by: string) => {
+    control.revokeKey(keyId, by);
+    return control.findKey(keyId)!;
+  },
+  changeLimits:
+    ({ limits }: ControlDatabase) =>
+    (scope: LimitScope, changes: LimitChanges, by: string) => {
+      limits.change(scope, changes, by);
+      return { inForce: limits.inForce(scope), own: limits.own(scope) };
+    },
   addServer: ({ federation }: ControlDatabase) => federation.add,
   removeServer: ({ federation }: ControlDatabase) => federation.remove,
   removeServersWrittenBy: ({ federation }: ControlDatabase) => federation.removeWrittenBy,
   appendAudit: ({ audit }: ControlDatabase) => audit.append,
 };
 
-type ControlChange = keyof typeof CONTROL_CHANGES;
+export type ControlChange = keyof typeof CONTROL_CHANGES;
 type Method<N extends ControlChange> = ReturnType<(typeof CONTROL_CHANGES)[N]>;
+export type ChangeInput<N extends ControlChange> = Parameters<Method<N>>;
+export type ChangeResult<N extends ControlChange> = ReturnType<Method<N>>;
+
+/** The changes that other threads need not learn of, as they read these rows each time. They raise no generation. */
+const READ_EACH_TIME: ReadonlySet<ControlChange> = new Set([
+  'addServer',
+  'removeServer',
+  'removeServersWrittenBy',
+  'appendAudit',
+]);
 
 export interface ControlChanges {
   /**
-   * Calls a method of the control database, and resolves with its result once this thread knows of the change. In
-   * PostgreSQL that takes up to 250 ms longer than the change.
-   * @throws EngineError errors of the method; `unavailable` if the thread ended, perhaps after the change
+   * Calls a method of the control database for a caller, and resolves with its result once this thread knows of the
+   * change. In PostgreSQL that takes up to 250 ms longer than the change.
+   * @throws EngineError errors of the method; `unauthenticated` if the caller is no longer admitted when its turn
+   *   comes, for example as the change before it revoked its key; `unavailable` if the thread ended, with
+   *   `mayBeWritten` if it had begun the change, or if `close` was called before it began
    */
-  change<N extends ControlChange>(name: N, ...input: Parameters<Method<N>>): Promise<ReturnType<Method<N>>>;
+  change<N extends ControlChange>(caller: Caller, name: N, ...input: ChangeInput<N>): Promise<ChangeResult<N>>;
+  /** Rejects the changes that have not begun, and waits for the one that has. */
   close(): Promise<void>;
 }
 
-/** A change that the thread is asked to make. */
+/** A change that the thread is asked to make. It is asked for one at a time. */
 export interface AskedChange {
-  readonly id: number;
+  readonly caller: Caller;
   readonly name: ControlChange;
   readonly input: readonly unknown[];
 }
 
-/** The answer of the thread to the change with this id. */
-export type MadeChange = { readonly id: number } & (
-  { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly error: SerialisedError }
-);
+/** The answer of the thread to the change that it was asked for. */
+export type MadeChange =
+  { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly error: SerialisedError };
 
 /**
  * Time after the last change at which the thread is ended (ms), and its connections with it. It is longer than a pause
@@ -63,22 +87,37 @@ export function openControlChanges(
 ): ControlChanges {
   return kind === 'thread' && config.OM_DATABASE_URL !== undefined
     ? changesOnThread(config, control)
-    : changesHere(control);
+    : changesHere(config, control);
 }
 
-function changesHere(control: ControlDatabase): ControlChanges {
+/**
+ * Makes a change, if its caller is still admitted. Where all changes are made one after the other by this function, no
+ * key that one of them revokes makes another one.
+ */
+export function makeChange(control: ControlDatabase, config: Config, { caller, name, input }: AskedChange): unknown {
+  requireStillAdmitted(caller, { control, config });
+  return (CONTROL_CHANGES[name](control) as (...given: readonly unknown[]) => unknown)(...input);
+}
+
+function changesHere(config: Config, control: ControlDatabase): ControlChanges {
   return {
-    change: async (name, ...input) => (CONTROL_CHANGES[name](control) as (...given: unknown[]) => never)(...input),
+    change: async (caller, name, ...input) => makeChange(control, config, { caller, name, input }) as never,
     close: async () => {},
   };
+}
+
+interface Waiting {
+  readonly asked: AskedChange;
+  readonly made: PromiseWithResolvers<unknown>;
 }
 
 /** Makes the changes on a thread that is started for the first one, and ended a minute after the last one. */
 function changesOnThread(config: Config, control: Pick<ControlDatabase, 'seeChanges'>): ControlChanges {
   let thread: Worker | undefined;
   let idle: NodeJS.Timeout | undefined;
-  let lastId = 0;
-  const waiting = new Map<number, PromiseWithResolvers<unknown>>();
+  let isClosed = false;
+  /** The changes that are not made yet, in their order. The thread makes the first one. */
+  const waiting: Waiting[] = [];
   const start = () => {
     const started = new Worker(new URL(`./control-thread${import.meta.filename.slice(-3)}`, import.meta.url), {
       workerData: config,
@@ -89,18 +128,19 @@ function changesOnThread(config: Config, control: Pick<ControlDatabase, 'seeChan
     started.on('exit', () => {
       if (thread !== started) return;
       thread = undefined;
-      for (const { reject } of waiting.values())
-        reject(new EngineError('unavailable', 'the thread ended', { cause: ended, mayBeWritten: true }));
-      waiting.clear();
+      for (const [place, { made }] of waiting.splice(0).entries())
+        made.reject(new EngineError('unavailable', 'the thread ended', { cause: ended, mayBeWritten: place === 0 }));
     });
-    started.on('message', ({ id, ...made }: MadeChange) => {
-      if (made.ok) waiting.get(id)?.resolve(made.value);
-      else waiting.get(id)?.reject(reviveError(made.error));
-      waiting.delete(id);
-      if (waiting.size === 0) idle = setTimeout(() => void end(), IDLE_MS).unref();
+    started.on('message', (answer: MadeChange) => {
+      const { made } = waiting.shift()!;
+      if (answer.ok) made.resolve(answer.value);
+      else made.reject(reviveError(answer.error));
+      if (waiting.length > 0) askForFirst();
+      else idle = setTimeout(() => void end(), IDLE_MS).unref();
     });
     return started;
   };
+  const askForFirst = () => thread!.postMessage(waiting[0]!.asked);
   const end = async () => {
     clearTimeout(idle);
     const ending = thread;
@@ -109,19 +149,24 @@ function changesOnThread(config: Config, control: Pick<ControlDatabase, 'seeChan
     if (ending !== undefined) await new Promise((resolve) => ending.once('exit', resolve));
   };
   return {
-    async change(name, ...input) {
+    async change(caller, name, ...input) {
+      if (isClosed) throw isClosing();
       clearTimeout(idle);
-      thread ??= start();
       const made = Promise.withResolvers<unknown>();
-      waiting.set(++lastId, made);
-      thread.postMessage({ id: lastId, name, input } satisfies AskedChange);
+      thread ??= start();
+      waiting.push({ asked: { caller, name, input }, made });
+      if (waiting.length === 1) askForFirst();
       const value = await made.promise;
-      await control.seeChanges();
+      if (!READ_EACH_TIME.has(name)) await control.seeChanges();
       return value as never;
     },
     async close() {
-      while (waiting.size > 0) await pause(10);
+      isClosed = true;
+      for (const { made } of waiting.splice(1)) made.reject(isClosing());
+      await waiting[0]?.made.promise.catch(() => {});
       await end();
     },
   };
 }
+
+const isClosing = () => new EngineError('unavailable', 'the service stops');

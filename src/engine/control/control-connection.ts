@@ -51,7 +51,8 @@ const RENEW_MS = 5_000;
 export interface ControlConnection {
   readonly catalog: Catalog;
   /**
-   * Runs a statement. If the session was lost outside of a transaction, the statement runs once more on a new session.
+   * Runs a statement. If the session was lost outside of a transaction, the statement runs once more on a new session,
+   * but not if the server did not answer in time.
    */
   readonly query: StatementContext['query'];
   /**
@@ -198,13 +199,14 @@ function watched(shared: Shared): WatchedNumber {
 
 /**
  * Runs `work`, and runs it once more if the session was lost, because a restarted database server has ended all
- * sessions.
+ * sessions. A server that did not answer in time is not asked again: the thread would wait twice as long.
  */
 function onceMore<T>(work: () => T): T {
   try {
     return work();
   } catch (error) {
-    if (postgresError(error)?.isLost !== true) throw error;
+    const { isLost, code } = postgresError(error) ?? {};
+    if (isLost !== true || code === 'ETIMEDOUT') throw error;
     return work();
   }
 }

@@ -151,7 +151,10 @@ export interface ControlStatements {
   readonly deleteOldRevokedKeys: Statement<[string, number]>;
   readonly insertKey: Statement<[NewKeyRow]>;
   readonly insertKeyTenant: Statement<[string, number, string]>;
-  /** Takes a JSON list of pairs: the id of a key, and the time of its last use. */
+  /**
+   * Stores when keys were last used. Its parameter is a JSON list of pairs: the id of a key, and the time of its last
+   * use (Unix ms).
+   */
   readonly noteKeyUses: Statement<[string]>;
   readonly deleteKeysWithoutTenant: Statement;
   readonly revokeKey: Statement<[number, string]>;
@@ -190,7 +193,7 @@ export function prepareStatements(
     insertTenant: prepare<[string, number]>(
       'INSERT INTO tenants (id, created_at) VALUES (?, ?) ON CONFLICT (id) DO NOTHING',
     ),
-    /** The foreign keys also delete the tenant's settings, and remove the tenant from its keys. */
+    /** Deletes a tenant by its id. The foreign keys also delete its settings, and remove it from its keys. */
     deleteTenant: prepare<[string]>('DELETE FROM tenants WHERE id = ?'),
 
     listKeys: prepare<[], KeyRow>(`${KEYS} ORDER BY created_at, id`),
@@ -208,8 +211,8 @@ export function prepareStatements(
     ),
     findKey: prepare<[string], KeyRow>(`${KEYS} WHERE id = ?`),
     /**
-     * Keeps the newest revoked keys of a tenant; the second parameter is their number. A key of several tenants counts
-     * for the first.
+     * Deletes revoked keys of a tenant except the newest; the second parameter is the number of keys that stay. A key
+     * of several tenants counts for the first.
      */
     deleteOldRevokedKeys: prepare<[string, number]>(
       `DELETE FROM keys WHERE id IN (
@@ -229,7 +232,7 @@ export function prepareStatements(
        WHERE keys.id = used.id`,
     ),
     deleteKeysWithoutTenant: prepare('DELETE FROM keys WHERE id NOT IN (SELECT key_id FROM key_tenants)'),
-    /** A second revocation keeps the time of the first. */
+    /** Revokes a key; takes the time and the key's id. A key that was revoked before keeps its earlier time. */
     revokeKey: prepare<[number, string]>('UPDATE keys SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?'),
 
     readSetting: prepare<[string, string], { value: string }>(

@@ -4,7 +4,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import type { Config } from '../config.ts';
 import { assert, serialiseError } from '../errors.ts';
 import { systemClock } from '../ports.ts';
-import { type AskedChange, CONTROL_CHANGES, type MadeChange } from './control-changes.ts';
+import { type AskedChange, makeChange, type MadeChange } from './control-changes.ts';
 import type { ControlDatabase } from './control-database.ts';
 import { openControlDatabase } from './open-control-database.ts';
 
@@ -13,17 +13,17 @@ assert(port !== null, 'the thread of the control database has a parent');
 let control: ControlDatabase | undefined;
 
 port.on('message', (message: AskedChange | 'close') => {
-  if (message !== 'close') return void port.postMessage({ id: message.id, ...answer(message) } satisfies MadeChange);
+  if (message !== 'close') return void port.postMessage(answer(message));
   control?.close();
   port.close();
 });
 
-function answer({ name, input }: AskedChange) {
+function answer(asked: AskedChange): MadeChange {
+  const config = workerData as Config;
   try {
-    control ??= openControlDatabase(workerData as Config, systemClock);
-    const change = CONTROL_CHANGES[name](control) as (...given: readonly unknown[]) => unknown;
-    return { ok: true, value: change(...input) } as const;
+    control ??= openControlDatabase(config, systemClock);
+    return { ok: true, value: makeChange(control, config, asked) };
   } catch (error) {
-    return { ok: false, error: serialiseError(error) } as const;
+    return { ok: false, error: serialiseError(error) };
   }
 }

@@ -35,7 +35,9 @@ export interface CounterFile<Name extends string> {
    * @throws EngineError `unavailable` once closed; errors of the database as EngineErrors
    */
   write<T>(work: (statements: Prepared<Name>) => T, about?: string): T;
-  /** Like `write`, but if the counters are closed or cannot be written, the change is lost without an error. */
+  /**
+   * Writes as `write` does, but if the counters are closed or cannot be written, the change is lost without an error.
+   */
   note(work: (statements: Prepared<Name>) => void): void;
   close(): void;
 }

@@ -248,7 +248,10 @@ function existsAlready(tenantId: string): EngineError {
   return new EngineError('conflict', `tenant ${tenantId} exists`);
 }
 
-/** Throws if a file that nobody owns may hold an earlier tenant's memories, which a new tenant must not inherit. */
+/**
+ * Throws EngineError `conflict` if a database file is at the path of a new tenant: it may hold an earlier tenant's
+ * memories, which the new tenant must not inherit.
+ */
 function requireNoFiles(path: string, tenantId: string): void {
   if (databaseFiles(path).some((name) => fs.existsSync(name)))
     throw new EngineError('conflict', `a database file of an earlier tenant ${tenantId} is still there: move it away`);

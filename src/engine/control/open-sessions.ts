@@ -49,7 +49,7 @@ interface SessionsContext {
   readonly clock: Clock;
   /** SHA-256 of OM_API_KEY; undefined if that is not set. */
   readonly environmentDigest: Buffer | undefined;
-  /** What `digestOfIssuer` returns for the settings. */
+  /** Result of `digestOfIssuer` for the settings; undefined without OM_OIDC_ISSUER. */
   readonly issuerDigest: Buffer | undefined;
   readonly isHolderValid: (holder: Holder) => boolean;
   /** The log that records each opened session. */

@@ -19,7 +19,7 @@ import { abandonMove, endAbandoned, placeNewTenant, readPlacement, tryLockMoves 
 /** Shortest time from the end of an attempt of this thread to end a move that was broken off to the next one (ms). */
 const SETTLE_EVERY_MS = 2_000;
 
-/** The place of a new tenant. */
+/** A connection to the database in which a new tenant will be. The caller closes it. */
 interface NewPlace {
   /**
    * Makes the tenant's row. Call it inside the write that creates the tenant.
@@ -39,7 +39,11 @@ export interface PlacedTenants {
    *   it does not answer, or did not a moment ago
    */
   prepare(tenant: string, name: string | undefined): NewPlace;
-  /** Reads where a tenant's rows are, for `erase`. Call it before the tenant is deleted from the control database. */
+  /**
+   * Lists the names of the databases that hold rows of a tenant (null: the one of OM_DATABASE_URL), for `erase`. Call
+   * it before the tenant is deleted from the control database.
+   * @throws EngineError `conflict` while the tenant moves to another database
+   */
   findRows(tenant: string): readonly (string | null)[];
   /**
    * Erases the rows of a tenant.

@@ -69,7 +69,7 @@ export function placeNewTenant(file: ControlFile, tenant: string, database: stri
 /**
  * Takes the lock of moves of a tenant on a connection of its own, so that it does not end with another one's session.
  * @param database address of the database of OM_DATABASE_URL
- * @returns what ends the lock; undefined if another process has it
+ * @returns an object whose `close` gives the lock back, which the caller must call; undefined if another process has it
  */
 export function lockMoves(database: string, tenant: string): { close(): void } | undefined {
   const connection = openBlockingConnection(database);
@@ -147,7 +147,10 @@ export function abandonMove(
   });
 }
 
-/** Ends what `abandonMove` began, after the mark at the source was cleared. */
+/**
+ * Removes the record of a move that `abandonMove` gave up. Call it after the mark at the source was cleared.
+ * @param token token of that move; nothing changes if another move is recorded
+ */
 export function endAbandoned(file: ControlFile, tenant: string, token: string): void {
   file.write(() => {
     file

@@ -49,7 +49,10 @@ export function createSessionSecrets(
     });
   }
 
-  /** Finds the key, also if another process made it a moment ago; undefined if there is none. */
+  /**
+   * Finds the key, also if another process made it a moment ago; undefined if there is none.
+   * @throws EngineError `unavailable` if too many unknown sessions came
+   */
   function keyToCheck(): string | undefined {
     const known = knownKey();
     if (known !== undefined || watched === null) return known;

@@ -59,7 +59,10 @@ export function openStreamShares(place: CounterPlace, clock: Clock): StreamShare
       const now = clock.now();
       for (const [tenant, streams] of tenants) statements.tell.run({ process: id, tenant, streams, now });
     });
-  /** Tells all counts again, and removes those without streams and those of processes that were probably killed. */
+  /**
+   * Writes all counts of this process to the file again. It also removes rows without streams, and those of processes
+   * that were probably killed.
+   */
   const tellAll = () => {
     tell(own);
     shared?.note((statements) => statements.forget.run({ now: clock.now() }));

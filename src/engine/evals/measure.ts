@@ -102,7 +102,7 @@ function holdsInOrder(list: readonly string[], wanted: readonly string[], back: 
 
 /**
  * Returns for each beginning of a list of words the length of its longest proper end that is also a beginning of the
- * list: so many words are matched still when the next word does not match.
+ * list: that many words still match when the next word does not.
  */
 function fallbacksOf(wanted: readonly string[]): number[] {
   const back = [0];

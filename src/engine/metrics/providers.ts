@@ -37,7 +37,7 @@ export function createProviderMetrics(registers: Registry[], sources: MetricSour
       labelNames: ['service', 'reason'],
       registers,
     }),
-    /** The gauge has no series in a process that calls no provider. */
+    /** Whether each circuit breaker is open. The gauge has no series in a process that calls no provider. */
     providerBreaker: new Gauge({
       name: 'cairn_provider_breaker_open',
       help:

@@ -15,7 +15,10 @@ export function createQueueMetrics(registers: Registry[], sources: MetricSources
       name: 'cairn_queues_up',
       help: 'Whether PostgreSQL took what the dispatcher asked of its queues last: 1 or 0.',
     }),
-    /** The gauge has series only in the API's process, as all share the queues, and only while these can be reached. */
+    /**
+     * Numbers of jobs in the queues. The gauge has series only in the API's process, as all share the queues, and only
+     * while these can be reached.
+     */
     queueJobs: new Gauge({
       name: 'cairn_queue_jobs',
       help:

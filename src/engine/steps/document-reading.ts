@@ -23,7 +23,7 @@ export type IngestOutcome =
   | { readonly kind: 'lost' }
   /** The web page is the same as when it was last fetched, so queries go on to find the text of the earlier reading. */
   | { readonly kind: 'unchanged' }
-  /** It was read, but the tenant may not store as many memories now; queries find what they found before. */
+  /** The document was read, but the tenant may not store as many memories now; queries find what they found before. */
   | { readonly kind: 'waits'; readonly wait: DocumentWait }
   /** The file has no text. */
   | { readonly kind: 'empty' }

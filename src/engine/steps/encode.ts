@@ -41,7 +41,10 @@ import { sourceOfModel, type StepContext, type StepFailure } from './step-contex
  * so that no other pause is needed.
  */
 const COMPUTED_AT_ONCE = 32;
-/** The same in PostgreSQL, also while others write, where a larger group saves round trips. */
+/**
+ * Number of memories that are computed and then written as one group in PostgreSQL, where a larger group saves round
+ * trips. It also holds while others write.
+ */
 const COMPUTED_AT_ONCE_IN_DATABASE = 64;
 
 /**

@@ -91,7 +91,7 @@ export async function listAudit(
   }
 }
 
-/** Greatest number of records that one slice examines, in some milliseconds. */
+/** Greatest number of records that one slice examines, which takes some milliseconds. */
 const EXAMINED = 10_000;
 
 /** Lists the records that match a filter among the 10,000 newest ones before `before`, newest first. */

@@ -24,7 +24,7 @@ type KeptItem = readonly [
   message: string | null,
 ];
 
-/** What a row stores behind its items if the batch ended with them. */
+/** Last entry of a row's JSON list of items if the batch ended with these items. */
 const END = null;
 
 /**

@@ -208,7 +208,7 @@ export function readTextSlice(
   return { pieces, place: { after, end } };
 }
 
-/** Counts the chunks after `after` whose texts a slice has room for; at least one. */
+/** Counts the chunks after the index `after` that fit into one slice (16 chunks, 256 KiB of text); at least one. */
 function countWithinSlice(store: Store, generationNo: number, after: number): number {
   const sizes = store
     .prepare(

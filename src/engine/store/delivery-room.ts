@@ -39,13 +39,16 @@ interface RoomyHook extends StoredRoom {
 /** Room for the deliveries that one commit adds. */
 export interface DeliveryRooms {
   /**
-   * Counts the deliveries that wait for webhooks, and for their users, whose room is not known. `take` would count
-   * those of one webhook after the other.
+   * Counts the deliveries that wait for webhooks, and for their users, whose room is not known. Call it before `take`,
+   * which would count those of one webhook after the other, by a statement for each.
    */
   count(hooks: Iterable<RoomyHook>): void;
-  /** Takes the room of one delivery; if there is none, counts a dropped event of the webhook and returns false. */
+  /**
+   * Takes room for one delivery and returns true. If there is no room, it counts a dropped event of the webhook and
+   * returns false.
+   */
   take(hook: RoomyHook): boolean;
-  /** Counts an event that is not handed to a webhook. */
+  /** Counts an event as dropped for a webhook to which it is not handed, although there may be room. */
   drop(hook: RoomyHook): void;
   /** Stores what was taken and dropped. Call it once, at the end of the write. */
   store(): void;
@@ -117,7 +120,10 @@ export function openDeliveryRooms(store: Store, now: number): DeliveryRooms {
   };
 }
 
-/** What waits is counted only if no room is known to be left: many may wait. */
+/**
+ * Tells whether a room may be used at `now` (Unix ms) without counting what waits: some of it is left, or the last
+ * count, which found it full, is less than a second old. Counting may take long, since many deliveries may wait.
+ */
 const isKnown = ({ left, countedAt }: Room, now: number) => left > 0 || (countedAt <= now && now - countedAt < FULL_MS);
 
 function setRoom(room: Room, left: number, now: number): void {
@@ -135,8 +141,8 @@ function storeRooms(store: Store, hooks: ReadonlyMap<number, HookRoom>, tenant: 
 }
 
 /**
- * Lets the deliveries that wait be counted before the next one is added to a webhook, after some were made pending
- * again. Call inside a write.
+ * Makes the next addition of a delivery to a webhook count what waits first. Call it inside a write that made
+ * deliveries pending again.
  */
 export function countRoomAnew(store: Store, hookNo: number): void {
   store.prepare('UPDATE webhooks SET room = 0, counted_at = 0 WHERE hook_no = ?').run(hookNo);
@@ -176,7 +182,10 @@ function countsOfUsers(store: Store, userIds: readonly string[], limit: number):
   return new Map(rows.map(({ userId, waiting }) => [userId, waiting]));
 }
 
-/** The condition on `next_at` holds for every delivery; it makes SQLite read the index of those that wait. */
+/**
+ * Counts the deliveries of the tenant that wait, at most `limit`. The condition on `next_at` holds for every delivery;
+ * it makes SQLite read the index of those that wait.
+ */
 function countOfTenant(store: Store, limit: number): number {
   return store
     .prepare(

@@ -27,7 +27,7 @@ interface ListedName extends EntitySummary {
   readonly mentionsEach: readonly number[];
 }
 
-/** A name that a memory mentions which passes, with the number of such memories that are known. */
+/** A name that at least one memory which passes the filter mentions, with the number of such memories found so far. */
 interface SeenName extends ListedName {
   readonly seen: number;
 }
@@ -37,15 +37,21 @@ interface SeenName extends ListedName {
  * To list further names, a caller must give a longer prefix or a user.
  */
 const NAMES_READ = 50_000;
-/** Factor on the number of names that are read at once, as each read sorts them all. */
+/**
+ * Factor by which the number of names that are read grows from one read to the next, since each read sorts all names
+ * again.
+ */
 const NAMES_GROWTH = 8;
 /** Greatest number of names whose first mentions are looked at together. */
 const NAMES_AT_ONCE = 500;
-/** Greatest number of mentions that are read for the counts of one page, divided among its names; and in one read. */
+/**
+ * Greatest number of mentions that are read to count the memories of all names on a page, divided among the names. It
+ * is also the greatest number of one read.
+ */
 const MAX_COUNTED = 20_000;
 /**
- * Least number of mentions that are read to count each name, however many names a page has, and number of those that
- * are looked at first to find one by a memory that passes.
+ * Least number of mentions that are read to count the memories of one name, however many names a page has. To find out
+ * whether a name has any memory that passes, so many mentions are read first.
  */
 const MIN_COUNTED = 20;
 /** Greatest number of memories, and of relations, in the details of an entity. */

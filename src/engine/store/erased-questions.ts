@@ -15,7 +15,10 @@ import { parseStored } from './stored-json.ts';
 const ERASED_QUESTIONS = 'erased_questions';
 /** How long a note is kept (ms). No answer takes an hour, nor does what waits to be logged. */
 const KEPT_MS = 3_600_000;
-/** Greatest number of hashes in the notes. Beyond it the oldest become one time, which holds for every question. */
+/**
+ * Greatest number of hashes in the notes. If there are more, the oldest notes are replaced by their latest time,
+ * `allUntil`: no question asked until then is logged.
+ */
 const MAX_HASHES = 500;
 /** How far the clocks of several machines may differ (ms), which only PostgreSQL lets share a tenant. */
 const CLOCKS_DIFFER_MS = 1_000;

@@ -36,7 +36,7 @@ export function putEval(store: Store, { name, guard, items }: NewEvalSet, now: n
   requireWithinLimits(store, before);
 }
 
-/** Counts the bytes of all items. */
+/** Counts the bytes of the items of all evaluation sets. */
 function countBytes(store: Store): number {
   return store.prepare('SELECT coalesce(sum(octet_length(item)), 0) FROM eval_items').pluck().get() as number;
 }
@@ -95,7 +95,7 @@ export function hasEvals(store: Store): boolean {
   return store.prepare('SELECT 1 FROM eval_sets LIMIT 1').get() !== undefined;
 }
 
-/** Makes an item of a set of what is stored. */
+/** Parses a stored item of an evaluation set. */
 export function parseEvalItem({ userId, text }: EvalItemText): EvalItem {
   return { ...(parseStored(text) as EvalItem), ...(userId === null ? {} : { userId }) };
 }
@@ -158,7 +158,10 @@ export interface ErasedEvalItems {
   readonly isDone: boolean;
 }
 
-/** Deletes the next items about these users from all sets, up to some 1 MiB. Call inside a write. */
+/**
+ * Deletes the next items about these users from all evaluation sets, some 1 MiB and 1,000 items at most. Call inside a
+ * write, repeatedly until `isDone` is true.
+ */
 export function eraseEvalItems(store: Store, userIds: readonly string[]): ErasedEvalItems {
   const found = store
     .prepare(

@@ -44,7 +44,10 @@ export function readSubjects(store: Store, rows: readonly EventRow[]): (row: Eve
   };
 }
 
-/** A document may have come before the first memory of its user: then its own row names the user. */
+/**
+ * Tells whether the user of an event must be read from its document's row. The event of a document may have been
+ * written before its user had a number, which a user gets with the first memory.
+ */
 const namesDocument = ({ kind, user_no: userNo, subject }: EventRow) =>
   userNo === null && subject !== null && EVENT_KINDS[kind]!.startsWith('document.');
 
@@ -69,7 +72,10 @@ function readUsers(store: Store, userNos: readonly number[]): ReadonlyMap<number
   return new Map(rows.map(({ userNo, userId }) => [userNo, userId]));
 }
 
-/** Reads the users of documents, by their ids. */
+/**
+ * Reads the users of the documents that events are about, as a map from document id to user id; null for a document
+ * without a user. A document that was deleted has no entry.
+ */
 function readDocuments(store: Store, rows: readonly EventRow[]): ReadonlyMap<string, string | null> {
   if (rows.length === 0) return new Map();
   const documents = store
@@ -78,7 +84,10 @@ function readDocuments(store: Store, rows: readonly EventRow[]): ReadonlyMap<str
   return new Map(documents.map(({ id, userId }) => [id, userId]));
 }
 
-/** Returns the subject of an event as a text: a UUID is stored in 16 bytes. */
+/**
+ * Returns the subject of an event as a text: a UUID is stored in 16 bytes. null, for an event without a subject, stays
+ * null.
+ */
 export function uuidOf(subject: Buffer | string | null): string | null {
   if (subject === null || typeof subject === 'string') return subject;
   const hex = subject.toString('hex');

@@ -90,7 +90,7 @@ interface LookedAt {
   readonly may: 0 | 1;
 }
 
-/** Returns the first memories, up to that with which their metadata has 1 MiB or more. */
+/** Returns the first of these memories, up to and including the one with which their metadata reaches 1 MiB. */
 function withinBytes(found: readonly LookedAt[]): readonly LookedAt[] {
   let bytes = 0;
   const end = found.findIndex((memory) => (bytes += memory.bytes) >= MAX_METADATA_BYTES);

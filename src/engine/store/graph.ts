@@ -142,7 +142,8 @@ function graphFilter({ userId, withinTags, now }: GraphBounds): CompiledFilter {
 }
 
 /**
- * Adds the nodes in `found` that the graph does not have yet, in their order, until the graph has `limit` nodes.
+ * Adds the nodes in `found` that `into` (the graph's memories, or its entities) does not have yet, at the distance
+ * `hop`, until the graph has `limit` nodes together.
  * @returns the nodes that were added
  */
 function enter(

@@ -109,7 +109,7 @@ interface Wanted {
   readonly event: NumberedEvent;
   /** At least one webhook. */
   readonly wanted: readonly Hook[];
-  /** Those of them that are no standing query's. */
+  /** Those of `wanted` that belong to no standing query. */
   readonly followers: readonly Hook[];
 }
 

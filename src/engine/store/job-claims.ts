@@ -152,7 +152,10 @@ export function claimThese<Step extends QueuedStep>(
   return noteAlone(store, rows, alone);
 }
 
-/** Jobs that `claim` may take, interactive ones and then bulk ones. */
+/**
+ * SQL that selects the due jobs which `claim` may take, interactive ones and then bulk ones, whose column `suspect`
+ * equals `:suspect` (0: no suspects).
+ */
 const DUE_BY_SUSPECT = selectDue('seq, priority, run_at', {
   ranges: [...DUE.filter(({ priority }) => priority === 0), ...dueUntil(1)],
   suspect: ':suspect',

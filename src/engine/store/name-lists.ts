@@ -123,11 +123,14 @@ function placeOfPage(
   return [name, '>=', { name, tally: { memories, lastUsedAt, upTo, examined: 0 } }];
 }
 
-/** The time that a page may spend on parsing tags. */
+/** The time (`PARSED_MS`) that a page may spend on parsing tags. */
 interface ParsingTime {
-  /** Whether it is over; never when it is asked first. */
+  /** Whether this time is over; always false at the first call, so that each page gets further. */
   isOver(): boolean;
-  /** Runs work that parses nothing. The first such work takes no time off. */
+  /**
+   * Runs work that parses nothing. The time of the first such work does not count, so that a slow count leaves time to
+   * parse.
+   */
   apart<T>(work: () => T): T;
 }
 

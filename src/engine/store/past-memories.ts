@@ -155,7 +155,7 @@ interface LaterRevision {
   readonly memory: number;
   readonly version: number;
   readonly fields: string;
-  /** Size of its values as JSON, in UTF-8 bytes. */
+  /** Size of the replaced values that the revision holds, as JSON, in UTF-8 bytes. */
   readonly bytes: number;
   /** Time at which the version was written, Unix ms; null for the first version. */
   readonly writtenAt: number | null;

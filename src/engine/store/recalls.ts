@@ -62,9 +62,11 @@ export function appendRecall(store: Store, { recallId, at, asked, head, candidat
 }
 
 /**
- * Deletes the oldest recalls, at most `limit` of them and no more than have `most` bytes together, or one, until the
- * others take at most `maxBytes` bytes. Call inside a write.
- * @returns the number of deleted recalls; `limit` if there may be more to delete, unless `most` is given
+ * Deletes the oldest recalls until those that are left take at most `maxBytes` bytes: in one call at most `limit`
+ * recalls, and no further one once the deleted ones have `most` bytes together (no such bound if left out). Call inside
+ * a write.
+ * @returns the number of deleted recalls. If it is `limit`, there may be more to delete; with `most`, there may be also
+ *   after fewer
  */
 export function trimRecalls(
   store: Store,

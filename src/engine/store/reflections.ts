@@ -133,9 +133,9 @@ export function listReflectionsOn(store: Store, sources: readonly number[]): num
 
 /** Reflections that were found. */
 interface FoundReflections {
-  /** Their numbers, the farthest from the sources last. */
+  /** Numbers of the found reflections as memories, the farthest from the sources last. */
   readonly memoryNos: number[];
-  /** Whether there may be others. */
+  /** Whether there may be further ones that were not looked for, because a bound was reached. */
   readonly isCut: boolean;
 }
 

@@ -32,7 +32,10 @@ const PAGE_BYTES = 1024 * 1024;
 const ERASED_BYTES = 2 * 1024 * 1024;
 /** Greatest number of operations whose content `eraseLogItems` deletes; each takes some microseconds. */
 const ERASED_OPERATIONS = 1_000;
-/** Stands for the number of no log: of operations whose content was erased, and of a log whose operations went on. */
+/**
+ * Value in place of a log's number: for an operation whose content was erased, and as `operations_no` of a log that was
+ * emptied, after another log has taken over its operations.
+ */
 const NO_LOG = 0;
 
 /** Finds the log of a session of a user; undefined if the session has none. */

@@ -65,9 +65,10 @@ export function insertStandingQuery(
 }
 
 /**
- * Refuses one more standing query, by the number and the characters of all that a tenant has, and of those of its user.
- * @param length number of characters of the query and of the JSON of its filter
- * @throws EngineError `conflict`
+ * Checks that a tenant and a user may have one more standing query, by the number and the characters of those that they
+ * have already.
+ * @param length number of characters of the new query and of the JSON of its filter
+ * @throws EngineError `conflict` if they may not
  */
 function refuseOneMore(store: Store, userId: string | undefined, length: number): void {
   const refuseOver = (whose: string, most: { count: number; characters: number }, where = '', ...of: string[]) => {
@@ -95,7 +96,7 @@ function refuseOneMore(store: Store, userId: string | undefined, length: number)
 /** Greatest number of standing queries in a slice, and of their characters, after which no further one is taken. */
 const SLICE = { queries: 64, characters: 128 * 1024 } as const;
 
-/** A slice of a page of standing queries. */
+/** A slice of a page of standing queries; `total` is the number on all pages in the first slice, and 0 in others. */
 export interface StandingSlice extends Listed<StandingQuery> {
   /** The `before` of the next slice of the page; null at its end. */
   readonly next: number | null;
@@ -231,7 +232,7 @@ export interface ComparedQuery {
 /** Key of the number of texts of standing queries that were replaced (`putStandingTexts`) in `store_info`. */
 const REPLACED = 'standing_replaced';
 
-/** Returns how many texts of standing queries were replaced (`putStandingTexts`), as a text. */
+/** Returns how many texts of standing queries were replaced (`putStandingTexts`), as a text; '' if none were. */
 export function replacedTexts(store: Store): string {
   return findInfo(store, REPLACED) ?? '';
 }
@@ -299,7 +300,10 @@ export function nextClaimAt(store: Store): number {
   return (store.prepare('SELECT min(lease_until) FROM standing_due').pluck().get() as number | null) ?? Infinity;
 }
 
-/** The triggers keep notes of `queued` memories away, so that nobody passes over many of them to find another. */
+/**
+ * SQL that selects the memories which can be claimed for comparison at a time (Unix ms), its parameter. The triggers
+ * keep no notes of `queued` memories, so that nobody passes over many of them to find another.
+ */
 const DUE = `FROM standing_due w JOIN memory_dynamics d ON d.seq = w.memory
   WHERE w.lease_until <= ? AND d.state <> 'queued'`;
 

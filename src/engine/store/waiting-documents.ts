@@ -127,7 +127,10 @@ export function readSizes(
   };
 }
 
-/** Forgets what an earlier attempt found out about the size of a generation that is read anew. */
+/**
+ * Sets the number of chunks of a generation that is read anew to 0, since it comes from an earlier attempt to read it.
+ * Call inside a write.
+ */
 export function forgetSize(store: Store, generationNo: number): void {
   store.prepare('UPDATE document_generations SET chunks = 0 WHERE generation_no = ?').run(generationNo);
 }

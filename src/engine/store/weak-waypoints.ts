@@ -31,7 +31,10 @@ export function pruneWaypoints(store: Store, weak: readonly WaypointKey[]): numb
   return weak.reduce((sum, { src, dst }) => sum + remove.run(src, dst, PRUNE_BELOW_WEIGHT).changes, 0);
 }
 
-/** Which automatic waypoints are too weak: those below a similarity, of memories with one of these primary sectors. */
+/**
+ * Selects automatic waypoints that are too weak: those with a cosine similarity less than `below`, of memories with one
+ * of these primary sectors.
+ */
 export interface WeakSimilarity {
   readonly below: number;
   readonly sectors: readonly Sector[];

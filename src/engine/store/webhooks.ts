@@ -82,9 +82,9 @@ export function insertWebhook(
 }
 
 /**
- * Refuses one more webhook for the events of a user, or of all users if `userId` is undefined: each of them gets a
- * delivery of each of these events.
- * @throws EngineError `conflict`
+ * Checks that there may be one more webhook for the events of a user, or of all users if `userId` is undefined: each
+ * webhook gets a delivery of each of these events.
+ * @throws EngineError `conflict` if there may not
  */
 function refuseOneMore(store: Store, userId: string | undefined): void {
   const count = (condition: string, ...values: string[]) =>
@@ -165,11 +165,14 @@ export interface WantedDeliveries {
   readonly limit: number;
   /** Greatest number of deliveries to the webhooks of one user that are sent at the same time. */
   readonly ofUser: number;
-  /** The same for all webhooks that are told of all users. */
+  /**
+   * Greatest number of deliveries that are sent at the same time to all those webhooks together which are told of the
+   * events of all users.
+   */
   readonly ofAll: number;
-  /** Deliveries that are being sent already. No more of their webhooks are claimed. */
+  /** Deliveries that are being sent already. No more deliveries of their webhooks are claimed. */
   readonly underWay: readonly Pick<ClaimedDelivery, 'hookNo' | 'hookUserId'>[];
-  /** Number of the webhook after which webhooks are looked at; 0 for the first ones. */
+  /** Number of a webhook; only those with higher numbers are looked at. 0 begins with the first webhook. */
   readonly after: number;
 }
 
@@ -257,7 +260,7 @@ function mostOf(hookUserId: string | null, { ofUser, ofAll }: Most): number {
   return hookUserId === null ? ofAll : ofUser;
 }
 
-/** Leaves out webhooks of users of whom as many deliveries are under way as may be. */
+/** Leaves out the webhooks of users who already have as many deliveries under way as a user may have. */
 function withoutFull(
   store: Store,
   hooks: readonly number[],

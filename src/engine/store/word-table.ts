@@ -6,8 +6,8 @@ export interface WordTable {
   /**
    * Writes the row of a memory, in place of an earlier one. Call inside a write.
    * @param columns the terms of each of TEXT_COLUMNS, in the order of the text
-   * @returns number of the row's terms that no other row has which waits to be stored: so many rows of a table more are
-   *   written before the commit
+   * @returns number of the row's terms that no other row of this write has which is not stored yet. For each of them,
+   *   the commit writes a further row of a table
    */
   put(memoryNo: number, columns: readonly (readonly string[])[]): number;
   /** Deletes the row of a memory, if there is one. Call inside a write. */
@@ -18,8 +18,11 @@ export interface WordTable {
   flush(): void;
   /** Drops the changes that were collected since the last `flush`, when their transaction or savepoint is undone. */
   forget(): void;
-  /** Whether upkeep has rows to put together, which searches read faster then. Call outside of a write. */
+  /**
+   * Tells whether the index has old blocks that `joinBlocks` should join, so that searches read them faster. Call
+   * outside of a write.
+   */
   hasBlocksToJoin(): boolean;
-  /** Puts some of these rows together, as many as one commit may, in a write of its own. */
+  /** Joins some old blocks, as many as one commit may, in a write of its own. */
   joinBlocks(): void;
 }

@@ -24,7 +24,10 @@ export interface WorkBudget {
   noteTime(): void;
 }
 
-/** Returns the reason that an answer tells for being incomplete: why its work ended, or that something was left out. */
+/**
+ * Returns the reason that an answer states for being incomplete: why its work ended, or that something was left out;
+ * null for a complete answer, and without a budget.
+ */
 export function toldEnd(budget: WorkBudget | undefined): WorkEnd | null {
   if (budget === undefined) return null;
   return budget.end ?? (budget.isIncomplete ? 'work_budget' : null);
@@ -35,7 +38,7 @@ export const ROW_BYTES = 32;
 /** Number of bytes of work after which the clock is read again: about 5 ms of work. */
 const LOOK_BYTES = 1_048_576;
 
-/** A budget that never ends. */
+/** A budget that never ends, for work outside of `runWithin`. */
 const UNLIMITED: WorkBudget = {
   end: null,
   isIncomplete: false,
@@ -136,8 +139,8 @@ export function runWithin<T>(budget: WorkBudget, work: () => T): T {
 }
 
 /**
- * Runs `work` for what is only guessed and done again: within a budget of its own, of the size of what is left of the
- * present one, from which nothing is subtracted. `work` must not await anything.
+ * Runs `work` whose reads are only a guess, and are made again later: within a budget of its own that is as large as
+ * what is left of the present one. Nothing is subtracted from the present one. `work` must not await anything.
  */
 export function runUncounted<T>(work: () => T): T {
   const { left, leftMs } = running.budget;

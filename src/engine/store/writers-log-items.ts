@@ -31,11 +31,14 @@ export interface LogProgress {
  * one name after the other, either users or sessions.
  */
 interface LogWalk {
-  /** Place of the name in the filter, from 0. */
+  /** Index, in the filter, of the name whose logs are looked through at present, from 0. */
   readonly name: number;
   /** The session of this user, or the user of this session, with which the next slice begins. */
   readonly from: string;
-  /** Whether this walk has met items of the writers. Then another one follows: the writers may have gone on. */
+  /**
+   * Whether this walk has met items of the writers. If so, another walk follows, since the writers may have written
+   * items meanwhile.
+   */
   readonly hasMet: boolean;
 }
 

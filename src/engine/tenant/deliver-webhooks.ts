@@ -35,9 +35,12 @@ export function createDeliveries({
 }: TenantOptions): (signal: AbortSignal) => Promise<boolean> {
   /** The deliveries that are being sent. */
   const underWay: ClaimedDelivery[] = [];
-  /** Number of the webhook after which the next claim looks. */
+  /** Number of the webhook (`hookNo`) after which the next claim looks; 0 begins with the first. */
   let after = 0;
-  /** Until when no claim is made (ms, `performance.now`), since those who may have more under way had nothing due. */
+  /**
+   * Time (ms, `performance.now`) before which no claim is made while as many deliveries are under way as one user may
+   * have: the last claim found nothing for others.
+   */
   let restsUntil = 0;
   return async (signal) => {
     if (underWay.length >= MAX_OF_USER && performance.now() < restsUntil) return false;

@@ -55,7 +55,7 @@ interface Kept {
   built: Promise<RecallToKeep | undefined>;
   /** Length of its texts, and of the users and sessions that it names; 0 until it is built. */
   length: number;
-  /** Whether it waits no more: it is being written, or was dropped. */
+  /** Whether this recall waits no more: it is being written, or was dropped. */
   isGone: boolean;
 }
 
@@ -67,14 +67,14 @@ interface Owed {
   readonly kept: Waiting<Kept>[];
   /** Length of the texts in `kept`. */
   length: number;
-  /** What was given to the buffer up to this number is to be written now. */
+  /** Everything in the buffer with a `no` up to this number is to be written now, without waiting for the timer. */
   target: number;
-  /** Number of the oldest that is in the write under way; infinite if none is. */
+  /** Lowest `no` of what the write under way writes; infinite if none is under way. */
   writing: number;
-  /** The write under way, or the one before it. */
+  /** Resolves when the write under way has ended, or at once if none is. */
   round: Promise<void>;
   isWriting: boolean;
-  /** Set while what waits is not to be written yet. */
+  /** The timer at whose end what waits is written; undefined if none runs. */
   timer: NodeJS.Timeout | undefined;
 }
 
@@ -191,7 +191,7 @@ function keptOf(own: Owed, recall: Promise<RecallToKeep>, counted: () => void): 
   return kept;
 }
 
-/** Returns the number of the oldest that waits or is being written; infinite if nothing is owed. */
+/** Returns the lowest `no` of what waits or is being written; infinite if nothing is owed. */
 function oldestOf({ effects, kept, writing }: Owed): number {
   return Math.min(effects[0]?.no ?? Infinity, kept[0]?.no ?? Infinity, writing);
 }

@@ -28,7 +28,7 @@ export class TenantState {
     return (this.#arriving ??= new Map());
   }
 
-  /** Those who wait for jobs of the tenant. */
+  /** The waits of all callers that wait until jobs of the tenant have ended. */
   get waits(): JobWaits {
     return (this.#waits ??= createJobWaits());
   }

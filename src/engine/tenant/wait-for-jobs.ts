@@ -11,7 +11,7 @@ const POLL_MAX_MS = 50;
 const REST_TIMES = 9;
 /** Greatest number of jobs that are checked before the thread is yielded: a receipt may name many. */
 const JOBS_AT_ONCE = 1_000;
-/** Time for which one poll at most goes on along ranges of more jobs than that (ms). */
+/** Longest time for which one poll goes on along ranges of more than `JOBS_AT_ONCE` jobs (ms). */
 const WALK_MS = 5;
 
 /** Lists at most `limit` of the unfinished jobs with numbers from `from` to `to`, ascending. */
@@ -155,7 +155,7 @@ function goesOn(wait: Wait, unfinished: readonly number[], to: number): boolean 
   return found === undefined && wait.next <= wait.last;
 }
 
-/** Returns the first of ascending numbers that is not below `least`. */
+/** Returns the first of ascending numbers that is not below `least`; undefined if all are below it. */
 function firstFrom(numbers: readonly number[], least: number): number | undefined {
   let [low, high] = [0, numbers.length];
   while (low < high) {
@@ -168,12 +168,15 @@ function firstFrom(numbers: readonly number[], least: number): number | undefine
 
 interface Limits {
   readonly ms: number;
-  /** Ends the wait after `ms`. */
+  /** Called once `ms` have passed; it ends the wait, after a last poll. */
   readonly end: (wait: Wait) => void;
   readonly signal: AbortSignal | undefined;
 }
 
-/** Waits in `waits` until a poll settles it: true once its jobs have ended. It is false on abort. */
+/**
+ * Adds a wait to `waits`, and resolves when a poll settles it: to true once its jobs have ended, to false when its time
+ * is over or `signal` aborts.
+ */
 function untilSettled(
   { next, last }: Pick<Wait, 'next' | 'last'>,
   waits: Set<Wait>,
@@ -201,7 +204,7 @@ function untilSettled(
 /** Makes a pause that can be shortened while it runs. Times are those of `performance.now()`. */
 function createPause() {
   let timer: NodeJS.Timeout | undefined;
-  /** End of the pause that runs; before all times if none does. */
+  /** End of the pause that runs, by `performance.now()`; -Infinity if none does. */
   let endsAt = -Infinity;
   let wake = () => {};
   function arm(time: number): void {
@@ -219,7 +222,7 @@ function createPause() {
         arm(time);
       });
     },
-    /** Ends the pause that runs at this time, if that is sooner. */
+    /** Makes the pause that runs end at this time, if it would end later. */
     endBy(time: number): void {
       if (time < endsAt) arm(time);
     },

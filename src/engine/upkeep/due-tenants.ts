@@ -97,7 +97,7 @@ function orUndefined<T>(read: () => T): T | undefined {
   }
 }
 
-/** Returns a name for the settings by which schedules are due and find something to do; it tells none of them. */
+/** Returns a hash of the settings on which it depends when schedules are due and what they find to do. */
 function nameSettings(config: Config, identity: SpaceIdentity | readonly SpaceIdentity[] | null): string {
   const { OM_EMBEDDINGS, OM_REEMBED, OM_VECTOR_PRECISION } = config;
   const periods = schedules(config).map(({ name, everyMs }) => [name, everyMs]);

@@ -21,7 +21,10 @@ export interface MaintenanceContext {
   readonly signal?: AbortSignal | undefined;
   /** Called between two slices; within a schedule it renews the schedule's claim. */
   readonly onPause?: (() => void) | undefined;
-  /** Called after a commit that changed nothing on which the work of a schedule depends. */
+  /**
+   * Called after a commit that only made a note, on which the work of no schedule depends. So a look does not take it
+   * for a change that gives schedules new work.
+   */
   readonly onNote?: (() => void) | undefined;
 }
 

@@ -9,9 +9,9 @@ import { type ScheduleLook, schedules } from './schedules.ts';
 export interface NextLook {
   /** The tenant's counter of writes at the state for which this holds. */
   readonly writes: number;
-  /** Unix ms. */
+  /** Time from which on something is due if nothing is written before, Unix ms. */
   readonly dueAt: number;
-  /** As in `ScheduleLook`, for the next look. */
+  /** Times (Unix ms) by the name of a schedule until which it rests: the `rests` of the next `ScheduleLook`. */
   readonly rests: Readonly<Record<string, number>>;
 }
 

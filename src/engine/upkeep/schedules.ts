@@ -35,8 +35,8 @@ import { tendReembed } from './tend-reembed.ts';
  */
 const REST_MS = 600_000;
 /**
- * Such a time for the schedule that notes that a process with these settings looks after the tenant (ms): well below
- * the 300 s after which such a process counts as gone.
+ * Longest time for which the schedule that notes that a process with these settings looks after the tenant rests while
+ * nothing is written (ms). It is well below the 300 s after which such a process counts as gone.
  */
 const TENDED_MOST_MS = 120_000;
 

@@ -32,7 +32,9 @@ interface TendContext {
   readonly signal?: AbortSignal | undefined;
   /** Called between two slices. */
   readonly onPause?: (() => void) | undefined;
-  /** Called after a commit that changed nothing on which the work of a schedule depends. */
+  /**
+   * Called after a commit that only made a note, on which the work of no schedule depends; see `MaintenanceContext`.
+   */
   readonly onNote?: (() => void) | undefined;
 }
 

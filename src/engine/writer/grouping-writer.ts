@@ -21,7 +21,7 @@ export interface GroupTransport {
    * not, so that the input can stay as it is.
    */
   readonly pack?: ((input: unknown) => unknown) | undefined;
-  /** Closes a tenant's file; a later commit opens it again. */
+  /** Closes a tenant's file at `path`, which is about to be removed; a later commit opens it again. */
   evict(path: string): Promise<void>;
   /** Closes every file. */
   close(): Promise<void>;

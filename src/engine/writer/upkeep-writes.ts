@@ -26,7 +26,10 @@ const UPKEEP_WRITES: ReadonlySet<WriteCommandName> = new Set<WriteCommandName>([
   'open',
 ]);
 
-/** Whether later reads have to see a write. */
+/**
+ * Tells whether reads that begin after a write was answered must see it: true for what callers ask for, false for
+ * upkeep.
+ */
 export function mustBeSeen(name: WriteCommandName): boolean {
   return !UPKEEP_WRITES.has(name);
 }

@@ -67,7 +67,10 @@ function take(message: WriterMessage): void {
   });
 }
 
-/** Commands whose results hold memories, or items of session logs, and so perhaps much JSON of a caller. */
+/**
+ * Commands whose results hold memories or items of session logs, and so perhaps much JSON of a caller, which is passed
+ * on as text (`packResult`).
+ */
 const HOLDS_JSON: ReadonlySet<WriteCommandName> = new Set([
   'putItem',
   'patchMemory',

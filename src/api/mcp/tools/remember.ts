@@ -70,12 +70,12 @@ export const updateMemory = tool({
   async run(call, { id, content, tags, mode }, run) {
     if (mode === 'supersede') return supersede(call, { id, content: content!, tags }, run);
     takeTokens(call, 'adds', 1);
-    const memory = await call.tenant.patchMemory(id, { content, tags });
+    const corrected = await correct(call.tenant, { id, content, tags });
     await answerTurn();
     return (
-      `Memory ${id} is at version ${memory.version}; get_memory with history shows earlier ones.` +
-      (content === undefined ? '' : aboutValue(memory)) +
-      screeningOf(memory)
+      `Memory ${id} is at version ${corrected.version}; get_memory with history shows earlier ones.` +
+      aboutValue(corrected) +
+      screeningOf(corrected)
     );
   },
 });
@@ -98,6 +98,26 @@ export const forget = tool({
   },
 });
 
+interface Correction {
+  readonly id: string;
+  readonly content: string | undefined;
+  readonly tags: string[] | undefined;
+}
+
+/** Changes a memory. Returns what the answer says of it: thousands may wait for their turns, with half a MB each. */
+async function correct(tenant: Tenant, { id, content, tags }: Correction) {
+  const memory = await tenant.patchMemory(id, { content, tags });
+  const { version, screened } = memory;
+  const value = content === undefined ? null : jsonOf(memory, 'value');
+  return { version, screened, item: value === null ? undefined : { value, content: memory.content } };
+}
+
+/** Returns what a successor takes from the memory that it supersedes, without the texts. */
+async function predecessor(tenant: Tenant, id: string) {
+  const { status, tags, type, userId, sessionId } = await tenant.getMemory(id);
+  return { status, tags, type, userId, sessionId };
+}
+
 /**
  * Stores a new memory and marks the old memory `id` as superseded by it, in one commit. The new memory gets the user,
  * session and type of the old one, and also its tags unless `tags` is given. If several calls supersede the same memory
@@ -111,7 +131,7 @@ async function supersede(
   run: ToolRun,
 ): Promise<string> {
   const { tenant } = call;
-  const old = await tenant.getMemory(id);
+  const old = await predecessor(tenant, id);
   if (old.status === 'superseded') throw new EngineError('conflict', await hasSuccessor(tenant, id));
   takeTokens(call, 'adds', 1);
   const { outcome, token } = await addOne(tenant, {
@@ -135,14 +155,14 @@ async function hasSuccessor(tenant: Tenant, id: string): Promise<string> {
 
 /**
  * Returns a sentence about the JSON value of a memory whose text was changed, as it may still have the old text. Only
- * items (memories stored under a key) have a value; for other memories it returns ''.
+ * items (memories stored under a key) have a value; for other memories, and if the text was not changed, it returns ''.
  */
-function aboutValue(memory: Memory): string {
-  const value = jsonOf(memory, 'value');
-  if (value === null) return '';
+function aboutValue({ item }: { readonly item?: Pick<Memory, 'value' | 'content'> | undefined }): string {
+  if (item === undefined) return '';
+  const { value, content } = item;
   // A long value is a text already, which is not parsed for this.
   const text = value instanceof JsonText ? value.text : JSON.stringify(value);
-  return text.includes(JSON.stringify(memory.content))
+  return text.includes(JSON.stringify(content))
     ? ' It is an item, whose value has the new text, too.'
     : ' It is an item, whose value stands apart from the text and stays as it was.';
 }
@@ -189,7 +209,7 @@ async function progressOf(
 }
 
 /** Returns a sentence that says which sensitive values in a text were redacted or marked; '' if none was found. */
-function screeningOf({ screened }: Pick<Stored, 'screened'>): string {
+function screeningOf({ screened }: { readonly screened?: Stored['screened'] | undefined }): string {
   const { redacted = {}, marked = [] } = screened ?? {};
   const kinds = Object.entries(redacted).map(([kind, count]) => `${count} ${kind}`);
   return (

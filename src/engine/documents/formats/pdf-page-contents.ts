@@ -7,15 +7,15 @@ export interface ObjectsPart {
   readonly table?: { readonly count: number; readonly first: number };
 }
 
-/** The name `Contents`, or `G`, whose value is the drawing that masks another one. */
+/** Matches the name `Contents`, or `G`, whose value is the drawing that masks another one. */
 const KEY = /\/(Contents|G)(?![^\s\0()<>[\]{}/%])[\s\0]*/g;
-/** The beginning of a string, as which a note has its text, or of a dictionary. */
+/** Matches the beginning of a string, which is how a note has its text, or of a dictionary. */
 const STRING = /[(<]/y;
 const REFERENCE = /(\d{1,10})[\s\0]{1,8}\d{1,5}[\s\0]{1,8}R(?![^\s\0()<>[\]{}/%])/y;
-/** References between square brackets. */
+/** Matches references between square brackets. */
 const REFERENCES = /\[(?:[\s\0]*\d{1,10}[\s\0]{1,8}\d{1,5}[\s\0]{1,8}R)*[\s\0]*\]/y;
 const ESCAPED_NAME = /\/[^\s\0()<>[\]{}/%#]*#[^\s\0()<>[\]{}/%]*/g;
-/** An object that is a list, or that has a comment before it. */
+/** Matches an object that is a list, or that has a comment before it. */
 const LIST_OBJECT = /obj[\s\0]*([[%][\s\S]*?)(?:endobj|$)/g;
 
 /**

@@ -21,7 +21,10 @@ export function setsInvisibleMode(content: Buffer): boolean {
   return false;
 }
 
-/** @param at position of the letters `Tr` */
+/**
+ * Tells whether the operator `Tr` at a place may set a mode in which text is not drawn.
+ * @param at position of the letters `Tr`
+ */
 function mayHide(content: Buffer, at: number): boolean {
   const previous = content[at - 1];
   // A name, or the beginning of a string.

@@ -1,8 +1,8 @@
 import type { BlockingConnection } from './blocking-connection.ts';
 
-/** Least number of the writes of a tenant after which tables are looked at. */
+/** Number of writes of a tenant at which tables are looked at for the first time. */
 const FIRST_LOOK = 8;
-/** Least number of changed rows for which a table is analysed. */
+/** Least number of changed rows for which a table is analysed, however few rows it has. */
 const FEW_ROWS = 50;
 
 /** Longest time that an analysis may take, ms: writes of other tenants on this connection wait for it. */

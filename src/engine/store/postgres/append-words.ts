@@ -14,7 +14,7 @@ export type NumberedRow = readonly [memoryNo: number, row: EncodedRow];
 interface Addition {
   readonly term: string;
   rows: number;
-  /** Numbers of the first and the last memory. */
+  /** Numbers of the memories of the first and the last of these rows. */
   readonly first: number;
   last: number;
   /** The rows as a block has them, without the number of the first one. */

@@ -49,7 +49,7 @@ export interface ConnectionChannel {
   readonly isClosed: boolean;
   /** Number of the session; null if there is none, or if it is known to be lost. */
   readonly session: number | null;
-  /** Greatest number of a session so far. */
+  /** Greatest number that a session of this connection has had so far; 0 before the first. */
   readonly sessions: number;
   /** Number of round trips so far. */
   readonly roundTrips: number;
@@ -64,7 +64,7 @@ export interface TripTotals {
 
 const totals = { trips: 0, statements: 0 };
 
-/** Returns a copy of the totals of this thread. */
+/** Returns a copy of the numbers of round trips and statements that this thread has made so far. */
 export function tripTotals(): TripTotals {
   return { ...totals };
 }
@@ -91,7 +91,7 @@ export function openChannel(url: string, sessionsBefore = 0): ConnectionChannel 
     session = null;
     return new PostgresError({ code, constraint: null, isLost: true });
   };
-  /** Gives the connection up. Its socket is closed with the thread that made it. */
+  /** Closes the channel for good, and throws. Its socket is closed with the thread that made it. */
   const giveUp = (): never => {
     second.terminate();
     throw lost('ETIMEDOUT');

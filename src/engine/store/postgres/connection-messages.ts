@@ -5,7 +5,7 @@
 
 import type { MessagePort } from 'node:worker_threads';
 
-/** Place in `ThreadData.signal`. */
+/** Index in `ThreadData.signal` of the entry that becomes 1 once the second thread ends. */
 export const HAS_DIED = 1;
 
 /** The data with which the thread of a connection is started. */
@@ -71,7 +71,7 @@ export type Reply = { readonly no: number } & (
   | { readonly done: true }
 );
 
-/** What came from the server. */
+/** The bytes that came from the server, and whether the connection was lost. */
 export interface Received {
   /** In reply to `exchange`: all messages, up to the one that says that the server is ready (ReadyForQuery). */
   readonly bytes: Uint8Array<ArrayBuffer>;

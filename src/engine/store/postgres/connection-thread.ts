@@ -14,7 +14,10 @@ import { watchNumber } from './watch-number.ts';
 
 const { port, signal, url, sessionsBefore } = workerData as ThreadData;
 let client: pg.Client | undefined;
-/** Collects the replies to `client`, if its socket was not handed over. */
+/**
+ * Buffer of the replies on the session's socket, while this thread itself reads it: only if the socket was not handed
+ * over.
+ */
 let replies = new ReplyBuffer();
 let sessions = sessionsBefore;
 const watching = new AbortController();
@@ -83,7 +86,10 @@ function socketOf(of: pg.Client): net.Socket {
   return (of as unknown as { readonly connection: { readonly stream: net.Socket } }).connection.stream;
 }
 
-/** What Node's own handle of an unencrypted socket has on systems with file descriptors. */
+/**
+ * The part that is used of the internal object by which Node holds an unencrypted socket; `fd` is missing on systems
+ * without file descriptors.
+ */
 interface SocketHandle {
   readonly fd?: number;
   readStart(): void;
@@ -124,8 +130,8 @@ async function readOnce(): Promise<Received> {
 }
 
 /**
- * Gives `take` what comes from the server, until it returns true.
- * @returns null, or the system's code if the connection is lost
+ * Passes each chunk that comes from the server to `take`, until that returns true, which ends the reading.
+ * @returns null then, or the system's code (such as ECONNRESET) if the connection is lost before
  */
 function receive(take: (chunk: Buffer) => boolean): Promise<string | null> {
   const stream = client && socketOf(client);

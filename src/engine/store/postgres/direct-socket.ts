@@ -44,11 +44,17 @@ export interface DirectSocketOptions {
 /** Makes a socket of a file descriptor, on which this thread reads and writes by itself. */
 export function openDirectSocket(fd: number, options: DirectSocketOptions): MessageSocket {
   const { buffer, read, complete, write } = openDescriptor(fd, options);
-  /** Number of posted messages whose reply is still to come. */
+  /**
+   * Number of messages sent by `post` whose reply has not come yet. It comes before that of an exchange, and is
+   * dropped.
+   */
   let posted = 0;
   let lost: string | null = null;
 
-  /** Notes why the connection is lost, and reads what the server said before, which may tell more. */
+  /**
+   * Marks the connection as lost, and returns the reason: the code of `error`, unless the server has sent an error
+   * before, which tells more.
+   */
   const lose = (error: unknown): string => {
     lost = (error as NodeJS.ErrnoException).code ?? 'lost';
     try {
@@ -87,7 +93,10 @@ export function openDirectSocket(fd: number, options: DirectSocketOptions): Mess
   };
 }
 
-/** Reads and writes a file descriptor. All throw an error whose `code` says why the connection is lost. */
+/**
+ * Makes the functions that read and write a file descriptor. All of them throw an error whose `code` says why the
+ * connection is lost.
+ */
 function openDescriptor(fd: number, { isOpen: isThreadAlive, readElsewhere }: DirectSocketOptions) {
   /** Whether the other thread has said that the connection is lost. It closes the descriptor before it says so. */
   let isClosed = false;
@@ -141,13 +150,13 @@ function openDescriptor(fd: number, { isOpen: isThreadAlive, readElsewhere }: Di
 
 const NOTHING = new Uint8Array(0);
 
-/** The time that an exchange may take, and pauses in it. */
+/** Counts down the time that an exchange may take, and makes the pauses between its attempts to read or write. */
 interface Wait {
-  /** Pauses for a moment. */
+  /** Blocks this thread for the length of the next pause, which grows with the time waited. */
   pause(): void;
-  /** Notes that something came or went, so that the next pause is a short one. */
+  /** Notes that bytes were read or written, so that the next pause is a short one again. */
   restart(): void;
-  /** Time since something came or went, ms. */
+  /** Time since bytes were last read or written, ms. */
   pausedMs(): number;
   leftMs(): number;
 }
@@ -174,7 +183,10 @@ function lossOf(code: string): Error {
 /** A number that never changes, on which a thread waits for the length of a pause. */
 const PAUSE = new Int32Array(new SharedArrayBuffer(4));
 
-/** Calls `work`, which reads or writes; undefined if it would have to wait. */
+/**
+ * Calls `work`, which reads or writes without blocking, and returns the number of bytes; undefined if there is nothing
+ * to read, or no room to write, at the moment.
+ */
 function orNothing(work: () => number): number | undefined {
   const depth = Error.stackTraceLimit;
   // An error without a stack costs a third of the time.

@@ -10,34 +10,37 @@
 
 import type { BlockingConnection } from './blocking-connection.ts';
 
-/** A read that has begun. */
+/** A read transaction that has begun and not ended. */
 export interface OpenRead {
   /** Whether its session is still there and no statement has failed, so that another read may go on in it. */
   isSound(): boolean;
   /**
-   * Ends it, for which nobody waits.
-   * @param keepsAnswers whether what it was answered may be kept for later reads
+   * Ends the transaction without waiting for the server.
+   * @param keepsAnswers whether the answers that the read got may be kept for later reads (`kept-answers.ts`)
    */
   end(keepsAnswers: boolean): void;
 }
 
-/** A read that is held, for a store and a question of it. */
+/** A read that is held open for the next read of its store and question. */
 interface Held {
   readonly read: OpenRead;
-  /** Stands for the store. */
+  /** Object that identifies the store whose read this is. */
   readonly of: object;
-  /** Stands for the question that may go on in it; null for the opening of the store, on which any read may follow. */
+  /**
+   * Object that identifies the question that may go on in the read; null for the opening of the store, on which any
+   * read may follow.
+   */
   readonly question: object | null;
-  /** Whether a second read of the opening has gone on in it. */
+  /** Whether the read began as the opening of the store and another read has already gone on in it. */
   readonly isHandedOn: boolean;
 }
 
 interface HeldNow extends Held {
   /** Number of the session that has the transaction. */
   readonly session: number | null;
-  /** `writesOfThread` when it was done. */
+  /** Value of `writesOfThread` when the read was last used. If it has risen, the read goes on no more. */
   readonly writes: number;
-  /** Whether nothing else has run since the read. */
+  /** Whether this thread has done nothing else since the read was last used. */
   isJustDone: boolean;
 }
 
@@ -49,7 +52,7 @@ export function noteWrite(): void {
   writesOfThread += 1;
 }
 
-/** What each connection holds, if anything. */
+/** The read that each connection holds, if any. */
 const held = new WeakMap<BlockingConnection, HeldNow>();
 
 /** Holds a read until the turn of the event loop ends. */

@@ -10,7 +10,7 @@ import type { OwnQuery } from './own-query.ts';
 
 /** Number of the newest memories whose blocks are never joined, since they still change at times. */
 const NEW_ROWS = 2_048;
-/** Number of memories of a range. */
+/** Number of memories of a range: those of the blocks that are joined into one row. */
 const RANGE = JOINED_BLOCKS * BLOCK_ROWS;
 
 /**
@@ -39,7 +39,10 @@ const READ_TERMS = `SELECT id, terms FROM (
     SELECT id, terms, sum(octet_length(terms)) OVER (ORDER BY id) - octet_length(terms) AS before FROM word_rows
     WHERE tenant = $1 AND id >= $2::bigint AND id < $3::bigint ORDER BY id LIMIT ${MOST_MEMORIES}
   ) AS r WHERE before < ${ENOUGH_BYTES} ORDER BY id`;
-/** The list of terms is a condition of the index, so the server has no other plan, whatever statistics it has. */
+/**
+ * SQL condition on the blocks of the terms `$2` in the range that begins with the block `$3`. The list of terms is a
+ * condition of the index, so the server has no other plan, whatever statistics it has.
+ */
 const OF_TERMS = `tenant = $1 AND term = ANY ($2::text[])
   AND block >= $3::bigint AND block < $3::bigint + ${JOINED_BLOCKS}`;
 const COUNT_BLOCKS = `SELECT term, count(*), sum(octet_length(data))::bigint FROM word_blocks WHERE ${OF_TERMS}

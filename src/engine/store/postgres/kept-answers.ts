@@ -16,9 +16,10 @@ const MAX_CHARACTERS = 8_192;
 
 export interface KeptAnswers<Query extends SentQuery> {
   /**
-   * Begins a read.
+   * Begins a read, to which `ask` and `end` then belong.
    * @param writes the tenant's counter of writes in its snapshot
-   * @param session number of the session; what other sessions read counts no more, as they may have read another server
+   * @param session number of the session; answers that another session read are dropped, as that may have read another
+   *   server
    */
   begin(writes: BegunRead, session: number | null): void;
   /**

@@ -18,13 +18,17 @@ export const NOWHERE: Facts = { rows: 0, bytes: 0 };
 
 interface KeptWord {
   readonly facts: Facts;
-  /** The term's rows; undefined if they were not read. */
+  /** Doclists with the term's rows; undefined if they were not read. */
   readonly lists: readonly Doclist[] | undefined;
 }
 
-/** Words of one tenant's index in its present state. */
+/** Cache of the words of one tenant's index, for the state that `enter` named last. */
 export interface KeptWords {
-  /** Drops all words if the index is in another state than before. Call it for each snapshot, before the others. */
+  /**
+   * Drops the words if the index is in another state than at the last call. Call it for each snapshot, before the other
+   * methods.
+   * @param state state of the index, which each change of words changes
+   */
   enter(state: string): void;
   find(key: string): KeptWord | undefined;
   keep(key: string, word: KeptWord): void;

@@ -21,7 +21,7 @@ import { dropStatements, dropTenants, KEEPALIVE, withConnection } from './placed
  * standby.
  */
 const FREEZE_MS = 90_000;
-/** Time that the server gets beyond that to say that its wait is over (ms). */
+/** Time that the server gets in addition to `FREEZE_MS` to report that its wait is over (ms). */
 const SAYING_MS = 10_000;
 /** SQLSTATE of a statement that has waited for a lock for as long as it may. */
 const LOCK_IS_TAKEN = '55P03';

@@ -170,7 +170,10 @@ function createSession({ database, name = null }: Pick<TenantPlace, 'database' |
   return Object.assign(read, { close });
 }
 
-/** Connects; a further database that could not be reached just now is not tried again for a while. */
+/**
+ * Connects, at most for `TIMEOUT_MS`. A further database (`name`) that could not be reached just now is not tried again
+ * for a while: it throws at once.
+ */
 async function connect(database: string, name: string | null, onLost: (lost: pg.Client) => void): Promise<pg.Client> {
   if (name !== null) requireNoPause(name);
   const { default: pg } = await import('pg');

@@ -165,7 +165,10 @@ function conflictKey(text: string): number[] | undefined {
     : undefined;
 }
 
-/** Returns how an UPDATE or DELETE is merged whose WHERE compares a column of numbers with a parameter. */
+/**
+ * Returns how an UPDATE or DELETE is merged whose WHERE compares a column of numbers with a parameter; undefined if it
+ * has another form or cannot be merged.
+ */
 function changeForm({ sql, text, values, catalog }: Written): WrittenForm | undefined {
   const [, verb, table = ''] = CHANGES.exec(sql)!;
   const tableForm = catalog.get(table);

@@ -21,7 +21,10 @@ export interface RowWriter extends RowReader {
    * disk.
    */
   begin(tables: readonly string[]): void;
-  /** @throws EngineError `conflict` if the tenant in PostgreSQL was deleted meanwhile; then no row is written */
+  /**
+   * Inserts rows into a table; each row has the values of `columns` in their order.
+   * @throws EngineError `conflict` if the tenant in PostgreSQL was deleted meanwhile; then no row is written
+   */
   write(table: string, columns: readonly MovedColumn[], rows: readonly MovedRow[]): void;
   /**
    * Completes the copy after the last row. In a file it restores the triggers, checks foreign keys and waits for the

@@ -31,7 +31,7 @@ export function withConnection<T>(
   }
 }
 
-/** Opens a connection as `withConnection` does, which the caller closes. */
+/** Opens a connection as `withConnection` does, with the tables of the present version; the caller closes it. */
 export function connectTo(database: string, timeouts: Timeouts): BlockingConnection {
   const connection = openBlockingConnection(database);
   try {
@@ -61,7 +61,10 @@ export function claimDatabase({ database, name }: { database: string; name: stri
   return withConnection(database, (connection) => claimOn(connection, name, home));
 }
 
-/** Does what `claimDatabase` does, on a connection to the further database. */
+/**
+ * Takes a further database into use as `claimDatabase` does, on an open connection to it, with the same result and
+ * errors.
+ */
 export function claimOn(connection: BlockingConnection, name: string, home: string): string {
   const claim = `UPDATE schema_version SET home = $1::uuid WHERE home IS NULL AND place <> $1::uuid
     AND NOT EXISTS (SELECT 1 FROM tenants)

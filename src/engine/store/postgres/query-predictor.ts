@@ -32,7 +32,7 @@ export interface QueryPredictor<Query extends SentQuery> {
 }
 
 interface Kind<Query> {
-  /** Queries of the last transaction of this group, by text and values. */
+  /** Queries that the last transaction of this group made, by text and values. */
   readonly last: ReadonlyMap<string, Query>;
   /** The queries in `last` that the transaction before it had made, too: the predicted ones. */
   readonly repeated: readonly Query[];

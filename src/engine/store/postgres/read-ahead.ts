@@ -123,14 +123,14 @@ export function createAnswers(catalog: Catalog): Answers {
   };
 }
 
-/** What is known about statements and their effects on each other. */
+/** Cache of what was found out about statements from their texts, and about their effects on each other. */
 interface KnownForms {
   readonly queries: Map<string, QueryForm | null>;
   readonly writes: Map<string, WriteForm | null>;
   readonly effects: WeakMap<WriteForm, Map<QueryForm, readonly Effect[]>>;
 }
 
-/** What a thread knows for each catalog. It does not depend on the tenant. */
+/** The cache of a thread for each catalog. It does not depend on the tenant. */
 const knownByCatalog = new WeakMap<Catalog, KnownForms>();
 
 function knownForms(catalog: Catalog): KnownForms {

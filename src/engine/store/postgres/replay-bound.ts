@@ -19,7 +19,10 @@ export interface ReplayBound {
    * @throws StandbyIsBehind if it has not, or if the primary does not say how far its log goes
    */
   require(standby: BlockingConnection): void;
-  /** Forgets what was found true: the address may lead to another standby, which is behind farther. */
+  /**
+   * Forgets the results of earlier looks, so that the next `require` asks both servers: the address may lead to another
+   * standby, which is further behind.
+   */
   forget(): void;
   close(): void;
 }
@@ -38,9 +41,11 @@ export interface ReplayBoundOptions {
  */
 export function createReplayBound({ primary, maxMs }: ReplayBoundOptions): ReplayBound {
   let held: ReturnType<typeof hold> | undefined;
-  /** Positions of the primary, each with the time before it was read. They hold for any standby of it. */
+  /**
+   * Positions of the primary's log, each with the time before it was read (`at`). They hold for any of its standbys.
+   */
   let marks: { readonly at: number; readonly position: number }[] = [];
-  /** Time at which the primary had nothing that the standby lacked at the last look. */
+  /** Time of the last look at which the standby had replayed all of the primary's log. */
   let completeAt = -Infinity;
 
   function flushed(): number {

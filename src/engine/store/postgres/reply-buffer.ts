@@ -5,7 +5,9 @@ export const HEADER = 5;
 /** Type of the message that ends a reply (ReadyForQuery). */
 const READY = 0x5a;
 
-/** Size of the buffer at first, up to which it is kept for the next reply, and least room for a read, bytes. */
+/**
+ * Size of a new buffer, which is also the largest that is kept for the next reply, and least room for a read, in bytes.
+ */
 const FIRST_BYTES = 65_536;
 const KEPT_BYTES = 4_194_304;
 const LEAST_ROOM = 4_096;
@@ -13,12 +15,12 @@ const LEAST_ROOM = 4_096;
 /** A buffer that collects replies, one after the other. */
 export class ReplyBuffer {
   #bytes = Buffer.allocUnsafeSlow(FIRST_BYTES);
-  /** End of the whole messages that were looked at, and of all bytes. */
+  /** Offset after the last whole message that was looked at (`#read`), and after all bytes that came. */
   #read = 0;
   #filled = 0;
   #isComplete = false;
 
-  /** Returns the room for further bytes; `filled` says how many of them came. */
+  /** Returns the part of the buffer into which the next bytes are read. Tell `filled` how many came. */
   room(): Buffer {
     if (this.#bytes.length - this.#filled < LEAST_ROOM) this.#grow(2 * this.#bytes.length);
     return this.#bytes.subarray(this.#filled);

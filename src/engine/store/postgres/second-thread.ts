@@ -21,7 +21,11 @@ export interface SecondThread {
   terminate(): void;
 }
 
-/** Starts the thread. `sessionsBefore`: greatest number of a session that an earlier thread had. */
+/**
+ * Starts the thread; `terminate` ends it.
+ * @param sessionsBefore greatest number of a session that an earlier thread of the same connection had; 0 if there was
+ *   none
+ */
 export function startSecondThread(url: string, sessionsBefore: number): SecondThread {
   const { port1: port, port2 } = new MessageChannel();
   const signal = new Int32Array(new SharedArrayBuffer(8));

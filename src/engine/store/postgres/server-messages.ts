@@ -142,7 +142,7 @@ function closeUnused(prepared: PreparedStatements, statements: readonly SentStat
   return closed;
 }
 
-/** Types of messages. */
+/** Types of the server's messages: the first byte of each. */
 const ROW_DESCRIPTION = 0x54;
 const COMMAND_COMPLETE = 0x43;
 /** Ends a portion after which there may be more rows. */
@@ -150,7 +150,7 @@ const PORTAL_SUSPENDED = 0x73;
 const EMPTY_QUERY = 0x49;
 const ERROR = 0x45;
 
-/** The statements of a reply; left out for a text of statements. */
+/** The batch to which a reply belongs; it is left out for a text of statements. */
 interface Sent {
   readonly statements: readonly SentStatement[];
   readonly expected: Batch['expected'];
@@ -162,7 +162,10 @@ interface Sent {
 export function readReply(bytes: Buffer, sent?: Sent): Replied {
   const results: QueryResult[] = [];
   let error: RequestError | undefined;
-  /** Columns of the present statement as they come; those that were known before are not told again. */
+  /**
+   * Columns of the present statement, if this reply describes them. Columns that were known before are not described
+   * again.
+   */
   let told: Fields | undefined;
   let [rowsFrom, rowsTo] = [0, 0];
   const complete = (tag: string, isSuspended = false) => {

@@ -7,9 +7,9 @@
 const UNANSWERED = new Error('a query of a speculative read has no answer yet');
 
 export interface SpeculativeReads {
-  /** Whether a reading runs speculatively, so that nothing may be waited for. */
+  /** Whether a reading runs speculatively at present, so that no answer may be waited for. */
   readonly isOn: boolean;
-  /** Leaves the reading that runs speculatively. */
+  /** Ends the reading that runs speculatively at this point, by throwing an error that `run` catches. */
   leave(): never;
   /** Runs each reading until it ends, or is left. Throws what a reading throws otherwise. */
   run(readings: readonly (() => unknown)[]): void;

@@ -85,7 +85,7 @@ export function openStandbyLink(options: StandbyLinkOptions): StandbyLink {
   };
 }
 
-/** Reads where a connection leads to. A standby that hangs is found here as a rule, so the time is short. */
+/** Reads to which server a connection leads, within 3 s: a standby that hangs is mostly found out here. */
 function look(connection: BlockingConnection): ServerIdentity {
   connection.setTimeouts({ ...STANDBY_TIMEOUTS, statementMs: LOOK_MS });
   try {
@@ -95,7 +95,7 @@ function look(connection: BlockingConnection): ServerIdentity {
   }
 }
 
-/** Reads where the address of the primary leads to now. */
+/** Reads to which server the address of the primary leads now, on a connection of its own. */
 function identityOf(primary: string): ServerIdentity {
   const { connection, release } = hold('reader', { database: primary });
   try {

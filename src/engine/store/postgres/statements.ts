@@ -56,7 +56,7 @@ export interface RequestError {
   readonly code: string;
   /** Name of the constraint that was violated; null for none. */
   readonly constraint: string | null;
-  /** Whether the session is gone. */
+  /** Whether the session is gone, and its open transaction with it. */
   readonly isLost: boolean;
   /**
    * Message about an error in the statement's own text; left out for other errors, whose message could quote stored

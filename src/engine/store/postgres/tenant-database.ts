@@ -96,7 +96,7 @@ export interface HeldConnection {
   readonly shared: Shared;
   /** Returns the connection for a statement outside of a store's transactions, so that no held read is in its way. */
   connection(): BlockingConnection;
-  /** Says that this user needs it no more. */
+  /** Ends this user's use of the connection, which is closed after its last user. */
   release(): void;
 }
 

@@ -95,7 +95,10 @@ export function createSession(options: PostgresStoreOptions): Session {
   return session;
 }
 
-/** What the first transactions of the stores of each connection asked. */
+/**
+ * For each connection, the queries of the first transactions of its stores, by which those of newly opened stores are
+ * predicted.
+ */
 const firstQueries = new WeakMap<BlockingConnection, FirstQueries<Bound>>();
 
 function firstQueriesOf(connection: BlockingConnection): FirstQueries<Bound> {

@@ -19,7 +19,7 @@ interface Variant {
   readonly merge: MergeForm | null;
 }
 
-/** The translations of one statement. */
+/** The translations of one statement to PostgreSQL's SQL, one for each combination of forms of its values. */
 interface Translations {
   readonly places: ParameterPlaces;
   /** Returns the translation for values of these forms. */

@@ -58,7 +58,7 @@ interface OfTenant {
 
 /** State of the tenant that is read at the beginning of a read: its counter of writes. */
 export interface BegunRead {
-  /** Whether `number` takes no round trip. */
+  /** Whether the counter has been read already, so that `number` takes no round trip. */
   isKnown(): boolean;
   /** Returns the counter of writes; 0 if the tenant does not exist. */
   number(): number;
@@ -167,9 +167,9 @@ function inSession<T>(connection: BlockingConnection, work: () => T): T {
 
 /** A snapshot that reads share. It is taken with the first statement that is sent after it began. */
 export interface Snapshot {
-  /** The tenant's counter of writes in it. */
+  /** The tenant's counter of writes in the snapshot. */
   readonly writes: BegunRead;
-  /** Ends it, for which nobody waits. */
+  /** Ends the snapshot without waiting for the server. */
   end(): void;
 }
 

@@ -42,7 +42,10 @@ export interface UpkeepNotes {
   close(): void;
 }
 
-/** A note from the future was made before the clock was set back, and nothing of it holds. */
+/**
+ * SQL condition that a tenant's note still holds: for its present state, and not of a worker with other settings than
+ * `$1`. A note with a time after `$2` was made before the clock was set back, and does not hold.
+ */
 const IS_OF_NOW = 'looked_writes = writes AND looked_by = $1 AND looked_at <= $2';
 const LIST_DUE = `SELECT id, tenant, writes, CASE WHEN ${IS_OF_NOW} THEN rests END
   FROM tenants WHERE (${IS_OF_NOW} AND due_at > $2) IS NOT TRUE`;

@@ -33,7 +33,8 @@ const REPLACE = `INSERT OR REPLACE INTO memory_text (${COLUMNS}) VALUES (?, ?, ?
 
 /**
  * Writes the row of a memory that has none yet. Call inside a write.
- * @returns the work that the row makes for the write, in bytes of ASCII text that make as much (`workOf`)
+ * @returns how much work the row makes for the write, as the number of bytes of ASCII text that would make as much
+ *   (`workOf`)
  */
 export function insertText(store: Store, row: TextRow): number {
   return writeRow(store, INSERT, row);
@@ -47,7 +48,7 @@ export function putText(store: Store, row: TextRow): void {
   writeRow(store, REPLACE, row);
 }
 
-/** The latest write of a connection that put rows, and the work that they make, as `insertText` returns it. */
+/** The latest write of a connection that put rows, with the work that these rows make, in the unit of `insertText`. */
 interface WriteWork {
   readonly transactionNo: number | undefined;
   readonly bytes: number;
@@ -84,8 +85,8 @@ const NON_ASCII_FACTOR = 4;
 const BYTES_OF_NEW_TERM = 25;
 
 /**
- * Returns the work that texts make for the index, in bytes of ASCII text. It is told by their length: FTS5 takes as
- * long for a word that it has many times as for a new one.
+ * Returns how much work the texts of a row's columns make for the word index, as a number of bytes of ASCII text. It is
+ * estimated from their length alone: FTS5 takes as long for a word that the text had before as for a new one.
  */
 function workOf(columns: readonly string[]): number {
   return columns.reduce((sum, text) => {

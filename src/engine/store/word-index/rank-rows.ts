@@ -47,7 +47,7 @@ const sums: Sums = {
   isUsed: new Uint8Array(STRETCH / BLOCK_ROWS),
 };
 
-/** The rows of a stretch that can still get into the best rows, ascending, with their sums. */
+/** The rows of a stretch that can still get among the best rows, ascending, with their sums of BM25. */
 const contenders = { count: 0, rows: new Int32Array(STRETCH), bm25: new Float64Array(STRETCH) };
 
 /**

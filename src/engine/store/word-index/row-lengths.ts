@@ -179,7 +179,7 @@ function openTable(lengths: SharedArrayBuffer) {
   return {
     /** Returns a view of the whole table. */
     now,
-    /** Sets a length, and grows the table if needed. */
+    /** Stores the length (number of terms) of a memory's row, and grows the table if needed. */
     put(memoryNo: number, length: number): void {
       if (memoryNo >= now().length) lengths.grow(4 * 2 ** Math.ceil(Math.log2(memoryNo + 1)));
       now()[memoryNo] = length;
@@ -191,7 +191,7 @@ function numberAt(numbers: BigInt64Array, place: number): number {
   return Number(Atomics.load(numbers, place));
 }
 
-/** Reads a slice of the rows that were not loaded yet. */
+/** Reads the next rows that are not in the table of lengths yet, ascending, at most `READ_AT_ONCE`. */
 function readNewRows({ store, numbers }: Opened): [memoryNo: number, columns: Buffer][] {
   return store
     .prepare('SELECT id, sz FROM memory_text_docsize WHERE id > ? ORDER BY id LIMIT ?')

@@ -94,7 +94,7 @@ const INITIALS = Uint8Array.from({ length: 128 }, (_, code) => {
   return /[a-z\d]/.test(letter) ? letter.charCodeAt(0) : 0;
 });
 
-/** Leaves out what each term stands for beyond its first 256 occurrences; returns `terms` itself if there is none. */
+/** Removes all occurrences of each term after its first 256; returns `terms` itself if there are none. */
 function limited(terms: readonly string[]): readonly string[] {
   if (terms.length <= MAX_OCCURRENCES) return terms;
   const isKept = createCounter();
@@ -102,7 +102,7 @@ function limited(terms: readonly string[]): readonly string[] {
   return kept.length === terms.length ? terms : kept;
 }
 
-/** Cuts out of a text the words that `limited` leaves out of its terms. What is between words stays. */
+/** Removes from a text the words whose terms `limited` removes. What is between the words stays. */
 function withoutFurther(text: string): string {
   const isKept = createCounter();
   const bounds: (readonly [start: number, end: number])[] = [];
@@ -122,7 +122,7 @@ function withoutFurther(text: string): string {
   return pieces.join('') + text.slice(from);
 }
 
-/** Returns a function that tells of each term whether it was asked about at most 256 times, this time included. */
+/** Makes a function that counts how often it was called with each term, and returns false from the 257th time on. */
 function createCounter(): (term: string) => boolean {
   const counts = new Map<string, number>();
   return (term) => {

@@ -1,0 +1,36 @@
+/** Whether the caller of a request that was admitted would be admitted again, some time later. */
+
+import type { Config } from '../config.ts';
+import { EngineError } from '../errors.ts';
+import type { ControlDatabase, Holder } from './control-database.ts';
+
+/** The caller of a request. */
+export interface Caller {
+  readonly holder: Holder;
+  /** Secret of the browser session by which the caller came; undefined if it came with a key, a token or neither. */
+  readonly session: string | undefined;
+}
+
+/** What tells who is admitted. */
+interface Admission {
+  readonly control: Pick<ControlDatabase, 'isOpen' | 'isHolderValid' | 'sessions'>;
+  readonly config: Pick<Config, 'OM_PUBLIC_READS'>;
+}
+
+/**
+ * Whether a caller would still be admitted: its key or token was not revoked and has not expired, and the session by
+ * which it came has not ended.
+ */
+export function isStillAdmitted({ holder, session }: Caller, { control, config }: Admission): boolean {
+  if (session !== undefined) return control.sessions.find(session) !== undefined;
+  if (holder.keyId === 'metrics') return true;
+  if (holder.keyId !== 'anonymous') return control.isHolderValid(holder);
+  // While no key is configured, and for public reads, a caller without a key stays admitted until that changes.
+  return control.isOpen() || (holder.role === 'read' && config.OM_PUBLIC_READS);
+}
+
+/** Throws EngineError `unauthenticated` if a caller would no longer be admitted. */
+export function requireStillAdmitted(caller: Caller, admission: Admission): void {
+  if (!isStillAdmitted(caller, admission))
+    throw new EngineError('unauthenticated', 'this key or session has ended or was revoked');
+}

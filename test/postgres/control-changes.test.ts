@@ -1,0 +1,139 @@
+/** Changes of the control database that requests ask for: by whom, in which order, and at the end of the service. */
+import path from 'node:path';
+import pg from 'pg';
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
+import { readConfig } from '../../src/engine/config.ts';
+import { openControlChanges } from '../../src/engine/control/control-changes.ts';
+import type { ControlDatabase, Holder } from '../../src/engine/control/control-database.ts';
+import { openControlDatabase } from '../../src/engine/control/open-control-database.ts';
+import type { Caller } from '../../src/engine/control/still-admitted.ts';
+import { systemClock } from '../../src/engine/ports.ts';
+import { startPostgres, type PostgresServer } from '../support/postgres.ts';
+import { startApi } from '../support/start-api.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+
+const server = (await startPostgres()) as PostgresServer;
+const ENGINES = [{ engine: 'SQLite' }, { engine: 'PostgreSQL' }];
+
+const HERE: Holder = {
+  ...{ tenantId: 'default', tenantIds: ['default'], role: 'admin', keyId: 'environment' },
+  expiresAt: null,
+};
+const ENVIRONMENT: Caller = { holder: HERE, session: undefined };
+const ANYONE: Caller = { holder: { ...HERE, keyId: 'anonymous' }, session: undefined };
+const READER = { tenantId: 'default', role: 'read' } as const;
+const REFUSED = expect.objectContaining({ code: 'unauthenticated' }) as unknown;
+
+/** Opens a control database and what makes its changes, which counts the looks after them. */
+function openChanges(database?: string) {
+  const settings = { OM_DB_PATH: path.join(tempFolder(), 'cairn.sqlite'), OM_EMBEDDINGS: 'none' };
+  const config = readConfig({ ...settings, ...(database === undefined ? {} : { OM_DATABASE_URL: database }) });
+  const control = openControlDatabase(config, systemClock);
+  const looks: string[] = [];
+  const counting: ControlDatabase = {
+    ...control,
+    seeChanges() {
+      looks.push('look');
+      return control.seeChanges();
+    },
+  };
+  const changes = openControlChanges(config, counting, 'thread');
+  onTestFinished(async () => {
+    await changes.close();
+    control.close();
+  });
+  return { control, looks, ...changes };
+}
+
+/** Returns what each of several changes threw, or null. */
+async function errorsOf(changes: readonly Promise<unknown>[]): Promise<unknown[]> {
+  const ended = await Promise.allSettled(changes);
+  return ended.map((one): unknown => (one.status === 'rejected' ? one.reason : null));
+}
+
+describe.skipIf(server === undefined)('changes of the control database', () => {
+  afterAll(() => server?.stop());
+
+  test.each(ENGINES)('are refused once the caller is no longer admitted: $engine', async ({ engine }) => {
+    const { control, change } = openChanges(engine === 'SQLite' ? undefined : await server.createSchema());
+    const first = [change(ANYONE, 'createKey', READER), change(ANYONE, 'createKey', READER)];
+    expect(await errorsOf(first)).toEqual([null, REFUSED]);
+
+    const { record, secret } = control.createKey({ tenantId: 'default', role: 'admin' });
+    const revoked: Caller = { holder: control.authenticate(secret)!, session: undefined };
+    const after = [
+      change(ENVIRONMENT, 'revokeKey', record.id, 'environment'),
+      change(revoked, 'createKey', { tenantId: 'default', role: 'admin' }, record.id),
+      change(revoked, 'changeLimits', { tenantId: 'default' }, { queries: 7 }, record.id),
+      change(ENVIRONMENT, 'createTenant', 'acme'),
+    ];
+    expect(await errorsOf(after)).toEqual([null, REFUSED, REFUSED, null]);
+    expect(control.pageKeys('default', { limit: 10, offset: 0 }).total).toBe(2);
+    expect(control.limits.own({ tenantId: 'default' })).toEqual({});
+
+    const admin = control.authenticate(control.createKey({ tenantId: 'default', role: 'admin' }).secret)!;
+    const bySession: Caller = { holder: admin, session: control.sessions.open(admin).secret };
+    const other: Caller = { holder: admin, session: control.sessions.open(admin).secret };
+    control.sessions.close(bySession.session!);
+    const last = [change(bySession, 'createTenant', 'else'), change(other, 'createTenant', 'more')];
+    expect(await errorsOf(last)).toEqual([REFUSED, null]);
+    expect(control.listTenants().map(({ id }) => id)).toEqual(['default', 'acme', 'more']);
+  });
+
+  test('wait for no look at the counter of changes if they do not raise it', async () => {
+    const { control, change, looks } = openChanges(await server.createSchema());
+    const access = { name: 'other', url: 'https://cairn.example.org', key: null, remoteTenant: null };
+    await change(ENVIRONMENT, 'addServer', 'default', access, 'environment');
+    expect(control.federation.find('default', 'other')).toBeDefined();
+    expect(await change(ENVIRONMENT, 'removeServersWrittenBy', 'default', 'somebody', 'environment')).toBe(0);
+    await change(ENVIRONMENT, 'removeServer', 'default', 'other', 'environment');
+    expect(control.federation.find('default', 'other')).toBeUndefined();
+    await change(ENVIRONMENT, 'appendAudit', 'backup.request', { tenant: 'default' }, 'environment');
+    expect(looks).toHaveLength(0);
+    await change(ENVIRONMENT, 'changeLimits', { tenantId: 'default' }, { queries: 7 }, 'environment');
+    expect(looks).toHaveLength(1);
+  });
+
+  test('that have not begun are refused at the end, which waits for the one that has', async () => {
+    const database = await server.createSchema();
+    const { control, change, close } = openChanges(database);
+    const other = new pg.Client(database);
+    onTestFinished(() => other.end());
+    await other.connect();
+    const schema = `${new URL(database).username}_control`;
+    await other.query(`BEGIN; UPDATE ${schema}.access_generation SET writes = writes + 1`);
+    const asked = ['acme', 'else'].map((id) => change(ENVIRONMENT, 'createTenant', id));
+    const ended = errorsOf(asked);
+    const blocked = 'SELECT 1 FROM pg_locks WHERE NOT granted';
+    await expect.poll(() => server.read(database, blocked), { timeout: 10_000 }).toHaveLength(1);
+    const closing = close();
+    await other.query('ROLLBACK');
+    const stopped = expect.objectContaining({ code: 'unavailable', mayBeWritten: false }) as unknown;
+    expect(await ended).toEqual([null, stopped]);
+    await closing;
+    expect(control.listTenants().map(({ id }) => id)).toEqual(['default', 'acme']);
+    await expect(change(ENVIRONMENT, 'createTenant', 'late')).rejects.toEqual(stopped);
+  });
+
+  test('are answered although the database is silent after them', async () => {
+    const settings = { OM_DATABASE_URL: await server.createSchema(), OM_EMBEDDINGS: 'none', OM_QUERY_THREADS: '1' };
+    await using api = await startApi({ folder: tempFolder(), settings });
+    const { engine } = api;
+    const { record } = engine.control.createKey(READER);
+    const change = engine.changeControl;
+    const silentAfter: typeof change = async (...asked) => {
+      const made = await change(...asked);
+      server.pause();
+      return made;
+    };
+    Object.assign(engine, { changeControl: silentAfter });
+    const requests = [
+      () => api.request('DELETE', `/admin/keys/${record.id}`),
+      () => api.request('PATCH', '/admin/limits', { body: { queries: 7 } }),
+    ];
+    for (const request of requests) {
+      const reply = await request().finally(() => server.resume());
+      expect(reply.status).toBe(200);
+    }
+  });
+});
