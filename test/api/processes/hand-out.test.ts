@@ -7,9 +7,7 @@ import { createHandOut } from '../../../src/api/processes/start-processes.ts';
 /** A connection that only notes whether it was closed. */
 class FakeSocket extends EventEmitter {
   isClosed = false;
-  constructor(readonly remoteAddress: string) {
-    super();
-  }
+  remoteAddress = '';
   destroy(): void {
     this.isClosed = true;
   }
@@ -21,7 +19,7 @@ test('connections are closed while too many of them are on their way to a proces
   const handOut = createHandOut([{ child, handovers }]);
   const connect = (address: string, count: number) =>
     Array.from({ length: count }, () => {
-      const socket = new FakeSocket(address);
+      const socket = Object.assign(new FakeSocket(), { remoteAddress: address });
       handOut(socket as unknown as Socket);
       return socket.isClosed;
     });
