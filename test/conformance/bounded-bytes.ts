@@ -89,6 +89,22 @@ export async function erasesReflectionsByBytes(fixture: CommitFixture): Promise<
   expect(slices.map(({ receipt }) => receipt.memories)).toEqual([1, 1, 1, 1, 2]);
 }
 
+/** Checks that the audit log counts what all commits of a delete have erased. */
+export async function recordsAllSlices(fixture: CommitFixture): Promise<void> {
+  const { tenant } = fixture;
+  const { memory } = await tenant.putItem(item('long', 'key'));
+  const source = await derive(fixture, 'the source', []);
+  for (const from of [source, memory.id])
+    for (let no = 0; no < 5; no += 1) await derive(fixture, `${'x'.repeat(20_000)} ${no} of ${from}`, [from]);
+  await tenant.deleteMemory(source);
+  await tenant.deleteItem({ userId: 'ana', namespace: 'long', key: 'key' });
+  for (const action of ['memory.delete', 'item.delete']) {
+    const records = await tenant.listAudit({ action, limit: 100 });
+    expect(records.length).toBeGreaterThan(1);
+    expect(records.reduce((sum, { detail }) => sum + Number(detail['memories']), 0)).toBe(6);
+  }
+}
+
 /** Checks that erasing the reflections on a memory indexes a bounded amount of text anew in each commit. */
 export async function erasesReflectionsByFollowers(fixture: CommitFixture): Promise<void> {
   const { tenant } = fixture;
@@ -164,7 +180,7 @@ export async function endsByBytes(fixture: CommitFixture): Promise<void> {
   const patch = (eventTime: number) =>
     run(fixture, (context) => patchMemory(context, { id: newer.id, patch: { eventTime } }));
   const settle = () => run(fixture, (context) => settleEnds(context, {}));
-  expect(patch(1)).toMatchObject({ eventTime: 1 });
+  expect(patch(1)).toMatchObject({ memory: { eventTime: 1 }, endsWait: true });
   expect([ended(1), ended(START)]).toEqual([LONG - 2, 2]);
   expect([settle(), ended(1), settle()]).toEqual([false, LONG, false]);
 
@@ -181,6 +197,9 @@ export async function endsByBytes(fixture: CommitFixture): Promise<void> {
   await tenant.as('leaked').patchMemory(newer.id, { validFrom: 6 });
   await tenant.deleteMemories({ writtenBy: ['leaked'] });
   expect(ended(5)).toBe(LONG);
+  // A put without a start removes the former one.
+  await tenant.putItem(item('new', 'hub'));
+  expect(ended(3)).toBe(LONG);
 
   // Nothing waits for a memory that is gone.
   patch(7);
@@ -230,21 +249,29 @@ export async function releasesByBytes(fixture: CommitFixture): Promise<void> {
 
 /** Checks that a commit of an add, or of an import, supersedes memories of a bounded size. */
 export async function supersedesByBytes(fixture: CommitFixture): Promise<void> {
-  const { tenant } = fixture;
+  const { tenant, store } = fixture;
   const olds = await putLong(fixture, 20);
+  /** In PostgreSQL a commit may end before, at 150 round trips. */
+  const isBounded = (count: number) => (store.ahead === null ? count === 17 : count > 5 && count <= 17);
   const items = olds.map((supersedes, no) => newMemory({ content: `new ${no}`, userId: 'ana', supersedes }));
   const first = run(fixture, (context) => addMemories(context, { items, options: {} }));
-  expect(first.taken).toBe(17);
-  await tenant.deleteMemory((first.outcomes[0] as { readonly id: string }).id);
+  expect(first.taken).toSatisfy(isBounded);
+  const newer = first.outcomes.slice(0, first.taken).map((outcome) => (outcome as { readonly id: string }).id);
+  await tenant.deleteMemory(newer[0]!);
 
   const { memory: hub } = await tenant.putItem(item('new', 'hub'));
-  for (const outcome of first.outcomes.slice(1, 17)) await tenant.deleteMemory((outcome as { readonly id: string }).id);
+  for (const id of newer.slice(1)) await tenant.deleteMemory(id);
   const unset = { weight: null, similarity: null, winner: null, created_at: null, updated_at: null, written_by: null };
   const lines = olds.map((dst): PortableLine => {
     const ends = { link_type: 'supersedes', src: hub.id, dst } as const;
     return { type: 'link', automatic: false, ...ends, ...unset };
   });
-  expect(run(fixture, (context) => importLines(context, { lines })).outcomes).toHaveLength(17);
+  expect(run(fixture, (context) => importLines(context, { lines })).outcomes.length).toSatisfy(isBounded);
+  await tenant.deleteMemory(hub.id);
+
+  // One commit takes all of an add that cannot be divided.
+  const whole = run(fixture, (context) => addMemories(context, { items, options: { allOrNothing: true } }));
+  expect(whole.outcomes.map(({ kind }) => kind)).toEqual(Array(20).fill('accepted'));
 }
 
 /** Checks that faded memories are archived in commits of a bounded size. */

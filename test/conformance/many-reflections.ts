@@ -49,7 +49,7 @@ export async function archivesManyReflections({ tenant }: TestEngine, own: TestE
   const listedAt = lastNo();
   const late = [await idOf('a late conclusion', [source]), await idOf('one more step', [second])];
   const unrelated = await idOf('of the other source', [other]);
-  expect(once('the newest source', listedAt)).toMatchObject({ version: 3 });
+  expect(once('the newest source', listedAt)).toMatchObject({ memory: { version: 3 } });
   const statuses = await Promise.all([...late, unrelated].map(async (id) => (await tenant.getMemory(id)).status));
   expect(statuses).toEqual(['archived', 'archived', 'active']);
 

@@ -9,6 +9,7 @@ import {
   erasesReflectionsByBytes,
   keepsLastEvents,
   movesAfterErasing,
+  recordsAllSlices,
   releasesByBytes,
   supersedesByBytes,
 } from '../conformance/bounded-bytes.ts';
@@ -22,6 +23,7 @@ describe.skipIf(server === undefined)('in PostgreSQL', () => {
   test.each([
     ['expired items that a moved one replaces are erased in small commits before the move', movesAfterErasing],
     ['long reflections on an erased memory are erased a few in a commit', erasesReflectionsByBytes],
+    ['the audit log counts what all commits of a delete have erased', recordsAllSlices],
     ['long superseded memories end anew a few in a commit', endsByBytes],
     ['superseded memories that an interrupted change has left end anew in the upkeep', endsInUpkeep],
     ['long memories are settled a few in a commit before the one goes that changed them', releasesByBytes],

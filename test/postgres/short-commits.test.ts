@@ -4,6 +4,9 @@ import { createTexts } from '../../bench/load.ts';
 import { addMemories } from '../../src/engine/commands/accept.ts';
 import { eraseInSlices } from '../../src/engine/commands/erase.ts';
 import { importLines } from '../../src/engine/commands/import-lines.ts';
+import { patchMemory } from '../../src/engine/commands/patch.ts';
+import { settleEnds } from '../../src/engine/commands/settle-ends.ts';
+import { undoLinks } from '../../src/engine/commands/undo-writer.ts';
 import type { WriteContext } from '../../src/engine/commands/write-context.ts';
 import { tripTotals } from '../../src/engine/store/postgres/connection-channel.ts';
 import type { PortableLine } from '../../src/engine/types.ts';
@@ -95,6 +98,34 @@ describe.skipIf(server === undefined)('one commit to PostgreSQL takes a bounded 
       return slice.length;
     });
     expect(Math.max(...trips)).toBeLessThanOrEqual(MOST_TRIPS);
+  });
+
+  test('a change of the start of a memory that supersedes many others', async () => {
+    const older = await addOlder(database, 'kim');
+    const { tenant, batch } = database;
+    const { outcomes } = await tenant.addMemories([newMemory({ content: texts[0]!, userId: 'kim', sessionId: 'new' })]);
+    const { id } = outcomes[0] as { readonly id: string };
+    for (const oldId of older) await tenant.supersedeMemory({ oldId, newId: id });
+    const ended = batch.open().store.prepare('SELECT count(*) FROM memories WHERE valid_to = 1').pluck();
+    const trips = tripsOfEach(MEMORIES, (context, done) => {
+      const patch = () => patchMemory(context, { id, patch: { eventTime: 1 } });
+      context.store.write<unknown>(() => (done === 0 ? patch() : settleEnds(context, {})));
+      return (ended.get() as number) - done;
+    });
+    expect(Math.max(...trips)).toBeLessThanOrEqual(MOST_TRIPS);
+  });
+
+  test('an undo of many links of a key', async () => {
+    const older = await addOlder(database, 'lea');
+    await database.tenant.as('leaked').addMemories(successorsOf(older, 'lea'));
+    const before = countSuperseded();
+    const trips = tripsOfEach(MEMORIES, (context) => {
+      const undone = context.store.write(() => undoLinks(context, { writtenBy: 'leaked', limit: MEMORIES }));
+      expect(undone.edges).toBeGreaterThan(0);
+      return undone.edges;
+    });
+    expect(Math.max(...trips)).toBeLessThanOrEqual(MOST_TRIPS);
+    expect(before - countSuperseded()).toBe(MEMORIES);
   });
 
   test('an erasure of many memories that supersede others', async () => {

@@ -44,9 +44,9 @@ export interface AddInput {
  * exact duplicate writes no memory, unless the item has `onDuplicate: 'keep'`; it reinforces the stored memory, and
  * makes it active again if it was archived. An item whose `external_id` belongs to another text, or that may not
  * supersede the memory that it names, is rejected alone; with `allOrNothing` its error rejects all items. Once 1 MiB of
- * text of later memories in their sessions has to be indexed anew, further items are not taken, and get a `conflict`;
- * also once the items make as much work for the word index as `mostIndexedBytes`, and in PostgreSQL once they took 150
- * round trips, if other writes may take the rest.
+ * text of later memories in their sessions has to be indexed anew, further items are not taken, and get a `conflict`.
+ * If other writes may take the rest, also once the items make as much work for the word index as `mostIndexedBytes`, or
+ * supersede memories of 8 MiB, and in PostgreSQL once they took 150 round trips.
  * @returns outcomes in the order of `items`, and `taken`, the number of items that were taken, if that is not all; an
  *   Idempotency-Key that the writer has used gets its stored reply, even if its memories have changed since
  * @throws EngineError for all items: `unavailable` over `OM_MAX_BACKLOG`; `storage_full` over the quota; what
@@ -64,13 +64,14 @@ export function addMemories(context: WriteContext, { items, options, quota = nul
 
   const accepted: Accepted[] = [];
   const outcomes: AddOutcome[] = [];
-  const toReindex: ReindexQueue = { memoryNos: new Set(), bytes: 0 };
+  const toReindex: ReindexQueue = { memoryNos: new Set(), bytes: 0, settled: 0 };
   const mostIndexed = mostIndexedBytes(options);
   let taken = 0;
   let indexed = 0;
   for (const item of items) {
-    const isLong = taken > 0 && isDivisible(options) && hasManyTrips(store);
-    const isTaken = toReindex.bytes < MAX_REINDEXED_BYTES && indexed < mostIndexed && !isLong;
+    const isLong = toReindex.settled >= MAX_REINDEXED_BYTES || (taken > 0 && hasManyTrips(store));
+    const mayTake = !(isLong && isDivisible(options));
+    const isTaken = toReindex.bytes < MAX_REINDEXED_BYTES && indexed < mostIndexed && mayTake;
     const acceptedBefore = accepted.length;
     const outcome = isTaken ? acceptItem(context, { item, options, before: outcomes, accepted, toReindex }) : NOT_TAKEN;
     if (isTaken) taken += 1;
@@ -126,10 +127,12 @@ export function prefetchOfAdds(
 export interface ReindexQueue {
   readonly memoryNos: Set<number>;
   /**
-   * Bytes of their texts, `MOVED_BYTES` for each memory that a supersession has moved to another chain, and
-   * `settlingBytes` of each superseded one. An import also adds the bytes of the memories that it stores.
+   * Bytes of their texts, and `MOVED_BYTES` for each memory that a supersession has moved to another chain. An import
+   * also adds the bytes of the memories that it stores.
    */
   bytes: number;
+  /** Sum of `settlingBytes` of the memories that got another status. */
+  settled: number;
 }
 
 /** Number of bytes to index for which a memory counts that is moved to another chain; both take some 20 µs. */
@@ -181,8 +184,7 @@ function acceptItem(
 ): AddOutcome {
   const { item, options, before, accepted, toReindex } = asked;
   if (isRejected(item)) return item;
-  const { screened } = item;
-  const report = screened === undefined ? {} : { screened };
+  const report = item.screened === undefined ? {} : { screened: item.screened };
   try {
     const sources = getSources(context, sourcesOf(options, before), options);
     const result = acceptMemory(context, item, { ...options, toReindex });
@@ -244,7 +246,9 @@ function acceptMemory(
 
 function supersede(context: WriteContext, older: MemoryRow, newerNo: number, toReindex: ReindexQueue): void {
   const [newer] = readMemoryRows(context.store, [newerNo]) as [MemoryRow];
-  toReindex.bytes += MOVED_BYTES * takePlace(context, { older, newer, field: 'supersedes' }) + settlingBytes(older);
+  const moved = takePlace(context, { older, newer, field: 'supersedes' });
+  toReindex.bytes += MOVED_BYTES * (moved ?? 0);
+  if (moved !== undefined) toReindex.settled += settlingBytes(older);
 }
 
 /** A memory that gets a row of its own, since no stored memory equals it. */
@@ -351,11 +355,7 @@ export function requireTags(tags: readonly string[], withinTags: readonly string
 
 /** Reinforces a memory that was added again, and makes it active again if it was archived. */
 function recogniseDuplicate({ store, config, now }: WriteContext, twin: Twin): Duplicate {
-  reinforceMemory(store, twin.memoryNo, {
-    boost: RECALL_SALIENCE_BOOST,
-    now,
-    perHour: config.OM_REINFORCE_PER_HOUR,
-  });
+  reinforceMemory(store, twin.memoryNo, { boost: RECALL_SALIENCE_BOOST, now, perHour: config.OM_REINFORCE_PER_HOUR });
   if (twin.status === 'archived') {
     for (const row of readMemoryRows(store, [twin.memoryNo]))
       replaceMemory(store, row, { columns: {}, status: 'active', now });
@@ -391,9 +391,7 @@ export function refuseOverBacklog({ store, config, backlog, now }: WriteContext,
     throw new EngineError(
       'unavailable',
       `${backlog.atMost} jobs wait, the cap OM_MAX_BACKLOG is ${config.OM_MAX_BACKLOG}`,
-      {
-        retryAfterMs: 5_000,
-      },
+      { retryAfterMs: 5_000 },
     );
   }
   backlog.atMost += adding;

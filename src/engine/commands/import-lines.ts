@@ -56,12 +56,13 @@ export function importLines(
   const memories = lines.filter(({ type }) => type === 'memory').length;
   if (memories > 0) refuseOverBacklog(context, memories);
   refuseOverQuota(context, quota, memories);
-  const toReindex: ReindexQueue = { memoryNos: new Set(), bytes: 0 };
+  const toReindex: ReindexQueue = { memoryNos: new Set(), bytes: 0, settled: 0 };
   const missing = new Map<number, number>();
   const outcomes: ImportOutcome[] = [];
   for (const line of lines) {
     const isFirst = outcomes.length === 0;
-    if (!isFirst && (toReindex.bytes + textBytes(line) > MAX_INDEXED_BYTES || hasManyTrips(context.store))) break;
+    const bytes = toReindex.bytes + toReindex.settled + textBytes(line);
+    if (!isFirst && (bytes > MAX_INDEXED_BYTES || hasManyTrips(context.store))) break;
     const judged = judgeLine(context.store, line, context.now);
     if (judged.kind === 'new') storeLine(context, judged, { toReindex, missing });
     outcomes.push(judged.kind === 'new' ? { kind: 'stored' } : judged);
@@ -79,7 +80,8 @@ const textBytes = (line: PortableLine): number => (line.type === 'memory' ? Buff
  * Writes the words of memories anew that follow stored ones, as far as there is room beside the texts of those.
  * @returns whether some of them wait for another commit
  */
-function reindexFollowers(store: Store, { memoryNos, bytes }: ReindexQueue): boolean {
+function reindexFollowers(store: Store, { memoryNos, bytes: toIndex, settled }: ReindexQueue): boolean {
+  const bytes = toIndex + settled;
   const sizes = bytes > MAX_INDEXED_BYTES ? contentBytes(store, [...memoryNos]) : new Map<number, number>();
   let left = MAX_INDEXED_BYTES - bytes;
   for (const size of sizes.values()) left += size;
@@ -208,7 +210,7 @@ function storeLink(
   );
   const statusOf = (id: string) => findTwinById(store, id)!.status;
   const settle = (memoryNo: number, ends: { readonly endsAt?: number } = {}) => {
-    for (const row of readMemoryRows(store, [memoryNo])) toReindex.bytes += settlingBytes(row);
+    for (const row of readMemoryRows(store, [memoryNo])) toReindex.settled += settlingBytes(row);
     settleStatus(context, memoryNo, ends);
   };
   if (line.link_type === 'supersedes') {

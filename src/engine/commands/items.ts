@@ -9,7 +9,7 @@ import type { ItemPlace, NewItem, NewMemory, PutOptions, PutReply } from '../typ
 import type { ManyReflections } from './archive-reflections.ts';
 import { refuseOverBacklog, requireTags, storeMemory } from './accept.ts';
 import { type ErasedSlice, eraseInSlices } from './erase.ts';
-import { changeMemory, prepareChange } from './patch.ts';
+import { changeMemory, type Patched, prepareChange } from './patch.ts';
 import { refuseOverQuota, type Quota } from './quota.ts';
 import { refuseRestating, restate } from './relate.ts';
 import type { WriteContext } from './write-context.ts';
@@ -20,6 +20,9 @@ import { findUserNo } from '../store/users.ts';
  * from the item's value.
  */
 export type ReadyItem = NewItem & { readonly content: string };
+
+/** Result of a put, and whether superseded memories wait for new ends, as in `Patched`. */
+type PutDone = PutReply & Pick<Patched, 'endsWait'>;
 
 /**
  * Stores an item (memory with a name), or replaces the whole item with this name and keeps the replaced one as a
@@ -45,7 +48,7 @@ export function putItem(
     readonly quota?: Quota | null;
     readonly archivedTo?: number | undefined;
   },
-): PutReply | ManyReflections | undefined {
+): PutDone | ManyReflections | undefined {
   const { store, now } = context;
   const { ifVersion, withinTags = [] } = options;
   let before = findItemRow(store, item);
@@ -61,7 +64,8 @@ export function putItem(
       version === 0 ? 'there is no item with this key' : `the item is at version ${version}, not ${ifVersion}`,
     );
   }
-  if (before === undefined) return { memory: storeItem(context, item, quota), created: true, changed: true };
+  if (before === undefined)
+    return { memory: storeItem(context, item, quota), created: true, changed: true, endsWait: false };
 
   // All refusals come before the first commit of what is prepared.
   refuseRestating(context, before.memoryNo);
@@ -77,11 +81,11 @@ export function putItem(
   const columns = changedColumns(before, item);
   if (Object.keys(columns).length > 0) refuseOverQuota(context, quota, 0);
   const status = before.status === 'archived' ? 'active' : undefined;
-  changeMemory(context, before, { columns, status, isPrepared: true });
+  const endsWait = changeMemory(context, before, { columns, status, isPrepared: true });
   putItemName(store, before.memoryNo, nameOf(before.user_no, item));
   setItemTtl(store, before.memoryNo, item.ttlMs ?? null);
   const memory = toMemory(readRow(store, before.memoryNo), now);
-  return { memory, created: false, changed: memory.version !== version };
+  return { memory, created: false, changed: memory.version !== version, endsWait };
 }
 
 /**

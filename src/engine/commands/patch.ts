@@ -21,8 +21,8 @@ import {
   type Json,
   type Memory,
   type MemoryPatch,
-  type PatchOptions,
   type MemoryStatus,
+  type PatchOptions,
   type Metadata,
   type SensitiveKind,
 } from '../types.ts';
@@ -35,6 +35,14 @@ import { endSuperseded } from './settle-ends.ts';
 import { startOf } from './settle-status.ts';
 import { getBoundMemory } from './within-bounds.ts';
 import type { WriteContext } from './write-context.ts';
+
+/** Result of a patch. */
+export interface Patched {
+  /** The memory as it is now. */
+  readonly memory: Memory;
+  /** Whether superseded memories wait for new ends of their validity, since the start of this one has changed. */
+  readonly endsWait: boolean;
+}
 
 /**
  * Merges a patch into a memory, keeps the replaced values as a revision, and raises the version. If the text changes,
@@ -69,7 +77,7 @@ export function patchMemory(
     readonly quota?: Quota | null;
     readonly archivedTo?: number | undefined;
   },
-): Memory | ManyReflections | undefined {
+): Patched | ManyReflections | undefined {
   const { store, now } = context;
   const before = getBoundMemory(context, id, withinTags);
   if (ifVersion !== undefined && ifVersion !== before.version) {
@@ -78,7 +86,8 @@ export function patchMemory(
   const changed = changedColumns(before, marked.length > 0 ? withMarks(before, patch, marked) : patch);
   const columns = before.value === null ? changed : { ...changed, ...changedValue(before, before.value, changed) };
   const newStatus = patch.status !== undefined && patch.status !== before.status ? patch.status : undefined;
-  if (Object.keys(columns).length === 0 && newStatus === undefined) return toMemory(before, now);
+  if (Object.keys(columns).length === 0 && newStatus === undefined)
+    return { memory: toMemory(before, now), endsWait: false };
   if (newStatus !== undefined && before.status !== 'active' && before.status !== 'archived') {
     throw new EngineError('conflict', `a ${before.status} memory cannot become ${newStatus}`);
   }
@@ -90,8 +99,8 @@ export function patchMemory(
 
   const prepared = prepareChange(context, before, columns, archivedTo);
   if (prepared !== 'done') return prepared === 'begun' ? undefined : prepared;
-  changeMemory(context, before, { columns, status: newStatus, isPrepared: true });
-  return toMemory(readMemoryRows(store, [before.memoryNo])[0] as MemoryRow, now);
+  const endsWait = changeMemory(context, before, { columns, status: newStatus, isPrepared: true });
+  return { memory: toMemory(readMemoryRows(store, [before.memoryNo])[0] as MemoryRow, now), endsWait };
 }
 
 /** Greatest number of concluded links of a memory that one call of `prepareChange` removes; each takes some 10 µs. */
@@ -130,6 +139,7 @@ export function prepareChange(
  * @param status the new status; undefined to keep it
  * @param isPrepared whether `prepareChange` has returned `done` for these columns in this transaction. Otherwise its
  *   work is done here, however much it is
+ * @returns whether superseded memories wait for their new ends since the start changed
  * @throws EngineError `conflict` if the start of validity changes and the memory supersedes more than 200 others
  */
 export function changeMemory(
@@ -140,12 +150,13 @@ export function changeMemory(
     status,
     isPrepared = false,
   }: { readonly columns: MemoryColumns; readonly status: MemoryStatus | undefined; readonly isPrepared?: boolean },
-): void {
+): boolean {
   const { store, now } = context;
   refuseTooManyEnds(store, before, columns);
   replaceMemory(store, before, { columns, status, writerNo: ensureWriter(store, context.writtenBy), now });
   if (columns.expires_at !== undefined) setItemTtl(store, before.memoryNo, null);
-  if (startOf({ ...before, ...columns }) !== startOf(before)) endSuperseded(context, before.memoryNo);
+  const isMoved = startOf({ ...before, ...columns }) !== startOf(before);
+  const endsWait = isMoved && endSuperseded(context, before.memoryNo);
   if (typeof columns.importance === 'number') setSalience(store, before.memoryNo, columns.importance, now);
   rewriteWords(context, before, columns);
   if (isGathered(columns)) while (!dissolveGatheredOf(context, [before.memoryNo]));
@@ -160,6 +171,7 @@ export function changeMemory(
   const forcedSector = columns.metadata !== undefined && sectorOf(columns.metadata) !== sectorOf(before.metadata);
   if (namesChanged) eraseEntities(store, [before.memoryNo]);
   if (namesChanged || forcedSector) enqueueStep(context, before.memoryNo, 'encode');
+  return endsWait;
 }
 
 /**

@@ -204,17 +204,17 @@ export function getReplaced(
 /**
  * Makes a memory supersede an older one of the same user; writes nothing if it does already.
  * @param field name of the field that names the older memory, for messages
- * @returns the number of memories that were moved to another chain
+ * @returns the number of memories that were moved to another chain; undefined if nothing was written
  * @throws EngineError `conflict` for the same memory, if another memory supersedes the older one already, if the older
  *   one supersedes the newer one, or if the link would join two chains of over 500 (`MAX_RELABELLED`) memories
  */
 export function takePlace(
   context: WriteContext,
   { older, newer, field }: { readonly older: MemoryRow; readonly newer: MemoryRow; readonly field: string },
-): number {
+): number | undefined {
   const { store, now } = context;
   const key: EdgeKey = { src: newer.memoryNo, dst: older.memoryNo, type: 'supersedes' };
-  if (findEdge(store, key) !== undefined) return 0;
+  if (findEdge(store, key) !== undefined) return undefined;
   if (older.memoryNo === newer.memoryNo)
     throw new EngineError('conflict', `${field}: this memory says the same already`);
   refuseSecondSuccessor(context, older, field);

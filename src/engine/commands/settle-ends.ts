@@ -5,6 +5,7 @@
  */
 
 import { listSuperseded } from '../store/edges.ts';
+import { hasManyTrips } from '../store/foresight.ts';
 import { readMemoryRows } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
 import { deleteInfo, findInfo, putInfo } from '../store/store-info.ts';
@@ -21,7 +22,7 @@ type EndsContext = Pick<WriteContext, 'store' | 'now'>;
  */
 export const WAITING_ENDS = 'ends_waiting';
 
-/** Greatest number of memories that one commit ends; each takes some 100 µs. */
+/** Greatest number of memories that one commit ends; each takes some 100 µs in a file. */
 const ENDED_AT_ONCE = 200;
 /** Size of the texts and values (bytes) of the memories that one commit ends, if it is more than one: some 30 ms. */
 const ENDED_BYTES = 2 * 1024 * 1024;
@@ -29,9 +30,12 @@ const ENDED_BYTES = 2 * 1024 * 1024;
 /**
  * Ends the memories that a memory supersedes at its present start, as many of them as one commit should; `settleEnds`
  * ends the others. Call it inside a write.
+ * @returns whether some wait, these or others
  */
-export function endSuperseded(context: EndsContext, newer: number): void {
-  endSome(context, newer, 0, readWaiting(context.store));
+export function endSuperseded(context: EndsContext, newer: number): boolean {
+  const waiting = readWaiting(context.store);
+  endSome(context, newer, 0, waiting);
+  return waiting.size > 0;
 }
 
 /**
@@ -46,7 +50,8 @@ export function settleEnds(context: EndsContext, _: Record<never, never>): boole
 }
 
 /**
- * Ends some of the memories that `newer` supersedes, those with numbers above `after`.
+ * Ends some of the memories that `newer` supersedes, those with numbers above `after`; at least one. In PostgreSQL it
+ * ends no further one once the write took 150 round trips.
  * @param waiting what waits before; it is changed and stored
  */
 function endSome(context: EndsContext, newer: number, after: number, waiting: Map<number, number>): void {
@@ -54,10 +59,14 @@ function endSome(context: EndsContext, newer: number, after: number, waiting: Ma
   const [row] = readMemoryRows(store, [newer]);
   const olders = row === undefined ? [] : listSuperseded(store, newer, { after, limit: ENDED_AT_ONCE + 1 });
   const taken = withinBytes(store, olders.slice(0, ENDED_AT_ONCE), ENDED_BYTES);
-  for (const older of taken) settleStatus(context, older, { endsAt: startOf(row!) });
+  let last = after;
+  for (const older of taken) {
+    settleStatus(context, older, { endsAt: startOf(row!) });
+    last = older;
+    if (hasManyTrips(store)) break;
+  }
   const wasWaiting = waiting.delete(newer);
-  const isCut = taken.length < olders.length;
-  if (isCut) waiting.set(newer, taken.at(-1)!);
+  if (last !== (olders.at(-1) ?? after)) waiting.set(newer, last);
   if (waiting.size > 0) putInfo(store, WAITING_ENDS, JSON.stringify([...waiting]));
   else if (wasWaiting) deleteInfo(store, WAITING_ENDS);
 }

@@ -1,5 +1,6 @@
 import { MAX_RELABELLED } from '../store/chains.ts';
 import { listStatedBy } from '../store/edges.ts';
+import { hasManyTrips } from '../store/foresight.ts';
 import { keptHash } from '../store/duplicates.ts';
 import { readMemoryRows, type MemoryRow } from '../store/memories.ts';
 import {
@@ -57,6 +58,8 @@ const PASSED_BYTES = 32 * 1024 * 1024;
  * no further link: the row of each is rewritten with them.
  */
 const SETTLED_BYTES = 2 * 1024 * 1024;
+/** Number of round trips that settling a memory takes in PostgreSQL; rather too many. */
+const SETTLING_TRIPS = 5;
 /**
  * Size of former values (bytes) after which one commit restores no further memory: parsing them and indexing their
  * words takes up to half a second for each MiB.
@@ -64,8 +67,9 @@ const SETTLED_BYTES = 2 * 1024 * 1024;
 const READ_BYTES = 256 * 1024;
 
 /**
- * Removes at most `limit` links that an API key stated, fewer if long chains are split or if their memories have long
- * texts, and restores the status of memories that these links had changed.
+ * Removes at most `limit` links that an API key stated, and restores the status of memories that these links had
+ * changed. It removes fewer if long chains are split, if their memories have long texts, or in PostgreSQL if more would
+ * take over 150 round trips.
  */
 export function undoLinks(
   context: WriteContext,
@@ -86,6 +90,7 @@ export function undoLinks(
     });
     edges += 1;
     if (moved >= MAX_RELABELLED || left <= 0) break;
+    if (hasManyTrips(context.store, unsettled.size * SETTLING_TRIPS)) break;
   }
   for (const memoryNo of unsettled) settleStatus(context, memoryNo);
   return { edges, isDone: edges === links.length && links.length < limit };

@@ -2,6 +2,7 @@ import { textOfValue } from '../text/value-text.ts';
 import { takeTurn } from '../turns.ts';
 import type { Items } from '../types.ts';
 import { writeWhole } from './archive-reflections.ts';
+import { endWaiting } from './end-waiting.ts';
 import { quotaOf } from './quota-of.ts';
 import { joinedPage, placedSlices } from './list-pages.ts';
 import { inSlices } from './tenant-erasure.ts';
@@ -24,11 +25,10 @@ export function createItemMethods(options: TenantOptions): Items {
       const ready = { ...screened, key, content: screened.content ?? textOfValue(screened.value) };
       const put = { item: ready, options: putOptions, quota: quotaOf(options) };
       await takeTurn();
-      const reply = await writeWhole(options, { place: item }, (archivedTo) =>
+      const { endsWait, ...reply } = await writeWhole(options, { place: item }, (archivedTo) =>
         writer.write(path, 'putItem', { ...put, archivedTo }),
       );
-      if (!reply.created && (item.eventTime !== null || item.validFrom !== null))
-        while (await writer.write(path, 'settleEnds', {}));
+      if (endsWait) await endWaiting(options);
       if (reply.created) metrics.adds.inc({ outcome: 'accepted' });
       if (reply.changed) dispatcher.dispatch(path, 'encode');
       return reply;

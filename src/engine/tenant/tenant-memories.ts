@@ -6,6 +6,7 @@ import { failpoint } from '../failpoint.ts';
 import { isRejected, rejected } from '../rejected-item.ts';
 import type { AddReply, NewMemory, RejectedItem } from '../types.ts';
 import { writeWhole } from './archive-reflections.ts';
+import { endWaiting } from './end-waiting.ts';
 import { createEraseMatching } from './erase-matching.ts';
 import { createMemoryLists } from './memory-lists.ts';
 import { quotaOf } from './quota-of.ts';
@@ -66,11 +67,10 @@ export function createMemoryMethods(
     async patchMemory(id, patch, bounds = {}) {
       const { fields, report } = await guard.fields(patch);
       const change = { id, patch: fields, marked: report.marked, ...bounds, quota: quotaOf(options) };
-      const memory = await writeWhole(options, { id }, (archivedTo) =>
+      const { memory, endsWait } = await writeWhole(options, { id }, (archivedTo) =>
         writer.write(path, 'patchMemory', { ...change, archivedTo }),
       );
-      if (fields.eventTime !== undefined || fields.validFrom !== undefined)
-        while (await writer.write(path, 'settleEnds', {}));
+      if (endsWait) await endWaiting(options);
       dispatcher.dispatch(path, 'encode');
       const isClean = report.marked.length === 0 && Object.keys(report.redacted).length === 0;
       return isClean ? memory : { ...memory, screened: report };

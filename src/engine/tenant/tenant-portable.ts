@@ -14,6 +14,7 @@ import {
 } from '../types.ts';
 import { takeTurn } from '../turns.ts';
 import { VERSION } from '../version.ts';
+import { endWaiting } from './end-waiting.ts';
 import { quotaOf } from './quota-of.ts';
 import { ImportRehearsal } from './rehearse-import.ts';
 import type { TenantOptions } from './tenant-options.ts';
@@ -107,9 +108,10 @@ function bytesOf(line: PortableLine): number {
  * line with the counts and the SHA-256 of all text before it.
  */
 async function* exportLines(
-  { id, path, readers }: Pick<TenantOptions, 'id' | 'path' | 'readers'>,
+  { id, path, readers, writer }: Pick<TenantOptions, 'id' | 'path' | 'readers' | 'writer'>,
   { asked = {}, configuration, ...options }: ExportOptions,
 ): AsyncGenerator<string> {
+  await endWaiting({ path, writer }); // A copy does not know what waits.
   const { bounds, models, leftOut } = await readers.read(path, 'startExport', {});
   const hash = createHash('sha256');
   const counts = Object.fromEntries(PORTABLE_TYPES.map((type) => [type, 0])) as Record<PortableType, number>;

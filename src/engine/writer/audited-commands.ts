@@ -25,14 +25,14 @@ type Describe<N extends WriteCommandName> = (input: WriteInput<N>, output: Write
 const AUDITED: { readonly [N in WriteCommandName]?: Describe<N> } = {
   addMemories: ({ items }, reply) => (reply.replayed ? null : { action: 'memory.add', detail: addedBy(items, reply) }),
   importLines: ({ lines }, { outcomes }) => ({ action: 'import', detail: importedBy(lines, outcomes) }),
-  patchMemory: ({ id, patch }, memory) =>
-    typeof memory !== 'object'
+  patchMemory: ({ id, patch }, patched) =>
+    typeof patched !== 'object'
       ? null
       : {
           action: 'memory.patch',
           detail: {
             id,
-            version: memory.version,
+            version: patched.memory.version,
             fields: Object.keys(patch).filter((name) => patch[name as keyof typeof patch] !== undefined),
           },
         },
@@ -40,7 +40,7 @@ const AUDITED: { readonly [N in WriteCommandName]?: Describe<N> } = {
     typeof put === 'object' && put.changed
       ? { action: 'item.put', detail: { id: put.memory.id, version: put.memory.version } }
       : null,
-  deleteItem: (_, { receipt, isDone }) => (isDone ? { action: 'item.delete', detail: countsOf(receipt) } : null),
+  deleteItem: (_, { receipt }) => (isEmpty(receipt) ? null : { action: 'item.delete', detail: countsOf(receipt) }),
   moveNamespace: (_, { items }) => (items === 0 ? null : { action: 'namespace.rename', detail: { items } }),
   eraseItems: (_, { receipt }) => (isEmpty(receipt) ? null : { action: 'namespace.delete', detail: countsOf(receipt) }),
   changeLog: (_, { replayed, removed, total, first }) =>
@@ -54,8 +54,8 @@ const AUDITED: { readonly [N in WriteCommandName]?: Describe<N> } = {
   abandonLogs: (_, logs) => (logs === 0 ? null : { action: 'log.erase', detail: { logs } }),
   eraseItemsOfWriters: ({ filter: { writtenBy = [] } }, { items: removed }) =>
     removed === 0 ? null : { action: 'log.erase', detail: { removed, written_by: writtenBy } },
-  deleteMemory: ({ id }, { receipt, isDone }) =>
-    isDone ? { action: 'memory.delete', detail: { id, ...countsOf(receipt) } } : null,
+  deleteMemory: ({ id }, { receipt }) =>
+    isEmpty(receipt) ? null : { action: 'memory.delete', detail: { id, ...countsOf(receipt) } },
   hideMatching: ({ filter }, receipt) => deletedBy(filter, receipt),
   deleteMatching: ({ filter }, { receipt }) => deletedBy(filter, receipt),
   deleteExpired: (_, { receipt }) => (isEmpty(receipt) ? null : { action: 'memory.expire', detail: countsOf(receipt) }),

@@ -11,6 +11,7 @@ import {
   erasesReflectionsByFollowers,
   erasesRestingFirst,
   movesAfterErasing,
+  recordsAllSlices,
   releasesByBytes,
   supersedesByBytes,
 } from '../../conformance/bounded-bytes.ts';
@@ -19,6 +20,7 @@ import { openTestEngine } from '../../support/engine-fixture.ts';
 test.each([
   ['expired items that a moved one replaces are erased in small commits before the move', movesAfterErasing],
   ['long reflections on an erased memory are erased a few in a commit', erasesReflectionsByBytes],
+  ['the audit log counts what all commits of a delete have erased', recordsAllSlices],
   ['what follows erased reflections is indexed anew in small commits', erasesReflectionsByFollowers],
   ['a reflection is erased after all that rest on it, however near to its source', erasesRestingFirst],
   ['long superseded memories end anew a few in a commit', endsByBytes],

@@ -119,7 +119,7 @@ test('a text with many concluded links is changed in several commits', async () 
   const patch = () => runCommand(fixture, (context) => patchMemory(context, { id, patch: { content: 'the new hub' } }));
   expect(patch()).toBeUndefined();
   expect(fixture.get(`SELECT count(*) FROM edges WHERE type = 'supports'`)).toBe(LINKS - 1_000);
-  expect(patch()).toMatchObject({ content: 'the new hub' });
+  expect(patch()).toMatchObject({ memory: { content: 'the new hub' } });
   expect(fixture.get(`SELECT count(*) FROM edges WHERE type = 'supports'`)).toBe(0);
 });
 
