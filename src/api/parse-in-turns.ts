@@ -13,45 +13,80 @@ import { createTurnLine, type TurnLine } from './turn-line.ts';
  * 20 µs each.
  */
 const SLICE_BYTES = 4096;
+/** Greatest number of bytes that may wait to be parsed: of all connections of one network, and of all. */
+const MAX_WAITING = { ofNetwork: 128 * 1024 * 1024, ofAll: 256 * 1024 * 1024 };
 
-/** Makes all connections of the server take turns, networks of clients in equal shares. */
+/**
+ * Makes all connections of the server take turns, networks of clients in equal shares. A connection is closed if what
+ * was read of it would be more than may wait.
+ */
 export function parseInTurns(server: Server): void {
   const line = createTurnLine();
+  const waiting = createWaitingBytes();
   server.on('connection', (socket: Socket) => {
     // Node's own listener, which it calls by itself only if there is another one, as for encrypted connections.
     const [parse] = socket.listeners('data') as ((bytes: Buffer) => void)[];
     if (parse === undefined) return;
     socket.off('data', parse);
-    sliceConnection(socket, line, parse);
+    sliceConnection(socket, { line, waiting, parse });
   });
+}
+
+/** Counts the bytes that wait to be parsed. */
+interface WaitingBytes {
+  /** Counts more bytes of a network, fewer if `bytes` is negative; returns whether there are no more than may wait. */
+  add(network: string, bytes: number): boolean;
+}
+
+/** Makes the count of the bytes that wait on the connections of one server. */
+export function createWaitingBytes(): WaitingBytes {
+  const ofNetworks = new Map<string, number>();
+  let ofAll = 0;
+  return {
+    add(network, bytes) {
+      const ofNetwork = (ofNetworks.get(network) ?? 0) + bytes;
+      ofAll += bytes;
+      if (ofNetwork === 0) ofNetworks.delete(network);
+      else ofNetworks.set(network, ofNetwork);
+      return ofNetwork <= MAX_WAITING.ofNetwork && ofAll <= MAX_WAITING.ofAll;
+    },
+  };
+}
+
+interface Slicing {
+  readonly line: TurnLine;
+  readonly waiting: WaitingBytes;
+  /** Node's own listener for what is read of the connection. */
+  readonly parse: (bytes: Buffer) => void;
 }
 
 /**
  * Passes what is read of a connection to `parse`, at most 4 KiB at once, and reads no further until all of it is
  * parsed. While Node or the reader of a body has paused the connection, nothing is parsed either.
  */
-function sliceConnection(socket: Socket, line: TurnLine, parse: (bytes: Buffer) => void): void {
-  const share = networkOf(socket.remoteAddress ?? '');
+function sliceConnection(socket: Socket, { line, waiting, parse }: Slicing): void {
+  const network = networkOf(socket.remoteAddress ?? '');
   const pause = socket.pause.bind(socket);
   const resume = socket.resume.bind(socket);
-  /** What was read and not parsed yet; undefined if there is nothing. */
-  let rest: Buffer | undefined;
+  /** What was read and not parsed yet; empty if there is nothing. */
+  let rest: Buffer = NOTHING;
   let isPaused = false;
   let isWaiting = false;
 
   const parseRest = () => {
     isWaiting = false;
-    if (socket.destroyed || rest === undefined) return;
+    if (socket.destroyed) return;
     const slice = rest.subarray(0, SLICE_BYTES);
-    rest = rest.length > SLICE_BYTES ? rest.subarray(SLICE_BYTES) : undefined;
+    rest = rest.length > SLICE_BYTES ? rest.subarray(SLICE_BYTES) : NOTHING;
+    waiting.add(network, -slice.length);
     parse(slice);
     goOn();
   };
   const goOn = () => {
     if (isPaused || isWaiting || socket.destroyed) return;
-    if (rest === undefined) return void resume();
+    if (rest.length === 0) return void resume();
     isWaiting = true;
-    void line.wait(share).then(parseRest);
+    void line.wait(network).then(parseRest);
   };
   socket.pause = () => {
     isPaused = true;
@@ -59,14 +94,30 @@ function sliceConnection(socket: Socket, line: TurnLine, parse: (bytes: Buffer) 
   };
   socket.resume = () => {
     isPaused = false;
-    if (rest === undefined) return resume();
+    if (rest.length === 0) return resume();
     goOn();
     return socket;
   };
   socket.on('data', (bytes: Buffer) => {
-    if (rest === undefined && bytes.length <= SLICE_BYTES && line.isFree()) return parse(bytes);
-    rest = rest === undefined ? bytes : Buffer.concat([rest, bytes]);
+    if (rest.length === 0 && bytes.length <= SLICE_BYTES && line.isFree()) return parse(bytes);
+    rest = rest.length === 0 ? bytes : Buffer.concat([rest, bytes]);
+    if (!waiting.add(network, bytes.length)) return void socket.destroy();
     pause();
+    stopReading(socket);
     goOn();
   });
+  socket.once('close', () => {
+    waiting.add(network, -rest.length);
+    rest = NOTHING;
+  });
+}
+
+const NOTHING = Buffer.alloc(0);
+
+/** Stops reading at once. A stream that is paused would go on until its own buffer is full, of each connection. */
+function stopReading(socket: Socket): void {
+  const { _handle: handle } = socket as Socket & { readonly _handle?: { reading: boolean; readStop(): void } | null };
+  if (!handle?.reading) return;
+  handle.reading = false;
+  handle.readStop();
 }

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type RequestListener } from 'node:h
 import net, { type AddressInfo } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { parseInTurns } from '../../src/api/parse-in-turns.ts';
+import { createWaitingBytes, parseInTurns } from '../../src/api/parse-in-turns.ts';
 import { countTurns } from '../support/turns-during.ts';
 
 async function serve(handle: RequestListener) {
@@ -100,4 +100,18 @@ describe('what is read of connections', () => {
     await setTimeout(20);
     expect(handled).toBeLessThan(200);
   });
+});
+
+test('the bytes that wait are bounded for each network and in all, and count until they are parsed', () => {
+  const MIB = 1024 * 1024;
+  const waiting = createWaitingBytes();
+  expect([waiting.add('a', 128 * MIB), waiting.add('a', 1)]).toEqual([true, false]);
+  expect([waiting.add('a', -1), waiting.add('b', 127 * MIB), waiting.add('c', MIB)]).toEqual([true, true, true]);
+  expect(waiting.add('d', 1)).toBe(false);
+  for (const [network, bytes] of [
+    ['a', 128 * MIB],
+    ['d', 1],
+  ] as const)
+    waiting.add(network, -bytes);
+  expect(waiting.add('d', 128 * MIB)).toBe(true);
 });
