@@ -13,8 +13,15 @@ import { createTurnLine, type TurnLine } from './turn-line.ts';
  * 20 µs each.
  */
 const SLICE_BYTES = 4096;
-/** Greatest number of bytes that may wait to be parsed: of all connections of one network, and of all. */
-const MAX_WAITING = { ofNetwork: 128 * 1024 * 1024, ofAll: 256 * 1024 * 1024 };
+/** Greatest number of lines of what is read at once and parsed at once, such as a request with 60 headers. */
+const MAX_LINES = 64;
+/** Time for which slices of one connection are parsed one after the other, before others have their turn (ms). */
+const TURN_MS = 1;
+/**
+ * Greatest number of bytes that may wait to be parsed: of all connections of one network, and of all. A paused stream
+ * reads as many again into its own buffer.
+ */
+const MAX_WAITING = { ofNetwork: 64 * 1024 * 1024, ofAll: 160 * 1024 * 1024 };
 
 /**
  * Makes all connections of the server take turns, networks of clients in equal shares. A connection is closed if what
@@ -61,8 +68,9 @@ interface Slicing {
 }
 
 /**
- * Passes what is read of a connection to `parse`, at most 4 KiB at once, and reads no further until all of it is
- * parsed. While Node or the reader of a body has paused the connection, nothing is parsed either.
+ * Passes what is read of a connection to `parse`: at once if it is an ordinary request or a part of one, otherwise at
+ * most 4 KiB at once and for 1 ms in a turn. It reads no further until all of it is parsed. While Node or the reader of
+ * a body has paused the connection, nothing is parsed either.
  */
 function sliceConnection(socket: Socket, { line, waiting, parse }: Slicing): void {
   const network = networkOf(socket.remoteAddress ?? '');
@@ -75,11 +83,14 @@ function sliceConnection(socket: Socket, { line, waiting, parse }: Slicing): voi
 
   const parseRest = () => {
     isWaiting = false;
-    if (socket.destroyed) return;
-    const slice = rest.subarray(0, SLICE_BYTES);
-    rest = rest.length > SLICE_BYTES ? rest.subarray(SLICE_BYTES) : NOTHING;
-    waiting.add(network, -slice.length);
-    parse(slice);
+    const until = performance.now() + TURN_MS;
+    do {
+      if (socket.destroyed) return;
+      const slice = rest.subarray(0, SLICE_BYTES);
+      rest = rest.length > SLICE_BYTES ? rest.subarray(SLICE_BYTES) : NOTHING;
+      waiting.add(network, -slice.length);
+      parse(slice);
+    } while (rest.length > 0 && !isPaused && performance.now() < until);
     goOn();
   };
   const goOn = () => {
@@ -99,11 +110,10 @@ function sliceConnection(socket: Socket, { line, waiting, parse }: Slicing): voi
     return socket;
   };
   socket.on('data', (bytes: Buffer) => {
-    if (rest.length === 0 && bytes.length <= SLICE_BYTES && line.isFree()) return parse(bytes);
+    if (rest.length === 0 && isOrdinary(bytes)) return parse(bytes);
     rest = rest.length === 0 ? bytes : Buffer.concat([rest, bytes]);
     if (!waiting.add(network, bytes.length)) return void socket.destroy();
     pause();
-    stopReading(socket);
     goOn();
   });
   socket.once('close', () => {
@@ -114,10 +124,18 @@ function sliceConnection(socket: Socket, { line, waiting, parse }: Slicing): voi
 
 const NOTHING = Buffer.alloc(0);
 
-/** Stops reading at once. A stream that is paused would go on until its own buffer is full, of each connection. */
-function stopReading(socket: Socket): void {
-  const { _handle: handle } = socket as Socket & { readonly _handle?: { reading: boolean; readStop(): void } | null };
-  if (!handle?.reading) return;
-  handle.reading = false;
-  handle.readStop();
+/**
+ * Whether bytes have the end of one head at most, and few lines: a request, a part of its body, or both. Node parses
+ * them in some microseconds. Heads, and the pieces of a chunked body, end with CR LF.
+ */
+function isOrdinary(bytes: Buffer): boolean {
+  let [lines, at] = [0, bytes.indexOf('\r\n')];
+  let heads = 0;
+  while (at !== -1) {
+    if (bytes[at + 2] === 13 && bytes[at + 3] === 10) heads += 1;
+    lines += 1;
+    if (heads > 1 || lines > MAX_LINES) return false;
+    at = bytes.indexOf('\r\n', at + 2);
+  }
+  return true;
 }

@@ -105,13 +105,13 @@ describe('what is read of connections', () => {
 test('the bytes that wait are bounded for each network and in all, and count until they are parsed', () => {
   const MIB = 1024 * 1024;
   const waiting = createWaitingBytes();
-  expect([waiting.add('a', 128 * MIB), waiting.add('a', 1)]).toEqual([true, false]);
-  expect([waiting.add('a', -1), waiting.add('b', 127 * MIB), waiting.add('c', MIB)]).toEqual([true, true, true]);
+  expect([waiting.add('a', 64 * MIB), waiting.add('a', 1)]).toEqual([true, false]);
+  expect([waiting.add('a', -1), waiting.add('b', 64 * MIB), waiting.add('c', 32 * MIB)]).toEqual([true, true, true]);
   expect(waiting.add('d', 1)).toBe(false);
   for (const [network, bytes] of [
-    ['a', 128 * MIB],
+    ['a', 64 * MIB],
     ['d', 1],
   ] as const)
     waiting.add(network, -bytes);
-  expect(waiting.add('d', 128 * MIB)).toBe(true);
+  expect(waiting.add('d', 64 * MIB)).toBe(true);
 });

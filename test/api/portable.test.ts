@@ -339,7 +339,7 @@ test('standing queries are stored before the memories of their group and of late
     id: ID.slice(0, -3) + String(no).padStart(3, '0'),
     content: `Ana works at lighthouse number ${no}.`,
   }));
-  await post(to, [head!, ...memories.slice(0, 20), query!, ...memories.slice(20)]);
+  await post(to, [head!, ...memories.slice(0, 5), query!, ...memories.slice(5)]);
   const { items } = (await to.request('GET', '/audit?limit=100')).body;
   const actions = (items as unknown as readonly { action: string }[]).map(({ action }) => action).toReversed();
   expect(actions.filter((action) => action === 'import').length).toBeGreaterThan(1);
