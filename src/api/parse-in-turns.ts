@@ -85,12 +85,12 @@ function sliceConnection(socket: Socket, { line, waiting, parse }: Slicing): voi
     isWaiting = false;
     const until = performance.now() + TURN_MS;
     do {
-      if (socket.destroyed) return;
+      if (isPaused || socket.destroyed) return;
       const slice = rest.subarray(0, SLICE_BYTES);
       rest = rest.length > SLICE_BYTES ? rest.subarray(SLICE_BYTES) : NOTHING;
       waiting.add(network, -slice.length);
       parse(slice);
-    } while (rest.length > 0 && !isPaused && performance.now() < until);
+    } while (rest.length > 0 && performance.now() < until);
     goOn();
   };
   const goOn = () => {
@@ -104,6 +104,8 @@ function sliceConnection(socket: Socket, { line, waiting, parse }: Slicing): voi
     return pause();
   };
   socket.resume = () => {
+    // Node holds the connection until its client has read answers, and may not get bytes before that.
+    if ((socket as Socket & { readonly _paused?: boolean })._paused === true) return socket;
     isPaused = false;
     if (rest.length === 0) return resume();
     goOn();

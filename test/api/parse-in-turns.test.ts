@@ -3,11 +3,13 @@ import { createServer, type IncomingMessage, type RequestListener } from 'node:h
 import net, { type AddressInfo } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { inOrder } from '../../src/api/in-order.ts';
 import { createWaitingBytes, parseInTurns } from '../../src/api/parse-in-turns.ts';
+import { PacedRequest } from '../../src/api/paced-request.ts';
 import { countTurns } from '../support/turns-during.ts';
 
 async function serve(handle: RequestListener) {
-  const server = createServer(handle);
+  const server = createServer({ IncomingMessage: PacedRequest }, handle);
   parseInTurns(server);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => void (server.close(), server.closeAllConnections()));
@@ -21,6 +23,8 @@ async function serve(handle: RequestListener) {
     return { socket, text: () => text };
   };
 }
+
+const CHUNKED = 'POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n';
 
 const bodyOf = async (request: IncomingMessage) => {
   const pieces: Buffer[] = [];
@@ -87,6 +91,31 @@ describe('what is read of connections', () => {
     expect(request.socket.bytesRead).toBeLessThan(2_000_000);
     expect(await bodyOf(request)).toHaveLength(body.length);
   });
+
+  test.each([
+    ['that Node refuses itself', 'GET / HTTP/1.1\r\n\r\n'.repeat(3_000)],
+    [
+      'whose bodies come a byte a chunk',
+      `${CHUNKED}${'1\r\nx\r\n'.repeat(400)}0\r\n\r\n${'GET / HTTP/1.1\r\n\r\n'.repeat(3_000)}`,
+    ],
+  ])(
+    'waits behind an answer with which Node holds the connection, and no request fails: %s',
+    async (_name, requests) => {
+      const connect = await serve(
+        inOrder((_request, response) => void setTimeout(50).then(() => response.end('b'.repeat(300_000)))),
+      );
+      const { socket } = await connect();
+      socket.pause();
+      socket.write(`GET / HTTP/1.1\r\nhost: a\r\n\r\n${requests}`);
+      await setTimeout(200);
+      socket.resume();
+      // An error in a later turn would fail the test as an unhandled one.
+      await setTimeout(200);
+      const other = await connect();
+      other.socket.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n');
+      await expect.poll(other.text, { timeout: 60_000 }).toContain('HTTP/1.1 200');
+    },
+  );
 
   test('is forgotten with its connection', async () => {
     let handled = 0;

@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { AggregatorRegistry } from 'prom-client';
-import { type Engine, EngineError, networkOf } from '../../engine/index.ts';
+import { type Engine, EngineError } from '../../engine/index.ts';
 import type { MetricsSource } from '../../join-metrics.ts';
 import { bind } from '../server.ts';
 import type { RunningApi, StartApiOptions } from '../start.ts';
@@ -153,31 +153,17 @@ function answersFor({ transport, dispatcher }: Lead) {
 }
 
 /**
- * Greatest number of connections that may be on their way to one child process: of one network, and of all. Answers to
- * its commits stand behind them.
+ * Makes the function that passes each new connection to one of the child processes, in rotation. If no child is
+ * serving, it closes the connection.
  */
-const MAX_HANDOVERS = { ofNetwork: 512, ofAll: 1_024 };
-
-/**
- * Makes the function that passes each new connection to one of the child processes, in rotation. It closes the
- * connection if no child is serving, or if too many are on their way to the one whose turn it is.
- */
-export function createHandOut(serving: readonly Pick<ApiProcess, 'child' | 'handovers'>[]): (socket: Socket) => void {
+function createHandOut(serving: readonly ApiProcess[]): (socket: Socket) => void {
   let count = 0;
-  const isFull = ({ handovers }: Pick<ApiProcess, 'handovers'>, { remoteAddress = '' }: Socket) => {
-    if (handovers.size < MAX_HANDOVERS.ofNetwork) return false;
-    if (handovers.size >= MAX_HANDOVERS.ofAll) return true;
-    const network = networkOf(remoteAddress);
-    let own = 0;
-    for (const waiting of handovers.values()) if (networkOf(waiting.remoteAddress ?? '') === network) own += 1;
-    return own >= MAX_HANDOVERS.ofNetwork;
-  };
   return (socket) => {
     const id = ++count;
     const next = serving[id % serving.length];
     socket.on('error', () => {}); // A client that leaves early has nobody to tell.
     // All may have ended at once. The client is told by the closed connection.
-    if (next === undefined || isFull(next, socket)) return void socket.destroy();
+    if (next === undefined) return void socket.destroy();
     next.handovers.set(id, socket);
     // Kept open here until it is taken: Node would lose it if the other process ended on the way.
     next.child.send({ kind: 'connection', id } satisfies Handover, socket, { keepOpen: true }, (error) => {
