@@ -60,6 +60,8 @@ export const keyRoutes: readonly Route[] = [
     async handle({ api, principal, readBody, response, send }) {
       const body = await readBody();
       for (const tenant of body.tenants ?? []) tenantNamed(tenant, principal, OTHERS);
+      // Whoever makes the first key without one gets its secret, though nobody without a key is admitted from then on.
+      if (principal.keyId === 'anonymous') localsOf(response).onAdmissionLost = () => {};
       const made = await changeControl({ api, principal }, 'createKey', newKeyOf(body, principal), principal.keyId);
       response.setHeader('cache-control', 'no-store');
       send(201, { key: keyItem(made.record), secret: made.secret });
