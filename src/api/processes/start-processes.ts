@@ -6,7 +6,8 @@ import { type Engine, EngineError } from '../../engine/index.ts';
 import type { MetricsSource } from '../../join-metrics.ts';
 import { bind } from '../server.ts';
 import type { RunningApi, StartApiOptions } from '../start.ts';
-import { type Channel, createChannel, type Handover } from './channel.ts';
+import { type Channel, createChannel } from './channel.ts';
+import { createHandovers, type Handovers } from './handovers.ts';
 
 type Lead = Engine['lead'];
 
@@ -27,11 +28,8 @@ interface ApiProcess {
   readonly metrics: MetricsSource;
   /** The latest metrics that the process reported; an empty list before its first report. */
   lastMetrics: object;
-  /**
-   * Connections that were handed to the process and that it has not confirmed yet, by the number of the message that
-   * hands them over.
-   */
-  readonly handovers: Map<number, Socket>;
+  /** Passes connections to the process. */
+  readonly handovers: Handovers;
 }
 
 /**
@@ -49,7 +47,7 @@ export async function startApiProcesses({ engine, ...shared }: StartApiOptions):
   let isStopping = false;
 
   const start = async (number: number): Promise<void> => {
-    const one = forkProcess(number, engine.lead, shared);
+    const one = forkProcess(number, { lead: engine.lead, shared, mostConnections: config.OM_MAX_CONNECTIONS });
     const startedAt = performance.now();
     one.child.once('exit', (code, signal) => {
       const place = serving.indexOf(one);
@@ -105,24 +103,31 @@ export async function startApiProcesses({ engine, ...shared }: StartApiOptions):
 /** Flag of V8 that bin/cairn.cjs sets for a main thread, and the one for its other threads. */
 const [MAIN_SEMI_SPACE, SEMI_SPACE] = ['--max-semi-space-size=8', '--max-semi-space-size=2'];
 
+interface ForkOptions {
+  readonly lead: Lead;
+  readonly shared: Shared;
+  /** Greatest number of connections that may wait until the process takes them. */
+  readonly mostConnections: number;
+}
+
 /**
  * Starts an API process. Each of them serves a part of the requests, so all of its threads have a small young
  * generation.
  */
-function forkProcess(number: number, lead: Lead, shared: Shared): ApiProcess {
+function forkProcess(number: number, { lead, shared, mostConnections }: ForkOptions): ApiProcess {
   const child = fork(`${import.meta.dirname}/api-process${import.meta.filename.slice(-3)}`, [], {
     serialization: 'advanced',
     execArgv: process.execArgv.map((flag) => (flag === MAIN_SEMI_SPACE ? SEMI_SPACE : flag)),
   });
-  const handovers = new Map<number, Socket>();
+  const handovers = createHandovers({
+    // Kept open here until it is taken: Node would lose it if the other process ended on the way.
+    send: (message, socket, onSent) => child.send(message, socket, { keepOpen: true }, onSent),
+    most: mostConnections,
+  });
   const channel = createChannel(child, {
     ...answersFor(lead),
     ...shared,
-    taken(id: number) {
-      // The other process has the connection; here only this process's copy of it is closed.
-      handovers.get(id)?.destroy();
-      handovers.delete(id);
-    },
+    taken: (id: number) => handovers.taken(id),
   });
   const one: ApiProcess = {
     number,
@@ -134,7 +139,7 @@ function forkProcess(number: number, lead: Lead, shared: Shared): ApiProcess {
   };
   child.once('exit', () => {
     channel.fail(new EngineError('unavailable', `API process ${number} ended`));
-    for (const socket of handovers.values()) socket.destroy();
+    handovers.close();
   });
   return one;
 }
@@ -159,18 +164,11 @@ function answersFor({ transport, dispatcher }: Lead) {
 function createHandOut(serving: readonly ApiProcess[]): (socket: Socket) => void {
   let count = 0;
   return (socket) => {
-    const id = ++count;
-    const next = serving[id % serving.length];
+    const next = serving[++count % serving.length];
     socket.on('error', () => {}); // A client that leaves early has nobody to tell.
     // All may have ended at once. The client is told by the closed connection.
     if (next === undefined) return void socket.destroy();
-    next.handovers.set(id, socket);
-    // Kept open here until it is taken: Node would lose it if the other process ended on the way.
-    next.child.send({ kind: 'connection', id } satisfies Handover, socket, { keepOpen: true }, (error) => {
-      if (error === null) return;
-      next.handovers.delete(id);
-      socket.destroy();
-    });
+    next.handovers.pass(socket);
   };
 }
 
