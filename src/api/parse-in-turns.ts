@@ -81,8 +81,7 @@ function sliceConnection(socket: Socket, { line, waiting, parse }: Slicing): voi
   let isPaused = false;
   let isWaiting = false;
 
-  const parseRest = () => {
-    isWaiting = false;
+  const parseSlices = () => {
     const until = performance.now() + TURN_MS;
     do {
       if (isPaused || socket.destroyed) return;
@@ -91,6 +90,12 @@ function sliceConnection(socket: Socket, { line, waiting, parse }: Slicing): voi
       waiting.add(network, -slice.length);
       parse(slice);
     } while (rest.length > 0 && performance.now() < until);
+  };
+  const parseRest = () => {
+    parseSlices();
+    isWaiting = false;
+    // What may wait for long keeps no more memory than is counted.
+    if (isPaused && rest.length > 0) rest = Buffer.from(rest);
     goOn();
   };
   const goOn = () => {
@@ -127,8 +132,9 @@ function sliceConnection(socket: Socket, { line, waiting, parse }: Slicing): voi
 const NOTHING = Buffer.alloc(0);
 
 /**
- * Whether bytes have the end of one head at most, and few lines: a request, a part of its body, or both. Node parses
- * them in some microseconds. Heads, and the pieces of a chunked body, end with CR LF.
+ * Whether bytes have few lines, and the ends of two heads at most, of which one may be that of a chunked body: a
+ * request, a part of its body, or both. Node parses them in some microseconds. Heads, and the pieces of a chunked body,
+ * end with CR LF.
  */
 function isOrdinary(bytes: Buffer): boolean {
   let [lines, at] = [0, bytes.indexOf('\r\n')];
@@ -136,7 +142,7 @@ function isOrdinary(bytes: Buffer): boolean {
   while (at !== -1) {
     if (bytes[at + 2] === 13 && bytes[at + 3] === 10) heads += 1;
     lines += 1;
-    if (heads > 1 || lines > MAX_LINES) return false;
+    if (heads > 2 || lines > MAX_LINES) return false;
     at = bytes.indexOf('\r\n', at + 2);
   }
   return true;

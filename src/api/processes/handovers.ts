@@ -12,8 +12,8 @@ const MAX_ON_THEIR_WAY = 8;
 /** Passes connections that this process has accepted to one child process. */
 export interface Handovers {
   /**
-   * Passes a connection on, or lets it wait while 8 are on their way; networks of clients take turns then. It is closed
-   * if too many wait.
+   * Passes a connection on, or lets it wait while 8 are on their way; networks of clients take turns then. If too many
+   * wait, the newest one of the network with the most is closed.
    */
   pass(socket: Socket): void;
   /** Says that the child has the connection of the message with this number; closes this process's copy of it. */
@@ -55,15 +55,23 @@ export function createHandovers({ send, most }: HandoverOptions): Handovers {
     if (sockets.length > 0) waiting.set(network, sockets);
     sendOn(socket);
   };
+  /** Closes the newest connection of the network of which most wait. */
+  const closeOne = () => {
+    const [network, sockets] = [...waiting].reduce((most, other) => (other[1].length > most[1].length ? other : most));
+    sockets.pop()!.destroy();
+    waitingCount -= 1;
+    if (sockets.length === 0) waiting.delete(network);
+  };
   return {
     pass(socket) {
-      if (isClosed || waitingCount >= most) return void socket.destroy();
+      if (isClosed) return void socket.destroy();
       if (onTheirWay.size < MAX_ON_THEIR_WAY) return sendOn(socket);
       const network = networkOf(socket.remoteAddress ?? '');
       const sockets = waiting.get(network);
       if (sockets === undefined) waiting.set(network, [socket]);
       else sockets.push(socket);
       waitingCount += 1;
+      if (waitingCount > most) closeOne();
     },
     taken(id) {
       const socket = onTheirWay.get(id);

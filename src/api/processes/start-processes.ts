@@ -43,11 +43,12 @@ interface ApiProcess {
 export async function startApiProcesses({ engine, ...shared }: StartApiOptions): Promise<RunningApi> {
   const { config, logger, metrics } = engine;
   const serving: ApiProcess[] = [];
+  const mostConnections = Math.ceil(config.OM_MAX_CONNECTIONS / config.OM_API_PROCESSES);
   const departed = createDepartedMetrics();
   let isStopping = false;
 
   const start = async (number: number): Promise<void> => {
-    const one = forkProcess(number, { lead: engine.lead, shared, mostConnections: config.OM_MAX_CONNECTIONS });
+    const one = forkProcess(number, { lead: engine.lead, shared, mostConnections });
     const startedAt = performance.now();
     one.child.once('exit', (code, signal) => {
       const place = serving.indexOf(one);

@@ -52,6 +52,9 @@ test('what would wait beyond the bound is closed, as is all when the process end
   const { handovers, pass } = start(3);
   const all = pass('198.51.100.1', 12);
   expect(all.filter(({ isClosed }) => isClosed)).toEqual([all[11]]);
+  // A flood of one network closes none of another.
+  const [other] = pass('198.51.100.2');
+  expect([other!.isClosed, all.filter(({ isClosed }) => isClosed)]).toEqual([false, [all[10], all[11]]]);
   handovers.close();
-  expect([...all, ...pass('198.51.100.1')].every(({ isClosed }) => isClosed)).toBe(true);
+  expect([...all, other!, ...pass('198.51.100.1')].every(({ isClosed }) => isClosed)).toBe(true);
 });
