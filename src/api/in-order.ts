@@ -1,6 +1,7 @@
 import type { RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { networkOf } from '../engine/index.ts';
+import { createNetworkCount } from './network-count.ts';
 
 /**
  * Greatest numbers of requests that wait for the answer to an earlier one of their connection: on one connection, on
@@ -63,23 +64,16 @@ function startLine(socket: Socket): Line {
  * its wait, and may be called again; undefined if it would be one too many, which is not counted.
  */
 function createWaitingRoom(): (line: Line, socket: Socket) => (() => void) | undefined {
-  const ofNetworks = new Map<string, number>();
-  let ofAll = 0;
+  const counts = createNetworkCount(MAX_WAITING);
   return ({ waits }, { remoteAddress = '' }) => {
     const network = networkOf(remoteAddress);
-    const ofNetwork = ofNetworks.get(network) ?? 0;
-    if (waits.size >= MAX_WAITING.ofConnection) return undefined;
-    if (ofNetwork >= MAX_WAITING.ofNetwork || ofAll >= MAX_WAITING.ofAll) return undefined;
-    ofAll += 1;
-    ofNetworks.set(network, ofNetwork + 1);
     const leave = () => {
-      if (!waits.delete(leave)) return;
-      ofAll -= 1;
-      const left = ofNetworks.get(network)! - 1;
-      if (left === 0) ofNetworks.delete(network);
-      else ofNetworks.set(network, left);
+      if (waits.delete(leave)) counts.add(network, -1);
     };
+    if (waits.size >= MAX_WAITING.ofConnection) return undefined;
     waits.add(leave);
-    return leave;
+    if (counts.add(network, 1)) return leave;
+    leave();
+    return undefined;
   };
 }

@@ -6,6 +6,7 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { networkOf } from '../engine/index.ts';
+import { createNetworkCount, type NetworkCount } from './network-count.ts';
 import { createTurnLine, type TurnLine } from './turn-line.ts';
 
 /**
@@ -29,7 +30,7 @@ const MAX_WAITING = { ofNetwork: 64 * 1024 * 1024, ofAll: 160 * 1024 * 1024 };
  */
 export function parseInTurns(server: Server): void {
   const line = createTurnLine();
-  const waiting = createWaitingBytes();
+  const waiting = createNetworkCount(MAX_WAITING);
   server.on('connection', (socket: Socket) => {
     // Node's own listener, which it calls by itself only if there is another one, as for encrypted connections.
     const [parse] = socket.listeners('data') as ((bytes: Buffer) => void)[];
@@ -39,30 +40,10 @@ export function parseInTurns(server: Server): void {
   });
 }
 
-/** Counts the bytes that wait to be parsed. */
-interface WaitingBytes {
-  /** Counts more bytes of a network, fewer if `bytes` is negative; returns whether there are no more than may wait. */
-  add(network: string, bytes: number): boolean;
-}
-
-/** Makes the count of the bytes that wait on the connections of one server. */
-export function createWaitingBytes(): WaitingBytes {
-  const ofNetworks = new Map<string, number>();
-  let ofAll = 0;
-  return {
-    add(network, bytes) {
-      const ofNetwork = (ofNetworks.get(network) ?? 0) + bytes;
-      ofAll += bytes;
-      if (ofNetwork === 0) ofNetworks.delete(network);
-      else ofNetworks.set(network, ofNetwork);
-      return ofNetwork <= MAX_WAITING.ofNetwork && ofAll <= MAX_WAITING.ofAll;
-    },
-  };
-}
-
 interface Slicing {
   readonly line: TurnLine;
-  readonly waiting: WaitingBytes;
+  /** Counts the bytes that wait to be parsed. */
+  readonly waiting: NetworkCount;
   /** Node's own listener for what is read of the connection. */
   readonly parse: (bytes: Buffer) => void;
 }

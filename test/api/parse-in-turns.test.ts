@@ -4,7 +4,7 @@ import net, { type AddressInfo } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { inOrder } from '../../src/api/in-order.ts';
-import { createWaitingBytes, parseInTurns } from '../../src/api/parse-in-turns.ts';
+import { parseInTurns } from '../../src/api/parse-in-turns.ts';
 import { PacedRequest } from '../../src/api/paced-request.ts';
 import { countTurns } from '../support/turns-during.ts';
 
@@ -129,18 +129,4 @@ describe('what is read of connections', () => {
     await setTimeout(20);
     expect(handled).toBeLessThan(200);
   });
-});
-
-test('the bytes that wait are bounded for each network and in all, and count until they are parsed', () => {
-  const MIB = 1024 * 1024;
-  const waiting = createWaitingBytes();
-  expect([waiting.add('a', 64 * MIB), waiting.add('a', 1)]).toEqual([true, false]);
-  expect([waiting.add('a', -1), waiting.add('b', 64 * MIB), waiting.add('c', 32 * MIB)]).toEqual([true, true, true]);
-  expect(waiting.add('d', 1)).toBe(false);
-  for (const [network, bytes] of [
-    ['a', 64 * MIB],
-    ['d', 1],
-  ] as const)
-    waiting.add(network, -bytes);
-  expect(waiting.add('d', 64 * MIB)).toBe(true);
 });
