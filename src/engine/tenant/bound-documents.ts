@@ -36,11 +36,17 @@ export function documentMethods(tenant: Tenant, { tags, reachedDocument, onlyOwn
     },
     async documentContent(id) {
       await reachedDocument(id);
-      return tenant.documentContent(id);
+      const pieces = await tenant.documentContent(id);
+      // The text may be of a version that the document got after it left the bounds.
+      await reachedDocument(id);
+      return pieces;
     },
     async *streamDocumentChunks(id, page) {
       await reachedDocument(id);
-      yield* tenant.streamDocumentChunks(id, page);
+      for await (const slice of tenant.streamDocumentChunks(id, page)) {
+        await reachedDocument(id);
+        yield slice;
+      }
     },
     documentReceipt: (id, page) => reachedDocument(id).then(() => tenant.documentReceipt(id, page)),
     async deleteDocument(id) {

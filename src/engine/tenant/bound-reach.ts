@@ -16,6 +16,8 @@ export interface Reach {
    * reflections, belong to no single memory by which they could be recognised as the caller's.
    */
   readonly ownJobs: Set<string>;
+  /** Tells whether a memory or document, as it was read, is within the bounds. */
+  holds(found: Memory | Document): boolean;
   /** Returns a memory within the bounds. Throws EngineError `not_found` for any other. */
   reachedMemory(id: string): Promise<Memory>;
   /**
@@ -73,19 +75,19 @@ export interface Reach {
 /** Makes the checks of the bounds of a caller's key, which look data up through `tenant`. */
 export function reachOf(tenant: Tenant, bounds: Bounds): Reach {
   const { userId, tags = [] } = bounds;
-  const holds = (item: Memory | Document) =>
-    (userId === undefined || item.userId === userId) && tags.every((tag) => item.tags.includes(tag));
   const reach: Reach = {
     bounds,
     tags,
     ownJobs: new Set(),
+    holds: (found) =>
+      (userId === undefined || found.userId === userId) && tags.every((tag) => found.tags.includes(tag)),
     async reachedMemory(id) {
       const memory = await tenant.getMemory(id);
       reach.requireReached(memory);
       return memory;
     },
     requireReached(memory) {
-      if (!holds(memory)) throw new EngineError('not_found', 'no memory with this id');
+      if (!reach.holds(memory)) throw new EngineError('not_found', 'no memory with this id');
     },
     reachedIds: async (ids) =>
       new Set(
@@ -100,7 +102,7 @@ export function reachOf(tenant: Tenant, bounds: Bounds): Reach {
     },
     async reachedDocument(id) {
       const document = await tenant.getDocument(id);
-      if (!holds(document)) throw new EngineError('not_found', 'no document with this id');
+      if (!reach.holds(document)) throw new EngineError('not_found', 'no document with this id');
       return document;
     },
     async reachedJob(id) {
