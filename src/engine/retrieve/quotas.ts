@@ -1,4 +1,4 @@
-import { documentsOf, type Origin } from '../store/derivations.ts';
+import { unfilteredOriginsOf, type Origin } from '../store/derivations.ts';
 import type { Store } from '../store/open-store.ts';
 import { readProvenance } from '../store/provenance.ts';
 import type { Candidate } from './candidate.ts';
@@ -48,7 +48,7 @@ export function quotasOf(store: Store, ranked: readonly Candidate[], { k, perDoc
       // Where documents crowd the list, each statement reads as many as all before it, so that they stay few.
       const count = Math.max(ORIGINS_AT_ONCE, k, learnt);
       const next = ranked.slice(learnt, (learnt += count)).map(({ row }) => row.memoryNo);
-      for (const [memoryNo, origin] of documentsOf(store, next)) origins.set(memoryNo, origin);
+      for (const [memoryNo, origin] of unfilteredOriginsOf(store, next)) origins.set(memoryNo, origin);
     }
     const { memoryNo } = ranked[place]!.row;
     return origins.get(memoryNo) ?? { root: memoryNo, isSource: false, isConclusion: false };

@@ -21,7 +21,7 @@ export interface ChangeLog {
    * Reads the changes with numbers above `after`.
    * @returns `changed`: numbers of the changed rows, oldest change first, with repetitions; 'all' if changes after
    *   `after` are no longer kept, or if one of them is about all rows. `last`: number of the last change, to pass as
-   *   `after` next time
+   *   `after` next time; 0 if the log ends before `after`
    */
   readAfter(store: Store, after: number): { readonly changed: readonly number[] | 'all'; readonly last: number };
 }

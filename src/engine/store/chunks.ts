@@ -153,9 +153,12 @@ export function chunksAround(
     .all(JSON.stringify(memoryNos), each, each) as { memoryNo: number; memory: number; distance: number }[];
 }
 
-/** Greatest number of chunks of a slice. */
+/** Greatest number of chunks that one call of `readTextSlice` reads. */
 const SLICE_CHUNKS = 16;
-/** Greatest number of bytes of text of a slice, which holds at least one chunk: an imported chunk may have 1 MiB. */
+/**
+ * Greatest number of bytes of text that one call of `readTextSlice` reads, except for a single larger chunk: an
+ * imported chunk may have 1 MiB.
+ */
 const SLICE_BYTES = 256 * 1024;
 
 /**
@@ -179,7 +182,9 @@ export const TEXT_START: TextPlace = { after: ROOT_INDEX, end: 0 };
  * Reads the next chunks of a document's text: at most 16, of at most 256 KiB together, but at least one. The beginning
  * of a chunk that overlaps the chunk before it is left out. Call it on a snapshot.
  * @returns `pieces`: the texts, empty if no chunk follows; `place`: the position after them
- * @throws EngineError `conflict` if a chunk is missing, since a part of the text must not pass for the whole
+ * @throws EngineError `conflict` if a chunk is missing before a later one. If the last chunks are missing, `pieces` is
+ *   empty: the caller must compare `place` with the number of chunks, since a part of the text must not pass for the
+ *   whole
  */
 export function readTextSlice(
   store: Store,
@@ -208,7 +213,10 @@ export function readTextSlice(
   return { pieces, place: { after, end } };
 }
 
-/** Counts the chunks after the index `after` that fit into one slice (16 chunks, 256 KiB of text); at least one. */
+/**
+ * Returns how many chunks after the index `after` one slice may read (16 chunks, 256 KiB of text): at least one; 16
+ * also if fewer are left.
+ */
 function countWithinSlice(store: Store, generationNo: number, after: number): number {
   const sizes = store
     .prepare(

@@ -141,8 +141,8 @@ function storeRooms(store: Store, hooks: ReadonlyMap<number, HookRoom>, tenant: 
 }
 
 /**
- * Makes the next addition of a delivery to a webhook count what waits first. Call it inside a write that made
- * deliveries pending again.
+ * Forgets the room of a webhook and that of the tenant, so that the next addition of a delivery counts what waits
+ * first. Call it inside a write that made deliveries of the webhook pending again.
  */
 export function countRoomAnew(store: Store, hookNo: number): void {
   store.prepare('UPDATE webhooks SET room = 0, counted_at = 0 WHERE hook_no = ?').run(hookNo);
@@ -168,7 +168,10 @@ function countsOfHooks(store: Store, hookNos: readonly number[], limit: number):
 const countOfUser = (store: Store, userId: string, limit: number) =>
   countsOfUsers(store, [userId], limit).get(userId) ?? 0;
 
-/** Counts the deliveries that wait for the webhooks of users, of each user at most `limit`, by the user's name. */
+/**
+ * Counts the deliveries that wait for the webhooks of users, of each user at most `limit`, by `userId`. A user without
+ * webhooks is left out.
+ */
 function countsOfUsers(store: Store, userIds: readonly string[], limit: number): ReadonlyMap<string, number> {
   if (userIds.length === 0) return new Map();
   const rows = store

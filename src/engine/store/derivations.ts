@@ -27,17 +27,17 @@ export interface Origin {
    */
   readonly isSource: boolean;
   /**
-   * Whether the memory was concluded from its sources by a language model, as a reflection is, rather than being a part
-   * of its source.
+   * Whether the link to the memory's first source is automatic: the memory was concluded or gathered from its sources,
+   * as a reflection or a consolidation is. False for a part of a document, and for a link that a caller stated.
    */
   readonly isConclusion: boolean;
 }
 
 /**
  * Finds the origins of memories as `originsOf` does, but follows sources whatever their status. The root of a
- * document's chunk is the document's root memory.
+ * document's chunk is the document's root memory; a memory outside of documents may have another memory as its root.
  */
-export function documentsOf(store: Store, memoryNos: readonly number[]): Map<number, Origin> {
+export function unfilteredOriginsOf(store: Store, memoryNos: readonly number[]): Map<number, Origin> {
   return originsOf(store, memoryNos, null);
 }
 

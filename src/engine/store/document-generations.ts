@@ -80,9 +80,9 @@ export const IS_SHOWN = `(d.generation_no IS NULL OR NOT EXISTS (SELECT 1 FROM d
   WHERE hidden_one.generation_no = d.generation_no AND hidden_one.hidden > 0))`;
 
 /**
- * Adds a new generation of a document, the version that is to be read next. Queries do not find it yet. The document
- * becomes `queued`, and its error is removed. If queries find no earlier generation, the document also takes session,
- * source and URL of the new one. Call inside a write.
+ * Adds a new generation of a document, the version that is to be read next. Queries do not find it yet. An earlier next
+ * generation is marked to be erased. The document becomes `queued`, and its error is removed. If queries find no
+ * earlier generation, the document also takes session, source and URL of the new one. Call inside a write.
  * @returns the number of the generation
  */
 export function insertGeneration(
@@ -295,8 +295,8 @@ function abandonNext(store: Store, documentNo: number): void {
 }
 
 /**
- * Finds a document generation that must be erased, since its document refers to it no longer; undefined if there is
- * none.
+ * Finds the document generation with the lowest number that must be erased, since its document refers to it no longer;
+ * undefined if there is none.
  * @param id id of the only document to consider; null for any
  */
 export function findAbandonedGeneration(

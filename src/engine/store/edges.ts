@@ -32,8 +32,7 @@ export function findWaypoint(store: Store, src: number): Waypoint | undefined {
 
 /**
  * Stores the automatic waypoint of the memory `waypoint.src`, in place of an earlier one. Its weight is the similarity,
- * at most 1. If a caller stated a waypoint between the same two memories, that one stays, and no automatic one is
- * stored.
+ * at most 1. If a caller stated a waypoint from `src` to `dst`, that one stays, and no automatic one is stored.
  */
 export function putWaypoint(store: Store, waypoint: Waypoint, now: number): void {
   deleteWaypoint(store, waypoint.src);
@@ -51,7 +50,10 @@ export function deleteWaypoint(store: Store, src: number): void {
   store.prepare(`DELETE FROM edges WHERE src = ? AND type = 'waypoint' AND automatic = 1`).run(src);
 }
 
-/** Greatest number of memories that get a new waypoint because the target of their waypoint was changed or deleted. */
+/**
+ * Greatest number of memories that get another waypoint because the memory to which their waypoint leads was changed or
+ * deleted, for each such memory.
+ */
 export const MAX_LINKED_ANEW = 100;
 /** SQL that selects memories whose automatic waypoint leads to a memory; its parameter is the number of that memory. */
 export const SELECT_WAYPOINT_SOURCES = `SELECT src FROM edges
@@ -113,7 +115,7 @@ export interface EdgeKey {
 
 /** A link, automatic or stated: a row of `edges`. */
 export interface Edge extends EdgeKey {
-  /** Cosine similarity when a job made the link; null if it was not measured, as for a stated link. */
+  /** Cosine similarity when a job made the link; null if none was measured, as for a link that only a caller stated. */
   readonly similarity: number | null;
   /** Weight of the link, 0..1. */
   readonly weight: number;
@@ -167,8 +169,9 @@ export function putStatedEdge(
 }
 
 /**
- * Stores an automatic link that a language model concluded, or that a rule found in the form of two texts (`similarity`
- * is then null). An existing link of this type, automatic or stated, stays as it is.
+ * Stores an automatic link that is no waypoint: one that a language model concluded, one that a rule found in the form
+ * of two texts (`similarity` is then null), or a `derived_from` link to a source. An existing link of this type,
+ * automatic or stated, stays as it is.
  */
 export function putConcludedEdge(
   store: Store,

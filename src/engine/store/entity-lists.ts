@@ -45,8 +45,8 @@ const NAMES_GROWTH = 8;
 /** Greatest number of names whose first mentions are looked at together. */
 const NAMES_AT_ONCE = 500;
 /**
- * Greatest number of mentions that are read to count the memories of all names on a page, divided among the names. It
- * is also the greatest number of one read.
+ * About the greatest number of mentions that are read to count the memories of all names on a page, divided among the
+ * names. Names are also looked at in groups until they have this number of mentions together.
  */
 const MAX_COUNTED = 20_000;
 /**

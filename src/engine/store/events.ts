@@ -113,8 +113,8 @@ export function purgeEvents(
 }
 
 /**
- * Returns the number of the last event for which deliveries to webhooks were made; a number above all events if there
- * is no webhook.
+ * Returns the number of the last event for which deliveries to webhooks were made, 0 if there is none in this feed; a
+ * number above all events if there is no webhook.
  */
 function handedOut(store: Store): number {
   const isAny = store.prepare('SELECT 1 FROM webhooks LIMIT 1').get() !== undefined;
@@ -278,7 +278,8 @@ export function newestNo(store: Store): number {
 }
 
 /**
- * Returns the id of the present feed: 8 hexadecimal digits, which change when the feed is switched on again.
+ * Returns the id of the present feed: 8 hexadecimal digits, which change whenever the feed is switched on or off, and
+ * when a backup was restored.
  * @throws EngineError `conflict` while the change feed is off
  */
 export function feedId(store: Store): string {

@@ -46,7 +46,8 @@ export function readOrigins(store: Store, memoryNos: readonly number[]): Map<num
 }
 
 /**
- * A row of `memory_revisions` (values that an update of a memory replaced), with the public id of the key that made it.
+ * A row of `memory_revisions`: values of a memory that an update replaced, with the public id of the key in
+ * `writer_no`.
  */
 export interface RevisionRow {
   readonly memory: number;

@@ -32,8 +32,8 @@ export interface FilterCondition {
 }
 
 /**
- * Request field that a condition comes from. `bounds`, `document`, `status`, `expires_at` and `validity` come from no
- * field: these conditions hide memories by default.
+ * Request field that a condition comes from. `bounds` are the tags to which the caller's key is bound. `document`,
+ * `status`, `expires_at` and `validity` come from no field either: these conditions hide memories by default.
  */
 type FilterName =
   | 'user_id'

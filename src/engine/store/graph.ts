@@ -203,7 +203,10 @@ function describe(store: Store, nodes: Nodes, { limit, now }: GraphBounds, passe
   const [memoryNos, entityNos] = [JSON.stringify(shown.memories), JSON.stringify(shown.entities)];
   const most = LINES_PER_NODE * limit;
   let isCut = nodes.isCut || hasWorkEnded();
-  /** Reads the edges of one kind, group by group of their nodes. It stops when there are more than a graph may have. */
+  /**
+   * Reads the edges of one kind, group by group of their nodes, until the work budget is used up. Notes in `isCut`
+   * whether that ended it, or there are more edges than the graph may have.
+   */
   const lines = <Line>(from: readonly number[], to: readonly number[], read: (group: string) => Iterable<Line>) => {
     const found = readUntilWorkEnds(function* (): Generator<Line> {
       for (let at = 0; at < from.length; at += NODES_AT_ONCE) {

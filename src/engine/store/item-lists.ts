@@ -138,11 +138,9 @@ export function listNamespacesBelow(
 }
 
 const NAMESPACES = 'namespaces';
-/**
- * Number of items after which no further namespace is counted for a page; and (`LOOKED_AT`) greatest number of
- * namespaces that are examined for a page.
- */
+/** Number of items after which no further namespace is counted for a page. */
 const COUNTED = 200_000;
+/** Greatest number of namespaces that are examined for a page. */
 const LOOKED_AT = 5_000;
 
 /**

@@ -77,7 +77,7 @@ export type ClaimAt<Step extends QueuedStep> = Step extends 'ingest'
     ? Question
     : Claim;
 
-/** Number of times that a worker may die while it runs only this job; after that the job is dead. */
+/** Number of crashes at which a job is given up (`dead`): deaths of a worker while it ran only this job. */
 export const CRASH_BUDGET = 3;
 
 /** Error code of a job that was given up because it killed its workers. */

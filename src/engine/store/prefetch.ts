@@ -138,7 +138,7 @@ export function prefetchReadyStates(store: Store, memoryNos: Iterable<number>): 
   );
 }
 
-/** Prefetches for each memory whether it is a reflection. Call inside a transaction. */
+/** Prefetches what `isReflection` reads of these memories. Call inside a transaction. */
 export function prefetchReflections(store: Store, memoryNos: Iterable<number>): void {
   store.ahead?.ask(
     SELECT_CONCLUDED,

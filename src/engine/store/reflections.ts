@@ -58,8 +58,8 @@ export function finishReflection(store: Store, jobNo: number, upTo: number): voi
 }
 
 /**
- * SQL condition that a memory is taken into reflections. Parts of documents, and conclusions of a language model, are
- * not.
+ * SQL condition that a memory is taken into reflections. Parts of documents are not, nor are memories that were
+ * concluded or gathered from others.
  */
 const IS_SAID = `d.generation_no IS NULL
   AND NOT EXISTS (SELECT 1 FROM edges e WHERE e.src = m.seq AND e.type = 'derived_from' AND e.automatic = 1)`;

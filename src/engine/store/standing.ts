@@ -103,8 +103,8 @@ export interface StandingSlice extends Listed<StandingQuery> {
 }
 
 /**
- * Lists a slice of a page of standing queries, newest first: at most 64 of them, so that no thread receives megabytes
- * at once. With `userId` they are of this user.
+ * Lists a slice of a page of standing queries, newest first: at most 64, and no further one after 128 Ki characters, so
+ * that no thread receives megabytes at once. With `userId` they are of this user.
  * @param before number of the last query of the slice before; the first slice begins at `offset`
  * @returns the slice; in the first one `total` counts all pages, in others it is 0
  */
@@ -295,7 +295,10 @@ export function hasDueMemories(store: Store, now: number): boolean {
   return store.prepare(`SELECT 1 ${DUE} LIMIT 1`).get(now) !== undefined;
 }
 
-/** Returns the time at which the next claim of a memory for comparison ends (Unix ms); Infinity if none is noted. */
+/**
+ * Returns the earliest time (Unix ms) at which the claim on a memory that is to be compared ends: a past time if a
+ * memory is not claimed; Infinity if no memory is to be compared.
+ */
 export function nextClaimAt(store: Store): number {
   return (store.prepare('SELECT min(lease_until) FROM standing_due').pluck().get() as number | null) ?? Infinity;
 }

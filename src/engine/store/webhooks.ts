@@ -45,12 +45,13 @@ const SECRET_BYTES = 24;
 // ── Webhooks ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * Stores a webhook, which gets the events that follow. Before the first webhook of a file, it also moves the cursor of
- * the webhooks to the newest event. The returned secret cannot be read again. Call inside a write.
+ * Stores a webhook, which gets the events that follow. If the file has no webhook now, it first moves the cursor that
+ * all webhooks share to the newest event. The returned secret cannot be read again. Call inside a write.
  * @param owned.queryNo number of the standing query whose answers alone it gets; null for a webhook that also gets
  *   other events
  * @param owned.writerNo number of the key that asked for it; null if no caller did
- * @throws EngineError `conflict` over `STANDING_LIMITS`, and while there is no feed
+ * @throws EngineError `conflict` if a limit of `STANDING_LIMITS` is reached, and while the change feed is off
+ *   (`OM_EVENTS`)
  */
 export function insertWebhook(
   store: Store,

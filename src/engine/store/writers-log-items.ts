@@ -52,9 +52,11 @@ export interface ErasedLogItems {
   readonly isDone: boolean;
 }
 
-/** Greatest numbers of items that one slice examines, swaps with others, and erases. One swap takes some 30 µs. */
+/** Greatest number of items that one slice examines. */
 const LOOKED_AT = 1_000;
+/** Greatest number of kept items that one slice swaps with others; one swap takes some 30 µs. */
 const EXCHANGED = 200;
+/** Greatest number of items that one slice erases. */
 const ERASED = 500;
 /** Greatest number of logs among which one slice looks for one with items of the writers; each takes some 2 µs. */
 const LOOKED_LOGS = 1_000;
