@@ -131,7 +131,10 @@ export function readBatchReceipt(
 /** Greatest number of memories that one statement compares with their revisions. */
 const COMPARED_AT_ONCE = 1_000;
 
-/** Compares the items of a receipt with their memories as they are now. */
+/**
+ * Compares the items of a receipt with their memories as they are now. An item `isHeld` if its memory has had the text
+ * that was sent ever since; null for a refused item.
+ */
 function statesOf(store: Store, kept: readonly KeptItem[]): ReceiptItemState[] {
   const memories = readPresent(store, kept);
   return kept.map(([item, fate, memoryNo, version, characters, code, message]) => {

@@ -10,8 +10,8 @@ import { lastMemory } from './memory-counts.ts';
 import type { Store } from './open-store.ts';
 
 /**
- * Position that a run of consolidation has reached. Memories are ordered by user, then event time (Unix ms), then
- * number.
+ * Position that a run of consolidation has reached: the last memory that it has gone through. Memories are ordered by
+ * user, then event time (Unix ms), then number.
  */
 export interface RunPlace {
   readonly userNo: number;

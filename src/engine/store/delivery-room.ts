@@ -17,7 +17,11 @@ interface Room {
   countedAt: number;
 }
 
-/** What is stored of a webhook's room, and of the events that found none. */
+/**
+ * What is stored with a webhook: its `room` (number of deliveries that may be added before those that wait are counted
+ * again), the time of the last count, the number of events that were dropped for it, and the time of the last of these
+ * (null if none was). Times are Unix ms.
+ */
 export interface StoredRoom {
   readonly room: number;
   readonly countedAt: number;

@@ -27,8 +27,8 @@ export interface Origin {
    */
   readonly isSource: boolean;
   /**
-   * Whether the link to the memory's first source is automatic: the memory was concluded or gathered from its sources,
-   * as a reflection or a consolidation is. False for a part of a document, and for a link that a caller stated.
+   * Whether the link to the memory's first source is automatic, as it is for a reflection, a consolidation, and a
+   * memory whose add named its sources. False for a part of a document, and for a link that a caller stated later.
    */
   readonly isConclusion: boolean;
 }

@@ -1,7 +1,8 @@
 /**
  * Links between memories, indexed in both directions. A waypoint is an automatic link to the nearest memory; the schema
- * allows at most one automatic waypoint from each memory. The other automatic links are conclusions: `contradicts` and
- * `supports` from a comparison of texts, `derived_from` from a reflection or consolidation.
+ * allows at most one automatic waypoint from each memory. The other automatic links are `contradicts` and `supports`,
+ * from a comparison of texts, and `derived_from`, from a reflection or consolidation, or from a memory whose add named
+ * its sources.
  */
 
 import { RECALL_WAYPOINT_BOOST } from '../dynamics.ts';
@@ -51,8 +52,8 @@ export function deleteWaypoint(store: Store, src: number): void {
 }
 
 /**
- * Greatest number of memories that get another waypoint because the memory to which their waypoint leads was changed or
- * deleted, for each such memory.
+ * For each memory that is changed or deleted, the greatest number of memories whose waypoint leads to it and that get
+ * another waypoint.
  */
 export const MAX_LINKED_ANEW = 100;
 /** SQL that selects memories whose automatic waypoint leads to a memory; its parameter is the number of that memory. */
@@ -294,7 +295,7 @@ export interface Released {
   readonly memory: number;
   /**
    * Number of the memory that supersedes `memory` after the erasure: the next later one in its chain that is not
-   * erased. Null if there is none, and for a contradiction.
+   * erased, the one with the highest number if there are several. Null if there is none, and for a contradiction.
    */
   readonly successor: number | null;
 }

@@ -46,8 +46,8 @@ export function readOrigins(store: Store, memoryNos: readonly number[]): Map<num
 }
 
 /**
- * A row of `memory_revisions`: values of a memory that an update replaced, with the public id of the key in
- * `writer_no`.
+ * A row of `memory_revisions`: values of a memory that an update replaced. `written_by` is the public id of the key
+ * that made this update; null if none did or it is not known.
  */
 export interface RevisionRow {
   readonly memory: number;
@@ -99,7 +99,8 @@ export function withFewRevisions(store: Store, memoryNos: readonly number[], mos
 
 /**
  * Reads revisions (earlier values) of memories that were made by the time `at` (Unix ms, included), in the order of the
- * memories' numbers, oldest first. They end with the one whose values make up `bytes` with those before it.
+ * memories' numbers, oldest first. It stops with the revision at which the read ones together reach `bytes`, each
+ * counted with 256 bytes more than its values; `end` is then its position.
  * @param from the memories by number; or a position, for the revisions of its memory that follow
  */
 export function readRevisionRows(

@@ -15,8 +15,8 @@ export interface CompiledFilter {
   /** The conditions that `sql` joins by AND. With them it can be found out which condition a memory fails. */
   readonly conditions: readonly FilterCondition[];
   /**
-   * Whether `sql` parses tags or metadata. If so, evaluating it counts each examined row, and what it parses, against
-   * the work budget.
+   * Whether `sql` parses tags, metadata or values. If so, evaluating it counts each examined row, and what it parses,
+   * against the work budget.
    */
   readonly countsWork: boolean;
 }
@@ -58,7 +58,7 @@ interface ShownOptions {
    * valid or expired. Statuses that the filter names still apply. False by default.
    */
   readonly includeHidden?: boolean;
-  /** Statuses that pass if the filter names none; only `active` by default. */
+  /** Statuses that pass if the filter names none, unless `includeHidden` lets all pass; only `active` by default. */
   readonly statuses?: readonly MemoryStatus[];
   /**
    * Whether the filter is asked about a few memories whose numbers are known. Then it looks up the files and the

@@ -16,7 +16,7 @@ import { hasWorkEnded, readUntilWorkEnds, ROW_BYTES, spendWork } from './work-bu
  * highest weights, and the newest memories that mention an entity.
  */
 const FOLLOWED = 64;
-/** Greatest number of nodes whose edges one statement reads. The work budget is only checked between statements. */
+/** Greatest number of nodes whose edges one statement reads, since the work budget is checked before each statement. */
 const NODES_AT_ONCE = 50;
 /**
  * Greatest number of edges of one kind (links, mentions, relations) in a graph, as a multiple of its greatest number of

@@ -23,8 +23,8 @@ const LETTERS = {
 /**
  * Name of an event of a job. `read`, `settled`, `encoded`, `linked` and `reasoned`: a step ended. `done`: the job ended
  * successfully. `failed`: an attempt failed, and another follows. `dead`: the job failed for good. `crashed`: its
- * worker died. `requeued`: a change of its memory sent it back to an earlier step. `retried`: a caller queued it again.
- * `cancelled`: a caller cancelled it, or its memory was erased.
+ * worker died. `requeued`: a change of its memory sent it back to the step `encode` or `link`. `retried`: a caller
+ * queued it again. `cancelled`: a caller cancelled it, or its memory was erased.
  */
 export type JobEvent = keyof typeof LETTERS;
 

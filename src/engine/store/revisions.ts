@@ -102,7 +102,10 @@ function latestOf(...statuses: readonly MemoryStatus[]): string {
 
 /** Greatest number of revisions of a memory that one read returns. */
 const SLICE_REVISIONS = 128;
-/** Greatest number of bytes of replaced values of a slice, which holds at least one revision. */
+/**
+ * Greatest number of bytes of replaced values that one call of `readRevisionSlice` returns, except for a single larger
+ * revision.
+ */
 const SLICE_BYTES = 512 * 1024;
 
 /** A slice of the revisions of a memory, newest first, and whether older ones follow. */

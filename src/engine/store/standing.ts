@@ -54,7 +54,7 @@ export function insertStandingQuery(
   { id, writerNo, now }: { readonly id: string; readonly writerNo: number | null; readonly now: number },
 ): number {
   const filterText = JSON.stringify(filter);
-  refuseOneMore(store, userId, query.length + filterText.length);
+  requireRoomForOneMore(store, userId, query.length + filterText.length);
   const { lastInsertRowid } = store
     .prepare(
       `INSERT INTO standing_queries (id, user_id, query, filter, given, min_score, created_at, writer_no)
@@ -70,7 +70,7 @@ export function insertStandingQuery(
  * @param length number of characters of the new query and of the JSON of its filter
  * @throws EngineError `conflict` if they may not
  */
-function refuseOneMore(store: Store, userId: string | undefined, length: number): void {
+function requireRoomForOneMore(store: Store, userId: string | undefined, length: number): void {
   const refuseOver = (whose: string, most: { count: number; characters: number }, where = '', ...of: string[]) => {
     const { count, characters } = store
       .prepare(

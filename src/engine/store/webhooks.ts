@@ -68,7 +68,7 @@ export function insertWebhook(
   const count = store.prepare('SELECT count(*) FROM webhooks').pluck().get() as number;
   if (count >= STANDING_LIMITS.webhooks)
     throw new EngineError('conflict', `a tenant has at most ${STANDING_LIMITS.webhooks} webhooks: delete one first`);
-  if (queryNo === null) refuseOneMore(store, userId);
+  if (queryNo === null) requireRoomForOneMore(store, userId);
   const newest = newestNo(store);
   // Without webhooks nobody moved the cursor on.
   if (count === 0) store.prepare('UPDATE webhook_cursor SET feed_id = ?, event_no = ?').run(feed, newest);
@@ -87,7 +87,7 @@ export function insertWebhook(
  * webhook gets a delivery of each of these events.
  * @throws EngineError `conflict` if there may not
  */
-function refuseOneMore(store: Store, userId: string | undefined): void {
+function requireRoomForOneMore(store: Store, userId: string | undefined): void {
   const count = (condition: string, ...values: string[]) =>
     store
       .prepare(`SELECT count(*) FROM webhooks WHERE query_no IS NULL${condition}`)

@@ -253,7 +253,8 @@ function moveForward(
 }
 
 /**
- * Erases the newest items of a log, up to the last one that is kept. From `from.first` on, all items are to be erased.
+ * Erases the newest items of a log, at most 500, down to the last one that is kept. From `from.first` on, all items are
+ * to be erased.
  */
 function cutEnd(
   store: Store,
