@@ -51,7 +51,7 @@ export function quotasOf(store: Store, ranked: readonly Candidate[], { k, perDoc
       for (const [memoryNo, origin] of unfilteredOriginsOf(store, next)) origins.set(memoryNo, origin);
     }
     const { memoryNo } = ranked[place]!.row;
-    return origins.get(memoryNo) ?? { root: memoryNo, isSource: false, isConclusion: false };
+    return origins.get(memoryNo) ?? { root: memoryNo, isSource: false, hasAutomaticSource: false };
   };
   const ofRoot = new Map<number, number>();
   /** `memoryNo` of each root of a document that is a hit. */
@@ -59,8 +59,8 @@ export function quotasOf(store: Store, ranked: readonly Candidate[], { k, perDoc
   const isChunk = createChunkLook(store, ranked);
   const left = { knowledge: topK?.knowledge ?? Infinity, episodes: topK?.episodes ?? Infinity, other: Infinity };
   // A conclusion repeats nothing of its sources and must not crowd them out, so it counts as a document of its own.
-  const documentAt = (place: number, { root, isConclusion }: Origin) =>
-    isConclusion ? ranked[place]!.row.memoryNo : root;
+  const documentAt = (place: number, { root, hasAutomaticSource }: Origin) =>
+    hasAutomaticSource ? ranked[place]!.row.memoryNo : root;
   const count = (place: number, hits: 1 | -1) => {
     const origin = originOf(place);
     left[kindOf(ranked[place]!, origin)] -= hits;

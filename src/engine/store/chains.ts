@@ -217,7 +217,8 @@ const WALK_CHAIN = `WITH RECURSIVE member (newer, older) AS (
  * Lists the numbers of a memory and of all memories that it superseded, directly or indirectly. The cost depends on the
  * length of the list, not on how many memories one of them superseded.
  * @param most greatest length of the list; no limit if left out
- * @param except a memory that is not followed, so that memories which only it superseded are left out; null for none
+ * @param except a memory that is left out and not followed, so that memories which only it superseded are left out,
+ *   too; null for none
  */
 function listChain(store: Store, end: number, most = Number.MAX_SAFE_INTEGER, except: number | null = null): number[] {
   const walk = store.prepare(WALK_CHAIN).pluck();

@@ -30,7 +30,7 @@ export interface Origin {
    * Whether the link to the memory's first source is automatic, as it is for a reflection, a consolidation, and a
    * memory whose add named its sources. False for a part of a document, and for a link that a caller stated later.
    */
-  readonly isConclusion: boolean;
+  readonly hasAutomaticSource: boolean;
 }
 
 /**
@@ -79,10 +79,10 @@ export function originsOf(
     .all(numbers, ...filtered, ...filtered, numbers) as { origin: number; root: number | null; concluded: 0 | 1 }[];
   const origins = new Map<number, Origin>();
   for (const { origin, root, concluded } of rows) {
-    const earlier = origins.get(origin) ?? { root: origin, isSource: true, isConclusion: false };
+    const earlier = origins.get(origin) ?? { root: origin, isSource: true, hasAutomaticSource: false };
     origins.set(
       origin,
-      root === null ? { ...earlier, isSource: true } : { root, isSource: false, isConclusion: concluded === 1 },
+      root === null ? { ...earlier, isSource: true } : { root, isSource: false, hasAutomaticSource: concluded === 1 },
     );
   }
   return origins;

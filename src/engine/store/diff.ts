@@ -100,9 +100,9 @@ function withinLength<Entry extends { readonly memory: Memory; readonly before: 
 }
 
 /**
- * Makes the functions that read the memories of the lists. They read memories as they were at the second time; on the
- * axis `valid`, as they are now. A version that lacks one of the tags `withinTags` is left out, since the caller was
- * not allowed to see it.
+ * Makes the functions that read the memories of the lists. They read memories as they were at the second time (on the
+ * axis `valid`, as they are now), and the changed ones also as they were at the first. A version that lacks one of the
+ * tags `withinTags` is left out, since the caller was not allowed to see it.
  */
 function createReader(store: Store, { from, to, axis, now, filter: { withinTags = [] } }: DiffRequest) {
   const withinBounds = (memories: Map<number, Memory>): Map<number, Memory> =>

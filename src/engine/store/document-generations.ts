@@ -147,7 +147,10 @@ export function insertGeneration(
   return generationNo;
 }
 
-/** Reads the row of a generation (one parsed version of a document) by its number. @throws EngineError `not_found` */
+/**
+ * Reads the row of a generation (one version of a document, read already or not) by its number. @throws EngineError
+ * `not_found`
+ */
 export function getGenerationRow(store: Store, generationNo: number): GenerationRow {
   const row = store.prepare('SELECT * FROM document_generations WHERE generation_no = ?').get(generationNo) as
     GenerationRow | undefined;
@@ -276,8 +279,8 @@ export function showGeneration(
 }
 
 /**
- * Gives up a document's next generation, which is being read or could not be read. Queries never found its memories,
- * which a later step erases.
+ * Gives up a document's next generation, which waits, is being read or could not be read. Queries never found its
+ * memories, which a later step erases.
  */
 export function dropNextGeneration(store: Store, documentNo: number): void {
   abandonNext(store, documentNo);

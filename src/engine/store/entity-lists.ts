@@ -87,7 +87,10 @@ export function listEntities(
   return { items: items.sort((a, b) => b.mentions - a.mentions || (a.name < b.name ? -1 : 1)), isCut: hasWorkEnded() };
 }
 
-/** Counts the memories that mention each of these names; of the first `most` mentions only those that pass. */
+/**
+ * Returns the names with the number of memories that mention each. Of its first `most` mentions only those that pass
+ * are counted, of the others all.
+ */
 function summaries(
   store: Store,
   names: readonly SeenName[],

@@ -292,8 +292,8 @@ const cursorAt = (feed: string, eventNo: number) => `${feed}.${eventNo.toString(
 
 /**
  * Decodes a cursor: returns the number of the event that it stands after.
- * @throws EngineError `invalid` for a text that is no cursor; `conflict` for a cursor of another feed, or if events
- *   after it are no longer kept
+ * @throws EngineError `invalid` for a text that is no cursor; `conflict` for a cursor of another feed or beyond the
+ *   newest event, or if events after it are no longer kept
  */
 function placeOf(store: Store, cursor: string, feed: string): number {
   const [, ofFeed, digits = ''] = /^([0-9a-f]{8})\.([0-9a-z]{1,11})$/.exec(cursor) ?? [];

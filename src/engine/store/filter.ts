@@ -334,8 +334,8 @@ const STILL_HOLDS = `d.status = 'superseded'
     OR EXISTS (SELECT 1 FROM memory_dynamics nd WHERE nd.seq = n.seq AND nd.status = 'superseded')))`;
 
 /**
- * Makes the conditions for an earlier time. With `recorded` alone, the memory must also have been valid at that time,
- * as a query at that time would have demanded.
+ * Makes the conditions for an earlier time. With `recorded` alone, the memory must also have been valid then, as a
+ * query would have demanded; with `valid`, its event time must not be later than that.
  */
 function conditionsAsOf({ valid, recorded }: AsOf, now: number): FilterCondition[] {
   const then = valid ?? recorded ?? now;

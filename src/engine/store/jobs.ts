@@ -27,7 +27,7 @@ import { beginningOf } from '../text/beginning-of.ts';
 /** A job that was claimed, identified by its number and the epoch of the claim. */
 export interface HeldJob {
   readonly jobNo: number;
-  /** Step at which the claim took the job. */
+  /** Step of the job under this claim: the one at which it was claimed, or after `advanceJob` the next one. */
   readonly step: JobStep;
   /** Epoch of the claim. A later claim of the job has a higher one, and this claim then no longer holds the job. */
   readonly epoch: number;

@@ -161,16 +161,16 @@ function neighboursInDocument(
   { visible, each }: { readonly visible: CompiledFilter; readonly each: number },
 ): [number, Neighbours][] {
   const rows = chunksAround(store, memoryNos, each);
-  const passing = new Set(listPassingOf(store, visible, [...new Set(rows.map(({ memory }) => memory))]));
+  const passing = new Set(listPassingOf(store, visible, [...new Set(rows.map(({ nearNo }) => nearNo))]));
   const byMemoryNo = Map.groupBy(
-    rows.filter(({ memory }) => passing.has(memory)),
+    rows.filter(({ nearNo }) => passing.has(nearNo)),
     ({ memoryNo }) => memoryNo,
   );
   return [...byMemoryNo].map(([memoryNo, near]) => [
     memoryNo,
     {
-      before: near.filter(({ distance }) => distance < 0).map(({ memory }) => memory),
-      after: near.filter(({ distance }) => distance > 0).map(({ memory }) => memory),
+      before: near.filter(({ distance }) => distance < 0).map(({ nearNo }) => nearNo),
+      after: near.filter(({ distance }) => distance > 0).map(({ nearNo }) => nearNo),
     },
   ]);
 }
