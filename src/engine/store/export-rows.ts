@@ -76,7 +76,10 @@ export interface RevisionPart {
   readonly end: RevisionPlace | null;
 }
 
-/** Number of bytes for which a revision counts in addition to its values. */
+/**
+ * Number of bytes that each revision counts for, beside its values, towards the limit of one call of
+ * `readRevisionRows`.
+ */
 const REVISION_BYTES = 256;
 
 /**

@@ -259,8 +259,8 @@ function metadataConditions(
 }
 
 /**
- * Makes the condition on the status: one of those that the filter names, otherwise one that is not hidden. All of them
- * are no condition: PostgreSQL would join them to the memories first, and parse the tags of each four times.
+ * Makes the condition on the status: one of those that the filter names, otherwise one that is not hidden. There is
+ * none if it names every status: PostgreSQL would join them to the memories first, and parse all tags four times.
  */
 function statusConditions(filter: MemoryFilter, now: number, options: FilterOptions): FilterCondition[] {
   const status = columnAt('d.status', options.asOf?.recorded);

@@ -107,7 +107,7 @@ export function readUserGraph(store: Store, userNo: number, bounds: GraphBounds)
 
 /**
  * Lists the `count` most salient memories of a user that pass a filter. It examines the user's memories, the newest
- * first, until the work budget is used up.
+ * first, until the work budget is used up; `isCut` is then true.
  */
 function mostSalient(
   store: Store,

@@ -107,7 +107,7 @@ function listHooks(store: Store, condition: string, ...values: readonly (string 
 /** An event with the webhooks that are told of it, if they have room. */
 interface Wanted {
   readonly event: NumberedEvent;
-  /** At least one webhook. */
+  /** The webhooks that are told of the event, each if it has room; at least one. */
   readonly wanted: readonly Hook[];
   /** Those of `wanted` that belong to no standing query. */
   readonly followers: readonly Hook[];

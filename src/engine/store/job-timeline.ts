@@ -35,7 +35,7 @@ const EVENTS = new Map(Object.entries(LETTERS).map(([event, letter]) => [letter 
  * has 150 events or more. Each change of a memory whose job cannot end adds one, and rewrites the row with all others.
  */
 const MAX_TIMELINE = 2_000;
-/** SQL for the end of a timeline. */
+/** SQL for the last 2,000 characters of the column `timeline`. */
 const LAST_EVENTS = `CASE WHEN length(timeline) > ${MAX_TIMELINE}
   THEN substr(timeline, length(timeline) - ${MAX_TIMELINE - 1}) ELSE timeline END`;
 

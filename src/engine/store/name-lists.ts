@@ -124,7 +124,9 @@ function placeOfPage(
 
 /** The time (`PARSED_MS`) that a page may spend on parsing tags. */
 interface ParsingTime {
-  /** Whether this time is over; always false at the first call, so that each page gets further. */
+  /**
+   * Whether the page's time for parsing tags is over; always false at the first call, so that each page gets further.
+   */
   isOver(): boolean;
   /**
    * Runs work that parses nothing. The time of the first such work does not count, so that a slow count leaves time to

@@ -33,7 +33,7 @@ const MAX_PREFETCHED = 256;
 /** Adds whose lookups are prefetched. */
 export interface AskedByAdds {
   readonly memories: readonly NewMemory[];
-  /** Public ids of the keys. */
+  /** Public ids of the keys that make the adds. */
   readonly writers: readonly string[];
   /** Whether the adds append an audit record. */
   readonly isAudited: boolean;

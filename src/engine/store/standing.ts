@@ -124,7 +124,7 @@ export function listStandingQueries(
   return { items: taken.map(queryOf), total, next: isEnd ? null : taken.at(-1)!.queryNo };
 }
 
-/** Returns the first rows, until they have enough characters for a slice. */
+/** Returns the first rows, up to and including the one with which they reach the 128 Ki characters of a slice. */
 function firstOf(rows: readonly QueryRow[]): readonly QueryRow[] {
   let characters = 0;
   const last = rows.findIndex(({ query, given }) => (characters += query.length + given.length) >= SLICE.characters);

@@ -38,7 +38,7 @@ export interface FormerSearch {
   readonly isDone: boolean;
 }
 
-/** What one commit may still look at and read; the functions below subtract what they take. */
+/** What one commit may still look at and read; `searchFormer` and `valuesBefore` subtract what they take. */
 export interface UndoRoom {
   /** Number of revisions that may be looked at. */
   revisions: number;

@@ -39,7 +39,7 @@ interface HookRow {
 const HOOKS = `SELECT h.hook_no AS hookNo, h.id, h.url, h.kinds, h.user_id AS userId, q.id AS standingId,
   h.created_at AS createdAt, ${writerOf('h.writer_no')} AS writtenBy, h.dropped,
   h.dropped_at AS lastDroppedAt FROM webhooks h LEFT JOIN standing_queries q ON q.query_no = h.query_no`;
-/** Number of random bytes of a secret, as Standard Webhooks recommends. */
+/** Number of random bytes of a webhook's secret, as Standard Webhooks recommends. */
 const SECRET_BYTES = 24;
 
 // ── Webhooks ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -280,7 +280,10 @@ function withoutFull(
   return owned.filter(({ hookUserId }) => !isFull(hookUserId)).map(({ hookNo }) => hookNo);
 }
 
-/** Lists the next webhooks with pending deliveries, by skips along the index: one may have a hundred thousand. */
+/**
+ * Lists the numbers above `after` of webhooks with pending deliveries, ascending, at most 256. It skips along the index
+ * from one webhook to the next, since one may have a hundred thousand deliveries.
+ */
 function hooksWithPending(store: Store, after: number): number[] {
   return store
     .prepare(
