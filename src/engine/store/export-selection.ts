@@ -33,7 +33,7 @@ interface Selection {
    */
   readonly sql: string;
   readonly parameters: readonly (string | number)[];
-  /** Whether the tags or the metadata of each examined row are parsed, so that a slice must examine fewer rows. */
+  /** Whether tags, metadata or values of each examined row are parsed, so that a slice must examine fewer rows. */
   readonly isSlow: boolean;
 }
 
