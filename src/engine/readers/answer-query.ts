@@ -43,7 +43,10 @@ interface Answer {
    * hits.
    */
   readonly effects: RecallEffects | null;
-  /** What the recall log stores of the answer, computed after the answer has been sent; null if nothing is stored. */
+  /**
+   * Resolves to what the recall log stores of the answer; it is computed after the turn in which the answer was made.
+   * Null if the recall log does not keep the answer.
+   */
   readonly later: Promise<RecallToKeep> | null;
 }
 
@@ -183,8 +186,8 @@ class TenantSpace implements QuerySpace {
   }
 
   /**
-   * Vector index of the model that was live when the query began, even if another one went live since; null where the
-   * model has no index.
+   * Vector index of the space's model, which stays the same even if another model went live since the query began; null
+   * without a model, and where the model has no index.
    */
   get index(): VectorIndex | null {
     return (this.modelNo === null ? null : this.#open().indexes.get(this.modelNo)) ?? null;

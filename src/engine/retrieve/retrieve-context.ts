@@ -77,8 +77,8 @@ export interface RetrieveContext extends QuerySpace {
   /** Default retrieval options in order of precedence: the tenant's own first, then those of the process's settings. */
   readonly defaults: readonly RetrievalOptions[];
   /**
-   * Runs reads that belong to one question in one snapshot where possible, on a database behind a network; if left out,
-   * `store.read` runs each.
+   * Runs the reads of one question: in one snapshot as long as nothing was awaited between them, which saves round
+   * trips to a database behind a network. If left out, `store.read` runs each on a snapshot of its own.
    */
   readonly read?: Store['read'] | undefined;
   /** Work budget that all queries of this context share; unbounded if left out. */
