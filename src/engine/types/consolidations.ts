@@ -12,7 +12,7 @@ export type ConsolidationMethod = (typeof CONSOLIDATION_METHODS)[number];
  */
 export interface Consolidation {
   readonly id: string;
-  /** Id of the job that made the consolidation. */
+  /** Id of the job whose run made the consolidation. */
   readonly runId: string;
   /** User who owns the memories; '' for no particular user. */
   readonly userId: string;

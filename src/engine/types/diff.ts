@@ -78,7 +78,7 @@ export interface ContradictedEntry {
 
 /**
  * An active memory that faded: its salience (how present it is) fell from at least `fadedBelow` at the start of the
- * window of time to less at its end, and it was not reinforced since the start.
+ * window of time to less at its end, and nothing (recall, reinforcement, update) raised it since the start.
  */
 export interface FadedEntry {
   readonly memory: Memory;

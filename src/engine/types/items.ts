@@ -161,7 +161,8 @@ export interface Items {
   streamItems(filter: ItemFilter, page: CursorPage, signal?: AbortSignal): Promise<MemorySlices>;
   /**
    * Lists namespaces that have items which `listItems` would list, with their number, in its order. Each item of the
-   * namespaces on a page is examined, so a page with many items takes long.
+   * namespaces on a page is examined; a page ends early once 200,000 items were counted or 5,000 namespaces examined,
+   * so it is the last only if `next` is null.
    * @throws EngineError `invalid` for a cursor of another list
    */
   listNamespaces(filter: NamespaceFilter, page: CursorPage): Promise<ListPage<NamespaceSummary>>;

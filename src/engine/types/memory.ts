@@ -287,7 +287,7 @@ export interface ErasureReceipt extends DeleteReceipt {
   readonly restored?: number;
   /**
    * After a delete by `writtenBy` alone: number of memories that keep the key's changes, because another key changed
-   * them afterwards.
+   * them afterwards, or because they supersede over 200 others, whose validity would end anew.
    */
   readonly unrestored?: number;
 }
@@ -354,7 +354,10 @@ export interface AddDocumentOptions {
   readonly onlyNew?: boolean | undefined;
 }
 
-/** Use of an Idempotency-Key by a request: the reply to the first use is stored, and returned again for later uses. */
+/**
+ * Use of an Idempotency-Key by a request: the reply to the first use is stored, and returned again for later uses by
+ * the same API key.
+ */
 export interface IdempotencyClaim {
   readonly key: string;
   /** Route of the request. One key on two routes counts as two keys. */

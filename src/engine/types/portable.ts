@@ -293,8 +293,8 @@ export interface ExportOptions {
 
 /**
  * Result of importing a line. `stored`: it was stored. `known`: it is stored already. `kept`: it is stored and was
- * changed here since, and the change stays. `read`: the line holds nothing to store. `refused`: it was not stored, for
- * the reason in `error`.
+ * changed here since, and the change stays. `read`: the engine stores nothing of a line of this type. `refused`: it was
+ * not stored, for the reason in `error`.
  */
 export type ImportOutcome =
   | { readonly kind: 'stored' | 'known' | 'kept' | 'read' }

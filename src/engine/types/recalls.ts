@@ -69,7 +69,10 @@ export interface LoggedCandidate {
    * `part` (a message of several sentences that ask: the fit to all, and the number of the sentence that it fits best).
    */
   readonly fit: Readonly<Record<string, number | null>>;
-  /** Share of the query's words that the memory's text contains, 0..1; null if its text was not examined. */
+  /**
+   * Share of the query's words that the memory's text contains, 0..1, also 1 if the text contains all words of one
+   * asking sentence; null if the text was not examined.
+   */
   readonly held: number | null;
   /** Whether the text was examined and found to have nothing to do with the query. */
   readonly isStrange: boolean;
