@@ -49,7 +49,10 @@ export interface PutReply {
   readonly memory: Memory;
   /** Whether the item did not exist before. */
   readonly created: boolean;
-  /** Whether the put changed anything. If it did, and the item existed, its former values are kept as a revision. */
+  /**
+   * Whether the put changed anything but the `ttlMs`. If it did, and the item existed, its former values are kept as a
+   * revision.
+   */
   readonly changed: boolean;
 }
 
