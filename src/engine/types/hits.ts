@@ -281,12 +281,13 @@ export const OUTCOMES = [
 /**
  * Says what became of a memory in a query. `returned`: it is a hit. `filtered`: it fails the filter. `no_match`: it
  * shares no word with the query and was not among the nearest by vectors. `not_a_candidate`: it shares words, but too
- * many others matched better. `superseded`: its successor took its place, or it was left out because no successor
- * passes the filter. `below_min_score` and `below_relative_floor`: its score is below `minScore`, or its raw score
- * below `relativeFloor`. `not_exact`: with `cut` `exact`, it answers too little of the query, or clearly less than
- * others. `near_duplicate`: a better hit says nearly the same (`Hit.similar`). `document_limit`: `perDocument` hits of
- * its document, or a chunk that it repeats, are returned. `kind_limit`: `topK` is reached. `beyond_k`: `k` better
- * memories are returned. `over_budget`: it does not fit into `tokenBudget`.
+ * many others matched better, or it is a consolidated memory of whose sources none is a candidate or one is not shown.
+ * `superseded`: its successor took its place, or it was left out because no successor passes the filter.
+ * `below_min_score` and `below_relative_floor`: its score is below `minScore`, or its raw score below `relativeFloor`.
+ * `not_exact`: with `cut` `exact`, it answers too little of the query, or clearly less than others. `near_duplicate`: a
+ * better hit says nearly the same (`Hit.similar`). `document_limit`: `perDocument` hits of its document, or a chunk
+ * that it repeats, are returned. `kind_limit`: `topK` is reached. `beyond_k`: `k` better memories are returned.
+ * `over_budget`: it does not fit into `tokenBudget`.
  */
 export type Outcome = (typeof OUTCOMES)[number];
 

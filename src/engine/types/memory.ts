@@ -183,7 +183,8 @@ export interface Memory {
  * replaced as a whole. A changed `content` empties `gist` and `entities` unless the update states them. After a change
  * of `content` or `title` the memory has no vectors until it is embedded and linked again; links that Cairn concluded
  * from the old text are removed, and reflections drawn from it are archived. A change of text, tags, metadata or times
- * also erases memories that were consolidated from it. A number as `importance` also becomes the present salience.
+ * also erases memories that were consolidated from it. A number as `importance` also becomes the present salience. A
+ * change of `expiresAt` also removes the `ttlMs` of an item.
  */
 export interface MemoryPatch {
   readonly content?: string | undefined;

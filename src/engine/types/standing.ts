@@ -32,9 +32,10 @@ export const STANDING_LIMITS = {
 export const WEBHOOK_TIMEOUT_MS = 15_000;
 
 /**
- * A standing query to store. A memory that is stored from then on, or whose text or title is changed, is compared with
- * it. The first time that a memory answers, there is an event `standing.answered`, which the change feed and webhooks
- * deliver. A memory that comes to supersede an answer counts as an answer. Consolidated memories are not compared.
+ * A standing query to store. A memory that is stored from then on is compared with it, and again after a change of its
+ * text, title, stated entities or stated sector. The first time that a memory answers, there is an event
+ * `standing.answered`, which the change feed and webhooks deliver. A memory that comes to supersede an answer counts as
+ * an answer. Consolidated memories are not compared.
  */
 export interface NewStandingQuery {
   readonly query: string;
@@ -271,7 +272,7 @@ export interface Listed<Entry> {
 export interface Standing {
   /**
    * Stores a standing query. Memories that are stored from then on are compared with it; those that are stored already
-   * are not, until their text or title is changed or they supersede another memory.
+   * are not, until their text, title, stated entities or stated sector change or they supersede another memory.
    * @throws EngineError `conflict` over `STANDING_LIMITS`, for an id that exists, and with `OM_EVENTS=false`; `invalid`
    *   for a webhook URL to which Cairn does not send; `unprocessable` if the privacy policy refuses a text;
    *   `storage_full` over the tenant's quota
