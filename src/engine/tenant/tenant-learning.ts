@@ -5,7 +5,7 @@ import { EngineError } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
 import { MIN_JUDGED_RECALLS } from '../retrieve/learn-weights.ts';
 import { DEFAULT_OPTIONS } from '../retrieve/options.ts';
-import { PROFILE_WEIGHTS, weightsOf } from '../retrieve/score.ts';
+import { PROFILE_WEIGHTS, weightsOf } from '../retrieve/raw-score.ts';
 import type {
   Learned,
   LearnedOptions,

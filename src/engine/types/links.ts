@@ -26,7 +26,8 @@ export interface Link {
   /** `out` if the memory that was asked about is the link's source, else `in`. */
   readonly direction: 'out' | 'in';
   /**
-   * Cosine similarity of the two memories when the link was made; null if it was not measured, as for a stated link.
+   * Cosine similarity of the two memories when the link was made; null if it was not measured, as for a link that
+   * Cairn did not find before a caller stated it.
    */
   readonly similarity: number | null;
   /** Weight of the link, 0..1: the share of relevance that a query passes along it, except along `contradicts`. */
