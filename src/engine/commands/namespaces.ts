@@ -24,8 +24,9 @@ export interface ErasedItems extends ErasedSlice {
 }
 
 /**
- * Erases the items of a slice that have the tags: at most 32 KiB of text, or a single item. If too many rows depend on
- * the items for one commit, it removes only some of those rows, and `next` names the same slice again.
+ * Erases the items of a slice that have the tags. The slice ends at its `limit`, or before it where its items have 32
+ * KiB of texts, values and metadata (`ERASE_BYTES`), but not before its first item. If too many rows depend on the
+ * items for one commit, it removes only some of those rows, and `next` names the same slice again.
  */
 export function eraseItems(
   context: WriteContext,

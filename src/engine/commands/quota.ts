@@ -70,9 +70,9 @@ const READ_SIZES = 6;
 const READ_SOON_MS = 30_000;
 
 /**
- * Refuses a document over the quota of memories if the documents that wait to be read count as one memory each: how
- * many parts they have is known only when they are read. Nothing is counted if the highest numbers of a memory and of a
- * document, which are never lower than the counts, are together within the limit.
+ * Refuses to add a document over the quota of memories (EngineError `storage_full`), where each document that waits to
+ * be read counts as one memory: how many parts it has is known only when it is read. Nothing is counted if the highest
+ * numbers of a memory and of a document, which are never lower than the counts, are together within the limit.
  */
 function refuseOverWaiting({ store }: WriteContext, maxMemories: number, adding: number): void {
   if (lastMemory(store) + lastDocument(store) + adding <= maxMemories) return;
@@ -87,9 +87,9 @@ function refuseOverWaiting({ store }: WriteContext, maxMemories: number, adding:
 
 /**
  * Refuses a document over the tenant's quota as `refuseOverQuota` does. Against the quota of memories, documents that
- * wait to be read count as one each. Against the quota in MB also count the files
- * that wait to be read, by what they will take once they are read, and the kept files of failed readings. The size of
- * the document itself does not count, as a file may have far more bytes than text.
+ * wait to be read count as one each. Against the quota in MB, the files that wait to be read count too, by what they
+ * will take once they are read (`READ_SIZES`), and so do the kept files of failed readings. The size of the document
+ * itself does not count, as a file may have far more bytes than text.
  * @throws EngineError as `refuseOverQuota`; with `retryAfterMs` if there is room but for the files that wait
  */
 export function refuseDocumentOverQuota(context: WriteContext, quota: Quota | null, adding: number): void {

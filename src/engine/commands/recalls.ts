@@ -57,7 +57,8 @@ export function eraseRecalls(
 /**
  * Stores feedback on hits of a recall (answered query): whether they helped.
  * @returns all feedback on the recall
- * @throws EngineError `not_found` for the recall, or for a memory that is no hit of it
+ * @throws EngineError `not_found` for the recall, or for a memory that is no hit of it; `storage_full` over the quota
+ *   of disk
  */
 export function giveFeedback(
   context: WriteContext,

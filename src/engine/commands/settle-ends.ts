@@ -24,7 +24,10 @@ export const WAITING_ENDS = 'ends_waiting';
 
 /** Greatest number of memories that one commit ends; each takes some 100 µs in a file. */
 const ENDED_AT_ONCE = 200;
-/** Size of the texts and values (bytes) of the memories that one commit ends, if it is more than one: some 30 ms. */
+/**
+ * Greatest size of the texts, values and metadata (bytes) of the memories that one commit ends, unless a single one has
+ * more; it takes some 30 ms.
+ */
 const ENDED_BYTES = 2 * 1024 * 1024;
 
 /**

@@ -122,12 +122,14 @@ export function handEvents({ store, now, newId }: WriteContext, { limit }: { rea
  */
 const deliveryLease = ({ OM_LEASE_MS }: WriteContext['config']) => Math.max(OM_LEASE_MS, 2 * WEBHOOK_TIMEOUT_MS);
 
-/** Claims deliveries that are due. Each claim is for one attempt. */
+/**
+ * Claims deliveries of events to webhooks that are due. Each claim is for one attempt, and lasts for `deliveryLease`.
+ */
 export function claimDeliveries({ store, now, config }: WriteContext, wanted: WantedDeliveries): ClaimedDeliveries {
   return claim(store, { now, leaseMs: deliveryLease(config), ...wanted });
 }
 
-/** Stores the results of attempts to deliver. */
+/** Stores the results of attempts to deliver events to webhooks. */
 export function storeDeliveryOutcomes(
   { store, now }: WriteContext,
   { outcomes }: { readonly outcomes: readonly DeliveryOutcome[] },
