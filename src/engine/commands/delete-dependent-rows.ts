@@ -23,8 +23,9 @@ const MAX_ROWS = 1_000;
 /** Greatest number of bytes of earlier versions that one commit removes, since their pages are overwritten. */
 const MAX_BYTES = 2 * 1024 * 1024;
 /**
- * Greatest number of supersessions, and of won contradictions, that may go with the memories themselves; more go before
- * them, in commits of their own. Each restores the status of the other memory, which takes some 100 µs.
+ * Greatest number of links by which erased memories supersede others, and of contradictions that they won, that the
+ * commit of the erasure removes itself; more are removed before it, in commits of their own. With each the other memory
+ * gets its status back, which takes some 100 µs.
  */
 const MAX_SETTLED = 100;
 /** What `MAX_SETTLED` is in PostgreSQL, where restoring the status of a memory takes about ten round trips. */

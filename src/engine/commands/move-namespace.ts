@@ -58,11 +58,9 @@ export type MovedSlice = MoveReceipt & NextSlice;
 interface Stretch {
   readonly userNo: number;
   readonly namespaceNo: number;
-  /**
-   * Path of the namespace to which the items are moved, and its `namespaceNo`; undefined if the user has no namespace
-   * of this path.
-   */
+  /** Path of the namespace to which the items are moved. */
   readonly path: string;
+  /** `namespaceNo` of this namespace; undefined if the user has none of this path yet. */
   readonly target: number | undefined;
   /** Key after which the items begin; '' begins with the first item. */
   readonly afterKey: string;
