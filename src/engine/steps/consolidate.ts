@@ -97,7 +97,8 @@ function threadsAt({ open }: StepContext, run: ConsolidationRun) {
 
 /**
  * Erases consolidated memories, of the user that the run has reached, that no longer say what their sources say: at
- * most 50 with 32 KiB of texts, or, if too many rows depend on them for one commit, only some of those rows.
+ * most 50 with 32 KiB of texts, values and metadata (`ERASE_BYTES`), or, if too many rows depend on them for one
+ * commit, only some of those rows.
  * @returns whether there were any; false also if the claim no longer holds the job
  */
 function dissolveOutdated(context: StepContext, question: Question, { place }: ConsolidationRun): boolean {
@@ -235,7 +236,8 @@ function memoryOf(
 }
 
 /**
- * Stores how far a run of consolidation has come, so that it can continue there.
+ * Stores how far a run of consolidation has come, so that it can continue there; nothing after its last memory (`next`
+ * is null).
  * @returns false, with nothing changed, if the claim no longer holds the job
  */
 function move(
