@@ -14,7 +14,7 @@ import {
   type Schedule,
 } from '../store/schedules.ts';
 import { addLeftOutWords } from './add-left-out-words.ts';
-import { backUp } from './back-up.ts';
+import { runScheduledBackup } from './run-scheduled-backup.ts';
 import { coarsenVectors } from './coarsen-vectors.ts';
 import { conclusionSchedules } from './conclusion-schedules.ts';
 import { decayMemories } from './decay-memories.ts';
@@ -74,7 +74,7 @@ export function schedules(config: Config): readonly RunnableSchedule[] {
     // The last, as it takes the longest.
     ...(config.OM_BACKUP_EVERY === undefined
       ? []
-      : [{ name: 'backup', everyMs: config.OM_BACKUP_EVERY, ...atOnce, backsOff: true, run: backUp }]),
+      : [{ name: 'backup', everyMs: config.OM_BACKUP_EVERY, ...atOnce, backsOff: true, run: runScheduledBackup }]),
   ];
 }
 
