@@ -43,10 +43,9 @@ export interface Searched {
 
 /** Greatest number of finds of one place whose positions are reported. */
 const MAX_AT = 5;
-/**
- * Bytes of a file that are read at a time, and bytes that are read again with the next ones so that no phrase is cut.
- */
+/** Number of new bytes of a file that are read at a time. */
 const CHUNK = 1024 * 1024;
+/** Number of further bytes that are read with these, and again with the next ones, so that no phrase is cut. */
 const OVERLAP = 512;
 /** Greatest number of words and phrases whose result is remembered. */
 const SEEN = 1_000_000;
@@ -137,7 +136,7 @@ export function openErasureSearch(file: string, { receipts, words }: Sought): Er
 interface Finder {
   /** Calls `onFound` for each word and phrase of a text that is searched for. */
   find(text: string, onFound: (piece: string) => void): void;
-  /** Whether a term of the word index is searched for. */
+  /** Whether a word, phrase or term of the word index is searched for. */
   has(term: string): boolean;
 }
 
