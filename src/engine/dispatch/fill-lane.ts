@@ -31,7 +31,8 @@ const MOST_PEEKED = 32;
 
 /**
  * Takes due rows of each tenant in turn, and adds those of one tenant to the step's queue as one job, while the queue
- * has room for the lane: at most 8 jobs in one call. Rows are taken only if they can be handed out.
+ * has room for the lane: at most 8 jobs in one call. Rows are taken only if they can be handed out. A tenant that was
+ * served within the last 100 ms is passed over if its rows do not fill a job, unless the queue is nearly empty.
  * @returns what is left to do in this lane
  * @throws the queue's error, after the rows were given back; the error of a look at several ledgers in one read
  *   (`peek`), after the rows that had been taken were added to the queue
