@@ -21,7 +21,10 @@ const SIZE_COLUMNS: readonly MovedColumn[] = [
 /** Called with the number of rows that were copied, compared or indexed since the last call. */
 export type OnRows = (rows: number) => void;
 
-/** Returns the number of rows that a copy and its comparison process, for a progress bar. */
+/**
+ * Returns the number of rows that `copyTenant` and `compareTenants` report to `onRows` together, for a progress bar:
+ * each row twice, and each memory a third time.
+ */
 export function countWork({ rows }: MovedTenant): number {
   const all = COPIED_TABLES.reduce((sum, table) => sum + rows.count(table), 0);
   // Each row is copied and compared, and each memory indexed.
