@@ -1,7 +1,7 @@
 import { EngineError, isEngineError } from '../errors.ts';
 import { PROBE_TEXT } from '../providers/call-provider.ts';
 import type { EmbeddingGatherer } from '../providers/embedding-gatherer.ts';
-import { createProviderHealth } from '../providers/retry.ts';
+import { createProviderHealth } from '../providers/provider-health.ts';
 import { sourceOfModel } from '../steps/step-context.ts';
 import { distinctModels } from '../store/live-model.ts';
 import type { SpaceIdentity } from '../tenant-file/open-tenant.ts';
