@@ -268,7 +268,7 @@ export function eraseInSlices(
  * stored replies, the latent space (a model of word meanings) if it may know their words, entities that no other memory
  * mentions, and their words in the indexed context of the memories that follow them. Running jobs lose their lease, so
  * that they write nothing afterwards. Reflections and consolidations drawn from an erased memory repeat what it said,
- * and are erased too. Of the memories whose waypoint (automatic link) led to an erased memory, at most 100
+ * and are erased too. Of the memories whose waypoint (automatic link) led to an erased memory, at most 100 for each
  * (`MAX_LINKED_ANEW`) are linked again. Memories that an erased memory had superseded or contradicted get their own
  * status back, unless the successor of the erased memory now supersedes them. It also sets `ERASE_PENDING`.
  * @param named `memoryNo` of each memory; unknown numbers are ignored

@@ -44,9 +44,9 @@ export interface ImportedLines {
  * a key did must reach what it imported.
  *
  * At most 1 MiB of text is indexed, or one line, as all writes of all tenants wait for the commit. The text is that of
- * the stored memories, and of memories that they precede in a session, whose words are written anew; memories that a
- * supersession moves to another chain count as some text. Memories whose words would be too much wait. In PostgreSQL no
- * further line is stored after 150 round trips.
+ * the stored memories, and of memories that they precede in a session, whose words are written anew; each memory that a
+ * supersession moves to another chain counts as 256 bytes (`MOVED_BYTES`). Memories whose words would be too much wait.
+ * In PostgreSQL no further line is stored after 150 round trips.
  * @throws EngineError for all lines: `unavailable` over `OM_MAX_BACKLOG`; `storage_full` over the quota
  */
 export function importLines(
@@ -109,7 +109,7 @@ export function reindexImported({ store }: WriteContext, _: Record<never, never>
   return reindexWaiting(store);
 }
 
-/** What the lines of one commit have in common. */
+/** What is gathered while the lines of one commit are stored. */
 interface Stored {
   /** Memories whose words are written anew at the end; those that follow a new memory are added. */
   readonly toReindex: ReindexQueue;

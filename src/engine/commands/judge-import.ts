@@ -147,7 +147,10 @@ function judgeRevision(store: Store, line: PortableRevision): NewLine | ImportOu
   return { kind: 'new', line, memoryNo };
 }
 
-/** Tells whether the two memories of a link must belong to the same user. */
+/**
+ * Tells whether the two memories of a link must belong to the same user: those of `supersedes`, `contradicts` and
+ * `waypoint` must.
+ */
 export function joinsOneUser({ link_type: type }: PortableLink): boolean {
   return ['supersedes', 'contradicts', 'waypoint'].includes(type);
 }

@@ -348,8 +348,8 @@ function mergeMetadata(before: Metadata, patch: Metadata): Metadata {
 }
 
 /**
- * Rewrites a memory's words, and those of the memories that have it in their context, at its old time and at its new
- * one.
+ * Rewrites the indexed words of a memory if a change touches them. If the text or the event time changes, it also
+ * rewrites those of the memories that have this one in their context, at its old time or at its new one.
  */
 function rewriteWords({ store }: WriteContext, before: MemoryRow, columns: MemoryColumns): void {
   const wordsChanged = ['content', 'title', 'gist', 'entities', 'tags', 'files'].some((name) => name in columns);

@@ -25,8 +25,8 @@ const [TRIMMED_BYTES, MAX_TRIMMED] = [262_144, 1_000];
 
 /**
  * Appends recalls (answered queries) to the recall log, and deletes some of the oldest ones beyond `OM_RECALL_MB`; if
- * there are more, later calls and the upkeep delete them. A recall is left out if a delete of its users or sessions
- * began after it was asked: it waited in another process, or was answered during the delete.
+ * there are more, later calls and the upkeep delete them. A recall is left out if a delete of its users or sessions, in
+ * the last hour, began after it was asked: it waited in another process, or was answered during the delete.
  */
 export function logRecalls(
   { store, config, now }: WriteContext,

@@ -35,8 +35,8 @@ import { tendReembed } from './tend-reembed.ts';
  */
 const REST_MS = 600_000;
 /**
- * Longest time for which the schedule that notes that a process with these settings looks after the tenant rests while
- * nothing is written (ms). It is well below the 300 s after which such a process counts as gone.
+ * Longest rest of the schedule `reembed` while nothing is written to the tenant (ms). Its run renews the note that a
+ * process with these settings looks after the tenant; after 300 s without that, the process counts as gone.
  */
 const TENDED_MOST_MS = 120_000;
 
