@@ -63,7 +63,7 @@ const GZIP = Buffer.from([0x1f, 0x8b]);
 export interface ErasureSearch {
   /** Whether the stored chain of erasure receipts is intact, which shows that none was changed or removed. */
   readonly chain: AuditVerdict;
-  /** Number of hashes (of receipts) and of given words that are searched for. */
+  /** Number of hashes of the receipts, and of given words and phrases. Those that `living` leaves out are included. */
   readonly sought: number;
   /**
    * Number of words and phrases of the receipts that are not searched for, because texts that are still stored contain
@@ -166,8 +166,8 @@ function createFinder(
 }
 
 /**
- * Returns what a caller's text is searched by: its words that are not common or very short, and each four words in a
- * row.
+ * Returns what a caller's text is searched by: its words that are neither common nor very short, as they are and as
+ * stems, and each four words in a row.
  */
 function piecesOfGiven(text: string): Set<string> {
   return new Set([...tellingWords(text), ...phrasesOf(text)]);

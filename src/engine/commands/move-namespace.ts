@@ -42,7 +42,7 @@ interface MovePlace {
   readonly isCounted: boolean;
 }
 
-/** Where a move continues. */
+/** Where the next slice of a move begins. */
 export interface NextSlice {
   /** Position at which the next slice begins; null after the last slice. */
   readonly next: MovePlace | null;

@@ -17,7 +17,7 @@ export interface NamespaceSlice {
   readonly withinTags: readonly string[];
 }
 
-/** Result of one slice of a delete. */
+/** Result of one slice of a delete of items (`eraseItems`). */
 export interface ErasedItems extends ErasedSlice {
   /** Path and key after which the next slice begins; null after the last slice. */
   readonly next: NamespaceSlice['after'];

@@ -6,7 +6,7 @@ import type { Readiness } from '../store/postgres/ledger-reader.ts';
 import { messageAttributes, type Span, type Tracing } from '../tracing.ts';
 import type { DispatchParts } from './dispatch-parts.ts';
 import type { DispatchLedger, QueuedJob } from './dispatch-ports.ts';
-import { ahead, roomFor, tenantsInTurn, type Lane, type Left } from './lanes.ts';
+import { countAhead, roomFor, tenantsInTurn, type Lane, type Left } from './lanes.ts';
 
 /**
  * Number of jobs ahead of a new one in a queue from which on the workers have enough to do. A tenant that was served
@@ -19,8 +19,8 @@ const GATHER_FROM_JOBS = 2;
  */
 const GATHER_MS = 100;
 /**
- * Greatest number of jobs that one call adds to a queue. So at most 8 bulk jobs are added before interactive ones are
- * served again.
+ * Greatest number of jobs that one call adds to a queue. So at most 8 bulk jobs of each step are added before
+ * interactive ones are served again.
  */
 const MAX_ADD = 8;
 /**
@@ -54,7 +54,7 @@ export async function fillLane(lane: Lane, options: DispatchParts): Promise<Left
   try {
     for (const [place, tenant] of turn.entries()) {
       if (jobs.length >= room || signal.aborted) break;
-      const partial = !servedAt.has(tenant) || ahead(lane, waiting) < GATHER_FROM_JOBS;
+      const partial = !servedAt.has(tenant) || countAhead(lane, waiting) < GATHER_FROM_JOBS;
       const seen = await peek(place);
       const take = () => guard.attempt(tenant, () => ledger.take(tenant, { step, bulk, partial }));
       const batch = seen === 'none' ? undefined : seen === 'few' && !partial ? 'too_few' : await take();

@@ -35,8 +35,8 @@ export function countWork({ rows }: MovedTenant): number {
 export type TenantDigests = ReadonlyMap<string, TableDigest>;
 
 /**
- * Copies a tenant: all rows, and the uploaded files of documents that are not processed yet. The word index is not
- * copied but built anew from the texts.
+ * Copies a tenant: all rows, and the uploaded files that are still kept, of documents that wait to be read or could not
+ * be read. The word index is not copied but built anew from the texts.
  * @returns a digest of each table, computed from the rows as they were read
  */
 export function copyTenant(

@@ -14,7 +14,7 @@ const LOOKED_AT_ONCE = 1_000;
 /** Greatest number of memories of a thread, which become the sources of one consolidation. */
 const MAX_SOURCES = 8;
 /** Least nearness (0 for unrelated texts, 1 for equal ones) at which two memories count as about one topic. */
-const ONE_THING = 0.6;
+const NEARNESS_OF_A_TOPIC = 0.6;
 /** Least nearness of the two memories of a thread that has no third one. */
 const NEARNESS_OF_A_PAIR = 0.8;
 /**
@@ -104,7 +104,7 @@ function linksAmong(store: Store, memories: readonly Gatherable[], nearness: (li
     (keyOf.get(link.src) === keyOf.get(link.dst) ? within : beyond).push(link);
   return [...within, ...linksBy(beyond, keyOf)]
     .map((link) => ({ src: link.src, dst: link.dst, nearness: nearness(link) }))
-    .filter((pair) => pair.nearness >= ONE_THING)
+    .filter((pair) => pair.nearness >= NEARNESS_OF_A_TOPIC)
     .sort((a, b) => b.nearness - a.nearness || a.src - b.src);
 }
 

@@ -157,7 +157,8 @@ async function askFor(
 /**
  * Stores a conclusion of the language model as a memory with links to its sources. Nothing is stored if a source was
  * erased, hidden or changed since it was read, or if the conclusion repeats an earlier memory: its text is stored
- * already, or one earlier reflection has all of its sources. Call it inside a write transaction.
+ * already (that memory is then reinforced), or one earlier reflection has all of its sources. Call it inside a write
+ * transaction.
  */
 function keep(
   context: WriteContext,

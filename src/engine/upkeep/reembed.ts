@@ -94,7 +94,8 @@ export type TrialStep = 'holds' | { readonly trial: ReembedTrial; readonly waits
 export type TriesModels = (models: SectorModels, begun: ReembedTrial | undefined) => Promise<TrialStep>;
 
 /**
- * Time until the next slice of work on a change of the model (ms), 0 for at once; `finished` if the change is complete.
+ * Time until the next slice of work on a change of the model (ms), 0 for at once; `finished` if nothing is left to do,
+ * or if the lease is lost.
  */
 type Next = { readonly inMs: number } | 'finished';
 
