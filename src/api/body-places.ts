@@ -7,7 +7,8 @@ import { localsOf } from './reply.ts';
 const MIB = 1024 * 1024;
 /**
  * Greatest number of bytes of request bodies that one API key may hold in memory: 32 connections with bodies of 1 MiB.
- * `TOTAL_BYTES` is the limit for all keys together.
+ * `TOTAL_BYTES` is the limit for all keys together. A key that holds nothing else may exceed both with one body, up to
+ * `FULL_BYTES` for all keys.
  */
 const KEY_BYTES = 32 * MIB;
 /**
@@ -28,7 +29,8 @@ const FREE_BYTES = 8 * 1024;
 export interface BodyPlace {
   /**
    * Tells how many bytes of its body the request holds now, the bytes of earlier calls included.
-   * @throws EngineError `unavailable` with `retryAfterMs` if these bytes exceed the share of the key, or of all keys
+   * @throws EngineError `unavailable` with `retryAfterMs` if these bytes exceed the share of the key, of its tenant, or
+   *   of all keys
    */
   readonly hold: (bytes: number) => void;
   /** Gives the bytes back. Later calls of `hold` do nothing. */

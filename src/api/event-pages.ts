@@ -20,7 +20,12 @@ export interface StreamPage {
 /** Pages of each engine that streams have read in the last 200 ms, or are reading. */
 const pages = new WeakMap<object, LRUCache<string, Promise<StreamPage>>>();
 
-/** Reads a page of events for a stream, where the tenant is now. @throws what `listEvents` throws */
+/**
+ * Reads a page of events for a stream, where the tenant is now.
+ * @param reader name under which the read takes turns with the tenant's other reads; by default the id of the caller's
+ *   key
+ * @throws what `listEvents` throws
+ */
 export async function readStreamPage(
   { api, principal }: Pick<TenantCall, 'api' | 'principal'>,
   query: EventQuery,

@@ -14,7 +14,10 @@ const MAX_WAITING = { ofConnection: 4, ofNetwork: 250, ofAll: 1_000 };
 interface Line {
   /** Answer to the newest of these requests; undefined if there is none. */
   last: ServerResponse | undefined;
-  /** For each of those that wait for the answer to an earlier one, what ends its wait. */
+  /**
+   * For each of these requests that waits for the answer to an earlier one, a function that takes it out of the counts
+   * of waiting requests.
+   */
   readonly waits: Set<() => void>;
 }
 
@@ -30,7 +33,7 @@ interface Line {
  */
 export function inOrder(handle: RequestListener): RequestListener {
   const lines = new WeakMap<Socket, Line>();
-  const enter = createWaitingRoom();
+  const enter = createWaitingCount();
   return (request, response) => {
     const { socket } = request;
     if (socket.destroyed) return;
@@ -52,7 +55,10 @@ export function inOrder(handle: RequestListener): RequestListener {
   };
 }
 
-/** Makes the line of a connection, whose waits end with it: on Node 22 an answer that was not begun does not close. */
+/**
+ * Makes the line of a connection. When the connection closes, its waiting requests are taken out of the counts: on Node
+ * 22 an answer that was not begun does not close.
+ */
 function startLine(socket: Socket): Line {
   const waits = new Set<() => void>();
   socket.once('close', () => waits.forEach((leave) => leave()));
@@ -60,10 +66,11 @@ function startLine(socket: Socket): Line {
 }
 
 /**
- * Returns a function that counts one more waiting request, of a connection and of its network, and returns what ends
- * its wait, and may be called again; undefined if it would be one too many, which is not counted.
+ * Makes a function that counts one more waiting request, of a connection and of its network. It returns a function that
+ * takes the request out of the counts, of which further calls do nothing; undefined if the request would be one too
+ * many, which is not counted.
  */
-function createWaitingRoom(): (line: Line, socket: Socket) => (() => void) | undefined {
+function createWaitingCount(): (line: Line, socket: Socket) => (() => void) | undefined {
   const counts = createNetworkCount(MAX_WAITING);
   return ({ waits }, { remoteAddress = '' }) => {
     const network = networkOf(remoteAddress);

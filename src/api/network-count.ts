@@ -1,10 +1,20 @@
-/** Counts what takes room in this process, for each network of clients and in all. */
+/**
+ * Counts something of which this process can hold only a bounded amount, such as waiting bytes, for each network of
+ * clients and in all.
+ */
 export interface NetworkCount {
-  /** Counts more of a network, fewer if `amount` is negative; returns whether there is no more than there may be. */
+  /**
+   * Adds an amount to the counts of a network and of all; a negative one takes it off. It is counted even if it is too
+   * much.
+   * @returns true if neither count is now over its bound
+   */
   add(network: string, amount: number): boolean;
 }
 
-/** Makes a count with the greatest amounts of one network (an IPv4 address, or an IPv6 prefix) and of all together. */
+/**
+ * Makes a count whose bounds are the greatest amounts of one network (an IPv4 address, or an IPv6 prefix) and of all
+ * together.
+ */
 export function createNetworkCount(most: { readonly ofNetwork: number; readonly ofAll: number }): NetworkCount {
   const ofNetworks = new Map<string, number>();
   let ofAll = 0;

@@ -29,7 +29,8 @@ export class PacedRequest extends IncomingMessage {
   #isDumped = false;
 
   /**
-   * Passes a piece of the body on. Node calls this for each piece, and with null at the end of the body. Returns false
+   * Passes a piece of the body on; a short one is held until the end of the present turn of the event loop, to be
+   * passed on together with others. Node calls this for each piece, and with null at the end of the body. Returns false
    * to make Node stop reading.
    */
   override push(piece: Buffer | null): boolean {

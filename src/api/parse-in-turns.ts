@@ -10,11 +10,14 @@ import { createNetworkCount, type NetworkCount } from './network-count.ts';
 import { createTurnLine, type TurnLine } from './turn-line.ts';
 
 /**
- * Greatest number of bytes that are parsed in one go. The worst, requests of 18 bytes without a host, take Node some
- * 20 µs each.
+ * Greatest number of bytes that are parsed in one go of what is not ordinary (`isOrdinary`). The worst, requests of 18
+ * bytes without a host, take Node some 20 µs each.
  */
 const SLICE_BYTES = 4096;
-/** Greatest number of lines of what is read at once and parsed at once, such as a request with 60 headers. */
+/**
+ * Greatest number of lines that bytes may have to be parsed as soon as they are read, all at once: a request with 60
+ * headers has fewer.
+ */
 const MAX_LINES = 64;
 /** Time for which slices of one connection are parsed one after the other, before others have their turn (ms). */
 const TURN_MS = 1;
@@ -113,9 +116,9 @@ function sliceConnection(socket: Socket, { line, waiting, parse }: Slicing): voi
 const NOTHING = Buffer.alloc(0);
 
 /**
- * Whether bytes have few lines, and the ends of two heads at most, of which one may be that of a chunked body: a
- * request, a part of its body, or both. Node parses them in some microseconds. Heads, and the pieces of a chunked body,
- * end with CR LF.
+ * Tells whether bytes have at most 64 lines, and the ends of two heads at most, of which one may be that of a chunked
+ * body: a request, a part of its body, or both. Node parses them in some microseconds. Heads, and the pieces of a
+ * chunked body, end with CR LF.
  */
 function isOrdinary(bytes: Buffer): boolean {
   let [lines, at] = [0, bytes.indexOf('\r\n')];

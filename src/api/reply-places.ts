@@ -1,13 +1,13 @@
 import type { Response } from 'express';
 import { EngineError } from '../engine/index.ts';
 import { OwnedBytes, type Owner } from './byte-share.ts';
-import { hasLeft, requireClient } from './room-in.ts';
+import { clientLeftError, requireClient } from './await-drain.ts';
 import type { TenantCall } from './route.ts';
 
 const MIB = 1024 * 1024;
 /**
  * Greatest memory that large replies being sent may take for one API key (bytes); `TOTAL_BYTES` is the limit for all
- * keys together.
+ * keys together. A key that holds none may exceed both with one reply.
  */
 const KEY_BYTES = 32 * MIB;
 /**
@@ -34,9 +34,9 @@ const TOTAL_WAITING_BYTES = 128 * MIB;
  */
 const LONG_CHARACTERS = 8 * 1024;
 /**
- * Memory of a reply whose values are still being gathered: up to `GATHERED_BYTES` need no place. Each further place has
- * `GROWTH` times as much as the one before, but at most `GROWTH_BYTES` more, so that a reply of 2 MiB takes no more
- * than that from the share of its key.
+ * Memory of a reply whose values are still being gathered (bytes): up to `GATHERED_BYTES` need no place. Each further
+ * place has `GROWTH` times as much as the one before, but at most `GROWTH_BYTES` more, so that a reply of 2 MiB takes
+ * no more than 2 MiB from the share of its key.
  */
 const GATHERED_BYTES = 32 * 1024;
 const GROWTH = 4;
@@ -125,7 +125,7 @@ export class ReplyPlaces {
       reject(error);
     };
     const timer = setTimeout(() => giveUp(refused()), waitMs);
-    const onClose = () => giveUp(hasLeft());
+    const onClose = () => giveUp(clientLeftError());
     response?.once('close', onClose);
     return promise.finally(() => {
       clearTimeout(timer);
@@ -148,12 +148,16 @@ export class ReplyPlaces {
 /** The one `ReplyPlaces` of this process, which all its requests share. */
 export const replyPlaces = new ReplyPlaces();
 
-/** The same for the answers to writes, which have limits of their own: who leaves reads unread holds up no write. */
+/**
+ * The `ReplyPlaces` of the answers to writes, which have limits of their own: a client that leaves the answers to its
+ * reads unread holds up no write.
+ */
 export const writePlaces = new ReplyPlaces();
 
 /**
  * Reserves memory for what a reply holds, or is made of, among all large replies of the process, until it has been sent
- * or its client has left. If there is none, it waits.
+ * or its client has left. If too much is taken, it waits up to 5 s.
+ * @param bytes memory that is reserved
  * @throws EngineError `unavailable` if no memory became free in time, or the client left
  */
 export async function takeReplyPlace(call: TenantCall, bytes: number, places = replyPlaces): Promise<void> {

@@ -99,7 +99,7 @@ function createTending(engine: Engine, signal: AbortSignal) {
         underWay.set(id, looked);
       }
     },
-    /** Resolves when a look has left work for the next one, or after `ms`. */
+    /** Resolves when a look has left work for the next one, after `ms`, or when the signal aborts. */
     async untilBusy(ms: number): Promise<void> {
       if (isBusy) return;
       const woken = new AbortController();

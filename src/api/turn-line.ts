@@ -9,7 +9,10 @@ const TURN_MS = 3;
  * those that ask together all go on before the first of them has worked.
  */
 export interface TurnLine {
-  /** Tells whether nobody waits and a work may begin at once, since the time of the present turn is not over. */
+  /**
+   * Tells whether nobody waits and a work may begin at once, since the 3 ms of the present turn are not over. They
+   * begin with the first call in the turn.
+   */
   isFree(): boolean;
   /** Waits for a later turn, in the order of the calls with the same share. It never rejects. */
   wait(share: string): Promise<void>;

@@ -9,7 +9,10 @@ const MIN_BYTES = 32 * 1024;
 const BASE_MS = 60_000;
 const MS_PER_MB = 16_000;
 
-/** Sizes that an upload may have, in bytes. */
+/**
+ * Greatest sizes of an upload in bytes: of the document in it (`fileBytes`), which error messages name, and of the
+ * whole body (`bodyBytes`), which is the one that is enforced here.
+ */
 export interface BodyLimits {
   readonly fileBytes: number;
   readonly bodyBytes: number;
@@ -21,8 +24,8 @@ export function tooLarge(fileBytes: number): EngineError {
 }
 
 /**
- * Calls `onFailure` if a body exceeds its limit, sends less than 32 KiB in 30 s, takes too long in all, or breaks off.
- * It may call it more than once.
+ * Calls `onFailure` if a body exceeds `bodyBytes`, sends less than 32 KiB in 30 s, takes too long in all, or breaks
+ * off. It may call it more than once.
  * @returns a function that ends the watch; the watch also ends with the body
  */
 export function watchArrival(

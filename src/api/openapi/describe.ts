@@ -27,7 +27,9 @@ const PROBLEM_TYPE = 'application/problem+json';
 /** Headers that every request may carry. */
 const EVERY_REQUEST: readonly RequestHeader[] = ['x-request-id', 'traceparent'];
 
-/** Describes routes as an OpenAPI 3.1 document. It depends on the routes alone, not on settings or data. */
+/**
+ * Describes routes as an OpenAPI 3.1 document. It depends on the routes and the version alone, not on settings or data.
+ */
 export function describeApi(groups: readonly RouteGroup[], version: string): OpenApiDocument {
   const steps = describeApiInSteps(groups, version);
   for (;;) {
@@ -263,7 +265,10 @@ function replyHeader(name: ReplyHeader, shown: Shown): HeaderObject {
   return { description, schema: shown.of(schema), example };
 }
 
-/** Describes the errors of a route. An error without a text of the route's own refers to the components. */
+/**
+ * Describes the errors of a route, by status. An error without a text of the route's own refers to the components. An
+ * error whose status is among the route's replies is left out.
+ */
 function describeErrors(route: Route, shown: Shown): Record<string, ResponseObject | Reference> {
   const errors = [...errorsOf(route)].filter(([code]) => !(HTTP_STATUS[code] in route.replies));
   return Object.fromEntries(

@@ -1,4 +1,4 @@
-import { MAX_FILTER_NAMES } from '../check-json.ts';
+import { MAX_FILTER_NAMES } from '../check-json-text.ts';
 import { createFederationClient, FEDERATED_HEADER, loadFederation } from '../../engine/adapters/index.ts';
 import { EngineError } from '../../engine/index.ts';
 import { askMembers, membersOf } from '../ask-members.ts';
