@@ -23,7 +23,7 @@ type GuardedByRole = Exclude<Guarded, 'metrics'>;
 
 /**
  * For each role, the `access` of the routes that its holder may call. The role `add` is not a weaker `write`: its
- * holder can read nothing but its own jobs.
+ * holder can read nothing but the jobs and the batch receipts of what it wrote itself.
  */
 const MAY: Readonly<Record<Role, ReadonlySet<GuardedByRole>>> = {
   read: new Set(['read', 'read or add']),

@@ -4,7 +4,7 @@ import { PAGE_READER } from './next-look.ts';
 import type { TenantCall } from './route.ts';
 import { tenantOf } from './tenant-of.ts';
 
-/** Time for which a page is kept, from the end of its read (ms): that between two looks for new events. */
+/** Time for which a page is kept, from the end of its read (ms): the interval between two looks for new events. */
 const KEPT_MS = 200;
 /** Greatest number of pages that are kept. Each has about 20 KB. */
 const MAX_PAGES = 64;

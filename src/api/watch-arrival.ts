@@ -5,7 +5,10 @@ import { currentShare, EngineError, runInShare, takeTurn } from '../engine/index
 /** Interval (ms) in which a client must send at least 32 KiB (`MIN_BYTES`) of a body, or reach its end. */
 const IDLE_MS = 30_000;
 const MIN_BYTES = 32 * 1024;
-/** Longest time of a whole upload (ms): `BASE_MS` and, for each MB of its size, `MS_PER_MB`. */
+/**
+ * Longest time of a whole upload (ms): `BASE_MS` and, for each MB, `MS_PER_MB`. An upload that does not announce its
+ * size gets the time of the largest one.
+ */
 const BASE_MS = 60_000;
 const MS_PER_MB = 16_000;
 

@@ -54,8 +54,9 @@ export interface ExecutorOptions extends Omit<StepContext, 'open' | 'newId' | 'g
   /** Returns the privacy guard of the tenant whose file has this path. If it is undefined, texts are not screened. */
   readonly guardOf?: (path: string) => StepContext['guard'];
   /**
-   * Returns the object that limits the tenant's parser time and page fetches in a minute, and its page fetches at the
-   * same time, by the path of its file. Without this function nothing is limited.
+   * Returns the object that says whether and how long the tenant's documents have to wait, by the path of its file: for
+   * parser time and page fetches of the last minute, for page fetches at the same time, and for its quotas. Without
+   * this function nothing is limited.
    */
   readonly shareOf?: (path: string) => StepContext['share'];
   readonly logger: Logger;
@@ -66,9 +67,9 @@ export interface ExecutorOptions extends Omit<StepContext, 'open' | 'newId' | 'g
    */
   readonly dueTenants?: DueTenants | null | undefined;
   /**
-   * Returns the object that says whether and how long the tenant's documents have to wait, by the path of its file: for
-   * parser time and page fetches of the last minute, for page fetches at the same time, and for its quotas. Without
-   * this function nothing is limited.
+   * Lists the paths of all tenants with data, by which `pool` opens them; in PostgreSQL, the paths that their files
+   * would have. A tenant that moves to another database just now is left out. It is called at each tick (periodic
+   * upkeep), and when the jobs of dead workers are taken back.
    */
   readonly listPaths: () => readonly string[];
   /**

@@ -5,8 +5,8 @@ import { localsOf } from '../reply.ts';
 import type { TenantCall } from '../route.ts';
 
 /**
- * Time after which the signal of a tool, and of the prompt `recall`, aborts (ms). Many clients give up after 60 s.
- * Resources get no signal, so they may take longer.
+ * Time after which the signal that tools and prompts get aborts (ms). Many clients give up after 60 s. Resources get no
+ * signal, so they may take longer.
  */
 export const DEADLINE_MS = 20_000;
 

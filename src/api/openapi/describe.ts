@@ -280,7 +280,7 @@ function describeErrors(route: Route, shown: Shown): Record<string, ResponseObje
 }
 
 function describeCommonErrors(shown: Shown): Record<string, ResponseObject> {
-  const common = Object.entries(COMMON_ERRORS).filter(([code]) => !RARE.has(code as ErrorCode));
+  const common = Object.entries(COMMON_ERRORS).filter(([code]) => !WITHOUT_COMPONENT.has(code as ErrorCode));
   return Object.fromEntries(
     common.map(([code, { description }]) => [code, describeError(code as ErrorCode, description, shown)]),
   );
@@ -290,7 +290,7 @@ function describeCommonErrors(shown: Shown): Record<string, ResponseObject> {
  * Errors for which the document has no shared response component, because every route with such an error describes it
  * itself.
  */
-const RARE: ReadonlySet<ErrorCode> = new Set(['not_found', 'conflict', 'unprocessable']);
+const WITHOUT_COMPONENT: ReadonlySet<ErrorCode> = new Set(['not_found', 'conflict', 'unprocessable']);
 
 /** Errors whose reply may say when to try again. */
 const WITH_RETRY_AFTER: ReadonlySet<ErrorCode> = new Set(['rate_limited', 'unavailable', 'storage_full']);

@@ -200,7 +200,7 @@ async function modelsOf(engine: Engine) {
   }
 }
 
-/** Returns what `modelsOf` returned within the last 0.1 s, for callers who need no key. */
+/** Returns what `modelsOf` returns, or returned at most 0.1 s ago, for callers who need no key. */
 const recentModels = recentAnswer(modelsOf);
 
 const REFUSALS: ReadonlySet<ErrorCode> = new Set(['unauthenticated', 'forbidden', 'rate_limited']);

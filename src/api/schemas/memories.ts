@@ -123,8 +123,8 @@ const setByCairn = (name: string) =>
   z.unknown().optional().describe(`Sent by OpenMemory's Python client; it changes nothing. ${name}`);
 
 /**
- * Schema of the JSON body of `POST /memory/add`: a memory, which may have two fields of OpenMemory's clients that are
- * ignored.
+ * Schema of the JSON body of `POST /memory/add` and `POST /memories`: a memory, which may have two fields of
+ * OpenMemory's clients that are ignored.
  */
 export const addSchema = newMemorySchema
   .safeExtend({

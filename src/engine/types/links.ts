@@ -62,6 +62,8 @@ export interface Proposal {
   readonly createdAt: number;
 }
 
+/** Cosine similarity from which a list of near duplicates has a pair, unless its caller names another one. */
+export const NEAR_DUPLICATE_COSINE = 0.9;
 /** Greatest number of pairs of near duplicates in one list. */
 export const MAX_NEAR_DUPLICATES = 200;
 
