@@ -3,14 +3,14 @@ import { OwnedBytes, type Owner } from './byte-share.ts';
 
 const MIB = 1024 * 1024;
 /**
- * Greatest number of bytes of members' answers that are held in memory at once for one API key. `TENANT_BYTES` is the
- * limit for all keys of one tenant together, `TOTAL_BYTES` that for all keys.
+ * Greatest number of bytes of answers to federated queries, one from each member, that are held in memory at once for
+ * one API key. `TENANT_BYTES` is the limit for all keys of one tenant together, `TOTAL_BYTES` that for all keys.
  */
 const KEY_BYTES = 32 * MIB;
 const TENANT_BYTES = 64 * MIB;
 const TOTAL_BYTES = 96 * MIB;
 
-/** Bytes of members' answers that are held in memory now. */
+/** Bytes of the answers of federated queries' members (tenants and other servers) that are held in memory now. */
 const held = new OwnedBytes();
 
 /**

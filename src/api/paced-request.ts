@@ -54,7 +54,10 @@ export class PacedRequest extends IncomingMessage {
     return !this.#hasMany;
   }
 
-  /** Reads on from the connection, when its turn comes. Node calls this when somebody wants more of the body. */
+  /**
+   * Reads on from the connection: at once, or, after many short pieces in one turn, when its turn comes. Node calls
+   * this when somebody wants more of the body.
+   */
   override _read(size: number): void {
     if (!this.#hasMany) return super._read(size);
     this.#hasMany = false;

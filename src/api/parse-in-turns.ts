@@ -28,8 +28,9 @@ const TURN_MS = 1;
 const MAX_WAITING = { ofNetwork: 64 * 1024 * 1024, ofAll: 160 * 1024 * 1024 };
 
 /**
- * Makes all connections of the server take turns, networks of clients in equal shares. A connection is closed if what
- * was read of it would be more than may wait.
+ * Makes a server parse in turns what it reads of its connections, networks of clients in equal shares. What is ordinary
+ * (`isOrdinary`) is parsed at once. A connection is closed if with what was read of it more bytes would wait than
+ * `MAX_WAITING` allows.
  */
 export function parseInTurns(server: Server): void {
   const line = createTurnLine();

@@ -178,21 +178,22 @@ export async function takePlaceOfTexts(call: TenantCall, characters: number, pla
   if (characters >= LONG_CHARACTERS) await takeReplyPlace(call, 2 * characters, places);
 }
 
-/** The place of a reply whose values are gathered before it is sent. */
+/** Memory that is reserved, among all large replies, for a reply whose values are gathered before it is sent. */
 export interface GrowingPlace {
   /**
-   * Reserves memory for the values that were gathered.
+   * Reserves memory for the values that were gathered so far, if more is needed than is reserved.
    * @param bytes memory of all of them
    * @throws EngineError `unavailable` if no memory became free in time, or the client left
    */
   readonly hold: (bytes: number) => Promise<void>;
-  /** Makes the place as large as the reply at the end, in bytes. It waits for nothing. */
+  /** Reserves exactly the memory of the complete reply (bytes). It waits for nothing, even beyond the limits. */
   readonly settle: (bytes: number) => void;
 }
 
 /**
- * Makes the place of a reply whose values are gathered before it is sent. A place that becomes too small is given back
- * before a larger one is taken: if all kept theirs, each could wait for the others.
+ * Makes what reserves memory for a reply while its values are gathered, which is given back when the reply has been
+ * sent or its client has left. Memory that becomes too small is given back before more is reserved: if all replies kept
+ * theirs, each could wait for the others.
  */
 export function growingPlace({ principal, response }: TenantCall): GrowingPlace {
   let [held, leave] = [GATHERED_BYTES, () => {}];

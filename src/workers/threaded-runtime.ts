@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { type Config, EngineError, type Logger, reviveError } from '../engine/index.ts';
-import { createHeart, endHungThread, stillMostMs, watchHeart } from './heart.ts';
+import { createHeart, endHungThread, hungAfterMs, watchHeart } from './heart.ts';
 import type { ReadsLedgers, Runtime } from './runtime.ts';
 import type { ThreadData, ThreadReply, ThreadRequest, ThreadTask } from './thread.ts';
 
@@ -45,8 +45,8 @@ export function startThreadedRuntime({ config, logger, ledgers, onHung }: Thread
       name: 'cairn-worker',
     });
     let hung = false;
-    const stopWatching = watchHeart(heart, stillMostMs(config), () => {
-      logger.error({ afterMs: stillMostMs(config) }, isReplaced ? 'worker_hung' : 'executor_hung');
+    const stopWatching = watchHeart(heart, hungAfterMs(config), () => {
+      logger.error({ afterMs: hungAfterMs(config) }, isReplaced ? 'worker_hung' : 'executor_hung');
       hung = true;
       onHung?.();
       requests.abandon();

@@ -209,7 +209,7 @@ function requireKeyForm(key: string): string {
   return key;
 }
 
-/** Error codes with which a sign-in at the provider may end. The page shows the reason. */
+/** Codes of the errors of a sign-in at the provider whose reason the console shows; others are answered as errors. */
 const NOT_SIGNED_IN = [
   { code: 'unauthenticated' },
   { code: 'forbidden' },
