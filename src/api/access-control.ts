@@ -77,9 +77,10 @@ export interface AccessControl {
    * Identifies the caller by the key or token in the request's headers, chooses the tenant, and checks the role. While
    * no key is configured, every caller is admin of the default tenant, since `refuseStrangersWhileOpen` has already
    * refused other machines. With `OM_PUBLIC_READS` a caller without a key may read the default tenant. A wrong key is a
-   * 401 like a missing key, so that a guesser learns nothing; a key whose role does not suffice is a 403. A token that
-   * the issuer of `OM_OIDC_ISSUER` did not sign counts as a wrong key; an expired token that it signed does not. A
-   * request without a key may carry the cookie of a browser session instead (`readSession`).
+   * 401 like a missing key, so that a guesser learns nothing; a key whose role does not suffice is a 403. A token whose
+   * signature does not fit the keys of the issuer (`OM_OIDC_ISSUER`) counts as a wrong key; one that has expired, or
+   * names a key that the issuer does not have, is refused without being counted. A request without a key may carry the
+   * cookie of a browser session instead (`readSession`).
    * @param readKey returns the key, or undefined if there is none; by default it is read from the headers that every
    *   route accepts. It is called only if keys are configured.
    * @returns the holder: the identified caller, with its tenants, its role and the id of its key. All callers that are

@@ -12,8 +12,8 @@ export const QUEUE_BOARD_PATH = '/admin/queues';
 /**
  * Serves bull-board, a page that shows BullMQ's queues. It is read-only. A job of BullMQ is only a list of row numbers
  * of Cairn's own job table on the way to a worker. That table decides what happens to a job, so a retry or a removal on
- * the board would have no effect. Only GET requests are answered, and none changes anything, so another site's page
- * gains nothing by making a browser send one.
+ * the board would have no effect. Only GET and HEAD requests are answered, and none changes anything, so another site's
+ * page gains nothing by making a browser send one.
  */
 export function serveQueueBoard({ engine, stop }: ApiContext, accessControl: AccessControl): RequestHandler {
   let opening: Promise<Board> | undefined;
