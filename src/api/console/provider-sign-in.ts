@@ -2,7 +2,8 @@
  * Signing in to the console at an identity provider (`OM_OIDC_CLIENT_ID`). The browser goes to the provider and comes
  * back with a code. A request that comes from another site does not carry the cookie of a session, which is
  * `SameSite=Strict`. So the secrets of a sign-in in progress have a cookie of their own, `SameSite=Lax`, which gives no
- * access. It is signed, and counts once, so that nobody can make this server call the provider with invented answers.
+ * access. It is signed, and counts once in each process, so that nobody can make this server call the provider with
+ * invented answers.
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
