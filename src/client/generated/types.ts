@@ -5688,7 +5688,7 @@ export type ListDeliveriesReply = {
     readonly attempts: number;
     /** Time of the next attempt; null for a delivery that ended. */
     readonly next_at: Timestamp | null;
-    /** HTTP status of the last reply; null where none came. */
+    /** HTTP status of the reply to the last attempt; null if none came. */
     readonly last_status: number | null;
     /** What was wrong at the last attempt; null for nothing. */
     readonly last_error: string | null;
@@ -6072,7 +6072,7 @@ export type ListBackupsReply = {
     readonly state: 'waiting' | 'due' | 'running' | 'failing';
     /** Unix milliseconds at which the last completed backup began; null before, and after a request for one. */
     readonly last_run_at: Timestamp | null;
-    /** Attempts that have failed since the last completed one. */
+    /** Attempts that have failed since the last completed one, or since a backup was requested. */
     readonly failures: number;
     /** Unix milliseconds of the latest of these failures; null if there is none. */
     readonly failed_at: Timestamp | null;
