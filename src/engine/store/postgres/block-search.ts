@@ -33,7 +33,7 @@ const READ_AT_ONCE_BYTES = 150_000;
  * reuse them.
  */
 const READ_WHOLE_BYTES = 65_536;
-/** Greatest total size, in bytes, of the blocks of a lookup for a few rows, even if no work budget is left. */
+/** Total size, in bytes, of the blocks that a lookup for a few rows may read even if no work budget is left. */
 const READ_ANYWAY_BYTES = 1_048_576;
 /**
  * Number of terms whose lookups are cached for a snapshot. Beyond it the cache starts empty again, which matters only
@@ -361,7 +361,7 @@ function matching(
 
 /**
  * Returns doclists of a word or phrase. They contain at least its rows in the blocks of these memories, and may contain
- * further rows.
+ * further rows. Blocks beyond `READ_ANYWAY_BYTES` for which no work budget is left are missing.
  */
 function listsAround(snapshot: Snapshot, keys: readonly string[], memoryNos: readonly number[]): readonly Doclist[] {
   if (bytesOf(snapshot, keys) <= READ_WHOLE_BYTES) readLists(snapshot, keys);

@@ -32,7 +32,7 @@ export interface MessageSocket {
 export interface DirectSocketOptions {
   /**
    * Tells whether the other thread still lives. The descriptor is closed with that thread, and its number may then be
-   * that of another file. So it is if `readElsewhere` says that the connection is lost.
+   * that of another file. It is closed as well once `readElsewhere` has said that the connection is lost.
    */
   isOpen(): boolean;
   /** Tells whether the reply to a posted message holds an error. */
@@ -52,8 +52,8 @@ export function openDirectSocket(fd: number, options: DirectSocketOptions): Mess
   let lost: string | null = null;
 
   /**
-   * Marks the connection as lost, and returns the reason: the code of `error`, unless the server has sent an error
-   * before, which tells more.
+   * Marks the connection as lost, and still reads into the buffer what the server has sent before, such as an error
+   * that tells more. Returns the code of `error`.
    */
   const lose = (error: unknown): string => {
     lost = (error as NodeJS.ErrnoException).code ?? 'lost';

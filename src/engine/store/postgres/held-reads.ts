@@ -67,7 +67,8 @@ export function holdRead(connection: BlockingConnection, what: Held): void {
 
 /**
  * Returns the read that is held for a store and a question, or for the opening of the store if nothing else has run
- * since; undefined if there is none. It is not held any more: the caller ends it, or holds it again.
+ * since; undefined if there is none, if its session is lost, or if this thread has written since. It is not held any
+ * more: the caller ends it, or holds it again.
  */
 export function takeHeld(connection: BlockingConnection, of: object, question: object | undefined): Held | undefined {
   const one = held.get(connection);

@@ -8,7 +8,7 @@ import { copyOf } from '../../text/stem-finder.ts';
 import { BLOCK_ROWS, JOINED_BLOCKS } from './block-codec.ts';
 import type { OwnQuery } from './own-query.ts';
 
-/** Number of the newest memories whose blocks are never joined, since they still change at times. */
+/** Number of the newest memories whose blocks are not joined yet, since they still change at times. */
 const NEW_ROWS = 2_048;
 /** Number of memories of a range: those of the blocks that are joined into one row. */
 const RANGE = JOINED_BLOCKS * BLOCK_ROWS;
@@ -31,7 +31,10 @@ const MOST_TERMS = 500;
 const MOST_MEMORIES = 256;
 /** Size of lists of terms, in bytes, after which a commit reads those of no further memory. */
 const ENOUGH_BYTES = 65_536;
-/** Number of terms that are remembered as looked at, so that they are not looked up for each memory that has them. */
+/**
+ * Number of terms that were looked at and are remembered, so that they are not looked up for each memory that has them;
+ * a commit that finds as many remembered forgets all of them.
+ */
 const REMEMBERED = 100_000;
 
 const READ_PLACE = `SELECT joined, newest, joining, joining_terms FROM word_totals WHERE tenant = $1`;
@@ -154,8 +157,9 @@ function unknownTerms(
 }
 
 /**
- * Chooses terms to join, from the first on, up to the greatest number of blocks and bytes of a commit; at least one.
- * @returns the terms to join, and all that were looked at
+ * Chooses terms to join, from the first on, up to the greatest number of blocks and bytes of a commit. A term that has
+ * a single block, joined ones already, or more bytes than a row may have is looked at and not joined.
+ * @returns the terms to join, and all that were looked at: at least one of `terms`
  */
 function choose(own: OwnQuery, terms: readonly NextTerm[], block: number): { joined: string[]; looked: NextTerm[] } {
   const joined: string[] = [];

@@ -10,8 +10,9 @@ import type { QueryResult } from './statements.ts';
 import type { SentQuery } from './query-predictor.ts';
 import type { BegunRead } from './unit-of-work.ts';
 
-/** Greatest number of answers that are kept, and of characters of each; a number counts as eight. */
+/** Number of kept answers beyond which the end of a read first drops all of them. */
 const MAX_KEPT = 256;
+/** Greatest number of characters of an answer that is kept; a number counts as eight. */
 const MAX_CHARACTERS = 8_192;
 
 export interface KeptAnswers<Query extends SentQuery> {

@@ -34,7 +34,7 @@ export type Readiness = 'none' | 'few' | 'full';
  * @throws EngineError `unavailable` if the database does not answer within 5 s
  */
 export interface LedgerReader {
-  /** Returns tenants of the database by id: all of them, or those of `ids`. */
+  /** Returns tenants of the database by id: all of them, or those of `ids` that are there. */
   readTenants(ids?: readonly string[]): Promise<ReadonlyMap<string, TenantStamp>>;
   /** Returns what `readLedgerStatus` would, for each of the tenants. */
   readStatuses(tenants: readonly number[], times: LeaseTimes): Promise<ReadonlyMap<number, LedgerStatus>>;
@@ -56,11 +56,14 @@ const A_TURN = 1_000;
 const ALL_TENANTS = 'SELECT id, tenant, writes, placement FROM tenants';
 /** Longest time that connecting and a statement may take, each (ms). */
 const TIMEOUT_MS = 5_000;
-/** A statement sees one snapshot, and with it the functions that it calls, which run many. */
+/**
+ * SQL with which a session begins: it only reads, and a statement sees one snapshot, and with it the functions that it
+ * calls, which run many.
+ */
 const BEGIN_SESSION = `SELECT ${PLANNING}, ${ENDS_WITH_CONNECTION},
   set_config('default_transaction_read_only', 'on', false),
   set_config('default_transaction_isolation', 'repeatable read', false)`;
-/** SQLSTATEs of a function or table that is missing, as in a schema of an earlier version. */
+/** SQLSTATEs of a function, table or column that is missing, as in a schema of an earlier version. */
 const MISSING: ReadonlySet<string | undefined> = new Set(['42883', '42P01', '42703']);
 
 /** Makes a reader, which connects with its first statement, and again after its connection was lost. */
@@ -120,7 +123,10 @@ interface Read {
   close(): void;
 }
 
-/** Makes the function that runs statements on one connection, one after the other. */
+/**
+ * Makes the function that runs statements on one connection, one after the other. If a statement finds a schema of an
+ * earlier version, the schema is migrated and the statement runs once more.
+ */
 function createSession({ database, name = null }: Pick<TenantPlace, 'database' | 'name'>): Read {
   let client: pg.Client | undefined;
   let isClosed = false;

@@ -46,7 +46,7 @@ export function migrateSchema(connection: BlockingConnection, folder = TENANT_MI
   }
 }
 
-/** Whether the current schema has the newest version, which this function does not change. */
+/** Whether the current schema has exactly the version that this code knows. It changes nothing. */
 export function isMigrated(connection: BlockingConnection, folder = TENANT_MIGRATIONS): boolean {
   return versionOf(connection) === listSteps(folder).length;
 }

@@ -157,11 +157,13 @@ function toSent({ type }: MovedColumn, value: MovedValue): SqlValue {
 const toRead = (value: unknown): MovedValue => unescaped(value as MovedValue);
 
 /**
- * Returns the temporary name of a tenant until its move is complete. No tenant of the service can have such a name.
- * @param sourceKey hash of the source's name
+ * Returns the name that a copy of a tenant has at its target until the move is complete. No tenant of the service can
+ * have such a name.
+ * @param move what tells moves apart: a hash of the source's name for `cairn move`, the token of a move between
+ *   databases
  */
-export function movingName(sourceKey: string, tenant: string): string {
-  return `moving:${sourceKey}:${tenant}`;
+export function movingName(move: string, tenant: string): string {
+  return `moving:${move}:${tenant}`;
 }
 
 /** Whether a name is a temporary one, of a tenant whose move is not complete. */

@@ -108,13 +108,13 @@ const ROWS_IN: Readonly<Record<Mode, (result: QueryResult) => unknown[]>> = {
 /** A statement whose answer can be prefetched. */
 export interface PostgresStatement extends Statement {
   /**
-   * Prefetches the answer for these parameters in the next round trip. A later call with the same parameters gets this
-   * answer. Only for queries.
+   * Prefetches the answer for these parameters in the next round trip. A later call with the same parameters in the
+   * same transaction gets this answer. Only for queries; outside of a transaction it does nothing.
    */
   prefetch(...given: unknown[]): void;
   /**
-   * Stores an answer that the caller knows already in the cache, so that a later call with these parameters needs no
-   * round trip.
+   * Stores an answer that the caller knows already in the cache of the open transaction, so that a later call with
+   * these parameters needs no round trip.
    * @param rows rows as objects by column
    */
   answerAhead(given: readonly unknown[], rows: readonly object[]): void;

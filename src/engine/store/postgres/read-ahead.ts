@@ -38,6 +38,10 @@ export interface Answers {
   isThere(asked: Asked): boolean;
   /** Whether the answer of this query is not cached yet and could be cached. */
   isWanted(asked: Asked): boolean;
+  /**
+   * Caches an answer, or a queued query whose answer is to come. It does nothing if the cache is full, the answer has
+   * more than 64 rows, or a transaction that writes could not tell which writes change the answer.
+   */
   keep(asked: Asked, answer: QueryResult | Queued): void;
   /** Removes the answers that a writing statement may change. Call it before the statement is sent or queued. */
   write(asked: Asked): void;
@@ -140,7 +144,10 @@ function knownForms(catalog: Catalog): KnownForms {
   return known;
 }
 
-/** Returns the form of a statement, which is analysed once; null for a statement that is not understood. */
+/**
+ * Returns the form of a statement, which is found out by `read` and then remembered; null for a statement that is not
+ * understood.
+ */
 function formOf<Form>(known: Map<string, Form | null>, sql: string, read: () => Form | undefined): Form | null {
   let form = known.get(sql);
   if (form === undefined) {
