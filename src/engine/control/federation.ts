@@ -29,7 +29,10 @@ export interface FederationRecord extends FederationServer {
   readonly hasKey: boolean;
   /** Time of registration, Unix ms. */
   readonly createdAt: number;
-  /** Public id of the key that registered the server; null if it is not known. */
+  /**
+   * Public id of the key that registered the server; `cli` for a command on the server's machine, null if it is not
+   * known.
+   */
   readonly writtenBy: string | null;
 }
 
@@ -46,7 +49,7 @@ export interface FederationServers {
    *   encrypted; `not_found` for an unknown tenant
    */
   add(tenantId: string, server: FederationAccess, by?: string): FederationRecord;
-  /** Lists the servers of a tenant by name, without their keys. */
+  /** Lists the servers of a tenant, sorted by name, without their keys. */
   list(tenantId: string): FederationRecord[];
   /** Returns a server with its key; undefined if the tenant has no server of this name. */
   find(tenantId: string, name: string): FederationAccess | undefined;
@@ -54,13 +57,15 @@ export interface FederationServers {
   hasAny(): boolean;
   /**
    * Removes a server and its key.
+   * @param by public id of the key of the caller; by default a command on this machine
    * @throws EngineError `not_found` if the tenant has no server of this name
    */
   remove(tenantId: string, name: string, by?: string): void;
   /**
-   * Removes all servers of a tenant that a key registered, and their keys.
+   * Removes all servers of a tenant that a key registered, and the keys with which they are called.
    * @param writtenBy public id of the key that registered them
-   * @returns their number
+   * @param by public id of the key of the caller; by default a command on this machine
+   * @returns the number of removed servers
    */
   removeWrittenBy(tenantId: string, writtenBy: string, by?: string): number;
 }

@@ -118,8 +118,8 @@ function describe({ id, tenantIds, role, userId, tags, expiresAt }: KeyRecord): 
 const CONTROL = /\p{Cc}/u;
 
 /**
- * Throws EngineError `invalid` for a key whose properties contradict each other, whose expiry is in the past, or which
- * is beyond `KEY_LIMITS`.
+ * Throws EngineError `invalid` for a new key whose properties contradict each other, whose expiry is in the past, or
+ * which has a value beyond `KEY_LIMITS`, an empty user or tag, or a control character.
  */
 function requireSound(key: NewKey, now: number): void {
   const { role, label = '', userId, tags = [], expiresAt } = key;

@@ -19,7 +19,7 @@ interface Admission {
 
 /**
  * Whether a caller would still be admitted: its key or token was not revoked and has not expired, and the session by
- * which it came has not ended.
+ * which it came has not ended; for a caller without a key, whether the service is still open to such callers.
  */
 export function isStillAdmitted({ holder, session }: Caller, { control, config }: Admission): boolean {
   if (session !== undefined) return control.sessions.find(session) !== undefined;
