@@ -17,13 +17,13 @@ const MAX_NO_TENANTS = 10_000;
  */
 interface Access {
   readonly tenants: ReadonlyMap<string, CachedTenant>;
-  /** Names that were looked up at this value of the counter and name no tenant; in PostgreSQL only. */
+  /** Names that were looked up since the control database last changed and that name no tenant; in PostgreSQL only. */
   readonly noTenants: LRUCache<string, true>;
   /** Keys by id, without those that are revoked and those whose tenants were all erased. */
   readonly keys: Map<string, CachedKey>;
   /**
-   * Settings that were read at this value of the counter, by tenant and name; undefined for a setting that is not
-   * stored.
+   * Settings that were read since the control database last changed, by tenant and name; undefined for a setting that
+   * is not stored. In PostgreSQL only.
    */
   readonly settings: Map<string, string | undefined>;
 }
@@ -81,8 +81,8 @@ export interface AccessCache {
    */
   change<T>(work: () => T): T;
   /**
-   * Does what `change` does, for work that changes only the key with this id. The other keys are not read again, unless
-   * another process changed something in the meantime.
+   * Runs `work`, which changes only the key with this id, in one write, and raises the generation counter. The other
+   * keys are read again only if another process changed something in the meantime. Returns and throws as `change`.
    */
   changeKey<T>(keyId: string, work: () => T): T;
   /**

@@ -38,7 +38,10 @@ type Method<N extends ControlChange> = ReturnType<(typeof CONTROL_CHANGES)[N]>;
 export type ChangeInput<N extends ControlChange> = Parameters<Method<N>>;
 export type ChangeResult<N extends ControlChange> = ReturnType<Method<N>>;
 
-/** The changes that other threads need not learn of, as they read these rows each time. They raise no generation. */
+/**
+ * Names of the changes of which other threads need not learn, as they read the changed rows each time that they need
+ * them. These changes raise no generation.
+ */
 const READ_EACH_TIME: ReadonlySet<ControlChange> = new Set([
   'addServer',
   'removeServer',

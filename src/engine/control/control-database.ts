@@ -45,7 +45,10 @@ export interface TenantRecord {
    * for a tenant in a file.
    */
   readonly database: string | null;
-  /** Whether the tenant moves to another database just now, so that its writes are refused. */
+  /**
+   * Whether a move of the tenant to another database is under way, or was broken off and is not ended yet. Its writes
+   * may be refused meanwhile.
+   */
   readonly isMoving: boolean;
 }
 
@@ -106,8 +109,9 @@ export interface Principal extends Bounds {
   readonly tenantId: string;
   readonly role: Role;
   /**
-   * Id of the key. It is 'environment' for OM_API_KEY; 'anonymous' if no key is configured, and for public reads; for a
-   * token of OM_OIDC_ISSUER it is `oidc:` and 16 hexadecimal digits, a hash of its issuer and subject.
+   * Id of the key. It is 'environment' for OM_API_KEY; 'anonymous' if no key is configured, and for public reads;
+   * 'metrics' for whoever may only read metrics; for a token of OM_OIDC_ISSUER it is `oidc:` and 16 hexadecimal digits,
+   * a hash of its issuer and subject.
    */
   readonly keyId: string;
 }
@@ -161,8 +165,7 @@ export interface ControlDatabase {
    */
   existingTenants(tenantIds: readonly string[]): string[];
   /**
-   * Whether a path is that of a tenant in its present database, and the tenant does not move to another database just
-   * now.
+   * Whether a path is that of a tenant in its present database, and no move of the tenant to another one is under way.
    */
   isSettledPath(path: string): boolean;
   /** Returns a sentence that says where `cairn move` took a tenant; undefined for a tenant that was not moved alone. */

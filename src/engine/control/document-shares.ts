@@ -25,8 +25,8 @@ export interface DocumentWait {
  */
 export interface DocumentShare {
   /**
-   * Returns why and how long the tenant's documents have to wait because hardly any parser time of its minute is left;
-   * undefined if a document may be read.
+   * Returns why and how long the tenant's documents have to wait because less than a second of its parser time is left
+   * for this minute; undefined if a document may be read.
    */
   waitForParser(): DocumentWait | undefined;
   /**

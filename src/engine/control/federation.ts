@@ -10,9 +10,11 @@ export const FEDERATION_LIMITS = { servers: 32, name: 64, key: 512, tenant: 64 }
 interface FederationServer {
   /** Name by which a query refers to the server, unique in its tenant: 1 to 64 characters of a-z, 0-9, - and _. */
   readonly name: string;
-  /** Address, without a slash at its end. */
+  /** Address of the server, without a slash at its end. */
   readonly url: string;
-  /** Tenant that is queried there; null for the first tenant of the key. */
+  /**
+   * Id of the tenant that is queried on the other server; null for the first tenant of the key with which it is called.
+   */
   readonly remoteTenant: string | null;
 }
 

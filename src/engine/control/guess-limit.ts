@@ -19,7 +19,7 @@ const MAX_ADDRESSES = 10_000;
 
 /** What is stored about one address, or one /64 network of IPv6. Times are Unix ms. */
 interface Guesser {
-  /** Number of wrong keys in the present or latest series. */
+  /** Number of wrong keys in the present or latest series, which ends after ten minutes without one. */
   readonly wrong: number;
   /**
    * Time of the last wrong key, from which the end of a series is counted; once the series is over, also the time of a

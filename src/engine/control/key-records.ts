@@ -87,7 +87,10 @@ export function createKeyRecords({
   };
 }
 
-/** Returns the SHA-256 of a secret: it has 256 random bits, so that neither a salt nor a slow hash is needed. */
+/**
+ * Returns the SHA-256 of a secret. It has neither a salt nor a slow hash, since all secrets whose digests are stored
+ * have 256 random bits.
+ */
 export function digestOf(secret: string): Buffer {
   return createHash('sha256').update(secret, 'utf8').digest();
 }

@@ -160,7 +160,7 @@ function openFile(config: Config): ControlFile {
 
 /**
  * Closes a control database whose tenants were all moved away, and throws EngineError `conflict`, which says where they
- * are.
+ * are; does nothing to any other.
  */
 function requireNotMoved(file: ControlFile): void {
   const mark = findMark(file, null);

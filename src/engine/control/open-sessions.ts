@@ -181,7 +181,10 @@ function createFinder({ watched }: ControlFile, statement: Statement<[Buffer], S
   const everFound = new LRUCache<string, true>({ max: MAX_REMEMBERED });
   const ended = new LRUCache<string, true>({ max: MAX_REMEMBERED });
   const mayLookUp = createLookupAllowance();
-  /** Whether a session may be looked up. Throws EngineError `unavailable` if too many were looked up just now. */
+  /**
+   * Whether a session is worth a look-up: not if it is known to have ended, or if this service did not make its secret.
+   * Throws EngineError `unavailable` if too many unknown sessions were looked up just now.
+   */
   const isWorthALook = (name: string, secret: string) => {
     if (everFound.has(name)) return true;
     if (ended.has(name) || !secrets.wasMadeHere(secret)) return false;
@@ -221,7 +224,9 @@ function prepareStatements({ prepare }: ControlFile) {
     ),
     delete: prepare<[Buffer]>(DELETE_SESSION),
     deleteExpired: prepare<[number]>('DELETE FROM sessions WHERE expires_at <= ?'),
-    /** Deletes the sessions of a key except its newest ones; the second parameter is the number of those. */
+    /**
+     * Deletes the sessions of a key except its newest ones; the second parameter is the number of sessions that stay.
+     */
     deleteOldest: prepare<[string, number]>(
       `DELETE FROM sessions WHERE digest IN
          (SELECT digest FROM sessions WHERE key_id = ? ORDER BY created_at DESC LIMIT -1 OFFSET ?)`,

@@ -1,4 +1,4 @@
-/** Where tenants are made and erased, and moves that were broken off: for the databases of OM_DATABASES. */
+/** Makes and erases tenants in the databases of the settings, and ends moves between them that were broken off. */
 
 import { HOME_DATABASE, type Config } from '../config.ts';
 import { EngineError } from '../errors.ts';

@@ -11,7 +11,7 @@ export interface Caller {
   readonly session: string | undefined;
 }
 
-/** What tells who is admitted. */
+/** What decides whether a caller is admitted: the control database and a setting. */
 interface Admission {
   readonly control: Pick<ControlDatabase, 'isOpen' | 'isHolderValid' | 'sessions'>;
   readonly config: Pick<Config, 'OM_PUBLIC_READS'>;

@@ -7,7 +7,8 @@ import type { CounterPlace } from './counters.ts';
 /** Interval at which a process writes its counts of open streams to the file again (ms). */
 const TELL_EVERY_MS = 10_000;
 /**
- * Time without such a write after which the streams of a process count as closed (ms), because it was probably killed.
+ * Time after which the streams of a process count as closed if it has not written its counts again (ms), because it was
+ * probably killed.
  */
 const SILENT_MS = 30_000;
 
