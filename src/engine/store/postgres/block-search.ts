@@ -29,8 +29,8 @@ import type { LaterAnswer, OwnQuery } from './own-query.ts';
  */
 const READ_AT_ONCE_BYTES = 150_000;
 /**
- * Size of a term's blocks, in bytes, up to which a lookup for a few rows reads all of them, so that later lookups can
- * reuse them.
+ * Total size of the blocks of a word or phrase, in bytes, up to which a lookup for a few rows reads all of them, so
+ * that later lookups can reuse them.
  */
 const READ_WHOLE_BYTES = 65_536;
 /** Total size, in bytes, of the blocks that a lookup for a few rows may read even if no work budget is left. */
@@ -331,7 +331,7 @@ function rank(snapshot: Snapshot, { texts, weights, limit, among }: SearchedFor)
 
 /**
  * Spends the work of ranking by a word, before its blocks are read. Returns false for a word that takes too much of the
- * work budget, and for a phrase that was not read as it does.
+ * work budget, and for a phrase that was not read because it took too much.
  */
 function isWithinWork(snapshot: Snapshot, text: string): boolean {
   const keys = keysOf(text);

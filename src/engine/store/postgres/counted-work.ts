@@ -5,7 +5,7 @@
 import { noteWork, workLeft } from '../work-budget.ts';
 import type { BlockingConnection, Queued } from './blocking-connection.ts';
 
-/** Sets what is left of the work of a query: the time at which it ends, and the number of bytes. */
+/** SQL that sets what is left of the work of a query: the time at which it ends, and the number of bytes. */
 const LIMIT_WORK = `SELECT set_config('cairn.work_until',
     (extract(epoch FROM clock_timestamp()) + $1::bigint / 1000.0)::text, true),
   set_config('cairn.work_left', $2::bigint::text, true)`;

@@ -55,7 +55,7 @@ export function noteWrite(): void {
 /** The read that each connection holds, if any. */
 const held = new WeakMap<BlockingConnection, HeldNow>();
 
-/** Holds a read until the turn of the event loop ends. */
+/** Holds a read until the turn of the event loop ends, and then ends it if nobody has taken it. */
 export function holdRead(connection: BlockingConnection, what: Held): void {
   const one = { ...what, session: connection.session, writes: writesOfThread, isJustDone: true };
   held.set(connection, one);

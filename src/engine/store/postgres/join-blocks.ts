@@ -64,7 +64,7 @@ interface Place {
   readonly joined: number;
   /** Number of the first memory whose terms were not all looked at; null if no range is being joined. */
   readonly memoryNo: number | null;
-  /** Number of the terms of that memory that were looked at. */
+  /** Number of the terms of the memory `memoryNo` that were looked at. */
   readonly terms: number;
 }
 
@@ -135,8 +135,8 @@ function readTerms(own: OwnQuery, { joined, memoryNo }: Place): TermsOfMemory[] 
 }
 
 /**
- * Lists the next terms that are not known, each once and 500 at most.
- * @returns them, and where the work goes on after all of them; undefined at the end of the range
+ * Lists the next terms of a range that are not known, each once and 500 at most.
+ * @returns the terms, and where the work goes on after all of them (`goesOn`): undefined at the end of the range
  */
 function unknownTerms(
   read: readonly TermsOfMemory[],

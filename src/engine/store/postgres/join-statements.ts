@@ -53,7 +53,7 @@ export function fits(write: Write, before: readonly Write[]): boolean {
   );
 }
 
-/** Joins writes that fit; there are at least two. */
+/** Returns the statement that does several writes in one; there are at least two, and each `fits` those before it. */
 export function joinWrites(writes: readonly Write[]): SentStatement {
   const [first] = writes as readonly [Write];
   const values: Parameter[] = [first.statement.values[0]!];

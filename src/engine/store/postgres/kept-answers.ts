@@ -24,9 +24,10 @@ export interface KeptAnswers<Query extends SentQuery> {
    */
   begin(writes: BegunRead, session: number | null): void;
   /**
-   * Asks a query of the tenant's rows, inside a read.
+   * Asks a query of the tenant's rows, inside a read. It is queued only if no answer is kept, or if the counter of
+   * writes is not the one of the kept answer.
    * @param queue queues a query, to be sent with the next round trip
-   * @returns the answer, which is known as soon as the counter of writes is, if that has not changed
+   * @returns the answer; a kept one is known as soon as the counter of writes is
    */
   ask(query: Query, queue: (query: Query) => Queued): Queued;
   /**

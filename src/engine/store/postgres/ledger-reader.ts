@@ -21,7 +21,7 @@ export interface TenantStamp {
   readonly number: number;
   /** Counter that rises with every write to the tenant. */
   readonly writes: number;
-  /** Number of its placement; null if it has none. */
+  /** Number of the tenant's placement; null if the tenant was never placed, or before its row had this number. */
   readonly placement: number | null;
 }
 
@@ -36,11 +36,19 @@ export type Readiness = 'none' | 'few' | 'full';
 export interface LedgerReader {
   /** Returns tenants of the database by id: all of them, or those of `ids` that are there. */
   readTenants(ids?: readonly string[]): Promise<ReadonlyMap<string, TenantStamp>>;
-  /** Returns what `readLedgerStatus` would, for each of the tenants. */
+  /**
+   * Returns for each of the tenants at which steps jobs are due, whether a lease has expired, and whether jobs are
+   * unfinished, as `readLedgerStatus` finds it in one ledger.
+   */
   readStatuses(tenants: readonly number[], times: LeaseTimes): Promise<ReadonlyMap<number, LedgerStatus>>;
-  /** Returns for each of the tenants what `peekDispatchBatch` would find in a lane. */
+  /**
+   * Returns for each of the tenants whether a lane has jobs to hand to a queue, and whether they fill a batch, as
+   * `peekDispatchBatch` finds it in one ledger.
+   */
   peek(tenants: readonly number[], wanted: ReaderLane): Promise<ReadonlyMap<number, Readiness>>;
-  /** Returns what `hasDispatchMarks` would, for each of the tenants. */
+  /**
+   * Returns for each of the tenants whether a waiting job is marked as handed to a queue, even if the mark has ended.
+   */
   readMarks(tenants: readonly number[]): Promise<ReadonlyMap<number, boolean>>;
   close(): void;
 }

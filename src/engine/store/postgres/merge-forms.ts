@@ -27,11 +27,12 @@ export interface MergeForm {
    */
   readonly kind:
     'query' | 'insert' | 'insert unless there' | 'insert or update' | 'insert found' | 'count' | 'change' | 'once';
-  /**
-   * Name and text of the merged statement. Its values are the tenant's number, if `shared` is 1, and one array for each
-   * value of the single statements.
-   */
+  /** Name under which the merged statement is prepared. */
   readonly name: string;
+  /**
+   * Text of the merged statement. Its values are the tenant's number, if `shared` is 1, and one array for each value of
+   * the single statements.
+   */
   readonly text: string;
   /** Number of values that are the same in all statements: 1 if the first is the tenant's number, else 0. */
   readonly shared: 0 | 1;

@@ -90,12 +90,12 @@ function identityOf(connection: BlockingConnection): { readonly place: string; r
 }
 
 /**
- * Makes the row of a new tenant that is placed in a database. A row that was never written to is replaced: the command
- * that made it was broken off.
+ * Makes the row of a new tenant that is placed in a database. It replaces the mark of a tenant that moved away, and a
+ * row that was never written to, as the command that made it was broken off.
  * @param connection a connection to that database
  * @param placement number of the placement
  * @throws EngineError `conflict` if the database still has rows of a deleted tenant with this id, so that no new tenant
- *   gets that data. The mark of a tenant that moved away is removed
+ *   gets that data
  */
 export function makePlacedTenant(connection: BlockingConnection, tenant: string, placement: number): void {
   const isReplaced = 'moved_by IS NOT NULL OR (writes = 0 AND arrived_by IS NULL)';
@@ -156,7 +156,7 @@ export function dropTenants(connection: BlockingConnection, condition: string, v
   }
 }
 
-/** Returns the statements that delete a tenant by its number, inside a transaction. */
+/** Returns the SQL that deletes a tenant with all its rows, by its number, inside a transaction. */
 export function dropStatements(no: number): string {
   // Without a feed, no trigger notes an event of the memories that go.
   return `SELECT set_config('cairn.tenant', '${no}', true);

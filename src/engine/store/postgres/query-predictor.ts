@@ -71,7 +71,7 @@ export function createQueryPredictor<Query extends SentQuery>(
 ): QueryPredictor<Query> {
   const kinds = new LRUCache<string, Kind<Query>>({ max: MAX_KINDS });
   let asked = new Map<string, Query>();
-  /** First query of the present transaction. */
+  /** Text of the first query of the present transaction; undefined before it. */
   let firstQuery: string | undefined;
   return {
     begin() {

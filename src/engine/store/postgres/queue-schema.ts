@@ -76,7 +76,7 @@ export function mayNotMake(name: string, cause: unknown): EngineError {
   );
 }
 
-/** When a mark ends, given as `$2` in ms from now; null stands for never. */
+/** SQL of the time at which a mark ends: `$2` ms from now, or never if `$2` is null. */
 const UNTIL = `CASE WHEN $2::float8 IS NULL THEN 'infinity' ELSE clock_timestamp() + $2 * interval '1 ms' END`;
 
 /** Sets a mark for a time (ms), whether it is set already or not. */

@@ -30,7 +30,7 @@ export interface ReplayBound {
 export interface ReplayBoundOptions {
   /** Address of the server that is written to. */
   readonly primary: string;
-  /** The bound, ms. */
+  /** How old the state of the standby may be, ms. */
   readonly maxMs: number;
 }
 

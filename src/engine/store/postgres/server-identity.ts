@@ -29,7 +29,7 @@ export class StandbyIsRefused extends EngineError {
 
 const READ_PLACE = `SELECT current_database()::text, current_schema()::text, pg_is_in_recovery(),
   extract(epoch FROM pg_postmaster_start_time())::text`;
-/** The number is wider than a number of JavaScript, so it is read as text. */
+/** SQL that reads the system identifier of a server, as text, since the number is wider than a number of JavaScript. */
 const READ_SYSTEM = 'SELECT system_identifier::text FROM pg_control_system()';
 
 /** SQLSTATE of an error about rights, and of one about a function that does not exist. */

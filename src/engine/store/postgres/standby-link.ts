@@ -7,7 +7,7 @@ import { hold, STANDBY_TIMEOUTS } from './tenant-database.ts';
 
 /** Time after which a checked connection is checked again (ms), since a standby may be promoted at any time. */
 const CHECK_EVERY_MS = 1_000;
-/** Longest time that such a check may take on an open connection, ms. */
+/** Longest time that it may take to read where an open connection leads, ms. */
 const LOOK_MS = 3_000;
 
 export interface StandbyLink {

@@ -60,7 +60,10 @@ export interface Session {
   writesAtBegin: BegunRead;
   /** Greatest counter of writes of the tenant that a transaction of this store has seen or made; 0 at first. */
   position: number;
-  /** Greatest number of a memory that the word index had, or has had, before the present write. */
+  /**
+   * Greatest number of a memory that the word index had, or has had, before the present write; Infinity if it is not
+   * known.
+   */
   newestInWords: number;
   readonly changes: ChangeWatch;
   readonly numbers: RowNumbers;

@@ -66,7 +66,7 @@ export function tryToReach<T>(name: string | null, work: () => T): T {
   }
 }
 
-/** Notes that a connection to a database was made. */
+/** Notes that a connection to a database was made, so that the next failure counts as the first again. */
 export function noteReachable(name: string): void {
   nextAttempts.delete(name);
 }
