@@ -185,7 +185,7 @@ export function openControlConnection(database: string): ControlConnection {
 function query(shared: Shared, statement: Parameters<StatementContext['query']>) {
   if (shared.isInTransaction) return shared.connection.query(...statement);
   return onceMore(() => {
-    setSearchPath(shared);
+    prepareSession(shared);
     return shared.connection.query(...statement);
   });
 }
@@ -225,7 +225,7 @@ function onceMore<T>(work: () => T): T {
 function inTransaction<T>(shared: Shared, begin: string, work: (first: readonly unknown[]) => T): T {
   // Nothing is lost if the session ends here, as nothing was done.
   const { rows } = onceMore(() => {
-    setSearchPath(shared);
+    prepareSession(shared);
     return beginWith(shared.connection, begin);
   });
   shared.isInTransaction = true;
@@ -252,7 +252,7 @@ function beginWith(connection: BlockingConnection, begin: string) {
  * @throws EngineError `unavailable` if the server has been silent for 5 s, for which this thread does not wait;
  *   `conflict` while `cairn move` holds the lock
  */
-function setSearchPath(shared: Shared): void {
+function prepareSession(shared: Shared): void {
   if (shared.watched !== undefined) watched(shared).latest();
   const { connection } = shared;
   if (connection.session !== null && connection.session === shared.setIn) return;

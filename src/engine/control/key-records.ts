@@ -118,7 +118,7 @@ function describe({ id, tenantIds, role, userId, tags, expiresAt }: KeyRecord): 
 }
 
 /** Characters that no name, user or tag may contain: they are invisible or break lines. */
-const CONTROL = /\p{Cc}/u;
+const CONTROL_CHARACTER = /\p{Cc}/u;
 
 /**
  * Throws EngineError `invalid` for a new key whose properties contradict each other, whose expiry is in the past, or
@@ -126,7 +126,7 @@ const CONTROL = /\p{Cc}/u;
  */
 function requireSound(key: NewKey, now: number): void {
   const { role, label = '', userId, tags = [], expiresAt } = key;
-  const isLabel = (text: string, most: number) => text !== '' && text.length <= most && !CONTROL.test(text);
+  const isLabel = (text: string, most: number) => text !== '' && text.length <= most && !CONTROL_CHARACTER.test(text);
   const checks: readonly (readonly [isSound: boolean, problem: string])[] = [
     [(key.furtherTenantIds?.length ?? 0) < KEY_LIMITS.tenants, `a key reaches at most ${KEY_LIMITS.tenants} tenants`],
     [

@@ -80,7 +80,7 @@ export function readBreaker(statements: BudgetStatements, now: number): BreakerS
 
 /**
  * Whether at least 5 calls in a row have failed since the provider last answered or asked for a pause. It stays true
- * when the pause is over, until a probe was answered.
+ * when the pause is over, until a probe is answered or limited.
  */
 export function isBreakerOpen(statements: BudgetStatements): boolean {
   return readRow(statements).failures >= MAX_FAILURES;

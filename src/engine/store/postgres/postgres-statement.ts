@@ -17,10 +17,13 @@ import { translationsOf } from './translations.ts';
 
 export interface StatementContext {
   readonly catalog: Catalog;
-  /** Number of the tenant to whose rows statements are restricted; null for tables without tenants. */
+  /**
+   * Number of the tenant, or of the shared counters, to whose rows statements are restricted; null for tables of
+   * neither.
+   */
   readonly tenant: number | null;
   /**
-   * Sends a statement at once.
+   * Sends a statement at once, with the queued ones before it, and waits for its result.
    * @param portion the part of the rows that is read, inside a transaction; all rows if it is left out
    */
   query(text: string, values: readonly Parameter[] | undefined, name?: string, portion?: Portion): QueryResult;
