@@ -34,7 +34,7 @@ interface CachedTenant extends TenantRecord {
 }
 
 interface CachedKey {
-  /** SHA-256 of the secret. */
+  /** SHA-256 of the key's secret. */
   readonly digest: Buffer;
   readonly holder: Holder;
 }

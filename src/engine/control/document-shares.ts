@@ -2,7 +2,7 @@ import type { ControlDatabase } from './control-database.ts';
 import { LIMIT_SETTING, type LimitName, type Limits } from './limits.ts';
 import type { RateLimits } from './rate-limits.ts';
 
-/** Limits of a tenant that make its documents wait. */
+/** Names of the limits of a tenant that make its documents wait. */
 type DocumentLimit = Extract<LimitName, 'parse_seconds' | 'fetches' | 'fetches_at_once' | 'max_mb' | 'max_memories'>;
 
 /** Why documents of a tenant have to wait, and how long. */

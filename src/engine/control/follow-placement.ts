@@ -4,7 +4,7 @@ import type { TenantPool } from '../tenant-file/tenant-pool.ts';
 import type { ControlDatabase } from './control-database.ts';
 import { addressOf, databaseNameOf, mayHoldRows } from './place-of.ts';
 
-/** The tenants that a worker looks after. */
+/** The tenants that a worker looks after, and the pool of the open ones. */
 export interface FollowedTenants {
   /**
    * The pool of the worker's open tenants. With OM_DATABASE_URL its `openPaths` first closes tenants that have moved to

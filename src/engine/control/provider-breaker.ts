@@ -8,7 +8,7 @@ import type { BudgetStatements } from './provider-budget-file.ts';
 /** How a call ended. Only `failed` counts as a failure; `answered` and `limited` show that the provider works. */
 export type CallOutcome =
   | { readonly kind: 'answered' }
-  /** The provider asked for a pause. */
+  /** The provider refused the call and asked for a pause of `retryAfterMs` (ms). */
   | { readonly kind: 'limited'; readonly retryAfterMs: number }
   /**
    * The provider is down, slow, or sent an invalid reply; some servers that are down say for how long (`retryAfterMs`).

@@ -18,7 +18,7 @@ interface Addition {
   readonly first: number;
   /** Number of the memory of the last of the rows. */
   last: number;
-  /** The rows as a block has them, without the number of the first one. */
+  /** The encoded rows as a block has them, but without the memory number of the first one. */
   readonly bytes: number[];
 }
 

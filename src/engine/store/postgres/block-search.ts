@@ -61,7 +61,7 @@ interface Snapshot {
   readonly store: Store;
   readonly query: Pick<OwnQuery, 'ask' | 'askLater'>;
   totals: Totals | undefined;
-  /** Query for the totals and the state of the index. */
+  /** Queued query for the totals and the state of the index. */
   readonly asksState: LaterAnswer;
   /** Words that were read in this and earlier states; asked only for those of the snapshot's state. */
   readonly kept: KeptWords;

@@ -102,7 +102,7 @@ function openDescriptor(fd: number, { isOpen: isThreadAlive, readElsewhere }: Di
   let isClosed = false;
   const isOpen = () => !isClosed && isThreadAlive();
   const buffer = new ReplyBuffer();
-  /** Reads what there is. Returns whether something came. */
+  /** Reads the bytes that have come, without waiting. Returns whether there were some. */
   const read = (): boolean => {
     if (!isOpen()) throw lossOf('closed');
     const count = orNothing(() => fs.readSync(fd, buffer.room()));
@@ -110,7 +110,7 @@ function openDescriptor(fd: number, { isOpen: isThreadAlive, readElsewhere }: Di
     if (count !== undefined) buffer.filled(count);
     return count !== undefined;
   };
-  /** Reads until a reply is complete. Returns false if the time is over before. */
+  /** Reads, and waits where nothing has come, until a reply is complete. Returns false if the time is over before. */
   const complete = (wait: Wait): boolean => {
     while (!buffer.isComplete()) {
       const hasRead = read();
@@ -132,7 +132,7 @@ function openDescriptor(fd: number, { isOpen: isThreadAlive, readElsewhere }: Di
     }
     return true;
   };
-  /** Writes all bytes. Returns false if the time is over before. */
+  /** Writes all bytes, and waits where the socket takes no more. Returns false if the time is over before. */
   const write = (bytes: Uint8Array, wait: Wait): boolean => {
     for (let sent = 0; sent < bytes.length;) {
       if (!isOpen()) throw lossOf('closed');

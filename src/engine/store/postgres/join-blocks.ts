@@ -18,7 +18,7 @@ const RANGE = JOINED_BLOCKS * BLOCK_ROWS;
  * table, and takes some 10 µs.
  */
 export const MOST_BLOCKS = 2_000;
-/** Greatest number of bytes that one commit joins. */
+/** Greatest number of bytes of the blocks that one commit joins. */
 const MOST_BYTES = 4 * 1_024 * 1_024;
 /**
  * Greatest size of a joined row, in bytes. A change of one old memory writes such a row, and to read rows of this size
@@ -58,7 +58,7 @@ const JOIN = `WITH small AS (DELETE FROM word_blocks WHERE ${OF_TERMS} RETURNING
 const NOTE_PLACE = `UPDATE word_totals SET joined = $2::bigint, joining = $3::bigint, joining_terms = $4::int
   WHERE tenant = $1`;
 
-/** How far the joining of blocks is. */
+/** How far the joining of the blocks of a tenant has come. */
 interface Place {
   /** Number of ranges whose blocks were joined, from the first; the last of them may be being joined. */
   readonly joined: number;

@@ -194,11 +194,11 @@ function changeForm({ sql, text, values, catalog }: Written): WrittenForm | unde
   };
 }
 
-/** A parameter with which a column is compared in a WHERE. */
+/** A condition of a WHERE that a column equals a parameter: the name of the column and the number of the parameter. */
 interface EqualParameter {
   readonly column: string;
   readonly number: number;
-  /** Index of the parameter's token. */
+  /** Index of the parameter's token in the statement. */
   readonly place: number;
 }
 

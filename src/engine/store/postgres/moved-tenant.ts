@@ -29,7 +29,7 @@ const READ_COLUMNS = `
 /** The tenants of a database, for `cairn move`. */
 export interface MovedTenants {
   readonly columns: MovedColumns;
-  /** Whether there is a tenant of this name. */
+  /** Whether the database has a tenant of this name: an id, or the temporary name of an unfinished move. */
   has(name: string): boolean;
   /** Lists the names of all tenants, including temporary names of unfinished moves. */
   names(): string[];

@@ -12,7 +12,7 @@ const MOST_ROWS = 10_000;
  */
 const PORTION_BYTES = 1_048_576;
 
-/** Number of queries of this thread that were read in portions. */
+/** Number of queries that this thread has read in portions so far; it makes the names of their portals different. */
 let queries = 0;
 
 /**

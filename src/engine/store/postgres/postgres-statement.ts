@@ -27,7 +27,10 @@ export interface StatementContext {
    * @param portion the part of the rows that is read, inside a transaction; all rows if it is left out
    */
   query(text: string, values: readonly Parameter[] | undefined, name?: string, portion?: Portion): QueryResult;
-  /** Says that no more portions of a query are read. */
+  /**
+   * Says that no more portions of a query are read.
+   * @param name name of its portal
+   */
   closePortal(name: string): void;
   /**
    * Queues a statement, so that it is sent together with a later one.

@@ -101,7 +101,7 @@ export async function setMissingMark(client: Queryable, name: string, ms: number
   return rows.length > 0;
 }
 
-/** Whether a mark is set. */
+/** Whether a mark is set and its time is not over. */
 export async function hasMark(client: Queryable, name: string): Promise<boolean> {
   const { rows } = await client.query(
     'SELECT 1 AS one FROM cairn_marks WHERE name = $1 AND until > clock_timestamp()',

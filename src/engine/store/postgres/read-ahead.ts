@@ -36,7 +36,7 @@ export interface Answers {
   find(asked: Asked): QueryResult | undefined;
   /** Whether the answer of this query is cached and has arrived, so that `find` takes no round trip. */
   isThere(asked: Asked): boolean;
-  /** Whether the answer of this query is not cached yet and could be cached. */
+  /** Whether the answer of this query is not cached yet and `keep` would cache it. */
   isWanted(asked: Asked): boolean;
   /**
    * Caches an answer, or a queued query whose answer is to come. It does nothing if the cache is full, the answer has
@@ -134,7 +134,9 @@ interface KnownForms {
   readonly effects: WeakMap<WriteForm, Map<QueryForm, readonly Effect[]>>;
 }
 
-/** The cache of a thread for each catalog. It does not depend on the tenant. */
+/**
+ * For each catalog, what this thread has found out about statements from their texts; it is the same for all tenants.
+ */
 const knownByCatalog = new WeakMap<Catalog, KnownForms>();
 
 function knownForms(catalog: Catalog): KnownForms {
@@ -189,7 +191,9 @@ function keysOf(family: Family, [first, ...more]: Exclude<Effect, 'all'>, asked:
   });
 }
 
-/** Lists the keys of the answers whose parameter `name` has this value. */
+/**
+ * Lists the keys of the answers of a family whose parameter `name` has this value; some of them may have been removed.
+ */
 function keysWith(family: Family, name: string, value: string): readonly string[] {
   let keys = family.byValue.get(name);
   if (keys === undefined) {

@@ -11,7 +11,7 @@ const READ_REPLAYED = `SELECT pg_wal_lsn_diff(coalesce(pg_last_wal_replay_lsn(),
 /** Number of parts of the bound; at most one position of the primary is kept for each. */
 const MAX_MARKS = 16;
 
-/** How old the state of a standby may be. */
+/** The check that the state of a standby is not older than a bound. */
 export interface ReplayBound {
   /**
    * Requires that the standby has replayed all that was acknowledged longer ago than the bound. It asks both servers,

@@ -3,7 +3,7 @@
 import { EngineError } from '../../errors.ts';
 import { postgresError, type BlockingConnection } from './blocking-connection.ts';
 
-/** Where a connection leads to. */
+/** Where a connection leads to: which server, database and schema. */
 export interface ServerIdentity {
   /**
    * Number that a server gets when its data folder is made and that every physical copy of it has, too; null if the

@@ -118,7 +118,10 @@ export function inWrite<T>(
   return result;
 }
 
-/** Returns the error that says why a tenant's row could not be locked. */
+/**
+ * Returns the EngineError that says why a tenant's row could not be locked: `not_found` if there is no such tenant,
+ * `unavailable` if it moves to another database or has moved.
+ */
 function refusal(connection: BlockingConnection, tenant: number): EngineError {
   const [row] = connection.query(READ_MARK, [tenant], 'read-mark').rows;
   if (row === undefined) return new EngineError('not_found', 'no such tenant');

@@ -25,7 +25,7 @@ interface UpkeepNote {
   readonly tenant: number;
   /** Counter of writes of the state that was looked at. A later write ends the note. */
   readonly writes: number;
-  /** Time of the look, Unix ms. */
+  /** Time at which the tenant's schedules were looked at, Unix ms. */
   readonly at: number;
   /** Time from which on something is due if nothing is written before, Unix ms. */
   readonly dueAt: number;
