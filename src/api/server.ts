@@ -4,6 +4,7 @@ import type { AddressInfo, Server as NetServer, Socket } from 'node:net';
 import type { Express } from 'express';
 import { type Engine, EngineError, isLoopback, noteConnection } from '../engine/index.ts';
 import { boundConnections } from './bound-connections.ts';
+import { closeInTurns } from './close-in-turns.ts';
 import { inOrder } from './in-order.ts';
 import { proxyCheck } from '../client-address.ts';
 import { PacedRequest } from './paced-request.ts';
@@ -147,6 +148,7 @@ function createHttpServer(app: Express, engine: Engine): { readonly server: Serv
   // Connections are handed out to the processes in turn.
   const most = Math.ceil(OM_MAX_CONNECTIONS / OM_API_PROCESSES);
   parseInTurns(server);
+  closeInTurns(server);
   boundConnections(server, { most, readerTimeoutMs, isProxy: proxyCheck(trustedProxies) });
   const silent = new Set<Socket>();
   server.on('connection', (socket) => {
