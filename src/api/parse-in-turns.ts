@@ -6,7 +6,7 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { networkOf } from '../engine/index.ts';
-import { createNetworkCount, type NetworkCount } from './network-count.ts';
+import { createNetworkCount } from './network-count.ts';
 import { createTurnLine, type TurnLine } from './turn-line.ts';
 
 /**
@@ -29,25 +29,26 @@ const MAX_WAITING = { ofNetwork: 64 * 1024 * 1024, ofAll: 160 * 1024 * 1024 };
 
 /**
  * Makes a server parse in turns what it reads of its connections, networks of clients in equal shares. What is ordinary
- * (`isOrdinary`) is parsed at once. A connection is closed if with what was read of it more bytes would wait than
- * `MAX_WAITING` allows.
+ * (`isOrdinary`) is parsed at once. If more bytes would wait than `MAX_WAITING` allows, connections are closed as
+ * `createNetworkCount` says.
+ * @param isProxy tells whether an address is that of a trusted proxy, which may have all bytes that wait
  */
-export function parseInTurns(server: Server): void {
+export function parseInTurns(server: Server, isProxy: (address: string) => boolean): void {
   const line = createTurnLine();
-  const waiting = createNetworkCount(MAX_WAITING);
+  const waiting = createNetworkCount({ ...MAX_WAITING, isProxy });
   server.on('connection', (socket: Socket) => {
     // Node's own listener, which it calls by itself only if there is another one, as for encrypted connections.
     const [parse] = socket.listeners('data') as ((bytes: Buffer) => void)[];
     if (parse === undefined) return;
     socket.off('data', parse);
-    sliceConnection(socket, { line, waiting, parse });
+    sliceConnection(socket, { line, noteWaiting: waiting.enter(socket), parse });
   });
 }
 
 interface Slicing {
   readonly line: TurnLine;
-  /** Counts the bytes that wait to be parsed. */
-  readonly waiting: NetworkCount;
+  /** Notes how many bytes of the connection wait to be parsed; it may close connections, this one among them. */
+  readonly noteWaiting: (bytes: number) => void;
   /** Node's own listener for what is read of the connection. */
   readonly parse: (bytes: Buffer) => void;
 }
@@ -57,7 +58,7 @@ interface Slicing {
  * most 4 KiB at once and for 1 ms in a turn. It reads no further until all of it is parsed. While Node or the reader of
  * a body has paused the connection, nothing is parsed either.
  */
-function sliceConnection(socket: Socket, { line, waiting, parse }: Slicing): void {
+function sliceConnection(socket: Socket, { line, noteWaiting, parse }: Slicing): void {
   const network = networkOf(socket.remoteAddress ?? '');
   const pause = socket.pause.bind(socket);
   const resume = socket.resume.bind(socket);
@@ -72,7 +73,7 @@ function sliceConnection(socket: Socket, { line, waiting, parse }: Slicing): voi
       if (isPaused || socket.destroyed) return;
       const slice = rest.subarray(0, SLICE_BYTES);
       rest = rest.length > SLICE_BYTES ? rest.subarray(SLICE_BYTES) : NOTHING;
-      waiting.add(network, -slice.length);
+      noteWaiting(rest.length);
       parse(slice);
     } while (rest.length > 0 && performance.now() < until);
   };
@@ -104,13 +105,14 @@ function sliceConnection(socket: Socket, { line, waiting, parse }: Slicing): voi
   socket.on('data', (bytes: Buffer) => {
     if (rest.length === 0 && isOrdinary(bytes)) return parse(bytes);
     rest = rest.length === 0 ? bytes : Buffer.concat([rest, bytes]);
-    if (!waiting.add(network, bytes.length)) return void socket.destroy();
+    noteWaiting(rest.length);
+    if (socket.destroyed) return;
     pause();
     goOn();
   });
   socket.once('close', () => {
-    waiting.add(network, -rest.length);
     rest = NOTHING;
+    noteWaiting(0);
   });
 }
 

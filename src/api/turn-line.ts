@@ -1,3 +1,5 @@
+import { nextSharedTurn } from '../engine/index.ts';
+
 /** Longest time for which a line lets its callers go on in one turn of the event loop (ms). */
 const TURN_MS = 3;
 
@@ -29,7 +31,7 @@ export function createTurnLine(): TurnLine {
   async function admitWaiting(): Promise<void> {
     isAdmitting = true;
     while (waiting.size > 0) {
-      await new Promise(setImmediate);
+      await nextSharedTurn();
       const until = performance.now() + TURN_MS;
       do {
         takeNext()();

@@ -1,6 +1,7 @@
 /** Ends the arrival of an upload that is too long or too slow, or whose connection breaks off. */
 import type { IncomingMessage } from 'node:http';
-import { currentShare, EngineError, runInShare, takeTurn } from '../engine/index.ts';
+import { EngineError } from '../engine/index.ts';
+import { withoutStack } from './without-stack.ts';
 
 /** Interval (ms) in which a client must send at least 32 KiB (`MIN_BYTES`) of a body, or reach its end. */
 const IDLE_MS = 30_000;
@@ -44,10 +45,7 @@ export function watchArrival(
     size += chunk.length;
     if (size > bodyBytes) onFailure(tooLarge(fileBytes));
   };
-  const breakOff = () => onFailure(new EngineError('invalid', 'the connection broke off before the body was complete'));
-  // Thousands of connections may break off together, and what each has stored is removed then.
-  const share = currentShare();
-  const onClose = () => void runInShare(share, takeTurn).then(breakOff);
+  const onClose = () => onFailure(withoutStack('invalid', 'the connection broke off before the body was complete'));
   const giveUp = (problem: string) => onFailure(new EngineError('invalid', `the body ${problem}`));
   const look = () => {
     if (size - sizeBefore < MIN_BYTES) giveUp(`stopped arriving: under ${MIN_BYTES} bytes came in ${IDLE_MS / 1000} s`);
