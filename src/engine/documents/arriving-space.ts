@@ -17,7 +17,7 @@ export interface ArrivingSpace {
    * `storage_full`.
    */
   require(tenantPath: string, bytes: number): void;
-  /** Counts `bytes` bytes that a file is going to write. */
+  /** Begins to count a file that is going to write at most `bytes` bytes. */
   add(name: string, bytes: number): void;
   /**
    * Makes the encoder of a file that was added. What it encodes counts as written, and after each MiB its `update`
