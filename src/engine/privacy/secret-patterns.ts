@@ -4,7 +4,7 @@ import type { SensitiveKind } from '../types.ts';
 
 /**
  * Makes the pattern of a provider's API key, which is recognised by its beginning. A match is no key if a letter, a
- * digit, `_` or `-` is next to it, if it is a placeholder, or if its entropy is low.
+ * digit, `_` or `-` is next to it, if it is a placeholder, or if its entropy is under 2.8 bits a character.
  * @param hint expression that a text with such a key always matches, for a quick test
  * @param shape expression of the key itself
  */
