@@ -38,7 +38,7 @@ const LAST_WAIT_MS = 8_000;
 /**
  * Sends a request, and repeats it up to `sending.retries` times. If the server is busy (429, 503), it has done nothing
  * yet, so every request is repeated. If the connection breaks off or a gateway answers 502 or 504, only a request that
- * may be sent twice is repeated. Attempts are 0.5 to 8 s apart, or as long as `Retry-After` says. An attempt that times
+ * may be sent twice is repeated. Attempts are 0.4 to 8 s apart, or as long as `Retry-After` says. An attempt that times
  * out is not repeated.
  * @param read reads a successful reply, within the time limit of the attempt
  * @throws CairnError after the last attempt; the reason of the signal if the caller aborts
