@@ -50,7 +50,7 @@ const CLOSE_MS = 1_000;
 /** The connections of this process to the queues of one database. */
 interface Shared {
   readonly connection: StandIn;
-  /** BullMQ's classes, changed so that all their objects use these connections. */
+  /** BullMQ's classes, changed so that all their objects use the shared connections. */
   readonly classes: { readonly Queue: typeof Queue; readonly Worker: typeof Worker };
   isUp(): boolean;
   close(): Promise<void>;

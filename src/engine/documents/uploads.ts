@@ -154,7 +154,7 @@ export function* readInParts(tenantPath: string, name: string): Generator<Upload
  * folder are created if needed.
  * @throws EngineError `unprocessable` for a name that `createUploadFile` cannot have made
  */
-export function writeInParts(tenantPath: string, { name, part, data }: UploadPart): void {
+export function writeUploadPart(tenantPath: string, { name, part, data }: UploadPart): void {
   if (!NAME.test(name)) throw new EngineError('unprocessable', 'a waiting file has a name that is no name of one');
   const folder = uploadsFolder(tenantPath);
   if (!fs.existsSync(folder)) makeFolder(folder);

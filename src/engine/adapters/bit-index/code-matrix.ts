@@ -67,7 +67,8 @@ interface View extends Matrix {
 
 /**
  * Number of rows from which the bits of new rows are also stored by dimension (as columns) at once. In a smaller
- * matrix, the first search that scans it makes the columns.
+ * matrix, the first search that scans it makes the columns; from then on, new rows are stored in both ways at once,
+ * too.
  */
 const MIN_TURNED = 8_192;
 /** How many times longer it takes to compare one row of a list than to scan one row in the first pass. */
