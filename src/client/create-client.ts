@@ -77,7 +77,7 @@ export function createClient(options: ClientOptions): Client {
 }
 
 interface Connection extends ClientOptions {
-  /** The address without slashes at its end. */
+  /** The address of the server, without slashes at its end. */
   readonly base: string;
 }
 

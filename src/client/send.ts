@@ -104,7 +104,8 @@ export function redirectOf({ type, status, headers }: Pick<Response, 'type' | 's
 }
 
 /**
- * Names the address of the request and the address of the redirect, both without query strings, which may hold secrets.
+ * Returns the error message for a redirect. It names the addresses of the server and of the redirect, without query
+ * strings, which may hold secrets.
  */
 function describeRedirect(location: string | null, url: string): string {
   const isKnown = location !== null && URL.canParse(location, url);
@@ -121,6 +122,7 @@ function reasonOf(error: unknown): string {
 /**
  * Returns the time until the next attempt (ms); undefined if the request must not be repeated, or the server asks for a
  * wait of more than a minute.
+ * @param attempt number of the attempt that failed, from 0
  */
 function waitBefore(error: unknown, isRepeatable: boolean, attempt: number): number | undefined {
   if (!(error instanceof CairnError)) return undefined;

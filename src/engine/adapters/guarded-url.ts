@@ -17,7 +17,7 @@ const MAX_URL = 2_048;
  * say.
  */
 interface GuardedUse {
-  /** Subject of the messages, such as `webhook`. */
+  /** Subject of the error messages about the URL, such as `webhook`. */
   readonly subject: string;
   /** A valid URL as an example. */
   readonly example: string;

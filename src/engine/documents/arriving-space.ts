@@ -25,7 +25,7 @@ export interface ArrivingSpace {
    * counts no more, so that the others may go on.
    */
   createEncoder(tenantPath: string, name: string): Encoder;
-  /** Stops counting a file, because it is complete or given up. */
+  /** Stops counting the bytes that a file still writes, because it is complete or given up. */
   remove(name: string): void;
 }
 

@@ -6,7 +6,10 @@ import { detectUnicode } from './unicode-encoding.ts';
 
 /** The text of a file, and what its decoding has changed. */
 export interface DecodedText {
-  /** Well-formed Unicode without a byte order mark and without control characters except tabs; lines end with \n. */
+  /**
+   * The text as well-formed Unicode, without a byte order mark and without control characters except tabs; lines end
+   * with \n.
+   */
   readonly text: string;
   /** One warning if some bytes could not be decoded and became U+FFFD; else empty. */
   readonly warnings: readonly DocumentWarning[];

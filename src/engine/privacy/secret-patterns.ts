@@ -94,8 +94,8 @@ const PEM_BEGIN = 'BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?';
  * Source of a regular expression for a PEM block with a private key, to its last line or to the next row of hyphens, at
  * most 16,384 characters. An RSA key of 16,384 bits has 12,500.
  */
-// eslint-disable-next-line max-len -- one pattern
-const PEM_BLOCK = `-----${PEM_BEGIN}-----(?:[^-]|-(?!----)){0,16384}(?:-----${PEM_BEGIN.replace('BEGIN', 'END')}-----)?`;
+const PEM_BLOCK =
+  `-----${PEM_BEGIN}-----(?:[^-]|-(?!----)){0,16384}` + `(?:-----${PEM_BEGIN.replace('BEGIN', 'END')}-----)?`;
 
 /**
  * Returns the length of a private key's whole PEM block or, if the text ends within the block, of the lines that are

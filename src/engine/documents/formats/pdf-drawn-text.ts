@@ -109,7 +109,7 @@ interface Drawing {
   state: TextState;
   textMatrix: Matrix;
   lineMatrix: Matrix;
-  /** Number of pieces of text that are not visible. */
+  /** Number of pieces of text on the page that are not visible. */
   hidden: number;
   /** Whether white space was drawn since the last visible piece of text. */
   afterSpace: boolean;
