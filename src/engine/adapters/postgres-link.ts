@@ -204,7 +204,7 @@ async function migrate(bullmq: typeof import('bullmq'), client: pg.Client, schem
   await bullmq.runMigrations({ query } as Pick<pg.Client, 'query'>, schema);
 }
 
-/** What BullMQ's backend uses of its `PostgresConnection`. */
+/** The members of BullMQ's `PostgresConnection` that its backend uses, and `end`, by which the link is closed. */
 interface StandIn extends EventEmitter {
   readonly pool: Queryable;
   readonly schema: string;

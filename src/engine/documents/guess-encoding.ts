@@ -13,15 +13,15 @@ const MAX_MISPLACED = 0.05;
 /** Least confidence of the best guess among Latin encodings, on chardet's scale of 0 to 100. */
 const MIN_CONFIDENCE = 20;
 /**
- * Least difference between the confidence of the best guess among Latin encodings and that of the next, in points on
- * chardet's scale.
+ * Least difference between the confidence of the best guess among Latin encodings and that of the next one that gives
+ * another plausible text, in points on chardet's scale.
  */
 const MIN_LEAD = 4;
 /** Number of accented letters below which the difference must be `MIN_LEAD_OF_FEW` instead of `MIN_LEAD`. */
 const FEW_ACCENTED = 8;
 /**
- * Least difference between the confidence of the best guess and that of the next, for a text with few accented letters,
- * in points on chardet's scale.
+ * Least difference between the confidence of the best guess and that of the next one that gives another plausible text,
+ * for a text with few accented letters, in points on chardet's scale.
  */
 const MIN_LEAD_OF_FEW = 15;
 

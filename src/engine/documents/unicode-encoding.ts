@@ -65,7 +65,7 @@ function isAsciiWithZeros(bytes: Uint8Array, zeros: number): boolean {
 }
 
 const BLANKS: ReadonlySet<number> = new Set([0x09, 0x0a, 0x0d]);
-/** Greatest share of zero bytes in a text of single-byte characters. */
+/** Greatest share of zero bytes in a text of single-byte characters that has them by mistake. */
 const MAX_STREWN = 0.25;
 /**
  * Least share of ASCII among the non-zero bytes of a text of single-byte characters; Chinese in UTF-16 has about half.

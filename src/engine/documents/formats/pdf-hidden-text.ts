@@ -140,7 +140,10 @@ function contentOf(dictionary: StreamDictionary, data: Buffer, budget: number): 
 
 const NO_PARAMETERS = '<< >>';
 
-/** Returns the parameters of the only filter of a stream, as tokens of a dictionary or as another value. */
+/**
+ * Returns the parameters of the only filter of a stream, as tokens of a dictionary or as another value; `<< >>` if it
+ * has none.
+ */
 function parametersOf(dictionary: StreamDictionary, filter: string): string {
   const parameters = dictionary.get('DecodeParms') ?? 'null';
   const own = filter.startsWith('[') ? parameters.replace(/^\[ (.*) \]$/, '$1') : parameters;
