@@ -15,7 +15,8 @@ import { eraseStandingOf } from './tenant-standing.ts';
 
 /**
  * Makes the method that erases all memories and documents that match a filter. Reads find what matches, and the writer
- * erases it in commits of at most `ERASE_SLICE` memories each.
+ * erases it in commits of at most `ERASE_SLICE` memories each. The method throws EngineError `invalid` for a filter
+ * without a condition.
  */
 export function createEraseMatching(
   options: TenantOptions,
@@ -81,9 +82,9 @@ export function createEraseMatching(
 }
 
 /**
- * Erases the questions of users in evaluation sets, and their standing queries and webhooks, if the filter names only
- * users. A filter with any further condition leaves them.
- * @returns the numbers of erased standing queries and webhooks; undefined for another filter
+ * If a filter names only users, erases the items of evaluation sets whose queries are about these users, and the users'
+ * standing queries and webhooks. A filter with any further condition leaves them.
+ * @returns the numbers of erased standing queries and webhooks; undefined for a filter with another condition or none
  */
 async function eraseQuestions(options: TenantOptions, filter: ErasureFilter): Promise<ErasedStanding | undefined> {
   const { userIds } = filter;
@@ -95,7 +96,7 @@ async function eraseQuestions(options: TenantOptions, filter: ErasureFilter): Pr
 /**
  * Erases the standing queries and webhooks that the keys of a filter stored; with users in the filter, only those of
  * these users. A filter with any further condition leaves them.
- * @returns their numbers; undefined for another filter
+ * @returns their numbers; undefined for a filter without keys or with a further condition
  */
 async function eraseRegistered(
   options: TenantOptions,
