@@ -84,7 +84,7 @@ interface Surroundings {
 /**
  * Builds an engine. The API, the command line and the tests start here. The caller closes it.
  * @throws EngineError the errors of `openControlDatabase`, and of `openTenant` for the default tenant's file; `invalid`
- *   if this machine cannot run the vector index of the settings
+ *   if this machine cannot run the vector index of the settings; with OM_DATABASE_READ_URL the errors of `openStandby`
  */
 export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
   const { config, clock = systemClock, logger = silentLogger, metrics = createMetrics(), tracing = null } = options;
