@@ -162,7 +162,7 @@ class PartScanner implements Scanner<JsonPart> {
    * @param here position of the text in the file, as the subject of the message
    */
   #parsed<Value>(text: string | null, here: string, parse: (text: string) => Value): Value | undefined {
-    if (text === null) this.#file.onDamage(`${here} is over ${MAX_PART / 2 ** 20} MB`);
+    if (text === null) this.#file.onDamage(`${here} is longer than ${MAX_PART / 2 ** 20} Mi characters`);
     else {
       try {
         return parse(text);

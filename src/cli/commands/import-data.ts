@@ -23,8 +23,8 @@ type Summary = Extract<ImportResult, { readonly done: boolean }>;
 
 const REASONS_SHOWN = 5;
 /**
- * Length of the pieces in which lines are sent, in UTF-16 code units. The server stores lines that arrive together in
- * one transaction.
+ * Length from which a piece of lines is sent, in UTF-16 code units. The server stores lines that arrive together in one
+ * transaction.
  */
 const PIECE_CHARACTERS = 64 * 1024;
 const FIELDS_SHOWN = 100;
@@ -193,7 +193,9 @@ function untilFailure<Piece>(source: AsyncIterable<Piece>) {
 }
 
 /**
- * Sends lines to `POST /import`, shows the progress, and prints how many were stored, known or refused.
+ * Sends lines to `POST /import`, shows the progress, and prints how many were stored, known, kept (as they were changed
+ * here) or refused.
+ * @returns the server's summary
  * @throws CliError if the connection or the server fails before the end
  */
 async function send(

@@ -62,6 +62,8 @@ export interface Proposal {
   readonly createdAt: number;
 }
 
+/** Cosine similarity from which two memories count as near duplicates if a list names no other. */
+export const NEAR_DUPLICATE_COSINE = 0.9;
 /** Greatest number of pairs of near duplicates in one list. */
 export const MAX_NEAR_DUPLICATES = 200;
 
