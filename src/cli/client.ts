@@ -95,7 +95,7 @@ const TIMEOUT_MS = 90_000;
  * `TIMEOUT_MS`. Forms, lines and long replies have no such limit.
  */
 const LONGEST_MS = 600_000;
-/** Longest line of an NDJSON reply that is read, in bytes. */
+/** Longest line of an NDJSON reply that is read, in bytes; what sends a longer one counts as no Cairn server. */
 const MAX_LINE_BYTES = 1024 * 1024;
 
 /**

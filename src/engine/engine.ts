@@ -84,7 +84,7 @@ export interface Engine {
   readonly metrics: Metrics;
   /** The embedder that the settings name; null with `OM_EMBEDDINGS=none`. */
   readonly embedder: Embedder | null;
-  /** The database of tenants, keys and settings. Its file lies beside the tenants' files. */
+  /** The database of tenants, keys and settings: a file beside the tenants' files, or a schema of OM_DATABASE_URL. */
   readonly control: ControlDatabase;
   /** Calls a method of `control` that changes something, so that the thread of requests waits for no database. */
   readonly changeControl: ControlChanges['change'];

@@ -63,7 +63,11 @@ function importPlainLines(target: string, options: ImportCommandOptions): Promis
   return importLines(target, options);
 }
 
-/** Throws CliError for options that do not apply to this kind of source, before anything is stored. */
+/**
+ * Throws CliError with exit code 2, before anything is stored, if `dryRun`, `fromLine`, `mapUser` or `user` is given,
+ * which sources of this kind do not know.
+ * @param kind name of the kind of source, for the message
+ */
 function refuseOptions({ dryRun, fromLine, mapUser, user }: ImportCommandOptions, kind: string): void {
   const given = [
     ...(dryRun === true ? ['--dry-run'] : []),

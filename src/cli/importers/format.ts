@@ -25,7 +25,7 @@ export interface ImportSource {
   files(isWanted: (name: string) => boolean): AsyncIterable<SourceFile>;
   /**
    * First 64 Ki characters of the only file, or of the first file with conversations, by which the format is
-   * recognised; '' if there is neither.
+   * recognised; '' if there is neither, or it cannot be read.
    */
   readonly head: string;
 }

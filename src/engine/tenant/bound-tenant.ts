@@ -234,9 +234,9 @@ function queryMethods(tenant: Tenant, { tags, reachedMemory, onlyOwn, ownFilter 
 }
 
 /**
- * Makes the methods of recalls. They reach the recalls whose query searched nothing outside the caller's bounds: only
- * memories of its user, and only those with all its tags. Memories of such a recall that have left the bounds since
- * count as erased.
+ * Makes the methods of recalls for a bound caller. They reach the recalls whose query searched nothing outside its
+ * bounds: only memories of its user, and only those with all its tags. Memories of such a recall that have left the
+ * bounds since count as erased.
  */
 function recallMethods(tenant: Tenant, { bounds: { userId }, tags, reachedMemory, reachedIds, ownFilter }: Reach) {
   const isWithin = ({ filter: { userIds = [], withinTags = [] } }: Pick<RecallRecord, 'filter'>) =>
@@ -271,8 +271,8 @@ function recallMethods(tenant: Tenant, { bounds: { userId }, tags, reachedMemory
 }
 
 /**
- * Makes the methods of reflections. A key that is bound to tags gets `forbidden`, since a reflection reads all memories
- * of a user whatever their tags.
+ * Makes the methods of reflections for a bound caller: it requests and lists only those of its user. A key that is
+ * bound to tags gets `forbidden`, since a reflection reads all memories of a user whatever their tags.
  */
 function reflectionMethods(tenant: Tenant, { tags, ownerOf, ownJobs }: Reach) {
   return {

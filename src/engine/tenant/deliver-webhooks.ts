@@ -93,7 +93,7 @@ export function createDeliveries({
   }
 }
 
-/** HTTP status with which a receiver says that it wants no further deliveries. */
+/** HTTP status with which a receiver says that it wants no further deliveries: this one is not tried again. */
 const GONE = 410;
 /** Pauses after the first, second and further failed attempts (ms); the last one applies to all later attempts. */
 const PAUSES = [5_000, 60_000, 300_000, 1_800_000, 7_200_000, 18_000_000, 36_000_000];

@@ -8,7 +8,7 @@ import type { TenantOptions } from './tenant-options.ts';
  */
 const MAX_READS = 25;
 /**
- * Greatest number of bytes of text and values of a page's memories, unless its first memory alone has more; as JSON
+ * Number of bytes of text and values after which a page takes no further memory; the last memory may exceed it. As JSON
  * they mostly fit into one reply.
  */
 const PAGE_BYTES = 4 * 1024 * 1024;

@@ -36,7 +36,10 @@ export interface TenantOptions {
   readonly analyzerOf: ((tenantId: string) => TextAnalyzer) | null;
   /** Returns the tenant's file, open for reading. Call it anew after each await: the pool may have closed the file. */
   readonly open: () => OpenTenant;
-  /** Runs reads that may take long, on reader threads where there are any. */
+  /**
+   * Runs reads, on reader threads where there are any. Short ones (`readFew`) run on this thread, unless the tenants
+   * are in PostgreSQL and there are reader threads.
+   */
   readonly readers: Readers;
   readonly writer: Writer;
   readonly dispatcher: JobDispatcher;
