@@ -63,7 +63,7 @@ export function createSharedReading({ reader: number, pool, ask, lose }: SharedR
   const asked: Asked = new Map();
   const awaited = new Map<string, PromiseWithResolvers<void>>();
 
-  /** Waits until this thread has the file's shared memory, with vectors of all live models. */
+  /** Waits until this thread has the file's shared memory, with the vectors of all live models that found room. */
   async function prepare(path: string): Promise<void> {
     for (;;) {
       const pending = awaited.get(path);

@@ -136,8 +136,8 @@ async function handEvents(options: TenantOptions): Promise<boolean> {
 }
 
 /**
- * Deletes the answers and deliveries of the queries or webhooks that are about to be deleted, in short writes: one long
- * write would hold up the writes of all tenants.
+ * Deletes the answers and deliveries of the standing queries or webhooks that `part` names, which are deleted
+ * afterwards. It does so in short writes: one long write would hold up the writes of all tenants.
  */
 async function deleteStandingRows(
   { path, writer }: Pick<TenantOptions, 'path' | 'writer'>,
@@ -149,6 +149,7 @@ async function deleteStandingRows(
 /**
  * Erases the standing queries and webhooks of users or of keys, with their answers and deliveries, in commits of at
  * most 1,000 each.
+ * @returns the numbers of standing queries and of webhooks that were erased
  */
 export async function eraseStandingOf(
   { path, writer }: Pick<TenantOptions, 'path' | 'writer'>,

@@ -84,7 +84,10 @@ export function createUploadMethods(options: TenantOptions, state: TenantState):
   }
 }
 
-/** Counts the bytes of files that wait to be read or are arriving, except for the one with this name. */
+/**
+ * Counts the bytes of files that wait to be read or are arriving, except for the arriving one with this name; undefined
+ * excepts none.
+ */
 async function takenBeside(
   name: string | undefined,
   arriving: ArrivingBytes,
