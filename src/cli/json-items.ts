@@ -13,7 +13,7 @@ import {
   SPACE,
 } from './json-text.ts';
 
-/** Longest item that is held in memory, in UTF-16 code units. */
+/** Longest item that is held in memory, in UTF-16 code units; a longer one is reported and passed over. */
 const MAX_ITEM = 64 * 1024 * 1024;
 
 /**

@@ -17,7 +17,10 @@ import {
   SPACE,
 } from './json-text.ts';
 
-/** Greatest length of one entry of the large field, and of an object without that field, in UTF-16 code units. */
+/**
+ * Greatest length of one entry of the large field, and of an object without that field, in UTF-16 code units; a longer
+ * one is reported and passed over.
+ */
 const MAX_PART = 16 * 1024 * 1024;
 
 /**

@@ -78,7 +78,8 @@ export interface Config extends Readonly<Settings> {
    */
   readonly webhookNetworks: readonly Network[];
   /**
-   * Networks of `OM_FEDERATION_ALLOW`. Other servers at addresses in them are queried, although these are not public.
+   * Networks of `OM_FEDERATION_ALLOW`. Other servers at addresses in them are queried, although these are not public or
+   * are in `deniedNetworks`.
    */
   readonly federationNetworks: readonly Network[];
   /** Types of entities and relations of the entity graph; null with `OM_ENTITY_MODE=none`, which builds no graph. */

@@ -52,7 +52,8 @@ export interface OpenEngineOptions {
   readonly tracing?: Tracing | null;
   /**
    * Where commits are made and queries are answered. With `thread`, the default, threads of their own do both, by the
-   * system's clock: for a server. With `inline` this thread does, by the given clock.
+   * system's clock: for a server. With OM_QUERY_THREADS=0 this thread answers queries nevertheless. With `inline` this
+   * thread does both, by the given clock.
    */
   readonly writer?: 'thread' | 'inline';
   /**
@@ -67,7 +68,10 @@ export interface OpenEngineOptions {
   readonly lead?: Lead | undefined;
 }
 
-/** Greatest number of threads that answer queries if `OM_QUERY_THREADS` is not set. */
+/**
+ * Greatest number of threads that answer queries if `OM_QUERY_THREADS` is not set; with fewer cores there are as many
+ * threads as cores for each API process.
+ */
 const MAX_DEFAULT_THREADS = 8;
 
 /**

@@ -14,7 +14,10 @@ export interface McpCommandOptions {
 
 /** Greatest number of messages that may wait for their answers at the same time. Further messages are sent later. */
 const MAX_UNDER_WAY = 64;
-/** Longest time from a message to the end of its answer (ms). The server's own deadline for a tool is far shorter. */
+/**
+ * Longest time from a message to the end of its answer (ms); beyond it a request gets an error answer. The server's own
+ * deadline for a tool is far shorter.
+ */
 const EXCHANGE_MS = 90_000;
 /** Error code of JSON-RPC 2.0 for a message that is not valid JSON. */
 const PARSE_ERROR = -32700;
