@@ -144,7 +144,7 @@ export interface Tenant
   readonly id: string;
   /**
    * Returns this tenant for one caller: what is written through it is marked as written by the key.
-   * @param keyId public id of the key; `environment`, `anonymous` and `cli` stand for callers without a stored key
+   * @param keyId public id of the key; `environment`, `anonymous`, `cli` and `oidc:…` are callers without a stored key
    */
   as(keyId: string): Tenant;
   /** Lists records of the audit log, the newest first. Rejects with the reason of `signal` once it is aborted. */
