@@ -34,7 +34,7 @@ export function createEraseMatching(
   async function eraseAll(filter: ErasureFilter, erasure: OpenErasure): Promise<ErasureReceipt> {
     let receipt: ErasureReceipt = EMPTY_RECEIPT;
     // The first commits: what follows makes events, which are not to reach the address of a leaked key.
-    const registered = await eraseRegistered(options, filter);
+    const registered = await eraseStandingOfKeys(options, filter);
     const matchingDocuments = () => readers.read(path, 'listMatchingDocuments', { filter, limit: ERASE_SLICE });
     const write = async (command: () => Promise<DeleteReceipt>) => {
       const slice = await writeDelete(command, matchingDocuments);
@@ -47,7 +47,7 @@ export function createEraseMatching(
       if (found > 0) await write(() => writer.write(path, 'hideMatching', { filter, documentNos }));
     }
     while ((await writer.write(path, 'abandonLogs', { filter, limit: ERASE_SLICE })) === ERASE_SLICE);
-    const standing = registered ?? (await eraseQuestions(options, filter));
+    const standing = registered ?? (await eraseEvalItemsAndStanding(options, filter));
     // Items of logs that are being erased would be walked past again and again by what follows.
     let logItems = await eraseLogItems(options);
     for (let progress: LogProgress | null = null, isDone = false; !isDone;) {
@@ -86,7 +86,10 @@ export function createEraseMatching(
  * standing queries and webhooks. A filter with any further condition leaves them.
  * @returns the numbers of erased standing queries and webhooks; undefined for a filter with another condition or none
  */
-async function eraseQuestions(options: TenantOptions, filter: ErasureFilter): Promise<ErasedStanding | undefined> {
+async function eraseEvalItemsAndStanding(
+  options: TenantOptions,
+  filter: ErasureFilter,
+): Promise<ErasedStanding | undefined> {
   const { userIds } = filter;
   if (userIds === undefined || !namesOnlyUsers(filter)) return undefined;
   while (!(await options.writer.write(options.path, 'eraseEvalItems', { userIds })).isDone);
@@ -98,7 +101,7 @@ async function eraseQuestions(options: TenantOptions, filter: ErasureFilter): Pr
  * these users. A filter with any further condition leaves them.
  * @returns their numbers; undefined for a filter without keys or with a further condition
  */
-async function eraseRegistered(
+async function eraseStandingOfKeys(
   options: TenantOptions,
   { writtenBy, ...others }: ErasureFilter,
 ): Promise<ErasedStanding | undefined> {

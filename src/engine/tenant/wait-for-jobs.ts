@@ -10,7 +10,7 @@ const POLL_MIN_MS = 4;
 const POLL_MAX_MS = 50;
 /** Shortest pause as a multiple of the time of the poll before it: polling takes at most a tenth of the thread. */
 const REST_TIMES = 9;
-/** Greatest number of jobs that are checked before the thread is yielded: a receipt may name many. */
+/** Greatest number of jobs that are checked before the thread is yielded: a write receipt may name many. */
 const JOBS_AT_ONCE = 1_000;
 /** Longest time for which one poll goes on along ranges of more than `JOBS_AT_ONCE` jobs (ms). */
 const WALK_MS = 5;
