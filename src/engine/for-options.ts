@@ -10,6 +10,7 @@ export { QUEUE_NAMES } from './jobs.ts';
 export type { QueueName } from './jobs.ts';
 export {
   CUTS,
+  DEFAULT_K,
   DELIVERY_STATES,
   FEEDBACK_VERDICTS,
   FORMATS,
@@ -17,6 +18,7 @@ export {
   JOB_STATES,
   NEAR_DUPLICATE_COSINE,
   PROFILES,
+  QUERY_LIMITS,
   SECTORS,
   SIMILARITIES,
 } from './types.ts';

@@ -34,7 +34,10 @@ export function itemMethods(tenant: Tenant, { tags, holds, ownerOf, onlyOwn, own
   } satisfies Partial<Tenant>;
 }
 
-/** Makes the methods that list names and return graphs for a bound key: they read only memories within its bounds. */
+/**
+ * Makes the methods for a bound key that tell which memories exist, list names and return graphs: they see only
+ * memories within its bounds. The neighbourhood of another memory is answered as not found.
+ */
 export function listMethods(tenant: Tenant, { tags, reachedMemory, ownerOf, onlyOwn, withTags }: Reach) {
   return {
     listPresent: async (ids, { userIds, withinTags = [], writtenBy }) =>

@@ -12,8 +12,8 @@ export interface Reach {
   /** Tags that everything within the bounds must have; empty if the key is bound to no tags. */
   readonly tags: readonly string[];
   /**
-   * Ids of the jobs that this caller requested through this object. They are remembered because some jobs, such as
-   * reflections, belong to no single memory by which they could be recognised as the caller's.
+   * Ids of the jobs of reflections and consolidations that this caller requested through this object. They are
+   * remembered because such a job belongs to no single memory by which it could be recognised as the caller's.
    */
   readonly ownJobs: Set<string>;
   /** Tells whether a memory or document, as it was read, is within the bounds. */
@@ -144,9 +144,9 @@ export function reachOf(tenant: Tenant, bounds: Bounds): Reach {
 }
 
 /**
- * Returns the newest revisions of a memory, back to the update that gave the memory all of `tags`; that update's
- * revision is left out. They are read from the newest on, because a revision holds only what its update replaced. Once
- * they are read, the memory is looked for again: if it has left the bounds, the newest of them may lie outside.
+ * Yields the newest revisions of a memory, back to the update that gave the memory all of `tags`; that update's
+ * revision is left out. They are read from the newest on, because a revision holds only what its update replaced. After
+ * each slice is read, the memory is looked for again: if it has left the bounds, the newest of them may lie outside.
  * @throws EngineError `not_found` for a memory outside the bounds
  */
 async function* revisionsWithin(
@@ -177,7 +177,7 @@ function lacksTags(replaced: unknown, tags: readonly string[]): boolean {
 
 /**
  * Checks that a request of a bound caller names no other user. Without a bound user it passes.
- * @param named user that the request names; undefined, null and '' name nobody in particular
+ * @param named user that the request names; undefined and null name nobody and pass. '' counts as another user
  * @throws EngineError `forbidden`
  */
 export function requireOwnUser({ userId }: Bounds, named: string | null | undefined): void {

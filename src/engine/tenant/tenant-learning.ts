@@ -91,8 +91,8 @@ export function createLearningMethods(
 }
 
 /**
- * Returns a tenant's query defaults with the weights, vector weight and score limit of an accepted proposal. Weights of
- * other profiles and all other options stay.
+ * Returns a tenant's query defaults with the weights, the vector weight (if it has one) and the least score of an
+ * accepted proposal. Weights of other profiles and all other options stay.
  */
 function accepted(
   defaults: RetrievalOptions,

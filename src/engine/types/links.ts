@@ -62,7 +62,7 @@ export interface Proposal {
   readonly createdAt: number;
 }
 
-/** Cosine similarity from which a list of near duplicates has a pair, unless its caller names another one. */
+/** Cosine similarity from which two memories count as near duplicates if a list names no other. */
 export const NEAR_DUPLICATE_COSINE = 0.9;
 /** Greatest number of pairs of near duplicates in one list. */
 export const MAX_NEAR_DUPLICATES = 200;
