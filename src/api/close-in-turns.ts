@@ -9,6 +9,9 @@ import { nextSharedTurn } from '../engine/index.ts';
  */
 const PER_TURN = 32;
 
+/** A connection with its handle in Node, which no public type has; null once the handle is closed. */
+type Handled = Socket & { readonly _handle: { readStop(): void } | null };
+
 /**
  * Lets 32 connections of the server close in each turn of the event loop, and the others in later turns. A connection
  * that waits for that after it was destroyed (`destroyed`) emits `close` in its turn.
@@ -39,7 +42,11 @@ export function closeInTurns(server: Server): void {
   };
   server.on('connection', (socket: Socket) => {
     const destroy = socket._destroy.bind(socket);
-    socket._destroy = (error, done) => inTurn(() => destroy(error, done));
+    socket._destroy = (error, done) => {
+      // Node takes bytes that come to a connection that is destroyed, but whose handle is open, for an unknown error.
+      (socket as Handled)._handle?.readStop();
+      inTurn(() => destroy(error, done));
+    };
     // Node's own listener, which destroys the connection if the client ended it within a request.
     const end = socket.listeners('end').at(-1) as () => void;
     socket.off('end', end);

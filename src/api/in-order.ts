@@ -46,7 +46,10 @@ export function inOrder(handle: RequestListener, isProxy: (address: string) => b
     });
     if (before === undefined) return handle(request, response);
     own.waiting += 1;
-    if (own.waiting > MAX_WAITING.ofConnection) return void socket.destroy();
+    if (own.waiting > MAX_WAITING.ofConnection) {
+      own.noteWaiting(0);
+      return void socket.destroy();
+    }
     own.noteWaiting(own.waiting);
     before.once('close', () => {
       own.waiting -= 1;

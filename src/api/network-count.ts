@@ -33,7 +33,8 @@ interface Taken {
  * something is closed first. So networks that take all there is close no connection of another.
  *
  * A trusted proxy is counted as one network, since a client behind it is not known before its request was parsed. As
- * such clients are many, it may take as much as all networks together. Once it is the one that takes the most, its
+ * such clients are many, it may take as much as all networks together, and its neighbours in the network count apart
+ * from it. Once it is the one that takes the most, its
  * newest connection is closed, whichever of its clients that serves.
  */
 export function createNetworkCount({ ofNetwork, ofAll, isProxy }: CountOptions): NetworkCount {
@@ -61,8 +62,9 @@ export function createNetworkCount({ ofNetwork, ofAll, isProxy }: CountOptions):
   return {
     enter(socket) {
       const { remoteAddress: address = '' } = socket;
-      const network = networkOf(address);
-      const most = isProxy(address) ? ofAll : ofNetwork;
+      const isOfProxy = isProxy(address);
+      const network = `${isOfProxy ? 'proxies of ' : ''}${networkOf(address)}`;
+      const most = isOfProxy ? ofAll : ofNetwork;
       return (amount) => {
         set(network, socket, socket.destroyed ? 0 : amount);
         while ((networks.get(network)?.sum ?? 0) > most) closeNewest(network);

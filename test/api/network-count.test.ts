@@ -4,13 +4,14 @@ import { createNetworkCount } from '../../src/api/network-count.ts';
 
 const MIB = 1024 * 1024;
 const PROXY = '203.0.113.7';
+const NEAR_PROXY = 'fd00::1';
 
 /** Makes a count, and returns a function that opens a connection from an address, which the count may close. */
 function start() {
   const count = createNetworkCount({
     ofNetwork: 64 * MIB,
     ofAll: 160 * MIB,
-    isProxy: (address) => address === PROXY,
+    isProxy: (address) => address === PROXY || address === NEAR_PROXY,
   });
   return (remoteAddress: string) => {
     const socket = { remoteAddress, destroyed: false, destroy: () => void (socket.destroyed = true) };
@@ -64,4 +65,14 @@ test('a trusted proxy may take what all may, and its newest connection is closed
   const other = connect('198.51.100.1');
   other.take(1);
   expect([old.isOpen(), newest.isOpen(), other.isOpen()]).toEqual([true, false, true]);
+});
+
+test('a neighbour of a trusted proxy in its network closes none of its connections', () => {
+  const connect = start();
+  const proxy = connect(NEAR_PROXY);
+  proxy.take(100);
+  const neighbour = connect('fd00::2');
+  neighbour.take(10);
+  neighbour.take(0);
+  expect(proxy.isOpen()).toBe(true);
 });
