@@ -152,7 +152,7 @@ export function isAway(error: unknown): error is CairnError {
 
 /**
  * Returns the time after which to send the next request to a server that is unreachable or busy (ms).
- * @param awaySince time of the first of the failures without a success in between, Unix ms
+ * @param awaySince time of the first failure since the last success, Unix ms
  * @param leastMs shortest wait (ms), used if the server names none or a shorter one
  * @throws `error` itself if it does not say that the server is unreachable or busy, if the failures have lasted for
  *   more than a minute, or if the server asks for a wait of more than a minute

@@ -132,7 +132,7 @@ function decode(bytes: Uint8Array): string {
 /**
  * Returns the name of an XML file's encoding: the one that its first bytes show, else the declared one, else `utf-8`. A
  * declared name may be unknown. The declaration is searched for in the first 128 bytes. UTF-16 is recognised by its
- * zero bytes, since a declaration in it cannot be read as ASCII.
+ * zero bytes; if it is only declared, it counts as `utf-8`.
  */
 function charsetOf(bytes: Uint8Array): string {
   const [first, second] = bytes;

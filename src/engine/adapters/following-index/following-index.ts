@@ -49,7 +49,9 @@ const MIN_REMOVED = 10_000;
 
 export interface FollowingIndexOptions<T> {
   readonly source: VectorSource<T>;
-  /** Opens the vectors in memory. They are empty, or have what other threads have read. */
+  /**
+   * Opens the memory for the vectors. It is empty, unless other threads share it and have read vectors from the file.
+   */
   readonly hold: () => FollowedVectors<T>;
   /** Counts the memory of all indexes of a thread and enforces its limit. */
   readonly indexMemory: IndexMemory;

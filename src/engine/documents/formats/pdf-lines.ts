@@ -196,7 +196,7 @@ function glueBetween(previous: Run, run: Run, row: Segment): string {
   if (isIdeographic) return gap > IDEOGRAPH_GAP ? ' ' : '';
   if (STARTS_WITH_MARK.test(run.text) || ENDS_IN_LONE_MARK.test(previous.text)) return '';
   // Files draw the end of right-to-left text first, so a blank before a run says nothing there.
-  if ((run.afterSpace && !run.isRtl) || gap > WORD_GAP || changesScript(previous, run)) return ' ';
+  if ((run.afterSpace && !run.isRtl) || gap > WORD_GAP || changesDirection(previous, run)) return ' ';
   return isExponent(previous, run, row) ? '^' : '';
 }
 
@@ -211,10 +211,11 @@ const ENDS_IN_LONE_MARK = /^\p{M}+$/u;
 const LETTER_OR_DIGIT = /[\p{L}\p{N}]/u;
 
 /**
- * Tells whether two runs differ in writing direction and so are two words. Their distance does not tell it: pdf.js
- * counts a blank at the end of right-to-left text as part of its width, so the next word seems to touch it.
+ * Tells whether two runs with letters or digits differ in writing direction and so are two words. Their distance does
+ * not tell it: pdf.js counts a blank at the end of right-to-left text as part of its width, so the next word seems to
+ * touch it.
  */
-function changesScript(previous: Run, run: Run): boolean {
+function changesDirection(previous: Run, run: Run): boolean {
   return run.isRtl !== previous.isRtl && LETTER_OR_DIGIT.test(run.text) && LETTER_OR_DIGIT.test(previous.text);
 }
 
