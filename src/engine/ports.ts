@@ -151,8 +151,9 @@ export type VectorRole = 'whole' | 'window' | 'mean';
 export interface IndexedVector {
   /** Number of the vector in its file, over all models. */
   readonly vectorNo: number;
-  /** `memoryNo` (number in the file) of the memory whose text the vector represents, and `userNo` of its user. */
+  /** `memoryNo` (number in the file) of the memory whose text the vector represents. */
   readonly memory: number;
+  /** `userNo` (number in the file) of the user of the memory. */
   readonly userNo: number;
   readonly role: VectorRole;
   readonly embedding: Float32Array;
@@ -320,11 +321,9 @@ export interface FetchedFile {
    * Extension of the URL's path without the dot, in lower case; '' if it has none or if the server declared a format.
    */
   readonly extension: string;
-  /**
-   * The headers ETag and Last-Modified, by which a later fetch asks for changes; null if the server sent none, or after
-   * a redirect.
-   */
+  /** Value of the header ETag, by which a later fetch asks for changes; null if there is none, or after a redirect. */
   readonly etag: string | null;
+  /** Value of the header Last-Modified, by which a later fetch asks, too; null as for `etag`. */
   readonly lastModified: string | null;
 }
 
