@@ -20,7 +20,7 @@ export interface Scanner<Found> {
   take(text: string): Generator<Found>;
   /**
    * Ends the scan after the last piece, and yields the values that are left.
-   * @throws CliError if the text is not complete
+   * @throws CliError if the text is not complete, or has nothing to find
    */
   end(): Generator<Found>;
 }

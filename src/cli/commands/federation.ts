@@ -52,7 +52,7 @@ export async function removeServer(name: string, connection: FederationOptions):
   print(`${name}  removed`);
 }
 
-/** Options of a query to several members. */
+/** Options of a query to several members, which are tenants of the server and other registered servers. */
 export interface FederatedQueryOptions extends QueryCommandOptions {
   /** Tenants of the server that are queried together; by default all tenants of the key. */
   readonly tenants?: readonly string[];

@@ -7,7 +7,7 @@ import { age, count, counted, cut, dim, print, red, span, table, widthOfTerminal
 /** Reply of `GET /jobs`. */
 export interface JobsReply {
   readonly items: readonly JobItem[];
-  /** Number of jobs in the requested state, on all pages. */
+  /** Number of jobs in the requested state, or of all jobs if none was requested, on all pages. */
   readonly total: number;
   /** Number of jobs in each state, even if one state is requested. */
   readonly counts: JobCounts;

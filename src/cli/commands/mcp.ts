@@ -21,7 +21,7 @@ const MAX_UNDER_WAY = 64;
 const EXCHANGE_MS = 90_000;
 /** Error code of JSON-RPC 2.0 for a message that is not valid JSON. */
 const PARSE_ERROR = -32700;
-/** Error code of JSON-RPC 2.0 for every other failure to pass on a request. */
+/** Error code of JSON-RPC 2.0 for a request that could not be passed on, or was not answered in time. */
 const INTERNAL_ERROR = -32603;
 
 /**

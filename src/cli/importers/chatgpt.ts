@@ -66,7 +66,10 @@ interface Facts {
 
 function gather() {
   const places = new Map<string, number>();
-  /** For each node the index of its parent, or the parent's id if it comes later in the file. */
+  /**
+   * For each node the index of its parent, or the parent's id if it comes later in the file; '' for a node without a
+   * parent.
+   */
   const parents: (number | string)[] = [];
   /** For each node the time of its message, Unix ms; NaN if it has none. */
   const times: number[] = [];

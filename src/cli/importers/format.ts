@@ -18,7 +18,8 @@ export interface ImportSource {
   /** Names of its files; an archive may have a name twice. */
   readonly names: readonly string[];
   /**
-   * One reason for each entry that is not opened, since it is not a regular file, such as a symbolic link in a folder.
+   * One reason for each entry of a folder that is not opened: a symbolic link, another entry that is no regular file,
+   * or a folder that cannot be read.
    */
   readonly leftOut: readonly string[];
   /** Opens the files whose names pass `isWanted`, one after the other. */

@@ -14,8 +14,8 @@ const MAX_UNDER_WAY = 32;
  */
 const MAX_OF_USER = MAX_UNDER_WAY / 2;
 /**
- * Number of the `MAX_UNDER_WAY` places that webhooks without a user, which are told of the events of all users, leave
- * to webhooks of one user.
+ * Number of the `MAX_UNDER_WAY` places that webhooks which are told of the events of all users leave to webhooks that
+ * belong to one user each.
  */
 const KEPT_FREE = 4;
 /**

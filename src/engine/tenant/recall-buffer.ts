@@ -182,7 +182,10 @@ const NAME_LENGTH = 3;
 /** Lists the users and sessions that a recall names. Each is stored, and compared with those that deletes named. */
 const namesOf = ({ asked }: RecallToKeep) => [...(asked.userIds ?? []), ...(asked.sessionIds ?? [])];
 
-/** Makes a log entry of a recall, which counts the length of its texts once it is built, and then calls `counted`. */
+/**
+ * Makes the entry of a recall that waits to be logged. Once the recall is built, its length is added to that of `own`,
+ * and `counted` is called.
+ */
 function keptOf(own: Owed, recall: Promise<RecallToKeep>, counted: () => void): Kept {
   const kept: Kept = { built: Promise.resolve(undefined), length: 0, isGone: false };
   const count = (built: RecallToKeep) => {

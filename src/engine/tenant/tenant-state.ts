@@ -19,7 +19,8 @@ export type ArrivingBytes = Map<string, number>;
 
 /**
  * What all objects of a tenant share: those for its API keys (`Tenant.as`), and those that are made anew after they
- * were dropped. It is kept while the process runs, so each part is made at its first use: few tenants use all parts.
+ * were dropped. It is kept while the process runs, unless the tenant is deleted or moves, so each part is made at its
+ * first use: few tenants use all parts.
  */
 export class TenantState {
   #arriving: ArrivingBytes | undefined;
