@@ -145,7 +145,7 @@ export class ReplyPlaces {
   }
 }
 
-/** The one `ReplyPlaces` of this process, which all its requests share. */
+/** Limits the memory of large replies to reads, for all requests of the process; replies to writes: `writePlaces`. */
 export const replyPlaces = new ReplyPlaces();
 
 /**

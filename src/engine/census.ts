@@ -44,7 +44,10 @@ export interface Census {
   readonly tenants: number;
   /** Number of tenants whose file could not be read this time. Only `tenants` and the sizes include them. */
   readonly unreadable: number;
-  /** Size of all tenants' files together, without their write-ahead logs, in bytes. */
+  /**
+   * Size of all tenants' files together, without their write-ahead logs, in bytes. A tenant in PostgreSQL has no file
+   * and counts 0.
+   */
   readonly databaseBytes: number;
   /** Size of the write-ahead logs of all tenants' files together, in bytes. */
   readonly walBytes: number;

@@ -142,7 +142,9 @@ export type DocumentItem = Wire<typeof documentSchema>;
 const outcome = z
   .enum(['accepted', 'replaced', 'unchanged'])
   .describe('`replaced`: a known document is read again; `unchanged`: nothing needs to be done.');
-const jobId = uuid.nullable().describe('The job that reads the document; null if nothing needs to be done.');
+const jobId = uuid
+  .nullable()
+  .describe('The unfinished job that reads the document, whichever request began it; null if there is none.');
 
 /** Result of one document in a batch. */
 const documentOutcome = z

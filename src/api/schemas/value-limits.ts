@@ -42,16 +42,20 @@ export const LIMITS = {
   waitMs: 60_000,
   fileNameCharacters: 255,
   urlCharacters: 2_048,
-  /**
-   * Bounds of the values of an imported document. A parser makes at most 6 headings of 200 characters above a chunk,
-   * and 100 authors and 100 warnings of 1,024 characters, as long as titles; since a redaction may have made these
-   * texts longer, the bounds of characters are higher here. It never makes more chunks than `chunks`.
-   */
+  /** Greatest number of chunks of an imported document; a parser never makes more. */
   chunks: PARSE_LIMITS.chunks,
+  /** Greatest number of headings above a chunk of an imported document; a parser makes at most 6. */
   headings: 16,
+  /** Greatest length of such a heading; a parser makes at most 200 characters, and a redaction may have added some. */
   headingCharacters: 512,
+  /** Greatest number of authors of an imported document; a parser makes no more. */
   authors: 100,
+  /** Greatest number of warnings about an imported document; a parser makes no more. */
   warnings: 100,
+  /**
+   * Greatest length of a title, author or warning of an imported document; a parser makes at most 1,024 characters, and
+   * a redaction may have added some.
+   */
   parsedCharacters: 4_096,
   tokenCharacters: 1_024,
 } as const;

@@ -6,7 +6,7 @@ import type { CallOptions, EventOf, Events, Page, Receipt, Reply } from '../repl
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [field: string]: Json };
 export type AcceptedDocument = {
   readonly document_id: string;
-  /** The job that reads the document; null if nothing needs to be done. */
+  /** The unfinished job that reads the document, whichever request began it; null if there is none. */
   readonly job_id: string | null;
   readonly state: 'queued' | 'processing' | 'ready' | 'empty' | 'failed' | 'cancelled';
   /** `replaced`: a known document is read again; `unchanged`: nothing needs to be done. */
@@ -694,7 +694,7 @@ export type Document = {
 };
 export type DocumentOutcome = {
   readonly document_id: string;
-  /** The job that reads the document; null if nothing needs to be done. */
+  /** The unfinished job that reads the document, whichever request began it; null if there is none. */
   readonly job_id: string | null;
   readonly state: 'queued' | 'processing' | 'ready' | 'empty' | 'failed' | 'cancelled';
   /** `replaced`: a known document is read again; `unchanged`: nothing needs to be done. */
@@ -1793,7 +1793,7 @@ export type IngestedDocument = {
   } | null;
   /** What was left out, or was kept but should be checked. Warnings never hold content. */
   readonly warnings: readonly DocumentWarning[];
-  /** The job that reads the document; null if nothing needs to be done. */
+  /** The unfinished job that reads the document, whichever request began it; null if there is none. */
   readonly job_id: string | null;
   readonly created_at: Timestamp;
   readonly updated_at: Timestamp;

@@ -109,8 +109,8 @@ function isPart(part: readonly PlainWord[], whole: readonly PlainWord[]): boolea
 let countries: ReadonlySet<string> | undefined;
 
 /**
- * Tells whether a name is that of a country. A country and a place in it do not conflict: who lives in Berlin also
- * lives in Germany.
+ * Tells whether a name is that of a country, by the English names of `countries`. A country and a place in it do not
+ * conflict: who lives in Berlin also lives in Germany.
  */
 function isCountry(value: readonly PlainWord[]): boolean {
   countries ??= listCountries();

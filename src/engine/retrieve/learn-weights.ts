@@ -54,8 +54,8 @@ const VECTOR_WEIGHTS = [0.05, 0.8] as const;
 /** Steps by which a weight is changed, the largest first. */
 const STEPS = [0.1, 0.05, 0.02, 0.01];
 /**
- * Difference of two raw scores from which their order counts as clear: a pair in the right order costs little from this
- * difference on, and the cost of a pair in the wrong order grows linearly (`costOf`).
+ * Scale (a difference of raw scores) of the cost of a pair, log(1 + e^(−difference/CLEAR)): 0.69 for equal scores, 0.31
+ * at this difference in the right order, and 0.05 at three times it. In the wrong order the cost grows linearly.
  */
 const CLEAR = 0.05;
 /**

@@ -159,8 +159,9 @@ function largestOf(store: Store, ends: readonly number[]): number | undefined {
 }
 
 /**
- * Tells whether a chain is too large to be split in one commit so that each of these memories becomes a live end:
- * whether more than `MAX_RELABELLED` memories are outside of its largest part.
+ * Tells whether too many memories get another live end for one commit when these memories become live ends, since those
+ * that superseded them are erased: whether more than `MAX_RELABELLED` memories are in the chains under these ends, the
+ * largest of which does not count. Ends of several chains count together.
  */
 export function freesMany(store: Store, ends: readonly number[]): boolean {
   let [sum, largest] = [0, 0];

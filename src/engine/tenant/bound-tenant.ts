@@ -164,7 +164,7 @@ function memoryMethods(tenant: Tenant, reach: Reach) {
  * bounds, and a change of any other link throws `not_found`.
  */
 function linkMethods(tenant: Tenant, { tags, reachedMemory, reachedIds, onlyOwn }: Reach) {
-  // As they were read, too: on a standby that is behind, a memory may have the text of before it had the tags.
+  // As they were read, too: on a standby that is behind, a memory may still have its text from before it got the tags.
   const isReached = (memory: Memory) => hasTags(memory.tags, tags);
   const reachedPairs = async <Pair extends { readonly earlier: Memory; readonly later: Memory }>(
     pairs: readonly Pair[],

@@ -153,7 +153,10 @@ export interface Memory {
   readonly importance: number | null;
   /** Number of queries that returned the memory and reinforced it. */
   readonly accessCount: number;
-  /** Time at which the memory was added, or was last returned by a reinforcing query, reinforced or added again. */
+  /**
+   * Time at which the memory was added, or was last returned by a reinforcing query, reinforced or added again (Unix
+   * ms). A consolidated memory begins with the latest of its sources, an imported one with what the import says.
+   */
   readonly lastSeenAt: number;
   readonly createdAt: number;
   /** Time of the last change that raised `version`; `createdAt` if there was none. */
