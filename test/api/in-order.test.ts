@@ -128,15 +128,21 @@ describe('on a server that never answers', () => {
   });
 });
 
-test('a stream that has ended and was not read to its end gets no more pings', async () => {
+/** Opens an event stream whose client reads nothing, and gathers the errors of its response. */
+async function openUnreadStream() {
   const response = new ServerResponse(new IncomingMessage(new net.Socket())) as Response;
   response.locals = {};
   const errors: Error[] = [];
   response.on('error', (error: Error) => errors.push(error));
+  const tenant = await api.engine.tenant('default');
+  openStream({ api: { engine: api.engine, stop: new AbortController().signal }, response, tenant } as TenantCall);
+  return { response, errors };
+}
+
+test('a stream that has ended and was not read to its end gets no more pings', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  const { response, errors } = await openUnreadStream();
   try {
-    const tenant = await api.engine.tenant('default');
-    openStream({ api: { engine: api.engine, stop: new AbortController().signal }, response, tenant } as TenantCall);
     localsOf(response).onAdmissionLost!();
     vi.advanceTimersByTime(60_000);
     await new Promise(setImmediate);
@@ -145,4 +151,15 @@ test('a stream that has ended and was not read to its end gets no more pings', a
     response.emit('close');
   }
   expect(errors).toEqual([]);
+});
+
+test('a stream that has ended and was not read to its end is closed once its key ends', async () => {
+  const { response, errors } = await openUnreadStream();
+  // As after the last state of a job, or when the server stops.
+  response.end();
+  localsOf(response).onAdmissionLost!();
+  await new Promise(setImmediate);
+  expect(errors).toEqual([]);
+  expect(response.destroyed).toBe(true);
+  response.emit('close');
 });
