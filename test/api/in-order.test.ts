@@ -79,6 +79,19 @@ test('a connection on which more than 4 requests wait is closed, and one with 4 
   few.socket.destroy();
 });
 
+test.each([
+  ['without a host', 'GET / HTTP/1.1\r\n\r\n'],
+  ['with an unknown expectation', 'GET / HTTP/1.1\r\nhost: a\r\nexpect: x\r\n\r\n'],
+])('a connection on which more than 4 requests %s wait is closed', async (_, request) => {
+  const { secret } = api.engine.control.createKey({ tenantId: 'default', role: 'read' });
+  const { socket, statuses } = await send(get('/events', secret, STREAM) + request.repeat(4));
+  await vi.waitUntil(() => statuses().length === 1, 120_000);
+  expect(await Promise.race([once(socket, 'close').then(() => 'closed'), setTimeout(200, 'open')])).toBe('open');
+  socket.write(request);
+  await once(socket, 'close');
+  expect(statuses()).toEqual([200]);
+});
+
 describe('on a server that never answers', () => {
   /** Serves `GET /` without an answer; counts the requests that were parsed, and those that were handled. */
   async function startSilent() {
