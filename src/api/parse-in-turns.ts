@@ -6,12 +6,12 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { networkOf } from '../engine/index.ts';
-import { createNetworkCount, type NetworkCount } from './network-count.ts';
+import { createNetworkCount } from './network-count.ts';
 import { createTurnLine, type TurnLine } from './turn-line.ts';
 
 /**
- * Greatest number of bytes that are parsed in one go. The worst, requests of 18 bytes without a host, take Node some
- * 20 µs each.
+ * Greatest number of bytes that are parsed in one go of what is not `ORDINARY`. The worst, requests of 18
+ * bytes without a host, take Node some 20 µs each.
  */
 const SLICE_BYTES = 4096;
 /** Greatest numbers of lines and of ends of heads in bytes, which tell how long Node takes to parse them. */
@@ -40,12 +40,13 @@ const TURN_MS = 1;
 const MAX_WAITING = { ofNetwork: 64 * 1024 * 1024, ofAll: 160 * 1024 * 1024 };
 
 /**
- * Makes all connections of the server take turns, networks of clients in equal shares. A connection is closed if what
- * was read of it would be more than may wait.
+ * Makes a server parse in turns what it reads of its connections, networks of clients in equal shares. If more
+ * bytes would wait than `MAX_WAITING` allows, connections are closed as `createNetworkCount` says.
+ * @param isProxy tells whether an address is that of a trusted proxy, which may have all bytes that wait
  */
-export function parseInTurns(server: Server): void {
+export function parseInTurns(server: Server, isProxy: (address: string) => boolean): void {
   const [line, isAtOnce] = [createTurnLine(), createAtOnce()];
-  const waiting = createNetworkCount(MAX_WAITING);
+  const waiting = createNetworkCount({ ...MAX_WAITING, isProxy });
   /** The newest request of each connection that has sent one. */
   const requests = new WeakMap<Socket, IncomingMessage>();
   server.on('request', (request) => void requests.set(request.socket, request));
@@ -55,7 +56,7 @@ export function parseInTurns(server: Server): void {
     if (parse === undefined) return;
     socket.off('data', parse);
     const isInBody = () => requests.get(socket)?.complete === false;
-    sliceConnection(socket, { line, isAtOnce, waiting, parse, isInBody });
+    sliceConnection(socket, { line, isAtOnce, noteWaiting: waiting.enter(socket), parse, isInBody });
   });
 }
 
@@ -77,8 +78,8 @@ interface Slicing {
   readonly line: TurnLine;
   /** Tells whether an ordinary request may be parsed at once, and counts it. */
   readonly isAtOnce: () => boolean;
-  /** Counts the bytes that wait to be parsed. */
-  readonly waiting: NetworkCount;
+  /** Notes how many bytes of the connection wait to be parsed; it may close connections, this one among them. */
+  readonly noteWaiting: (bytes: number) => void;
   /** Node's own listener for what is read of the connection. */
   readonly parse: (bytes: Buffer) => void;
   /** Tells whether what is read now belongs to a body, at least its first byte. */
@@ -91,7 +92,7 @@ interface Slicing {
  * for 1 ms in a turn. It reads no further until all of it is parsed. While Node or the reader of a body has paused the
  * connection, nothing is parsed either.
  */
-function sliceConnection(socket: Socket, { line, isAtOnce, waiting, parse, isInBody }: Slicing): void {
+function sliceConnection(socket: Socket, { line, isAtOnce, noteWaiting, parse, isInBody }: Slicing): void {
   const network = networkOf(socket.remoteAddress ?? '');
   const pause = socket.pause.bind(socket);
   const resume = socket.resume.bind(socket);
@@ -108,7 +109,7 @@ function sliceConnection(socket: Socket, { line, isAtOnce, waiting, parse, isInB
       if (isPaused || socket.destroyed) return;
       const slice = isWithin(rest, ORDINARY) ? rest : rest.subarray(0, SLICE_BYTES);
       rest = rest.length > slice.length ? rest.subarray(slice.length) : NOTHING;
-      waiting.add(network, -slice.length);
+      noteWaiting(rest.length);
       parse(slice);
     } while (rest.length > 0 && performance.now() < until);
   };
@@ -140,13 +141,14 @@ function sliceConnection(socket: Socket, { line, isAtOnce, waiting, parse, isInB
   socket.on('data', (bytes: Buffer) => {
     if (rest.length === 0 && mayBeParsed(bytes)) return parse(bytes);
     rest = rest.length === 0 ? bytes : Buffer.concat([rest, bytes]);
-    if (!waiting.add(network, bytes.length)) return void socket.destroy();
+    noteWaiting(rest.length);
+    if (socket.destroyed) return;
     pause();
     goOn();
   });
   socket.once('close', () => {
-    waiting.add(network, -rest.length);
     rest = NOTHING;
+    noteWaiting(0);
   });
 }
 

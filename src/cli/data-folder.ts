@@ -70,7 +70,8 @@ export async function withExclusiveDataFolder<T>(work: (folder: DataFolder) => T
 }
 
 /**
- * Holds the exclusive lock of the data folder while `work` runs, without opening a file.
+ * Holds the exclusive lock of the data folder while `work` runs, without opening a database.
+ * @returns the result of `work`
  * @throws EngineError `conflict` while a server, a worker or another such command holds the lock
  */
 export async function withLockedFiles<T>(work: (config: Config) => T | Promise<T>): Promise<T> {

@@ -27,8 +27,8 @@ export interface FoundFiles {
 
 /**
  * Finds the files that paths, folders and patterns (`*`, `?`) name, each once. A file that is named directly is always
- * included. In folders, and among the matches of a pattern, a file is skipped if it is hidden, a symbolic link, in
- * `node_modules`, or of a type that a server cannot read.
+ * included. In folders, and among the matches of a pattern, a file or folder is skipped if it is hidden, a symbolic
+ * link, `node_modules`, a folder that may not be read, or of a type that a server cannot read.
  * @throws CliError for a pattern without a match; the system's error for a path that does not exist
  */
 export function findFiles(targets: readonly string[]): FoundFiles {

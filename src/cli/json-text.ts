@@ -20,7 +20,7 @@ export interface Scanner<Found> {
   take(text: string): Generator<Found>;
   /**
    * Ends the scan after the last piece, and yields the values that are left.
-   * @throws CliError if the text is not complete
+   * @throws CliError if the text is not complete, or has nothing to find
    */
   end(): Generator<Found>;
 }
@@ -36,5 +36,5 @@ export async function* scan<Found>(texts: AsyncIterable<string>, scanner: Scanne
  * @param items number of items that were read from it
  */
 export function cutError(name: string, items: number): CliError {
-  return new CliError(`${name} was cut: it ends behind ${items} items, before the end of the file's JSON`);
+  return new CliError(`${name} was cut: it ends after ${items} items, before the end of the file's JSON`);
 }

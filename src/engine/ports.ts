@@ -86,7 +86,7 @@ export interface Embedder {
   readonly isAnisotropic: boolean;
   /** Default weight of vectors against words in rank fusion and scores, 0..1; below 0.5 for hashed words. */
   readonly vectorWeight: number;
-  /** Whether the caller should cache vectors by content hash, because each costs money or a network call. */
+  /** Whether the caller should cache vectors by content hash: each costs money, a network call or much computing. */
   readonly cacheable: boolean;
   /** Greatest number of texts in one call of `embed`. */
   readonly maxBatchTexts: number;
@@ -113,7 +113,7 @@ export interface Completion {
   readonly outputTokens: number;
 }
 
-/** A chat model, for the optional features that use one: reranking, extracting names, and drawing conclusions. */
+/** A chat model, for what needs one: reranking, names and relations, contradictions, reflections, consolidations. */
 export interface LanguageModel {
   readonly provider: string;
   readonly model: string;
@@ -151,8 +151,9 @@ export type VectorRole = 'whole' | 'window' | 'mean';
 export interface IndexedVector {
   /** Number of the vector in its file, over all models. */
   readonly vectorNo: number;
-  /** `memoryNo` (number in the file) of the memory whose text the vector represents, and `userNo` of its user. */
+  /** `memoryNo` (number in the file) of the memory whose text the vector represents. */
   readonly memory: number;
+  /** `userNo` (number in the file) of the user of the memory. */
   readonly userNo: number;
   readonly role: VectorRole;
   readonly embedding: Float32Array;
@@ -238,8 +239,8 @@ export interface ParseRequest {
   /** Contents of the whole file. */
   readonly bytes: Uint8Array;
   /**
-   * Format of the file. If it is null, the parser tells the format by the first bytes and, if these are not clear, by
-   * the extension.
+   * Format of the file as the caller knows it, with which the content of a zip archive must agree. If it is null, the
+   * parser tells the format by the first bytes and, if these are not clear, by the extension.
    */
   readonly declared: DocumentFormat | null;
   /** Character set that was declared for the file; if it is null, the parser detects it. */
@@ -312,19 +313,15 @@ export interface FetchedFile {
   readonly bytes: Uint8Array;
   /** SHA-256 of `bytes`. */
   readonly sha256: Uint8Array;
-  /** Format that the server declared; null if it declared none that is known. */
+  /** Format by the bytes, media type and extension; null for a zip archive that only its directory can tell. */
   readonly declared: DocumentFormat | null;
   /** Character set that the server declared; null if it declared none. */
   readonly charset: string | null;
-  /**
-   * Extension of the URL's path without the dot, in lower case; '' if it has none or if the server declared a format.
-   */
+  /** Extension of the URL's path in lower case, without dot; '' for none, or a media type other than text/plain. */
   readonly extension: string;
-  /**
-   * The headers ETag and Last-Modified, by which a later fetch asks for changes; null if the server sent none, or after
-   * a redirect.
-   */
+  /** Value of the header ETag, by which a later fetch asks for changes; null if there is none, or after a redirect. */
   readonly etag: string | null;
+  /** Value of the header Last-Modified, by which a later fetch asks, too; null as for `etag`. */
   readonly lastModified: string | null;
 }
 

@@ -20,7 +20,8 @@ export interface EvalOptions extends ConnectionOptions {
  * beside those of the run before. With `copy`, the queries are answered by a temporary service of this version on a
  * copy of a backup.
  * @throws CliError if a set has a lower recall or share of rightly empty answers than before, or more items with a
- *   forbidden hit
+ *   forbidden hit; if there is no set to run; with exit code 2 if the file has no set, or one of another name than
+ *   `name`
  */
 export async function runEvals(name: string | undefined, options: EvalOptions): Promise<void> {
   const { copy, ...rest } = options;

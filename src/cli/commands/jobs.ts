@@ -7,7 +7,7 @@ import { age, count, counted, cut, dim, print, red, span, table, widthOfTerminal
 /** Reply of `GET /jobs`. */
 export interface JobsReply {
   readonly items: readonly JobItem[];
-  /** Number of jobs in the requested state, on all pages. */
+  /** Number of jobs in the requested state, or of all jobs if none was requested, on all pages. */
   readonly total: number;
   /** Number of jobs in each state, even if one state is requested. */
   readonly counts: JobCounts;
@@ -72,7 +72,7 @@ export async function retryJobs(
 
 const RETRIED_AT_ONCE = 8;
 const PAGE = 1_000;
-/** Codes of refusals that concern one job only: it is in another state by now, or was discarded. */
+/** Codes of refusals that concern one job only, such as that it is in another state by now, or was discarded. */
 const NOT_RETRIED: ReadonlySet<string> = new Set(['conflict', 'not_found']);
 
 /**

@@ -20,7 +20,7 @@ interface ListReply {
   readonly next_cursor: string | null;
 }
 
-/** Greatest number of memories on one page. */
+/** Greatest number of memories that one request asks for. */
 const PAGE = 200;
 
 /**

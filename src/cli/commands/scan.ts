@@ -7,8 +7,8 @@ import { counted, dim, print, table } from '../terminal.ts';
 /** Greatest number of places (ids of memories, documents …) that are printed for one kind of sensitive value. */
 const MAX_NAMES = 20;
 /**
- * Words for the kinds of places in which sensitive values are counted, in the order of the output. A chunk of a
- * document (`part`) and a document's URL (`address`) have a list of their own, since they are not redacted.
+ * Words for the kinds of places in which sensitive values are counted, in the order of the output. Chunks of documents
+ * (`part`) and URLs of documents (`address`) are told of apart, since they are not redacted.
  */
 const PLACES: Readonly<Record<Exclude<ScannedPlace, 'part' | 'address'>, string>> = {
   memory: 'memories',

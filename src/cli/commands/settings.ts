@@ -2,7 +2,7 @@ import { connect, type ConnectionOptions } from '../client.ts';
 import { cut, dim, print, table, widthOfTerminal } from '../terminal.ts';
 
 interface SettingsOptions extends ConnectionOptions {
-  /** True to leave out settings that have their default. */
+  /** True to list only settings that the environment gives. */
   readonly set?: boolean;
   readonly json?: boolean;
 }

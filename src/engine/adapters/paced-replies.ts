@@ -18,7 +18,7 @@ const MAX_INTERIM = 8;
 /** Number of short pieces of all replies on this thread that arrived in this turn of the event loop. */
 let pieces = 0;
 
-/** Counts a short piece, and tells whether this turn has had many. */
+/** Counts a short piece, and tells whether more than `MANY_PIECES` have arrived in this turn of the event loop. */
 function countPiece(): boolean {
   if (pieces === 0) setImmediate(() => (pieces = 0));
   pieces += 1;

@@ -122,7 +122,7 @@ export function prefetchOfAdds(
 
 /**
  * Memories whose words have to be written anew, since memories came before them in their session. Many new memories may
- * come before the same two, whose words are then written once.
+ * come before one memory, whose words are then written once.
  */
 export interface ReindexQueue {
   readonly memoryNos: Set<number>;
@@ -146,7 +146,7 @@ const NOT_TAKEN = rejected(
   new EngineError('conflict', 'too much that is stored changes with these memories: add fewer at once'),
 );
 
-/** Adds memories to those whose words have to be written anew. */
+/** Adds memories to those whose words have to be written anew, each once, with the bytes of its text. */
 export function enqueueReindex(store: Store, toReindex: ReindexQueue, memoryNos: readonly number[]): void {
   const added = memoryNos.filter((memoryNo) => !toReindex.memoryNos.has(memoryNo));
   if (added.length === 0) return;
@@ -251,7 +251,7 @@ function supersede(context: WriteContext, older: MemoryRow, newerNo: number, toR
   if (moved !== undefined) toReindex.settled += settlingBytes(older);
 }
 
-/** A memory that gets a row of its own, since no stored memory equals it. */
+/** Input of `storeMemory`: a memory that gets a row of its own, even if a stored one has the same text. */
 interface StoredAnew {
   readonly memory: NewMemory;
   readonly userNo: number;
@@ -260,7 +260,7 @@ interface StoredAnew {
   readonly bulk: boolean;
   /** Value of an item as JSON; null or left out if the memory is no item or has no value. */
   readonly value?: string | null;
-  /** Kind of the memory's job: `import` for a memory whose links come with it; `memory` by default. */
+  /** Kind of the memory's job: `import` for one that is encoded but not linked; `memory` by default. */
   readonly kind?: 'memory' | 'import';
   /** Gets the memories whose words the caller then writes anew; left out if that is to be done at once. */
   readonly toReindex?: ReindexQueue;
@@ -370,8 +370,8 @@ function recogniseDuplicate({ store, config, now }: WriteContext, twin: Twin): D
 }
 
 /**
- * Time (ms) after a refusal for which further adds are refused without counting the backlog again. Otherwise a client
- * that retries at once would cause a count each time, and every tenant would wait for that.
+ * Time (ms) after a refusal in which the backlog is not counted again. Otherwise a client that retries at once would
+ * cause a count each time, and every tenant would wait for that.
  */
 const REFUSES_ON_MS = 500;
 

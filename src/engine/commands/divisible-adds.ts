@@ -11,5 +11,8 @@ export const MAX_INDEXED_BYTES = 500_000;
 export const isDivisible = ({ idempotency, allOrNothing = false, derived = [] }: AddOptions): boolean =>
   idempotency === undefined && !allOrNothing && derived.length === 0;
 
-/** Returns the bytes of work for the word index from which an add takes no further item, for another write to take. */
+/**
+ * Returns the bytes of work for the word index from which an add takes no further item, for another write to take;
+ * Infinity for an add that is not divisible.
+ */
 export const mostIndexedBytes = (options: AddOptions): number => (isDivisible(options) ? MAX_INDEXED_BYTES : Infinity);

@@ -13,11 +13,12 @@ const MAX_LOOKS = 100;
 
 /**
  * Chooses the memories that one commit erases: the given ones after all reflections on them, if there are few of these;
- * otherwise some of the reflections. Erasing a memory erases all reflections on it, so those are chosen on which no
- * other one rests.
+ * otherwise only some of the reflections, or only the later half of the given memories (or half of that, and so on) if
+ * these have too many links. Erasing a memory erases all reflections on it, so reflections are chosen on which no other
+ * one rests.
  * @param memoryNos `memoryNo` of each memory that is to be erased
  * @param bounds.most greatest number of reflections that are chosen to go first
- * @param bounds.bytes greatest size of their texts, values and metadata together, if it is more than one
+ * @param bounds.bytes greatest size (bytes) of their texts, values and metadata together, unless a single one has more
  */
 export function firstToErase(
   store: Store,

@@ -44,9 +44,9 @@ export interface ImportedLines {
  * a key did must reach what it imported.
  *
  * At most 1 MiB of text is indexed, or one line, as all writes of all tenants wait for the commit. The text is that of
- * the stored memories, and of memories that they precede in a session, whose words are written anew; memories that a
- * supersession moves to another chain count as some text. Memories whose words would be too much wait. In PostgreSQL no
- * further line is stored after 150 round trips.
+ * the stored memories, and of memories that they precede in a session, whose words are written anew; each memory that a
+ * supersession moves to another chain counts as 256 bytes (`MOVED_BYTES`). Memories whose words would be too much wait.
+ * In PostgreSQL no further line is stored after 150 round trips.
  * @throws EngineError for all lines: `unavailable` over `OM_MAX_BACKLOG`; `storage_full` over the quota
  */
 export function importLines(
@@ -70,14 +70,15 @@ export function importLines(
   return { outcomes, hasWaiting: reindexFollowers(context.store, toReindex) };
 }
 
-/** Size of the texts (bytes) that one commit of an import indexes, if it is more than one line. */
+/** Greatest size of the texts (bytes) that one commit of an import indexes, unless its only line has more. */
 const MAX_INDEXED_BYTES = 1024 * 1024;
 
 /** Size of the text of a line that is indexed, in bytes. */
 const textBytes = (line: PortableLine): number => (line.type === 'memory' ? Buffer.byteLength(line.content) : 0);
 
 /**
- * Writes the words of memories anew that follow stored ones, as far as there is room beside the texts of those.
+ * Writes the words of memories anew that follow newly stored ones in their session, as far as `MAX_INDEXED_BYTES` has
+ * room for them beside the stored texts. The others are noted for `reindexImported`.
  * @returns whether some of them wait for another commit
  */
 function reindexFollowers(store: Store, { memoryNos, bytes: toIndex, settled }: ReindexQueue): boolean {
@@ -108,7 +109,7 @@ export function reindexImported({ store }: WriteContext, _: Record<never, never>
   return reindexWaiting(store);
 }
 
-/** What the lines of one commit have in common. */
+/** What is gathered while the lines of one commit are stored. */
 interface Stored {
   /** Memories whose words are written anew at the end; those that follow a new memory are added. */
   readonly toReindex: ReindexQueue;
@@ -170,7 +171,10 @@ function storeMemory(
   });
 }
 
-/** Writes the words of a memory. @returns the memories that follow it in its session, whose words are to be written */
+/**
+ * Writes the words of a memory. @returns the `memoryNo` of the memories that follow it in its session, whose words are
+ * to be written anew
+ */
 function indexWords(
   { store, now }: WriteContext,
   line: PortableMemory,
@@ -219,8 +223,8 @@ function storeLink(
     if (statusOf(line.dst) !== 'superseded') settle(key.dst, { endsAt: startOf(newer!) });
   }
   if (winner !== null) {
-    const isLeft = winner === key.src ? key.dst : key.src;
+    const loserNo = winner === key.src ? key.dst : key.src;
     const loser = line.winner === line.src ? line.dst : line.src;
-    if (!['superseded', 'contradicted'].includes(statusOf(loser))) settle(isLeft);
+    if (!['superseded', 'contradicted'].includes(statusOf(loser))) settle(loserNo);
   }
 }

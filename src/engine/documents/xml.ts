@@ -5,13 +5,13 @@ import { PARSE_LIMITS } from './parsed-document.ts';
 
 /** An element of a parsed XML text. */
 export interface XmlElement {
-  /** Name without its namespace prefix, which each producer chooses freely. */
+  /** Name of the element without its namespace prefix, which each program chooses freely. */
   readonly name: string;
   /**
    * Values of the attributes by their names as written, prefix included: `id` and `r:id` differ. Entities are resolved.
    */
   readonly attributes: ReadonlyMap<string, string>;
-  /** Elements and texts in the order of the file. Entities are resolved, blanks are kept. */
+  /** Elements and texts directly in the element, in the order of the file. Entities are resolved, blanks are kept. */
   readonly children: readonly (XmlElement | string)[];
 }
 
@@ -132,7 +132,7 @@ function decode(bytes: Uint8Array): string {
 /**
  * Returns the name of an XML file's encoding: the one that its first bytes show, else the declared one, else `utf-8`. A
  * declared name may be unknown. The declaration is searched for in the first 128 bytes. UTF-16 is recognised by its
- * zero bytes, since a declaration in it cannot be read as ASCII.
+ * zero bytes; if it is only declared, it counts as `utf-8`.
  */
 function charsetOf(bytes: Uint8Array): string {
   const [first, second] = bytes;

@@ -9,8 +9,9 @@ import { isSameSpace, type SpaceIdentity } from '../tenant-file/open-tenant.ts';
 type AskProcess = (space: SpaceIdentity, text: string) => Promise<Float32Array | null>;
 
 /**
- * Makes the function that returns the embedding source for the queries of a model on a reader thread, or null if
- * the settings do not say how to reach the model. An embedder that computes on this machine without cost embeds on the
+ * Makes the function that a reader thread calls for each read, with `ask`, which calls the process in the name of that
+ * read. The function returns another one, which finds the embedding source for the queries of a model, or null if the
+ * settings do not say how to reach the model. An embedder whose vectors need no cache (`cacheable`) embeds on the
  * thread itself. All others embed in the process, whose limits and cache all threads share.
  */
 export function createThreadQuerySources(

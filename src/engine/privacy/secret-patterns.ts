@@ -4,7 +4,7 @@ import type { SensitiveKind } from '../types.ts';
 
 /**
  * Makes the pattern of a provider's API key, which is recognised by its beginning. A match is no key if a letter, a
- * digit, `_` or `-` is next to it, if it is a placeholder, or if its entropy is low.
+ * digit, `_` or `-` is next to it, if it is a placeholder, or if its entropy is under 2.8 bits a character.
  * @param hint expression that a text with such a key always matches, for a quick test
  * @param shape expression of the key itself
  */
@@ -94,12 +94,12 @@ const PEM_BEGIN = 'BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?';
  * Source of a regular expression for a PEM block with a private key, to its last line or to the next row of hyphens, at
  * most 16,384 characters. An RSA key of 16,384 bits has 12,500.
  */
-// eslint-disable-next-line max-len -- one pattern
-const PEM_BLOCK = `-----${PEM_BEGIN}-----(?:[^-]|-(?!----)){0,16384}(?:-----${PEM_BEGIN.replace('BEGIN', 'END')}-----)?`;
+const PEM_BLOCK =
+  `-----${PEM_BEGIN}-----(?:[^-]|-(?!----)){0,16384}` + `(?:-----${PEM_BEGIN.replace('BEGIN', 'END')}-----)?`;
 
 /**
- * Returns the length of a private key's whole PEM block or, if the text ends within the block, of the lines that are
- * present; 0 if these have at most 100 characters.
+ * Returns the length of a private key's PEM block. If its last line (`END`) is missing, only the first line and the key
+ * data after it count; 0 if both together have at most 100 characters.
  */
 function lengthOfPem(candidate: string): number {
   if (candidate.endsWith('-----') && candidate.lastIndexOf('-----END ') > 0) return candidate.length;
@@ -113,8 +113,8 @@ const KEY_NAME =
   /(?:[A-Za-z0-9]{1,24}[_-]){0,4}(?:api[_-]?key|apikey|access[_-]?key|secret[_-]?key|client[_-]?secret|app[_-]?secret|auth[_-]?token|access[_-]?token|refresh[_-]?token|api[_-]?token|signing[_-]?secret|encryption[_-]?key|private[_-]?token|secret|token)/;
 
 /**
- * Patterns of passwords, keys and other secrets. If two patterns match at one position, the earlier pattern determines
- * the kind.
+ * Patterns of passwords, keys and other secrets. Where the matches of two patterns overlap, the earlier pattern
+ * determines the kind.
  */
 export const SECRET_PATTERNS: readonly SensitivePattern[] = [
   {

@@ -2,9 +2,12 @@ import { createJobWaits, type JobWaits } from './wait-for-jobs.ts';
 
 /** What runs regularly for a tenant's standing queries and webhooks. */
 export interface StandingWork {
-  /** Starts the deliveries that are due; see `createDeliveries`. */
+  /** Starts the deliveries that are due, and resolves to whether there is more to do; see `createDeliveries`. */
   readonly deliver: (signal: AbortSignal) => Promise<boolean>;
-  /** Compares new memories with the standing queries; see `createComparison`. */
+  /**
+   * Compares some new memories with the standing queries, and resolves to whether there was something to compare; see
+   * `createComparison`.
+   */
   readonly compareDue: () => Promise<boolean>;
 }
 
@@ -16,7 +19,8 @@ export type ArrivingBytes = Map<string, number>;
 
 /**
  * What all objects of a tenant share: those for its API keys (`Tenant.as`), and those that are made anew after they
- * were dropped. It is kept while the process runs, so each part is made at its first use: few tenants use all parts.
+ * were dropped. It is kept while the process runs, unless the tenant is deleted or moves, so each part is made at its
+ * first use: few tenants use all parts.
  */
 export class TenantState {
   #arriving: ArrivingBytes | undefined;

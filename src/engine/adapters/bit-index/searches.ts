@@ -36,7 +36,7 @@ export interface Search {
   readonly question: Question;
   /** The question's components, rounded to whole numbers from -31 to 31 (`MAX_COMPONENT`). */
   readonly components: Int8Array;
-  /** Greatest number of candidates that the first pass gives to the second. */
+  /** Greatest number of candidates that the first pass gives to the second (`candidatesWanted`). */
   readonly wanted: number;
   /**
    * Address of the question's choice: the start value of the sums, then the list of the columns (one for each
@@ -77,9 +77,7 @@ const BATCHES_OF = { rank: MAX_BATCHES, link: MAX_BATCHES / 2 } as const;
  * that is more.
  */
 const CANDIDATES = { rank: { least: 4_096, share: 1 / 96 }, link: { least: 256, share: 1 / 1024 } } as const;
-/**
- * The first pass gives at least this number of candidates to the second for each vector that the search must return.
- */
+/** Least number of candidates that the first pass gives to the second for each vector that the search must return. */
 const CANDIDATES_EACH = 8;
 /** Greatest number of candidates that the second pass compares, whatever the other limits say. */
 const MAX_SECOND_PASS = 32_768;
@@ -87,7 +85,10 @@ const MAX_SECOND_PASS = 32_768;
 /** Greatest absolute value of a question's component after rounding to a whole number. */
 const MAX_COMPONENT = 2 ** (COMPONENT_BITS - 1) - 1;
 
-/** Returns the greatest number of candidates that the first pass gives to the second. */
+/**
+ * Returns the greatest number of candidates that the first pass gives to the second, from the question's purpose, its
+ * `k` and the number of all rows.
+ */
 export function candidatesWanted(rows: Rows, { purpose, k }: Question): number {
   const { least, share } = CANDIDATES[purpose];
   return Math.min(MAX_SECOND_PASS, Math.max(least, CANDIDATES_EACH * k, Math.ceil(share * countRows(rows, undefined))));

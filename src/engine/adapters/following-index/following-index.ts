@@ -49,7 +49,9 @@ const MIN_REMOVED = 10_000;
 
 export interface FollowingIndexOptions<T> {
   readonly source: VectorSource<T>;
-  /** Opens the vectors in memory. They are empty, or have what other threads have read. */
+  /**
+   * Opens the memory for the vectors. It is empty, unless other threads share it and have read vectors from the file.
+   */
   readonly hold: () => FollowedVectors<T>;
   /** Counts the memory of all indexes of a thread and enforces its limit. */
   readonly indexMemory: IndexMemory;
@@ -59,8 +61,9 @@ export interface FollowingIndexOptions<T> {
 
 /**
  * Opens the index of one vector space over a connection to the file. It reads nothing until it is loaded or searched. A
- * search throws EngineError `internal` inside a write transaction, and for a vector with another number of dimensions.
- * If threads share the vectors, it may also throw `SnapshotIsBehind` and `SharedMemoryLost`.
+ * search throws EngineError `internal` inside a write transaction, for a vector with another number of dimensions, and
+ * for a `k` that is not in 1..4096. If threads share the vectors, it may also throw `SnapshotIsBehind` and
+ * `SharedMemoryLost`.
  */
 export function openFollowingIndex<T>(
   store: Store,

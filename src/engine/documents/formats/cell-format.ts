@@ -79,16 +79,18 @@ function round(number: number): string {
 }
 
 function isDate(days: number, is1904: boolean): boolean {
-  return wholeSeconds(days) < (is1904 ? MAX_DAYS.of1904 : MAX_DAYS.of1900) * DAY_MS;
+  return daysToMs(days) < (is1904 ? MAX_DAYS.of1904 : MAX_DAYS.of1900) * DAY_MS;
 }
 
-/** Converts days to ms, rounded to seconds. Files keep times to the second: tenths come from rounding. */
-function wholeSeconds(days: number): number {
+/**
+ * Converts days to ms, rounded to full seconds: files keep times to the second, and smaller parts come from rounding.
+ */
+function daysToMs(days: number): number {
   return Math.round((days * DAY_MS) / 1000) * 1000;
 }
 
 function formatDate(days: number, is1904: boolean): string {
-  const instant = wholeSeconds(days) + (is1904 ? EPOCH_1904 : EPOCH_1900);
+  const instant = daysToMs(days) + (is1904 ? EPOCH_1904 : EPOCH_1900);
   const [date = '', time = ''] = new Date(instant).toISOString().slice(0, 19).split('T');
   const clock = time.endsWith(':00') ? time.slice(0, 5) : time;
   if (days < 1) return clock;

@@ -6,7 +6,7 @@ import { byBaseline, quantileOf, type Segment } from './pdf-segments.ts';
  * right and follow each other downwards (`Run`); `baseline` grows upwards.
  */
 export interface Line {
-  /** Text of the cells in reading order, with two blanks between cells. */
+  /** Text of the line: that of its cells in reading order, with two blanks between cells. */
   readonly text: string;
   /** Parts of the line that wide gaps separate, as in a row of a table; a single part for running text. */
   readonly cells: readonly Cell[];
@@ -36,9 +36,12 @@ export interface Cell {
 
 /** The left and right end, in points, of a column or of a band across columns. */
 interface Region {
-  /** Position, in points, at or after which nine tenths of the lines begin. */
+  /** Left end of the column or band, in points: nine tenths of its lines begin there or farther right. */
   readonly left: number;
-  /** Position, in points, that 85 % of the lines do not exceed, so that single lines that are too long do not count. */
+  /**
+   * Right end of the column or band, in points: 85 % of its lines end there or farther left, so that single lines that
+   * are too long do not count.
+   */
   readonly right: number;
 }
 
@@ -193,7 +196,7 @@ function glueBetween(previous: Run, run: Run, row: Segment): string {
   if (isIdeographic) return gap > IDEOGRAPH_GAP ? ' ' : '';
   if (STARTS_WITH_MARK.test(run.text) || ENDS_IN_LONE_MARK.test(previous.text)) return '';
   // Files draw the end of right-to-left text first, so a blank before a run says nothing there.
-  if ((run.afterSpace && !run.isRtl) || gap > WORD_GAP || changesScript(previous, run)) return ' ';
+  if ((run.afterSpace && !run.isRtl) || gap > WORD_GAP || changesDirection(previous, run)) return ' ';
   return isExponent(previous, run, row) ? '^' : '';
 }
 
@@ -208,10 +211,11 @@ const ENDS_IN_LONE_MARK = /^\p{M}+$/u;
 const LETTER_OR_DIGIT = /[\p{L}\p{N}]/u;
 
 /**
- * Tells whether two runs differ in writing direction and so are two words. Their distance does not tell it: pdf.js
- * counts a blank at the end of right-to-left text as part of its width, so the next word seems to touch it.
+ * Tells whether two runs with letters or digits differ in writing direction and so are two words. Their distance does
+ * not tell it: pdf.js counts a blank at the end of right-to-left text as part of its width, so the next word seems to
+ * touch it.
  */
-function changesScript(previous: Run, run: Run): boolean {
+function changesDirection(previous: Run, run: Run): boolean {
   return run.isRtl !== previous.isRtl && LETTER_OR_DIGIT.test(run.text) && LETTER_OR_DIGIT.test(previous.text);
 }
 

@@ -37,19 +37,22 @@ function mayHide(content: Buffer, at: number): boolean {
   }
   let start = end;
   while (start > 0 && end - start < MAX_NUMERALS && NUMERALS.has(content[start - 1]!)) start -= 1;
-  if (start === end) return isSpecial(previous) && isSpecial(content[at + 2]);
+  if (start === end) return isSeparator(previous) && isSeparator(content[at + 2]);
   const numeral = content.toString('latin1', start, end);
   const isVisible = /^\d+$/.test(numeral) && Number(numeral) !== 3 && Number(numeral) !== 7;
   // pdf.js also reads a number and an operator without white space between them.
-  if (end === at) return !isVisible && (isSpecial(content[start - 1]) || isLetter(content[start - 1]!));
+  if (end === at) return !isVisible && (isSeparator(content[start - 1]) || isLetter(content[start - 1]!));
   return !(isVisible && isOnLine && start > 0 && BLANKS.has(content[start - 1]!));
 }
 
-/** Greatest number of characters of a number that are read. A longer one is not of the usual form. */
+/** Greatest number of characters that are read of the number before `Tr`. A longer one is not of the usual form. */
 const MAX_NUMERALS = 16;
 
-/** Tells whether a byte separates two words. The end and the beginning of the data do, too. */
-function isSpecial(byte: number | undefined): boolean {
+/**
+ * Tells whether a byte is white space or a delimiter such as `[`, and so separates two words. Undefined, before the
+ * beginning and after the end of the data, separates them, too.
+ */
+function isSeparator(byte: number | undefined): boolean {
   return byte === undefined || BLANKS.has(byte) || DELIMITERS.has(byte);
 }
 
@@ -57,7 +60,10 @@ function isLetter(byte: number): boolean {
   return (byte >= 0x41 && byte <= 0x5a) || (byte >= 0x61 && byte <= 0x7a);
 }
 
-/** Greatest length of a string before a word in it, in bytes. In a longer string the word is taken as an operator. */
+/**
+ * Greatest distance, in bytes, from the beginning of a string to the letters `Tr` in it. Farther on in a string, they
+ * are taken for the operator.
+ */
 const STRING_BYTES = 256;
 
 /**

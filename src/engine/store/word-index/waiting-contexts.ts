@@ -13,7 +13,10 @@ import { reindexText } from './memory-text.ts';
 /** Name of the entry in `store_info` that has the numbers, as JSON. */
 export const WAITING_CONTEXTS = 'contexts_waiting';
 
-/** Size of the texts (bytes) that one call of `reindexWaiting` indexes, or one text: some 0.25 s. */
+/**
+ * Size of the memories (bytes of texts, values and metadata) that one call of `reindexWaiting` indexes, or one memory:
+ * some 0.25 s.
+ */
 const REINDEXED_BYTES = 512 * 1024;
 
 /** Adds memories to those whose words `reindexWaiting` writes anew. Call inside a write. */
@@ -22,7 +25,7 @@ export function putWaiting(store: Store, memoryNos: readonly number[]): void {
 }
 
 /**
- * Writes the words of the first waiting memories anew: 512 KiB of text, or one memory. Call inside a write.
+ * Writes the words of the first waiting memories anew: of 512 KiB of memories, or one memory. Call inside a write.
  * @returns whether others still wait
  */
 export function reindexWaiting(store: Store): boolean {

@@ -7,7 +7,7 @@ import { withoutStack } from './without-stack.ts';
  * @throws EngineError `unavailable` if it has left
  */
 export function requireClient(response: Response): void {
-  if (response.destroyed) throw hasLeft();
+  if (response.destroyed) throw clientLeftError();
 }
 
 /**
@@ -16,9 +16,9 @@ export function requireClient(response: Response): void {
  * same connection.
  * @throws EngineError `unavailable` if the client left or its connection was closed
  */
-export function roomIn(response: Response, stallMs: number): Promise<void> {
+export function awaitDrain(response: Response, stallMs: number): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const onClose = () => reject(hasLeft());
+  const onClose = () => reject(clientLeftError());
   const timer = setTimeout(() => {
     response.req.socket.destroy();
     response.destroy();
@@ -32,7 +32,7 @@ export function roomIn(response: Response, stallMs: number): Promise<void> {
   });
 }
 
-/** Makes the error of a request whose client has left. */
-export function hasLeft(): EngineError {
+/** Makes the EngineError `unavailable` of a request whose client has left. */
+export function clientLeftError(): EngineError {
   return withoutStack('unavailable', 'the client left before the reply was sent');
 }
