@@ -8,6 +8,7 @@ import { answerErrors } from './http-errors.ts';
 import { recordRequests } from './middleware/record-requests.ts';
 import { refuseForeignPagesWhileOpen } from './middleware/refuse-foreign-pages.ts';
 import { refuseStrangersWhileOpen } from './middleware/refuse-strangers.ts';
+import { requireHost } from './middleware/require-host.ts';
 import { setSecurityHeaders } from './middleware/security-headers.ts';
 import { takeRequestTurns } from './middleware/take-request-turns.ts';
 import { isTraced, traceRequests } from './middleware/trace-requests.ts';
@@ -39,6 +40,7 @@ export function createApp(api: ApiContext): Express {
   app.use(recordRequests(logger, metrics));
   app.use(takeRequestTurns(clientAddresses(config.trustedProxies)));
   app.use(setSecurityHeaders);
+  app.use(requireHost);
   app.use(refuseStrangersWhileOpen(api.engine));
   app.use(refuseForeignPagesWhileOpen(api.engine));
   if (config.corsOrigins.length > 0) app.use(allowOrigins(config.corsOrigins));

@@ -1,5 +1,6 @@
 import type { Response } from 'express';
-import { EngineError } from '../engine/index.ts';
+import type { EngineError } from '../engine/index.ts';
+import { withoutStack } from './without-stack.ts';
 
 /**
  * Checks that the client of a response is still connected.
@@ -33,5 +34,5 @@ export function awaitDrain(response: Response, stallMs: number): Promise<void> {
 
 /** Makes the EngineError `unavailable` of a request whose client has left. */
 export function clientLeftError(): EngineError {
-  return new EngineError('unavailable', 'the client left before the reply was sent');
+  return withoutStack('unavailable', 'the client left before the reply was sent');
 }

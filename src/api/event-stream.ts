@@ -123,7 +123,10 @@ export function openStream({ api, response, tenant }: TenantCall): AbortSignal {
   const end = () => response.end();
   // An ended reply stays open until its client has read it, and a write to it would be an error that nobody catches.
   const ping = setInterval(() => response.writableEnded || response.write(': ping\n\n'), PING_MS);
-  localsOf(response).onAdmissionLost = () => response.end('event: gone\ndata: {"reason":"unauthenticated"}\n\n');
+  localsOf(response).onAdmissionLost = () => {
+    if (response.writableEnded) response.destroy();
+    else response.end('event: gone\ndata: {"reason":"unauthenticated"}\n\n');
+  };
   api.stop.addEventListener('abort', end);
   response.once('close', () => {
     openStreams--;

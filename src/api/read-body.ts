@@ -127,6 +127,8 @@ export function readBytes(request: IncomingMessage, maxBytes: number, timeoutMs:
       timeoutMs,
     );
     request.on('data', onData).on('end', onEnd).on('close', onClose);
+    // It may have closed while its key was checked, and emits no further event then.
+    if (request.destroyed) onClose();
   });
 }
 

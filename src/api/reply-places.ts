@@ -1,8 +1,9 @@
 import type { Response } from 'express';
-import { EngineError } from '../engine/index.ts';
+import type { EngineError } from '../engine/index.ts';
 import { OwnedBytes, type Owner } from './byte-share.ts';
 import { clientLeftError, requireClient } from './await-drain.ts';
 import type { TenantCall } from './route.ts';
+import { withoutStack } from './without-stack.ts';
 
 const MIB = 1024 * 1024;
 /**
@@ -63,7 +64,10 @@ interface Waiting {
 export class ReplyPlaces {
   readonly #held = new OwnedBytes();
   readonly #waiting = new OwnedBytes();
-  #queue: Waiting[] = [];
+  /** Replies that wait, the longest waiting first. */
+  readonly #queue = new Set<Waiting>();
+  /** Whether memory was freed since those that wait were looked at. */
+  #isFreed = false;
 
   /**
    * Memory of the large replies that are being sent (`held`) and of those that wait to be sent (`waiting`), in bytes.
@@ -83,6 +87,7 @@ export class ReplyPlaces {
    *   `unavailable` if the client leaves
    */
   async enter(owner: Owner, bytes: number, options: WaitOptions = {}): Promise<() => void> {
+    this.#admitWaiting();
     if (this.#hasRoom(owner, bytes)) return this.take(owner, bytes);
     await this.#wait(owner, bytes, options);
     return this.#leaveOnce(owner, bytes);
@@ -116,16 +121,15 @@ export class ReplyPlaces {
     if (this.#waiting.total + bytes > TOTAL_WAITING_BYTES) throw refused();
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const waiting: Waiting = { owner, bytes, enter: resolve };
-    this.#queue.push(waiting);
+    this.#queue.add(waiting);
     this.#waiting.add(owner, bytes);
-    const giveUp = (error: EngineError) => {
-      if (!this.#queue.includes(waiting)) return;
-      this.#queue = this.#queue.filter((other) => other !== waiting);
+    const giveUp = (problem: () => EngineError) => {
+      if (!this.#queue.delete(waiting)) return;
       this.#waiting.add(owner, -bytes);
-      reject(error);
+      reject(problem());
     };
-    const timer = setTimeout(() => giveUp(refused()), waitMs);
-    const onClose = () => giveUp(clientLeftError());
+    const timer = setTimeout(() => giveUp(refused), waitMs);
+    const onClose = () => giveUp(clientLeftError);
     response?.once('close', onClose);
     return promise.finally(() => {
       clearTimeout(timer);
@@ -133,15 +137,27 @@ export class ReplyPlaces {
     });
   }
 
+  /**
+   * Frees memory. Thousands of replies may be closed in one turn of the event loop, so those that wait are looked at
+   * after it, or before the next reply asks for memory.
+   */
   #leave(owner: Owner, bytes: number): void {
     this.#held.add(owner, -bytes);
-    this.#queue = this.#queue.filter((next) => {
-      if (!this.#hasRoom(next.owner, next.bytes)) return true;
+    if (this.#isFreed || this.#queue.size === 0) return;
+    this.#isFreed = true;
+    setImmediate(() => this.#admitWaiting());
+  }
+
+  #admitWaiting(): void {
+    if (!this.#isFreed) return;
+    this.#isFreed = false;
+    for (const next of this.#queue) {
+      if (!this.#hasRoom(next.owner, next.bytes)) continue;
+      this.#queue.delete(next);
       this.#waiting.add(next.owner, -next.bytes);
       this.#held.add(next.owner, next.bytes);
       next.enter();
-      return false;
-    });
+    }
   }
 }
 
@@ -218,11 +234,9 @@ export function growingPlace({ principal, response }: TenantCall): GrowingPlace 
 }
 
 function refused(): EngineError {
-  return new EngineError(
+  return withoutStack(
     'unavailable',
     'large replies to this key, or of its tenant, are not read: read them to their end, or close them',
-    {
-      retryAfterMs: 1_000,
-    },
+    { retryAfterMs: 1_000 },
   );
 }

@@ -143,6 +143,7 @@ function createHttpServer(app: Express, engine: Engine): { readonly server: Serv
     requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_MS,
     connectionsCheckingInterval: CONNECTIONS_CHECK_MS,
+    requireHostHeader: false,
   });
   const { OM_MAX_CONNECTIONS, OM_API_PROCESSES, OM_READER_TIMEOUT_MS: readerTimeoutMs, trustedProxies } = engine.config;
   // Connections are handed out to the processes in turn.
@@ -159,6 +160,8 @@ function createHttpServer(app: Express, engine: Engine): { readonly server: Serv
   });
   server.on('request', (request) => void silent.delete(request.socket));
   server.on('request', inOrder(app, isProxy));
+  // Node would answer 417, past the order of the connection. HTTP allows a server to ignore what it does not know.
+  server.on('checkExpectation', (request, response) => server.emit('request', request, response));
   return { server, close: () => closeGracefully(server, { silent, graceMs: engine.config.OM_SHUTDOWN_MS }) };
 }
 

@@ -20,29 +20,33 @@ export function takeForRequest(call: TenantCall, { limited = [] }: Route): void 
 }
 
 function takeUpload(call: TenantCall): void {
-  const { request, response } = call;
+  const { api, principal, request, response } = call;
   const length = request.headers['content-length'];
   takeTokens(call, 'upload_bytes', length === undefined ? 1 : Number(length));
-  if (length !== undefined || perMinuteOf(call, 'upload_bytes') === 0) return;
+  // Limits are read now, as they may not be readable when the request ends, where nobody would catch the error.
+  const perMinute = perMinuteOf(call, 'upload_bytes');
+  if (length !== undefined || perMinute === 0) return;
   // The upload's bytes that have arrived but were not read are counted, together with the frames of its chunks.
   const { socket, readableLength } = request;
   const before = socket.bytesRead - readableLength;
-  response.once('close', () => takeTokens(call, 'upload_bytes', socket.bytesRead - before, { mustFit: false }));
+  response.once('close', () => {
+    const bucket = { key: principal.keyId, kind: 'upload_bytes' } as const;
+    api.engine.rates.take(bucket, { cost: socket.bytesRead - before, perMinute, mustFit: false });
+  });
 }
 
 /**
  * Takes `cost` tokens from the bucket of the caller's key, and writes the remaining tokens into the reply's headers
  * (`RateLimit-Policy` and `RateLimit` of draft-ietf-httpapi-ratelimit-headers-11). If the key has no limit of this
  * kind, nothing happens.
- * @param options.mustFit with false the tokens are taken even if there are too few, and nothing is thrown
  * @throws EngineError `rate_limited`, with the time after which the same request is allowed
  */
-export function takeTokens(call: TenantCall, kind: RateClass, cost: number, { mustFit = true } = {}): void {
+export function takeTokens(call: TenantCall, kind: RateClass, cost: number): void {
   const perMinute = perMinuteOf(call, kind);
   if (perMinute === 0 || cost === 0) return;
   const { api, principal, response } = call;
   // A key of several tenants has one bucket for all of them.
-  const verdict = api.engine.rates.take({ key: principal.keyId, kind }, { cost, perMinute, mustFit });
+  const verdict = api.engine.rates.take({ key: principal.keyId, kind }, { cost, perMinute, mustFit: true });
   tellRest(response, kind, { perMinute, ...verdict });
   if (verdict.isAllowed) return;
   api.engine.metrics.limitedRequests.inc({ limit: kind });

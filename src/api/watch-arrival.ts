@@ -60,5 +60,7 @@ export function watchArrival(
     request.off('data', onData).off('end', stop).off('close', onClose);
   };
   request.on('data', onData).on('end', stop).on('close', onClose);
+  // It may have closed while the upload was prepared, and emits no further event then.
+  if (request.destroyed) onClose();
   return stop;
 }

@@ -1,11 +1,13 @@
 /** What goes on in the background while the control database cannot be read. */
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, IncomingMessage, ServerResponse } from 'node:http';
+import { type AddressInfo, Socket } from 'node:net';
 import { once } from 'node:events';
 import type { Response } from 'express';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { runEvalsByScheduleUntil } from '../../src/api/run-evals.ts';
 import { tendStandingUntil } from '../../src/api/run-standing.ts';
+import type { Route, TenantCall } from '../../src/api/route.ts';
+import { takeForRequest } from '../../src/api/take-tokens.ts';
 import { watchAdmission } from '../../src/api/watch-admission.ts';
 import type { Engine } from '../../src/engine/index.ts';
 import { openTestEngine } from '../support/engine-fixture.ts';
@@ -43,4 +45,27 @@ test('a request in progress goes on, and ends once its key is known to be refuse
   const response = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
   await expect(response.text()).rejects.toThrow();
   expect(looks).toEqual(['lost', 'lost', 'refused']);
+});
+
+test('an upload of unknown length that ends after the control database was lost does not end the process', async () => {
+  const { engine, close } = await openTestEngine({ settings: { OM_RATE_UPLOAD_MB: '1' } });
+  const socket = new Socket();
+  const request = new IncomingMessage(socket);
+  const response = Object.assign(new ServerResponse(request), { locals: {} });
+  const principal = { keyId: 'one', tenantId: 'default' };
+  const call = { api: { engine }, principal, request, response } as unknown as TenantCall;
+  takeForRequest(call, { limited: ['upload_bytes'] } as unknown as Route);
+  const bucket = { key: 'one', kind: 'upload_bytes' } as const;
+  const rest = () => engine.rates.peek(bucket, { cost: 1, perMinute: 1024 * 1024 }).remaining;
+  const before = rest();
+  Object.defineProperty(socket, 'bytesRead', { value: 2 ** 19 });
+  engine.control.close();
+  // A look at whether the limits have changed holds for some time, which is over at each call.
+  let now = performance.now();
+  vi.spyOn(performance, 'now').mockImplementation(() => (now += 60_000));
+  onTestFinished(() => void vi.restoreAllMocks());
+  expect(() => engine.control.limits.inForce({ tenantId: 'default' })).toThrow();
+  response.emit('close');
+  expect(before - rest()).toBeGreaterThan(2 ** 18);
+  await close();
 });

@@ -79,6 +79,19 @@ test('a connection on which more than 4 requests wait is closed, and one with 4 
   few.socket.destroy();
 });
 
+test.each([
+  ['without a host', 'GET / HTTP/1.1\r\n\r\n'],
+  ['with an unknown expectation', 'GET / HTTP/1.1\r\nhost: a\r\nexpect: x\r\n\r\n'],
+])('a connection on which more than 4 requests %s wait is closed', async (_, request) => {
+  const { secret } = api.engine.control.createKey({ tenantId: 'default', role: 'read' });
+  const { socket, statuses } = await send(get('/events', secret, STREAM) + request.repeat(4));
+  await vi.waitUntil(() => statuses().length === 1, 120_000);
+  expect(await Promise.race([once(socket, 'close').then(() => 'closed'), setTimeout(200, 'open')])).toBe('open');
+  socket.write(request);
+  await once(socket, 'close');
+  expect(statuses()).toEqual([200]);
+});
+
 describe('on a server that never answers', () => {
   /** Serves `GET /` without an answer; counts the requests that were parsed, and those that were handled. */
   async function startSilent() {
@@ -131,15 +144,21 @@ describe('on a server that never answers', () => {
   });
 });
 
-test('a stream that has ended and was not read to its end gets no more pings', async () => {
+/** Opens an event stream whose client reads nothing, and gathers the errors of its response. */
+async function openUnreadStream() {
   const response = new ServerResponse(new IncomingMessage(new net.Socket())) as Response;
   response.locals = {};
   const errors: Error[] = [];
   response.on('error', (error: Error) => errors.push(error));
+  const tenant = await api.engine.tenant('default');
+  openStream({ api: { engine: api.engine, stop: new AbortController().signal }, response, tenant } as TenantCall);
+  return { response, errors };
+}
+
+test('a stream that has ended and was not read to its end gets no more pings', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  const { response, errors } = await openUnreadStream();
   try {
-    const tenant = await api.engine.tenant('default');
-    openStream({ api: { engine: api.engine, stop: new AbortController().signal }, response, tenant } as TenantCall);
     localsOf(response).onAdmissionLost!();
     vi.advanceTimersByTime(60_000);
     await new Promise(setImmediate);
@@ -148,4 +167,15 @@ test('a stream that has ended and was not read to its end gets no more pings', a
     response.emit('close');
   }
   expect(errors).toEqual([]);
+});
+
+test('a stream that has ended and was not read to its end is closed once its key ends', async () => {
+  const { response, errors } = await openUnreadStream();
+  // As after the last state of a job, or when the server stops.
+  response.end();
+  localsOf(response).onAdmissionLost!();
+  await new Promise(setImmediate);
+  expect(errors).toEqual([]);
+  expect(response.destroyed).toBe(true);
+  response.emit('close');
 });

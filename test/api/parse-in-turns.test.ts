@@ -57,6 +57,53 @@ describe('what is read of connections', () => {
     expect(turns.turn).toBeGreaterThan(10);
   });
 
+  const ORDINARY = `GET / HTTP/1.1\r\nhost: a\r\n${'x: y\r\n'.repeat(29)}\r\n`;
+  test.each([
+    ['ordinary requests', ORDINARY, ORDINARY.repeat(2), 600],
+    ['the last byte of a head', ORDINARY + ORDINARY.slice(0, -1), ORDINARY.slice(-1), 300],
+  ])('is parsed in turns, also if each of many connections sends %s', async (_name, first, then, count) => {
+    const turns = countTurns();
+    const parsedIn: number[] = [];
+    const connect = await serve((_request, response) => {
+      parsedIn.push(turns.turn);
+      response.end();
+    });
+    const clients = await Promise.all(Array.from({ length: 300 }, connect));
+    // A connection is accepted in each turn, so the first requests come one after the other.
+    for (const { socket } of clients) socket.write(first);
+    await expect.poll(() => parsedIn.length, { timeout: 60_000 }).toBe(300);
+    parsedIn.length = 0;
+    // By this clock each look finds the turn used up.
+    let now = performance.now();
+    vi.spyOn(performance, 'now').mockImplementation(() => (now += 10));
+    onTestFinished(() => void vi.restoreAllMocks());
+    for (const { socket } of clients) socket.write(then);
+    await expect.poll(() => parsedIn.length, { timeout: 60_000 }).toBe(count);
+    turns.stop();
+    const counts = Object.values(Object.groupBy(parsedIn, (turn) => turn)).map((some) => some!.length);
+    // 128 connections whose bytes come first, and one that waited.
+    expect(Math.max(...counts)).toBeLessThanOrEqual((count / clients.length) * 129);
+  });
+
+  test('waits for no request if it is a part of a body', async () => {
+    const turns = countTurns();
+    const ends: number[] = [];
+    const connect = await serve((request, response) => {
+      request.resume().on('end', () => ends.push(turns.turn));
+      response.end();
+    });
+    const clients = await Promise.all(Array.from({ length: 300 }, connect));
+    for (const { socket } of clients) socket.write('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\n1234');
+    await expect.poll(() => clients.every(({ text }) => text() !== ''), { timeout: 60_000 }).toBe(true);
+    let now = performance.now();
+    vi.spyOn(performance, 'now').mockImplementation(() => (now += 10));
+    onTestFinished(() => void vi.restoreAllMocks());
+    for (const { socket } of clients) socket.write('56789');
+    await expect.poll(() => ends.length, { timeout: 60_000 }).toBe(300);
+    turns.stop();
+    expect(new Set(ends).size).toBeLessThan(10);
+  });
+
   test('arrives whole and in order, in whatever pieces, with the requests behind it', async () => {
     const bodies: string[] = [];
     const connect = await serve((request, response) => {

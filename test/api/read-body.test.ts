@@ -1,7 +1,9 @@
+import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { PassThrough } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { mediaTypeOf, parseJson, readBytes, readJson } from '../../src/api/read-body.ts';
+import { watchArrival } from '../../src/api/watch-arrival.ts';
 import { countTurns, turnsDuring } from '../support/turns-during.ts';
 
 function upload(headers: Record<string, string> = {}): PassThrough & IncomingMessage {
@@ -44,6 +46,20 @@ describe('a body', () => {
     await expect(reading).rejects.toMatchObject({ code: 'invalid', stack: expect.not.stringContaining('\n    at ') });
     expect(vi.getTimerCount()).toBe(0);
     expect(new Error('another').stack).toContain('\n    at ');
+  });
+
+  test('that broke off before it was read is refused at once, and leaves no timer', async () => {
+    const [body, document] = [upload(), upload()];
+    for (const broken of [body, document]) {
+      broken.destroy();
+      await once(broken, 'close');
+    }
+    await expect(readBytes(body, 10, 1000)).rejects.toMatchObject({ code: 'invalid' });
+    const { promise, reject } = Promise.withResolvers<never>();
+    const stopWatching = watchArrival(document, { fileBytes: 10, bodyBytes: 20 }, reject);
+    await expect(promise).rejects.toMatchObject({ code: 'invalid' });
+    stopWatching();
+    expect(vi.getTimerCount()).toBe(0);
   });
 
   test('that is no UTF-8 or no JSON is refused without a word of it', () => {

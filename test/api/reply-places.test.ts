@@ -1,7 +1,8 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { growingPlace, replyPlaces, takeReplyPlace } from '../../src/api/reply-places.ts';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { OwnedBytes } from '../../src/api/byte-share.ts';
+import { growingPlace, ReplyPlaces, replyPlaces, takeReplyPlace } from '../../src/api/reply-places.ts';
 import type { TenantCall } from '../../src/api/route.ts';
 import { readViewerFile } from '../../src/api/viewer/viewer.ts';
 import { ADMIN_KEY, startApi, type TestApi } from '../support/start-api.ts';
@@ -77,6 +78,36 @@ test('a reply whose client leaves waits no longer', async () => {
   await expect(waiting).rejects.toThrow('the client left');
   expect(replyPlaces.bytes.waiting).toBe(0);
   leave();
+});
+
+test('replies that are closed together have those that wait looked at once', async () => {
+  const KIB = 1024;
+  const owner = { keyId: 'one', tenantId: 'team' };
+  const places = new ReplyPlaces();
+  const held = Array.from({ length: 2_048 }, () => places.take(owner, 16 * KIB));
+  const waiting = Array.from({ length: 4_095 }, () => places.enter(owner, 16 * KIB));
+  const looks = vi.spyOn(OwnedBytes.prototype, 'of');
+  onTestFinished(() => looks.mockRestore());
+  for (const leave of held) leave();
+  // It does not overtake those that wait.
+  waiting.push(places.enter(owner, 16 * KIB));
+  expect(places.bytes).toEqual({ held: 32 * KIB * KIB, waiting: 32 * KIB * KIB });
+  const entered = await Promise.all(waiting.slice(0, 2_048));
+  expect(looks.mock.calls.length).toBeLessThan(5_000);
+  for (const leave of entered) leave();
+  for (const leave of await Promise.all(waiting.slice(2_048))) leave();
+  expect(places.bytes).toEqual({ held: 0, waiting: 0 });
+});
+
+test('the errors of replies that wait no longer have no stack trace, as thousands may be made in one turn', async () => {
+  const places = new ReplyPlaces();
+  const owner = { keyId: 'one', tenantId: 'team' };
+  places.take(owner, 32 * 1024 * 1024);
+  const { call, close } = openCall();
+  const waits = [places.enter(owner, 1, { waitMs: 1 }), places.enter(owner, 1, { response: call.response })];
+  close();
+  const errors = (await Promise.allSettled(waits)).map((wait) => (wait as PromiseRejectedResult).reason as Error);
+  for (const { stack } of errors) expect(stack).not.toContain('\n    at ');
 });
 
 test('the files of the page of the API are read once for all who ask', async () => {

@@ -61,6 +61,32 @@ test('a request and its response are those of Express from the beginning', async
   expect(prototypes[3]).toBe(prototypes[1]);
 });
 
+describe('a request', () => {
+  /** Sends this text on a connection of its own, and returns all that comes back until it is closed. */
+  async function answerTo(port: number, text: string): Promise<string> {
+    const socket = net.connect(port, '127.0.0.1');
+    let answer = '';
+    socket.setEncoding('latin1').on('data', (piece: string) => (answer += piece));
+    socket.write(text);
+    await once(socket, 'close');
+    return answer;
+  }
+
+  test('without a host is refused as HTTP/1.1, which closes the connection, and answered as HTTP/1.0', async () => {
+    await using api = await startApi({ folder: tempFolder(), settings });
+    const refused = await answerTo(api.port, 'GET /health HTTP/1.1\r\n\r\nGET /health HTTP/1.1\r\nhost: a\r\n\r\n');
+    expect(refused.match(/HTTP\/1.1 \d+/g)).toEqual(['HTTP/1.1 400']);
+    expect(refused).toContain('"detail":"the header Host is missing"');
+    expect(await answerTo(api.port, 'GET /health HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1.1 200 /);
+  });
+
+  test('with an expectation that the server does not know is answered as without', async () => {
+    await using api = await startApi({ folder: tempFolder(), settings });
+    const text = 'GET /health HTTP/1.1\r\nhost: a\r\nexpect: x\r\nconnection: close\r\n\r\n';
+    expect(await answerTo(api.port, text)).toMatch(/^HTTP\/1.1 200 /);
+  });
+});
+
 test('a port that is taken is named', async () => {
   await using api = await startApi({ folder: tempFolder(), settings });
   const second = startApi({ folder: tempFolder(), settings: { ...settings, OM_PORT: String(api.port) } });

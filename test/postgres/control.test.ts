@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
-import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { holderOfToken } from '../../src/api/token-holder.ts';
 import { readConfig } from '../../src/engine/config.ts';
 import type { ControlDatabase } from '../../src/engine/control/control-database.ts';
@@ -210,6 +210,32 @@ describe.skipIf(server === undefined)('the control database in PostgreSQL', () =
     // At first all is read again, as the key was made since.
     await expect.poll(() => tripsOf(1_000)).toBe(0);
     connection.close();
+  });
+
+  test('keeps the uses of keys in memory while `cairn move` uses the database', async () => {
+    const database = await server.createSchema();
+    const node = openNode(database);
+    const { secret } = node.createKey({ tenantId: 'default', role: 'read' });
+    const connection = openControlConnection(database);
+    onTestFinished(() => connection.close());
+    const lastUse = () => connection.query('SELECT last_used_at FROM keys', []).rows;
+    const ofServices = `SELECT pid, classid::int4, hashtext(current_schema()) FROM pg_locks
+       WHERE locktype = 'advisory' AND pid = pg_backend_pid()`;
+    const [pid, ...lock] = connection.query(ofServices, []).rows[0] as [number, number, number];
+    const mover = openBlockingConnection(database);
+    onTestFinished(() => mover.close());
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    node.authenticate(secret);
+    mover.query('SELECT pg_terminate_backend($1::int4, 10000)', [pid]);
+    mover.query('SELECT pg_advisory_lock($1::int4, $2::int4)', lock);
+    expect(lastUse).toThrow(expect.objectContaining({ code: 'conflict' }));
+    expect(() => vi.advanceTimersByTime(60_000)).not.toThrow();
+    mover.query('SELECT pg_advisory_unlock($1::int4, $2::int4)', lock);
+    expect(lastUse()).toEqual([[null]]);
+    node.authenticate(secret);
+    vi.advanceTimersByTime(60_000);
+    expect(lastUse()).toEqual([[expect.any(Number)]]);
   });
 
   test('believes nothing while the database is silent, and goes on when it is back', async () => {

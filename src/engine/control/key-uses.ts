@@ -21,8 +21,8 @@ export interface KeyUses {
    */
   lastUse(keyId: string): number | null;
   /**
-   * Writes the recorded uses and stops the timer. If the file is locked or the disk full, the uses of the last minute
-   * are lost.
+   * Writes the recorded uses and stops the timer. If the database cannot be written, the uses of the last minute are
+   * lost.
    */
   close(): void;
 }
@@ -42,13 +42,14 @@ export function createKeyUses(file: ControlFile, clock: Clock): KeyUses {
   }
 
   /**
-   * Writes the recorded uses; while the file is locked or the disk is full, they are kept in memory for the next write.
+   * Writes the recorded uses. While the database cannot be written, as when the disk is full or `cairn move` uses it,
+   * they are kept in memory for the next write. A timer calls this, so that nobody would catch an error.
    */
   function tryToWrite(): void {
     try {
       write();
     } catch (error) {
-      if (!isEngineError(error, 'unavailable') && !isEngineError(error, 'storage_full')) throw error;
+      if (!isEngineError(error)) throw error;
     }
   }
 
