@@ -14,7 +14,8 @@ import { replaceMemory } from '../store/revisions.ts';
 import { ensureStoreId } from '../store/store-info.ts';
 import { latestOf, neighboursAmong, neighboursOf } from '../store/session-context.ts';
 import { ensureWriter } from '../store/writers.ts';
-import { insertText, reindexText } from '../store/word-index/memory-text.ts';
+import { insertText } from '../store/word-index/memory-text.ts';
+import { reindexFollowers } from '../store/word-index/waiting-contexts.ts';
 import { contentHash } from '../text/content-hash.ts';
 import { isRejected, rejected } from '../rejected-item.ts';
 import type { AddOptions, AddOutcome, AddReply, NewMemory, RejectedItem, ScreenReport } from '../types.ts';
@@ -79,7 +80,7 @@ export function addMemories(context: WriteContext, { items, options, quota = nul
     if (options.allOrNothing === true && isRejected(outcome)) throw refusalOf(outcome);
     outcomes.push(outcome);
   }
-  reindexText(store, [...toReindex.memoryNos]);
+  reindexFollowers(store, toReindex.memoryNos);
   const [first, last] = [accepted[0], accepted.at(-1)];
   const reply: AddReply = {
     outcomes,
@@ -303,7 +304,7 @@ export function storeMemory(
     files: memory.files,
     context: before,
   });
-  if (toReindex === undefined) reindexText(store, successors);
+  if (toReindex === undefined) reindexFollowers(store, successors);
   else enqueueReindex(store, toReindex, successors);
   const jobId = context.newId();
   const jobNo = insertJob(store, {

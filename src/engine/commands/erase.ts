@@ -36,13 +36,14 @@ import { countRevisions, prefetchSnapshots } from '../store/revisions.ts';
 import { putInfo } from '../store/store-info.ts';
 import { successorsOfEach } from '../store/session-context.ts';
 import { withinBytes } from '../store/text-sizes.ts';
-import { deleteText, reindexText } from '../store/word-index/memory-text.ts';
+import { deleteText } from '../store/word-index/memory-text.ts';
+import { reindexFollowers } from '../store/word-index/waiting-contexts.ts';
 import type { Store } from '../store/open-store.ts';
 import { deleteVectorsOfAll } from '../store/vectors.ts';
 import { mayBeFitted } from '../text/latent-space.ts';
 import type { BoundOptions, DeleteReceipt, ErasureFilter } from '../types.ts';
 import { enqueueSteps } from './enqueue-step.ts';
-import { firstToErase, withinFollowers } from './first-to-erase.ts';
+import { firstToErase } from './first-to-erase.ts';
 import { DEFAULT_WEIGHTS } from './relate.ts';
 import { settleStatus, startOf } from './settle-status.ts';
 import { deleteDependentRowsSlice } from './delete-dependent-rows.ts';
@@ -242,9 +243,8 @@ export function eraseAbandoned(
 
 /**
  * Erases memories as `eraseMemories` does. If more rows depend on them than one commit should remove, it removes only
- * some of those rows, beginning with reflections (memories of conclusions drawn from them). If too much text of later
- * memories in their sessions would have to be indexed anew, it erases only the first of the memories. In both cases
- * `isDone` is false, and the caller calls again until it is true.
+ * some of those rows, beginning with reflections (memories of conclusions drawn from them). Then `isDone` is false, and
+ * the caller calls again until it is true.
  * @param memoryNos `memoryNo` of each memory; those that an earlier call erased are ignored
  * @param beforeLast called before the last of the memories are erased
  */
@@ -256,11 +256,10 @@ export function eraseInSlices(
   const first = firstToErase(context.store, memoryNos, { most: ERASE_SLICE, bytes: ERASE_BYTES });
   const deleted = deleteDependentRowsSlice(context, first);
   if (deleted !== undefined) return { receipt: { ...EMPTY_RECEIPT, ...deleted }, isDone: false };
-  const part = withinFollowers(context.store, first);
-  const erased = new Set(part);
+  const erased = new Set(first);
   const isDone = memoryNos.every((memoryNo) => erased.has(memoryNo));
   if (isDone) beforeLast();
-  return { receipt: eraseMemories(context, part), isDone };
+  return { receipt: eraseMemories(context, first), isDone };
 }
 
 /**
@@ -300,7 +299,7 @@ export function eraseMemories(context: WriteContext, named: readonly number[]): 
   deleteText(store, ...found);
   deleteMemoryRows(store, found);
   const staying = (some: readonly number[]) => [...new Set(some)].filter((memoryNo) => !erased.has(memoryNo));
-  reindexText(store, staying(followers));
+  reindexFollowers(store, staying(followers));
   enqueueSteps(context, staying(linking), 'link');
   for (const { memory, successor } of released) {
     if (successor !== null) {

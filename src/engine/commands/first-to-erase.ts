@@ -1,10 +1,8 @@
 /** Chooses which of the memories that are about to be erased one commit erases. */
 
-import { readMemoryRows } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
 import { readReflectionsOn } from '../store/reflections.ts';
-import { successorsOfEach } from '../store/session-context.ts';
-import { contentBytes, withinBytes } from '../store/text-sizes.ts';
+import { withinBytes } from '../store/text-sizes.ts';
 
 /** Greatest number of links to reflections on memories that one write of a delete reads at once. */
 const MAX_RESTING = 1_000;
@@ -37,32 +35,4 @@ export function firstToErase(
     chosen = few.length > 0 ? few : chosen.slice(chosen.length / 2);
   }
   return chosen;
-}
-
-/**
- * Greatest number of bytes of the texts that one write indexes anew since memories before them in their session are
- * erased, unless a single one needs more.
- */
-const REINDEXED_BYTES = 1024 * 1024;
-
-/**
- * Cuts a list of memories that are about to be erased, so that one commit indexes little text anew. When a memory goes,
- * the memories that follow it in its session are indexed again. Returns the longest beginning of the list whose
- * followers have at most 1 MiB of text together, and at least one memory.
- */
-export function withinFollowers(store: Store, memoryNos: readonly number[]): readonly number[] {
-  if (memoryNos.length < 2) return memoryNos;
-  const going = new Set(memoryNos);
-  const followers = successorsOfEach(store, readMemoryRows(store, memoryNos));
-  const staying = new Set([...followers.values()].flat().filter((memoryNo) => !going.has(memoryNo)));
-  const bytesOf = contentBytes(store, [...staying]);
-  let left = REINDEXED_BYTES;
-  const beyond = memoryNos.findIndex((memoryNo, place) => {
-    for (const follower of followers.get(memoryNo) ?? []) {
-      left -= bytesOf.get(follower) ?? 0;
-      bytesOf.delete(follower);
-    }
-    return place > 0 && left < 0;
-  });
-  return beyond === -1 ? memoryNos : memoryNos.slice(0, beyond);
 }

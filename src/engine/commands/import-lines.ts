@@ -13,13 +13,11 @@ import {
 import { putItemName } from '../store/items.ts';
 import { insertJob } from '../store/jobs.ts';
 import { ensureUser, readMemoryRows } from '../store/memories.ts';
-import type { Store } from '../store/open-store.ts';
 import { neighboursOf } from '../store/session-context.ts';
 import { appendItems, insertLog, type LogRow } from '../store/session-logs.ts';
 import { ensureWriter } from '../store/writers.ts';
-import { contentBytes } from '../store/text-sizes.ts';
-import { putText, reindexText } from '../store/word-index/memory-text.ts';
-import { putWaiting, reindexWaiting } from '../store/word-index/waiting-contexts.ts';
+import { putText } from '../store/word-index/memory-text.ts';
+import { reindexFollowers } from '../store/word-index/waiting-contexts.ts';
 import type { ImportOutcome, PortableLine, PortableLink, PortableLogItem, PortableMemory } from '../types.ts';
 import { enqueueReindex, MOVED_BYTES, type ReindexQueue, refuseOverBacklog } from './accept.ts';
 import { storeVectors } from './import-vectors.ts';
@@ -33,8 +31,6 @@ import type { WriteContext } from './write-context.ts';
 export interface ImportedLines {
   /** Outcomes of the first lines, in their order; at least one. The caller imports the other lines again. */
   readonly outcomes: readonly ImportOutcome[];
-  /** Whether the words of stored memories wait to be written anew, by `reindexImported`. */
-  readonly hasWaiting: boolean;
 }
 
 /**
@@ -67,7 +63,8 @@ export function importLines(
     if (judged.kind === 'new') storeLine(context, judged, { toReindex, missing });
     outcomes.push(judged.kind === 'new' ? { kind: 'stored' } : judged);
   }
-  return { outcomes, hasWaiting: reindexFollowers(context.store, toReindex) };
+  reindexFollowers(context.store, toReindex.memoryNos);
+  return { outcomes };
 }
 
 /** Size of the texts (bytes) that one commit of an import indexes, if it is more than one line. */
@@ -75,38 +72,6 @@ const MAX_INDEXED_BYTES = 1024 * 1024;
 
 /** Size of the text of a line that is indexed, in bytes. */
 const textBytes = (line: PortableLine): number => (line.type === 'memory' ? Buffer.byteLength(line.content) : 0);
-
-/**
- * Writes the words of memories anew that follow stored ones, as far as there is room beside the texts of those.
- * @returns whether some of them wait for another commit
- */
-function reindexFollowers(store: Store, { memoryNos, bytes: toIndex, settled }: ReindexQueue): boolean {
-  const bytes = toIndex + settled;
-  const sizes = bytes > MAX_INDEXED_BYTES ? contentBytes(store, [...memoryNos]) : new Map<number, number>();
-  let left = MAX_INDEXED_BYTES - bytes;
-  for (const size of sizes.values()) left += size;
-  const waiting: number[] = [];
-  for (const memoryNo of memoryNos) {
-    const size = sizes.get(memoryNo) ?? 0;
-    if (size > left) {
-      waiting.push(memoryNo);
-      continue;
-    }
-    left -= size;
-    // One at a time: they may be long.
-    reindexText(store, [memoryNo]);
-  }
-  if (waiting.length > 0) putWaiting(store, waiting);
-  return waiting.length > 0;
-}
-
-/**
- * Writes words anew that wait since an import: of some 512 KiB of text, or of one memory.
- * @returns whether others still wait
- */
-export function reindexImported({ store }: WriteContext, _: Record<never, never>): boolean {
-  return reindexWaiting(store);
-}
 
 /** What the lines of one commit have in common. */
 interface Stored {

@@ -32,11 +32,10 @@ export function createPortableMethods(options: TenantOptions): Portable {
       while (outcomes.length < lines.length) {
         const part = firstPart(lines, outcomes.length);
         await takeTurn();
-        const { outcomes: done, hasWaiting } = await writer.write(path, 'importLines', {
+        const { outcomes: done } = await writer.write(path, 'importLines', {
           ...{ lines: part, quota: quotaOf(options) },
         });
         outcomes.push(...done);
-        if (hasWaiting) while (await writer.write(path, 'reindexImported', {}));
         const added = done.filter(({ kind }, at) => kind === 'stored' && part[at]!.type === 'memory').length;
         if (added === 0) continue;
         metrics.adds.inc({ outcome: 'accepted' }, added);

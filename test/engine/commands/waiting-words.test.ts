@@ -2,12 +2,25 @@
 import fs from 'node:fs';
 import { expect, test } from 'vitest';
 import { LINE_SCHEMAS } from '../../../src/api/schemas/portable.ts';
+import { deleteMemory } from '../../../src/engine/commands/erase.ts';
 import { importLines } from '../../../src/engine/commands/import-lines.ts';
 import { DAY_MS } from '../../../src/engine/dynamics.ts';
 import type { PortableLine } from '../../../src/engine/types.ts';
 import { cleanAfterErase } from '../../../src/engine/upkeep/clean-after-erase.ts';
+import { addsBefore, erasesBefore, patchesTime, undoesFew } from '../../conformance/waiting-words.ts';
 import { idsWithWord, openTestEngine, START } from '../../support/engine-fixture.ts';
 import { runCommand } from '../../support/run-command.ts';
+
+test.each([
+  ['a memory that moves before and after long ones', patchesTime],
+  ['a memory that goes from before long ones', erasesBefore],
+  ['a new memory before long ones', addsBefore],
+  ['undoing what a key did to long memories', undoesFew],
+])('%s makes the word index write few of them in a commit', async (_, check) => {
+  await using fixture = await openTestEngine();
+  expect.hasAssertions();
+  await check(fixture);
+});
 
 test('the clean-up after a delete also reaches words in a former context of a memory that waits', async () => {
   await using fixture = await openTestEngine();
@@ -20,7 +33,8 @@ test('the clean-up after a delete also reaches words in a former context of a me
     }),
   ) as PortableLine[];
   for (const line of lines) runCommand(fixture, (context) => importLines(context, { lines: [line] }));
-  await fixture.tenant.deleteMemory(id);
+  // As if the process had ended after this commit.
+  runCommand(fixture, (context) => deleteMemory(context, { id }));
   expect(idsWithWord(fixture, 'Zyxwquokka')).toHaveLength(1);
   expect(await cleanAfterErase(fixture.maintenance)).toBe(true);
   expect(idsWithWord(fixture, 'Zyxwquokka')).toEqual([]);
