@@ -252,9 +252,9 @@ export async function supersedesByBytes(fixture: CommitFixture): Promise<void> {
   expect(run(fixture, (context) => importLines(context, { lines })).outcomes.length).toSatisfy(isBounded);
   await tenant.deleteMemory(hub.id);
 
-  // One commit takes all of an add that cannot be divided.
-  const whole = run(fixture, (context) => addMemories(context, { items, options: { allOrNothing: true } }));
-  expect(whole.outcomes.map(({ kind }) => kind)).toEqual(Array(20).fill('accepted'));
+  // An add that cannot be divided is refused.
+  const whole = tenant.addMemories(items, { allOrNothing: true });
+  await expect(whole).rejects.toMatchObject({ code: 'conflict', message: expect.stringContaining('8 MiB') as string });
 }
 
 /** Checks that faded memories are archived in commits of a bounded size. */

@@ -45,9 +45,9 @@ export interface AddInput {
  * exact duplicate writes no memory, unless the item has `onDuplicate: 'keep'`; it reinforces the stored memory, and
  * makes it active again if it was archived. An item whose `external_id` belongs to another text, or that may not
  * supersede the memory that it names, is rejected alone; with `allOrNothing` its error rejects all items. Once 1 MiB of
- * text of later memories in their sessions has to be indexed anew, further items are not taken, and get a `conflict`.
- * If other writes may take the rest, also once the items make as much work for the word index as `mostIndexedBytes`, or
- * supersede memories of 8 MiB, and in PostgreSQL once they took 150 round trips.
+ * text of later memories in their sessions has to be indexed anew, or memories of 8 MiB were superseded, further items
+ * are not taken, and get a `conflict`. If other writes may take the rest, also once the items make as much work for the
+ * word index as `mostIndexedBytes`, and in PostgreSQL once they took 150 round trips.
  * @returns outcomes in the order of `items`, and `taken`, the number of items that were taken, if that is not all; an
  *   Idempotency-Key that the writer has used gets its stored reply, even if its memories have changed since
  * @throws EngineError for all items: `unavailable` over `OM_MAX_BACKLOG`; `storage_full` over the quota; what
@@ -70,9 +70,8 @@ export function addMemories(context: WriteContext, { items, options, quota = nul
   let taken = 0;
   let indexed = 0;
   for (const item of items) {
-    const isLong = toReindex.settled >= MAX_REINDEXED_BYTES || (taken > 0 && hasManyTrips(store));
-    const mayTake = !(isLong && isDivisible(options));
-    const isTaken = toReindex.bytes < MAX_REINDEXED_BYTES && indexed < mostIndexed && mayTake;
+    const isLong = taken > 0 && isDivisible(options) && hasManyTrips(store);
+    const isTaken = toReindex.bytes + toReindex.settled < MAX_REINDEXED_BYTES && indexed < mostIndexed && !isLong;
     const acceptedBefore = accepted.length;
     const outcome = isTaken ? acceptItem(context, { item, options, before: outcomes, accepted, toReindex }) : NOT_TAKEN;
     if (isTaken) taken += 1;
@@ -139,12 +138,12 @@ export interface ReindexQueue {
 /** Number of bytes to index for which a memory counts that is moved to another chain; both take some 20 µs. */
 export const MOVED_BYTES = 256;
 
-/** Number of bytes in its `ReindexQueue` from which an add takes no further item. */
+/** Number of bytes in its `ReindexQueue`, that of 8 MiB of superseded memories, from which an add takes no more. */
 const MAX_REINDEXED_BYTES = 1024 * 1024;
 
 /** The outcome of an item that an add did not take. */
 const NOT_TAKEN = rejected(
-  new EngineError('conflict', 'too much that is stored changes with these memories: add fewer at once'),
+  new EngineError('conflict', 'these memories supersede over 8 MiB, or come before over 1 MiB: add fewer at once'),
 );
 
 /** Adds memories to those whose words have to be written anew. */

@@ -253,7 +253,8 @@ export function eraseInSlices(
   memoryNos: readonly number[],
   beforeLast: () => void = () => {},
 ): ErasedSlice {
-  const first = firstToErase(context.store, memoryNos, { most: ERASE_SLICE, bytes: ERASE_BYTES });
+  const first = firstToErase(context, memoryNos, { most: ERASE_SLICE, bytes: ERASE_BYTES });
+  if (first.length === 0 && memoryNos.length > 0) return { receipt: EMPTY_RECEIPT, isDone: false };
   const deleted = deleteDependentRowsSlice(context, first);
   if (deleted !== undefined) return { receipt: { ...EMPTY_RECEIPT, ...deleted }, isDone: false };
   const erased = new Set(first);

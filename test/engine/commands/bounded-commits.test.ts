@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test, vi } from 'vitest';
 import { LINE_SCHEMAS } from '../../../src/api/schemas/portable.ts';
+import { addMemories } from '../../../src/engine/commands/accept.ts';
 import { eraseInSlices } from '../../../src/engine/commands/erase.ts';
 import { importLines } from '../../../src/engine/commands/import-lines.ts';
 import { changeLog } from '../../../src/engine/commands/session-logs.ts';
@@ -50,10 +51,8 @@ test('an add takes no further item in a commit once much text has to be indexed 
   const long = Array.from({ length: 8 }, (_, no) => inSession(`heron ${no} `.repeat(25_000), 2 * no + 1));
   for (const memory of long) await fixture.add(memory);
   const short = Array.from({ length: 8 }, (_, no) => inSession(`short ${no}`, 2 * no));
-  const claim = { key: 'k', route: 'POST /memory/add/batch', bodyHash: Buffer.alloc(32) };
-  const { outcomes, taken } = await fixture.tenant.addMemories(short, { idempotency: claim });
-  expect(taken).toBe(5);
-  expect(outcomes.map(({ kind }) => kind)).toEqual([...Array(5).fill('accepted'), ...Array(3).fill('rejected')]);
+  const whole = fixture.tenant.addMemories(short, { allOrNothing: true });
+  await expect(whole).rejects.toMatchObject({ code: 'conflict', message: expect.stringContaining('1 MiB') as string });
   const others = short.map((memory) => ({ ...memory, content: `other ${memory.content}` }));
   const before = await commits(fixture);
   const reply = await fixture.tenant.addMemories(others);
@@ -83,6 +82,33 @@ test('an add takes no further item in a commit once much text has to be indexed 
   expect(await commitsOf(five('ibis', 18_000))).toBe(1);
   expect(await commitsOf(five('owl', 45_000), { allOrNothing: true })).toBe(1);
   expect(await commitsOf(Array.from({ length: 100 }, (_, no) => newMemory({ content: `${no} wren` })))).toBe(1);
+});
+
+const claim = { key: 'k', route: 'POST /memory/add/batch', bodyHash: Buffer.alloc(32) };
+
+test('an add with an Idempotency-Key is divided, and goes on where it broke off when it is repeated', async () => {
+  await using fixture = await openTestEngine();
+  const items = five('heron', 30_000);
+  const add = () => fixture.tenant.addMemories(items, { idempotency: claim });
+  // As if the process had ended after the first commit.
+  const begun = runCommand(fixture, (context) => addMemories(context, { items, options: { idempotency: claim } }));
+  expect(begun).toMatchObject({ taken: 3, replayed: false });
+  const reply = await add();
+  expect(reply).toMatchObject({ replayed: false });
+  expect([reply.outcomes.map(({ kind }) => kind), reply.taken]).toEqual([items.map(() => 'accepted'), undefined]);
+  expect(reply.outcomes.slice(0, 3)).toEqual(begun.outcomes.slice(0, 3));
+  expect(await add()).toEqual({ ...reply, replayed: true });
+  expect(fixture.get('SELECT count(*) FROM memories')).toBe(5);
+  // One that was deleted is enough for the whole request, whichever of its writes has stored it.
+  await fixture.tenant.deleteMemory((reply.outcomes[4] as { readonly id: string }).id);
+  await expect(add()).rejects.toMatchObject({ code: 'conflict' });
+});
+
+test('an add with an Idempotency-Key fails with the write that failed, so that it can be repeated', async () => {
+  await using fixture = await openTestEngine({ settings: { OM_TENANT_MAX_MB: '1' } });
+  const add = fixture.tenant.addMemories(five('heron', 40_000).slice(1), { idempotency: claim });
+  await expect(add).rejects.toMatchObject({ code: 'storage_full' });
+  expect(fixture.get('SELECT count(*) FROM memories')).toBeGreaterThan(0);
 });
 
 test('the items of a divided add that could not be written have the error of their write', async () => {
