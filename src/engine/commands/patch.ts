@@ -166,7 +166,10 @@ export function changeMemory(
     eraseVectors(context, [before.memoryNo]);
     deleteWaypoint(store, before.memoryNo);
     deleteConcludedRelations(store, before.memoryNo);
-    if (!isPrepared) archiveReflections(context, { memoryNos: listReflectionsOn(store, [before.memoryNo]) });
+    if (!isPrepared) {
+      const memoryNos = listReflectionsOn(store, [before.memoryNo]);
+      while (!archiveReflections(context, { memoryNos }));
+    }
   }
   const namesChanged = meaningChanged || columns.entities !== undefined;
   const forcedSector = columns.metadata !== undefined && sectorOf(columns.metadata) !== sectorOf(before.metadata);

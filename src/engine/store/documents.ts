@@ -255,7 +255,8 @@ export function lastDocument(store: Store): number {
 }
 
 /**
- * Hides a document and all its versions from every reader. It is erased afterwards, in slices.
+ * Hides a document and all its versions from every reader. It is erased afterwards, in slices. Its versions expire no
+ * more, so that a search for what has expired passes none of them.
  * @param erasure id of the erasure that erases it; null leaves it to whoever erases what is abandoned
  */
 export function hideDocument(
@@ -264,7 +265,7 @@ export function hideDocument(
   { erasure, now }: { readonly erasure: string | null; readonly now: number },
 ): void {
   store
-    .prepare('UPDATE document_generations SET hidden = ? WHERE document_no = ?')
+    .prepare('UPDATE document_generations SET hidden = ?, expires_at = NULL WHERE document_no = ?')
     .run(erasure === null ? ABANDONED : ERASING, documentNo);
   store
     .prepare(

@@ -170,7 +170,9 @@ export function verifyErasures(store: Store): AuditVerdict {
  * @returns the number of deleted receipts
  */
 export function purgeErasures(store: Store, before: number, limit: number): number {
-  const old = store.prepare('SELECT * FROM erasures WHERE chain_no > 0 ORDER BY chain_no LIMIT ?').all(limit) as Row[];
+  const old = store
+    .prepare('SELECT chain_no, closed_at, hash FROM erasures WHERE chain_no > 0 ORDER BY chain_no LIMIT ?')
+    .all(limit) as Pick<Row, 'chain_no' | 'closed_at' | 'hash'>[];
   const kept = old.findIndex(({ closed_at: at }) => at! >= before);
   const last = (kept === -1 ? old : old.slice(0, kept)).at(-1);
   if (last === undefined) return 0;

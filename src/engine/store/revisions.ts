@@ -228,7 +228,7 @@ export function readStatusesAsOf(store: Store, memoryNos: readonly number[], at:
 }
 
 /** Greatest size of the texts of memories that one commit archives (bytes), since each row is rewritten with them. */
-const ARCHIVED_BYTES = 2 * 1024 * 1024;
+export const ARCHIVED_BYTES = 2 * 1024 * 1024;
 
 /**
  * Archives faded memories, those whose salience has become low: at most `limit` active memories with a `salience_now`
