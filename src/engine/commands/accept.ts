@@ -8,7 +8,6 @@ import { countWaiting } from '../store/job-views.ts';
 import { insertJob } from '../store/jobs.ts';
 import { ensureUser, insertMemory, readMemoryRows, type MemoryRow } from '../store/memories.ts';
 import { findByExternalId, findDuplicate, type Twin } from '../store/duplicates.ts';
-import { contentBytes } from '../store/text-sizes.ts';
 import type { Store } from '../store/open-store.ts';
 import { replaceMemory } from '../store/revisions.ts';
 import { ensureStoreId } from '../store/store-info.ts';
@@ -22,6 +21,7 @@ import type { AddOptions, AddOutcome, AddReply, NewMemory, RejectedItem, ScreenR
 import { isDivisible, mostIndexedBytes } from './divisible-adds.ts';
 import { encodeReceipt } from './write-receipt.ts';
 import { refuseOverQuota, type Quota } from './quota.ts';
+import { enqueueReindex, MAX_REINDEXED_BYTES, MOVED_BYTES, type ReindexQueue, walkedBytes } from './reindex-queue.ts';
 import { deriveFrom, getReplaced, getSources, refuseSecondSuccessor, takePlace } from './relate.ts';
 import { settlingBytes } from './settle-status.ts';
 import type { WriteContext } from './write-context.ts';
@@ -47,7 +47,8 @@ export interface AddInput {
  * supersede the memory that it names, is rejected alone; with `allOrNothing` its error rejects all items. Once 1 MiB of
  * text of later memories in their sessions has to be indexed anew, or memories of 8 MiB were superseded, further items
  * are not taken, and get a `conflict`. If other writes may take the rest, also once the items make as much work for the
- * word index as `mostIndexedBytes`, and in PostgreSQL once they took 150 round trips.
+ * word index as `mostIndexedBytes`, or walks along chains as much as 1 MiB, and in PostgreSQL once they took 150 round
+ * trips.
  * @returns outcomes in the order of `items`, and `taken`, the number of items that were taken, if that is not all; an
  *   Idempotency-Key that the writer has used gets its stored reply, even if its memories have changed since
  * @throws EngineError for all items: `unavailable` over `OM_MAX_BACKLOG`; `storage_full` over the quota; what
@@ -70,7 +71,8 @@ export function addMemories(context: WriteContext, { items, options, quota = nul
   let taken = 0;
   let indexed = 0;
   for (const item of items) {
-    const isLong = taken > 0 && isDivisible(options) && hasManyTrips(store);
+    const isLong =
+      taken > 0 && isDivisible(options) && (hasManyTrips(store) || walkedBytes(store) >= MAX_REINDEXED_BYTES);
     const isTaken = toReindex.bytes + toReindex.settled < MAX_REINDEXED_BYTES && indexed < mostIndexed && !isLong;
     const acceptedBefore = accepted.length;
     const outcome = isTaken ? acceptItem(context, { item, options, before: outcomes, accepted, toReindex }) : NOT_TAKEN;
@@ -120,39 +122,10 @@ export function prefetchOfAdds(
   };
 }
 
-/**
- * Memories whose words have to be written anew, since memories came before them in their session. Many new memories may
- * come before the same two, whose words are then written once.
- */
-export interface ReindexQueue {
-  readonly memoryNos: Set<number>;
-  /**
-   * Bytes of their texts, and `MOVED_BYTES` for each memory that a supersession has moved to another chain. An import
-   * also adds the bytes of the memories that it stores.
-   */
-  bytes: number;
-  /** Sum of `settlingBytes` of the memories that got another status. */
-  settled: number;
-}
-
-/** Number of bytes to index for which a memory counts that is moved to another chain; both take some 20 µs. */
-export const MOVED_BYTES = 256;
-
-/** Number of bytes in its `ReindexQueue`, that of 8 MiB of superseded memories, from which an add takes no more. */
-const MAX_REINDEXED_BYTES = 1024 * 1024;
-
 /** The outcome of an item that an add did not take. */
 const NOT_TAKEN = rejected(
   new EngineError('conflict', 'these memories supersede over 8 MiB, or come before over 1 MiB: add fewer at once'),
 );
-
-/** Adds memories to those whose words have to be written anew. */
-export function enqueueReindex(store: Store, toReindex: ReindexQueue, memoryNos: readonly number[]): void {
-  const added = memoryNos.filter((memoryNo) => !toReindex.memoryNos.has(memoryNo));
-  if (added.length === 0) return;
-  for (const memoryNo of added) toReindex.memoryNos.add(memoryNo);
-  for (const bytes of contentBytes(store, added).values()) toReindex.bytes += bytes;
-}
 
 /** Error codes that reject only one item of an add. They are thrown before the item's memory is written. */
 const REJECTING: ReadonlySet<ErrorCode> = new Set(['conflict', 'invalid', 'not_found']);

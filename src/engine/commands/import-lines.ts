@@ -13,16 +13,18 @@ import {
 import { putItemName } from '../store/items.ts';
 import { insertJob } from '../store/jobs.ts';
 import { ensureUser, readMemoryRows } from '../store/memories.ts';
+import type { Store } from '../store/open-store.ts';
 import { neighboursOf } from '../store/session-context.ts';
 import { appendItems, insertLog, type LogRow } from '../store/session-logs.ts';
 import { ensureWriter } from '../store/writers.ts';
-import { putText } from '../store/word-index/memory-text.ts';
+import { indexedBytes, MAX_INDEXED_BYTES, putText } from '../store/word-index/memory-text.ts';
 import { reindexFollowers } from '../store/word-index/waiting-contexts.ts';
 import type { ImportOutcome, PortableLine, PortableLink, PortableLogItem, PortableMemory } from '../types.ts';
-import { enqueueReindex, MOVED_BYTES, type ReindexQueue, refuseOverBacklog } from './accept.ts';
+import { refuseOverBacklog } from './accept.ts';
 import { storeVectors } from './import-vectors.ts';
 import { judgeLine, type NewLine, type ResolvedLink } from './judge-import.ts';
 import { refuseOverQuota, type Quota } from './quota.ts';
+import { enqueueReindex, MAX_REINDEXED_BYTES, MOVED_BYTES, type ReindexQueue, walkedBytes } from './reindex-queue.ts';
 import { DEFAULT_WEIGHTS } from './relate.ts';
 import { settleStatus, settlingBytes, startOf } from './settle-status.ts';
 import type { WriteContext } from './write-context.ts';
@@ -39,10 +41,10 @@ export interface ImportedLines {
  * The importing key counts as the writer of everything imported, because a file can claim any writer, and undoing what
  * a key did must reach what it imported.
  *
- * At most 1 MiB of text is indexed, or one line, as all writes of all tenants wait for the commit. The text is that of
- * the stored memories, and of memories that they precede in a session, whose words are written anew; memories that a
- * supersession moves to another chain count as some text. Memories whose words would be too much wait. In PostgreSQL no
- * further line is stored after 150 round trips.
+ * No further line is stored once the words of the stored ones make much work (`MAX_INDEXED_BYTES`), as all writes of
+ * all tenants wait for the commit; or once 1 MiB of text of memories that they precede has to be indexed anew. Moving
+ * memories to another chain counts as some text, and so do walks along chains that a line needs, also one that is
+ * refused. In PostgreSQL no further line is stored after 150 round trips. Memories whose words would be too much wait.
  * @throws EngineError for all lines: `unavailable` over `OM_MAX_BACKLOG`; `storage_full` over the quota
  */
 export function importLines(
@@ -56,9 +58,7 @@ export function importLines(
   const missing = new Map<number, number>();
   const outcomes: ImportOutcome[] = [];
   for (const line of lines) {
-    const isFirst = outcomes.length === 0;
-    const bytes = toReindex.bytes + toReindex.settled + textBytes(line);
-    if (!isFirst && (bytes > MAX_INDEXED_BYTES || hasManyTrips(context.store))) break;
+    if (outcomes.length > 0 && isEnough(context.store, toReindex)) break;
     const judged = judgeLine(context.store, line, context.now);
     if (judged.kind === 'new') storeLine(context, judged, { toReindex, missing });
     outcomes.push(judged.kind === 'new' ? { kind: 'stored' } : judged);
@@ -67,11 +67,11 @@ export function importLines(
   return { outcomes };
 }
 
-/** Size of the texts (bytes) that one commit of an import indexes, if it is more than one line. */
-const MAX_INDEXED_BYTES = 1024 * 1024;
-
-/** Size of the text of a line that is indexed, in bytes. */
-const textBytes = (line: PortableLine): number => (line.type === 'memory' ? Buffer.byteLength(line.content) : 0);
+/** Tells whether the present write has done so much work that another one is to store the further lines. */
+const isEnough = (store: Store, { bytes, settled }: ReindexQueue): boolean =>
+  indexedBytes(store) >= MAX_INDEXED_BYTES ||
+  bytes + settled + walkedBytes(store) >= MAX_REINDEXED_BYTES ||
+  hasManyTrips(store);
 
 /** What the lines of one commit have in common. */
 interface Stored {
@@ -120,7 +120,6 @@ function storeMemory(
     if (left <= 0) showComplete(store, { documentNo, generationNo: liveNo, chunks });
   }
   enqueueReindex(store, toReindex, indexWords(context, line, { memoryNo, userNo, isChunk: document !== null }));
-  toReindex.bytes += Buffer.byteLength(line.content);
   storeVectors(context, { memory: memoryNo, userNo }, vectors);
   if (isBlank) return;
   insertJob(store, {
