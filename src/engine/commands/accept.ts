@@ -8,17 +8,17 @@ import { countWaiting } from '../store/job-views.ts';
 import { insertJob } from '../store/jobs.ts';
 import { ensureUser, insertMemory, readMemoryRows, type MemoryRow } from '../store/memories.ts';
 import { findByExternalId, findDuplicate, type Twin } from '../store/duplicates.ts';
-import { contentBytes } from '../store/text-sizes.ts';
+import { indexingWork } from '../store/text-sizes.ts';
 import type { Store } from '../store/open-store.ts';
 import { replaceMemory } from '../store/revisions.ts';
 import { ensureStoreId } from '../store/store-info.ts';
 import { latestOf, neighboursAmong, neighboursOf } from '../store/session-context.ts';
 import { ensureWriter } from '../store/writers.ts';
-import { insertText, reindexText } from '../store/word-index/memory-text.ts';
+import { insertText, MAX_INDEXED_BYTES, reindexText } from '../store/word-index/memory-text.ts';
 import { contentHash } from '../text/content-hash.ts';
 import { isRejected, rejected } from '../rejected-item.ts';
 import type { AddOptions, AddOutcome, AddReply, NewMemory, RejectedItem, ScreenReport } from '../types.ts';
-import { isDivisible, mostIndexedBytes } from './divisible-adds.ts';
+import { isDivisible } from './divisible-adds.ts';
 import { encodeReceipt } from './write-receipt.ts';
 import { refuseOverQuota, type Quota } from './quota.ts';
 import { deriveFrom, getReplaced, getSources, refuseSecondSuccessor, takePlace } from './relate.ts';
@@ -43,10 +43,10 @@ export interface AddInput {
  * are written together, so that whatever is answered 2xx is stored, found by its words, and owed to the workers. An
  * exact duplicate writes no memory, unless the item has `onDuplicate: 'keep'`; it reinforces the stored memory, and
  * makes it active again if it was archived. An item whose `external_id` belongs to another text, or that may not
- * supersede the memory that it names, is rejected alone; with `allOrNothing` its error rejects all items. Once 1 MiB of
- * text of later memories in their sessions has to be indexed anew, or memories of 8 MiB were superseded, further items
- * are not taken, and get a `conflict`. If other writes may take the rest, also once the items make as much work for the
- * word index as `mostIndexedBytes`, and in PostgreSQL once they took 150 round trips.
+ * supersede the memory that it names, is rejected alone; with `allOrNothing` its error rejects all items. Once as
+ * much text of later memories in their sessions has to be indexed anew as one commit should index
+ * (`MAX_INDEXED_BYTES`), or memories of 4 MB were superseded, further items are not taken, and get a `conflict`. If
+ * other writes may take the rest, their own text counts, too, and in PostgreSQL they end after 150 round trips.
  * @returns outcomes in the order of `items`, and `taken`, the number of items that were taken, if that is not all; an
  *   Idempotency-Key that the writer has used gets its stored reply, even if its memories have changed since
  * @throws EngineError for all items: `unavailable` over `OM_MAX_BACKLOG`; `storage_full` over the quota; what
@@ -65,12 +65,12 @@ export function addMemories(context: WriteContext, { items, options, quota = nul
   const accepted: Accepted[] = [];
   const outcomes: AddOutcome[] = [];
   const toReindex: ReindexQueue = { memoryNos: new Set(), bytes: 0, settled: 0 };
-  const mostIndexed = mostIndexedBytes(options);
   let taken = 0;
   let indexed = 0;
   for (const item of items) {
-    const isLong = taken > 0 && isDivisible(options) && hasManyTrips(store);
-    const isTaken = toReindex.bytes + toReindex.settled < MAX_REINDEXED_BYTES && indexed < mostIndexed && !isLong;
+    const isLong = isDivisible(options) && taken > 0 && hasManyTrips(store);
+    const own = isDivisible(options) ? indexed : 0;
+    const isTaken = own + toReindex.bytes + toReindex.settled < MAX_INDEXED_BYTES && !isLong;
     const acceptedBefore = accepted.length;
     const outcome = isTaken ? acceptItem(context, { item, options, before: outcomes, accepted, toReindex }) : NOT_TAKEN;
     if (isTaken) taken += 1;
@@ -126,8 +126,8 @@ export function prefetchOfAdds(
 export interface ReindexQueue {
   readonly memoryNos: Set<number>;
   /**
-   * Bytes of their texts, and `MOVED_BYTES` for each memory that a supersession has moved to another chain. An import
-   * also adds the bytes of the memories that it stores.
+   * Work that their texts make for the word index (`indexingWork`), and `MOVED_BYTES` for each memory that a
+   * supersession has moved to another chain.
    */
   bytes: number;
   /** Sum of `settlingBytes` of the memories that got another status. */
@@ -137,12 +137,9 @@ export interface ReindexQueue {
 /** Number of bytes to index for which a memory counts that is moved to another chain; both take some 20 µs. */
 export const MOVED_BYTES = 256;
 
-/** Number of bytes in its `ReindexQueue`, that of 8 MiB of superseded memories, from which an add takes no more. */
-const MAX_REINDEXED_BYTES = 1024 * 1024;
-
 /** The outcome of an item that an add did not take. */
 const NOT_TAKEN = rejected(
-  new EngineError('conflict', 'these memories supersede over 8 MiB, or come before over 1 MiB: add fewer at once'),
+  new EngineError('conflict', 'these memories supersede over 4 MB, or come before over 500 KB: add fewer at once'),
 );
 
 /** Adds memories to those whose words have to be written anew. */
@@ -150,7 +147,7 @@ export function enqueueReindex(store: Store, toReindex: ReindexQueue, memoryNos:
   const added = memoryNos.filter((memoryNo) => !toReindex.memoryNos.has(memoryNo));
   if (added.length === 0) return;
   for (const memoryNo of added) toReindex.memoryNos.add(memoryNo);
-  for (const bytes of contentBytes(store, added).values()) toReindex.bytes += bytes;
+  for (const work of indexingWork(store, added).values()) toReindex.bytes += work;
 }
 
 /** Error codes that reject only one item of an add. They are thrown before the item's memory is written. */

@@ -4,7 +4,8 @@ import { readMemoryRows } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
 import { drawFromOthers, listDrawnFrom } from '../store/reflections.ts';
 import { successorsOfEach } from '../store/session-context.ts';
-import { contentBytes, withinBytes } from '../store/text-sizes.ts';
+import { indexingWork, withinBytes } from '../store/text-sizes.ts';
+import { MAX_INDEXED_BYTES } from '../store/word-index/memory-text.ts';
 import { DEFAULT_WEIGHTS } from './relate.ts';
 import type { WriteContext } from './write-context.ts';
 
@@ -70,27 +71,21 @@ function nearestResting(store: Store, memoryNos: readonly number[], most: number
 }
 
 /**
- * Greatest number of bytes of the texts that one write indexes anew since memories before them in their session are
- * erased, unless a single one needs more.
- */
-const REINDEXED_BYTES = 1024 * 1024;
-
-/**
  * Cuts a list of memories that are about to be erased, so that one commit indexes little text anew. When a memory goes,
  * the memories that follow it in its session are indexed again. Returns the longest beginning of the list whose
- * followers have at most 1 MiB of text together, and at least one memory.
+ * followers are no more work than one commit should index (`MAX_INDEXED_BYTES`), and at least one memory.
  */
 export function withinFollowers(store: Store, memoryNos: readonly number[]): readonly number[] {
   if (memoryNos.length < 2) return memoryNos;
   const going = new Set(memoryNos);
   const followers = successorsOfEach(store, readMemoryRows(store, memoryNos));
   const staying = new Set([...followers.values()].flat().filter((memoryNo) => !going.has(memoryNo)));
-  const bytesOf = contentBytes(store, [...staying]);
-  let left = REINDEXED_BYTES;
+  const workOf = indexingWork(store, [...staying]);
+  let left = MAX_INDEXED_BYTES;
   const beyond = memoryNos.findIndex((memoryNo, place) => {
     for (const follower of followers.get(memoryNo) ?? []) {
-      left -= bytesOf.get(follower) ?? 0;
-      bytesOf.delete(follower);
+      left -= workOf.get(follower) ?? 0;
+      workOf.delete(follower);
     }
     return place > 0 && left < 0;
   });

@@ -17,9 +17,9 @@ import type { Store } from '../store/open-store.ts';
 import { neighboursOf } from '../store/session-context.ts';
 import { appendItems, insertLog, type LogRow } from '../store/session-logs.ts';
 import { ensureWriter } from '../store/writers.ts';
-import { contentBytes } from '../store/text-sizes.ts';
-import { putText, reindexText } from '../store/word-index/memory-text.ts';
-import { putWaiting, reindexWaiting } from '../store/word-index/waiting-contexts.ts';
+import { indexingWork } from '../store/text-sizes.ts';
+import { indexedBytes, MAX_INDEXED_BYTES, putText, workOf } from '../store/word-index/memory-text.ts';
+import { putWaiting, reindexSome, reindexWaiting } from '../store/word-index/waiting-contexts.ts';
 import type { ImportOutcome, PortableLine, PortableLink, PortableLogItem, PortableMemory } from '../types.ts';
 import { enqueueReindex, MOVED_BYTES, type ReindexQueue, refuseOverBacklog } from './accept.ts';
 import { storeVectors } from './import-vectors.ts';
@@ -43,10 +43,10 @@ export interface ImportedLines {
  * The importing key counts as the writer of everything imported, because a file can claim any writer, and undoing what
  * a key did must reach what it imported.
  *
- * At most 1 MiB of text is indexed, or one line, as all writes of all tenants wait for the commit. The text is that of
- * the stored memories, and of memories that they precede in a session, whose words are written anew; memories that a
- * supersession moves to another chain count as some text. Memories whose words would be too much wait. In PostgreSQL no
- * further line is stored after 150 round trips.
+ * No more text is indexed than one commit should (`MAX_INDEXED_BYTES`), or one line, as all writes of all tenants wait
+ * for the commit. The text is that of the stored memories, and of memories that they precede in a session, whose words
+ * are written anew; memories that a supersession moves to another chain count as some text. Memories whose words would
+ * be too much wait. In PostgreSQL no further line is stored after 150 round trips.
  * @throws EngineError for all lines: `unavailable` over `OM_MAX_BACKLOG`; `storage_full` over the quota
  */
 export function importLines(
@@ -61,7 +61,7 @@ export function importLines(
   const outcomes: ImportOutcome[] = [];
   for (const line of lines) {
     const isFirst = outcomes.length === 0;
-    const bytes = toReindex.bytes + toReindex.settled + textBytes(line);
+    const bytes = indexedBytes(context.store) + toReindex.bytes + toReindex.settled + workOfLine(line);
     if (!isFirst && (bytes > MAX_INDEXED_BYTES || hasManyTrips(context.store))) break;
     const judged = judgeLine(context.store, line, context.now);
     if (judged.kind === 'new') storeLine(context, judged, { toReindex, missing });
@@ -70,38 +70,24 @@ export function importLines(
   return { outcomes, hasWaiting: reindexFollowers(context.store, toReindex) };
 }
 
-/** Size of the texts (bytes) that one commit of an import indexes, if it is more than one line. */
-const MAX_INDEXED_BYTES = 1024 * 1024;
-
-/** Size of the text of a line that is indexed, in bytes. */
-const textBytes = (line: PortableLine): number => (line.type === 'memory' ? Buffer.byteLength(line.content) : 0);
+/** Work that a line makes for the word index, in the unit of `insertText`. */
+const workOfLine = (line: PortableLine): number => (line.type === 'memory' ? workOf([line.content]) : 0);
 
 /**
  * Writes the words of memories anew that follow stored ones, as far as there is room beside the texts of those.
  * @returns whether some of them wait for another commit
  */
-function reindexFollowers(store: Store, { memoryNos, bytes: toIndex, settled }: ReindexQueue): boolean {
-  const bytes = toIndex + settled;
-  const sizes = bytes > MAX_INDEXED_BYTES ? contentBytes(store, [...memoryNos]) : new Map<number, number>();
-  let left = MAX_INDEXED_BYTES - bytes;
-  for (const size of sizes.values()) left += size;
-  const waiting: number[] = [];
-  for (const memoryNo of memoryNos) {
-    const size = sizes.get(memoryNo) ?? 0;
-    if (size > left) {
-      waiting.push(memoryNo);
-      continue;
-    }
-    left -= size;
-    // One at a time: they may be long.
-    reindexText(store, [memoryNo]);
-  }
+function reindexFollowers(store: Store, { memoryNos, bytes, settled }: ReindexQueue): boolean {
+  const followers = [...memoryNos];
+  const work = indexingWork(store, followers);
+  const others = bytes + settled - followers.reduce((sum, memoryNo) => sum + (work.get(memoryNo) ?? 0), 0);
+  const waiting = reindexSome(store, followers, work, others);
   if (waiting.length > 0) putWaiting(store, waiting);
   return waiting.length > 0;
 }
 
 /**
- * Writes words anew that wait since an import: of some 512 KiB of text, or of one memory.
+ * Writes words anew that wait since an import, as many as one commit should.
  * @returns whether others still wait
  */
 export function reindexImported({ store }: WriteContext, _: Record<never, never>): boolean {
@@ -155,7 +141,6 @@ function storeMemory(
     if (left <= 0) showComplete(store, { documentNo, generationNo: liveNo, chunks });
   }
   enqueueReindex(store, toReindex, indexWords(context, line, { memoryNo, userNo, isChunk: document !== null }));
-  toReindex.bytes += Buffer.byteLength(line.content);
   storeVectors(context, { memory: memoryNo, userNo }, vectors);
   if (isBlank) return;
   insertJob(store, {

@@ -1,10 +1,9 @@
-import { MAX_INDEXED_BYTES } from '../commands/divisible-adds.ts';
 import { prefetchOfAdds, type AddInput } from '../commands/accept.ts';
 import type { WriteContext } from '../commands/write-context.ts';
 import { hasManyTrips } from '../store/foresight.ts';
 import { LateError } from '../store/late-error.ts';
 import { storageError } from '../store/storage-errors.ts';
-import { indexedBytes } from '../store/word-index/memory-text.ts';
+import { indexedBytes, MAX_INDEXED_BYTES } from '../store/word-index/memory-text.ts';
 import { inSavepoint } from '../store/savepoint.ts';
 import { createAuditTrail, type AuditTrail } from './audit-trail.ts';
 import { describeCommand } from './audited-commands.ts';

@@ -7,14 +7,11 @@
 import type { Store } from '../open-store.ts';
 import { deleteInfo, findInfo, putInfo } from '../store-info.ts';
 import { parseStored } from '../stored-json.ts';
-import { withinBytes } from '../text-sizes.ts';
-import { reindexText } from './memory-text.ts';
+import { indexingWork } from '../text-sizes.ts';
+import { indexedBytes, MAX_INDEXED_BYTES, reindexText } from './memory-text.ts';
 
 /** Name of the entry in `store_info` that has the numbers, as JSON. */
 export const WAITING_CONTEXTS = 'contexts_waiting';
-
-/** Size of the texts (bytes) that one call of `reindexWaiting` indexes, or one text: some 0.25 s. */
-const REINDEXED_BYTES = 512 * 1024;
 
 /** Adds memories to those whose words `reindexWaiting` writes anew. Call inside a write. */
 export function putWaiting(store: Store, memoryNos: readonly number[]): void {
@@ -22,18 +19,41 @@ export function putWaiting(store: Store, memoryNos: readonly number[]): void {
 }
 
 /**
- * Writes the words of the first waiting memories anew: 512 KiB of text, or one memory. Call inside a write.
+ * Writes the words of the first waiting memories anew, as many as one commit should (`MAX_INDEXED_BYTES`) or one. Call
+ * inside a write.
  * @returns whether others still wait
  */
 export function reindexWaiting(store: Store): boolean {
   const waiting = listWaiting(store);
-  const taken = withinBytes(store, waiting, REINDEXED_BYTES);
-  // One at a time: they may be long.
-  for (const memoryNo of taken) reindexText(store, [memoryNo]);
-  const rest = waiting.slice(taken.length);
+  // The first one in any case, whatever else the commit has indexed.
+  reindexText(store, waiting.slice(0, 1));
+  const rest = reindexSome(store, waiting.slice(1), indexingWork(store, waiting));
   if (rest.length > 0) putInfo(store, WAITING_CONTEXTS, JSON.stringify(rest));
   else deleteInfo(store, WAITING_CONTEXTS);
   return rest.length > 0;
+}
+
+/**
+ * Writes the words of those of these memories anew that the commit may still take, and of one in any case if it has
+ * indexed nothing yet. Call inside a write.
+ * @param work of each memory by its number (`indexingWork`)
+ * @param others further work of the commit, beside that of rows that were put
+ * @returns the memories that were left out
+ */
+export function reindexSome(
+  store: Store,
+  memoryNos: readonly number[],
+  work: ReadonlyMap<number, number>,
+  others = 0,
+): readonly number[] {
+  const left: number[] = [];
+  for (const memoryNo of memoryNos) {
+    const done = indexedBytes(store) + others;
+    if (done > 0 && done + (work.get(memoryNo) ?? 0) > MAX_INDEXED_BYTES) left.push(memoryNo);
+    // One at a time: they may be long.
+    else reindexText(store, [memoryNo]);
+  }
+  return left;
 }
 
 function listWaiting(store: Store): number[] {
