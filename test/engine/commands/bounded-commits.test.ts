@@ -211,7 +211,7 @@ test('text that is not ASCII counts four times in each commit that indexes it', 
   await using fixture = await openTestEngine();
   const text = '港町の灯台は船を数える。'.repeat(1_600);
   const lines = Array.from({ length: 5 }, (_, no) => ({ ...longLine('', 2 * no + 1), content: `${text}${no}` }));
-  const stored = () => runCommand(fixture, (context) => importLines(context, { lines: lines as PortableLine[] }));
+  const stored = () => runCommand(fixture, (context) => importLines(context, { lines: lines }));
   expect(stored().outcomes).toHaveLength(2);
   expect(await fixture.tenant.importLines(lines as PortableLine[])).toHaveLength(5);
 
