@@ -180,7 +180,7 @@ export async function endsByBytes(fixture: CommitFixture): Promise<void> {
   const patch = (eventTime: number) =>
     run(fixture, (context) => patchMemory(context, { id: newer.id, patch: { eventTime } }));
   const settle = () => run(fixture, (context) => settleEnds(context, {}));
-  expect(patch(1)).toMatchObject({ memory: { eventTime: 1 }, endsWait: true });
+  expect(patch(1)).toMatchObject({ memory: { eventTime: 1 }, hasWaiting: true });
   expect([ended(1), ended(START)]).toEqual([LONG - 2, 2]);
   expect([settle(), ended(1), settle()]).toEqual([false, LONG, false]);
 

@@ -8,7 +8,6 @@ import { countWaiting } from '../store/job-views.ts';
 import { insertJob } from '../store/jobs.ts';
 import { ensureUser, insertMemory, readMemoryRows, type MemoryRow } from '../store/memories.ts';
 import { findByExternalId, findDuplicate, type Twin } from '../store/duplicates.ts';
-import { indexingWork } from '../store/text-sizes.ts';
 import type { Store } from '../store/open-store.ts';
 import { replaceMemory } from '../store/revisions.ts';
 import { ensureStoreId } from '../store/store-info.ts';
@@ -21,6 +20,7 @@ import type { AddOptions, AddOutcome, AddReply, NewMemory, RejectedItem, ScreenR
 import { isDivisible } from './divisible-adds.ts';
 import { encodeReceipt } from './write-receipt.ts';
 import { refuseOverQuota, type Quota } from './quota.ts';
+import { enqueueReindex, MOVED_BYTES, reindexFollowers, type ReindexQueue } from './reindex-queue.ts';
 import { deriveFrom, getReplaced, getSources, refuseSecondSuccessor, takePlace } from './relate.ts';
 import { settlingBytes } from './settle-status.ts';
 import type { WriteContext } from './write-context.ts';
@@ -38,21 +38,25 @@ export interface AddInput {
   readonly quota?: Quota | null;
 }
 
+/** Reply to an add request. `hasWaiting` is set if work waits for later commits (`doWaiting`). */
+type Added = AddReply & { readonly hasWaiting?: true };
+
 /**
  * Stores the items of an add request, in the writer's transaction. The row of a memory, its words and its ledger job
  * are written together, so that whatever is answered 2xx is stored, found by its words, and owed to the workers. An
  * exact duplicate writes no memory, unless the item has `onDuplicate: 'keep'`; it reinforces the stored memory, and
  * makes it active again if it was archived. An item whose `external_id` belongs to another text, or that may not
- * supersede the memory that it names, is rejected alone; with `allOrNothing` its error rejects all items. Once as
- * much text of later memories in their sessions has to be indexed anew as one commit should index
- * (`MAX_INDEXED_BYTES`), or memories of 4 MB were superseded, further items are not taken, and get a `conflict`. If
- * other writes may take the rest, their own text counts, too, and in PostgreSQL they end after 150 round trips.
+ * supersede the memory that it names, is rejected alone; with `allOrNothing` its error rejects all items. Once memories
+ * of 4 MB were superseded, further items are not taken, and get a `conflict`. If other writes may take the rest, none
+ * is taken either once the items make as much work for the word index as one commit should index
+ * (`MAX_INDEXED_BYTES`), with the memories that follow them in their sessions, or in PostgreSQL took 150 round trips.
+ * Of those that follow, some may wait for their words to be written anew.
  * @returns outcomes in the order of `items`, and `taken`, the number of items that were taken, if that is not all; an
  *   Idempotency-Key that the writer has used gets its stored reply, even if its memories have changed since
  * @throws EngineError for all items: `unavailable` over `OM_MAX_BACKLOG`; `storage_full` over the quota; what
  *   `findStoredReply` throws; with `allOrNothing` the error of the first item that was refused
  */
-export function addMemories(context: WriteContext, { items, options, quota = null }: AddInput): AddReply {
+export function addMemories(context: WriteContext, { items, options, quota = null }: AddInput): Added {
   const { store, writtenBy } = context;
   const claim = options.idempotency && { ...options.idempotency, writtenBy };
   const stored = claim && findStoredReply(store, claim, items.length);
@@ -69,8 +73,8 @@ export function addMemories(context: WriteContext, { items, options, quota = nul
   let indexed = 0;
   for (const item of items) {
     const isLong = isDivisible(options) && taken > 0 && hasManyTrips(store);
-    const own = isDivisible(options) ? indexed : 0;
-    const isTaken = own + toReindex.bytes + toReindex.settled < MAX_INDEXED_BYTES && !isLong;
+    const words = isDivisible(options) ? indexed + toReindex.bytes : 0;
+    const isTaken = words + toReindex.settled < MAX_INDEXED_BYTES && !isLong;
     const acceptedBefore = accepted.length;
     const outcome = isTaken ? acceptItem(context, { item, options, before: outcomes, accepted, toReindex }) : NOT_TAKEN;
     if (isTaken) taken += 1;
@@ -78,7 +82,7 @@ export function addMemories(context: WriteContext, { items, options, quota = nul
     if (options.allOrNothing === true && isRejected(outcome)) throw refusalOf(outcome);
     outcomes.push(outcome);
   }
-  reindexText(store, [...toReindex.memoryNos]);
+  const hasWaiting = reindexFollowers(store, toReindex);
   const [first, last] = [accepted[0], accepted.at(-1)];
   const reply: AddReply = {
     outcomes,
@@ -91,7 +95,7 @@ export function addMemories(context: WriteContext, { items, options, quota = nul
     const memories = first && last ? { first: first.memoryNo, last: last.memoryNo } : null;
     putStoredReply(store, claim, { reply, memories, now: context.now });
   }
-  return reply;
+  return hasWaiting ? { ...reply, hasWaiting } : reply;
 }
 
 /** An add request, and the public id of the key in whose name it is made. */
@@ -119,36 +123,10 @@ export function prefetchOfAdds(
   };
 }
 
-/**
- * Memories whose words have to be written anew, since memories came before them in their session. Many new memories may
- * come before the same two, whose words are then written once.
- */
-export interface ReindexQueue {
-  readonly memoryNos: Set<number>;
-  /**
-   * Work that their texts make for the word index (`indexingWork`), and `MOVED_BYTES` for each memory that a
-   * supersession has moved to another chain.
-   */
-  bytes: number;
-  /** Sum of `settlingBytes` of the memories that got another status. */
-  settled: number;
-}
-
-/** Number of bytes to index for which a memory counts that is moved to another chain; both take some 20 µs. */
-export const MOVED_BYTES = 256;
-
 /** The outcome of an item that an add did not take. */
 const NOT_TAKEN = rejected(
-  new EngineError('conflict', 'these memories supersede over 4 MB, or come before over 500 KB: add fewer at once'),
+  new EngineError('conflict', 'these memories supersede over 4 MB of others: add fewer at once'),
 );
-
-/** Adds memories to those whose words have to be written anew. */
-export function enqueueReindex(store: Store, toReindex: ReindexQueue, memoryNos: readonly number[]): void {
-  const added = memoryNos.filter((memoryNo) => !toReindex.memoryNos.has(memoryNo));
-  if (added.length === 0) return;
-  for (const memoryNo of added) toReindex.memoryNos.add(memoryNo);
-  for (const work of indexingWork(store, added).values()) toReindex.bytes += work;
-}
 
 /** Error codes that reject only one item of an add. They are thrown before the item's memory is written. */
 const REJECTING: ReadonlySet<ErrorCode> = new Set(['conflict', 'invalid', 'not_found']);

@@ -13,18 +13,16 @@ import {
 import { putItemName } from '../store/items.ts';
 import { insertJob } from '../store/jobs.ts';
 import { ensureUser, readMemoryRows } from '../store/memories.ts';
-import type { Store } from '../store/open-store.ts';
 import { neighboursOf } from '../store/session-context.ts';
 import { appendItems, insertLog, type LogRow } from '../store/session-logs.ts';
 import { ensureWriter } from '../store/writers.ts';
-import { indexingWork } from '../store/text-sizes.ts';
 import { indexedBytes, MAX_INDEXED_BYTES, putText, workOf } from '../store/word-index/memory-text.ts';
-import { putWaiting, reindexSome, reindexWaiting } from '../store/word-index/waiting-contexts.ts';
 import type { ImportOutcome, PortableLine, PortableLink, PortableLogItem, PortableMemory } from '../types.ts';
-import { enqueueReindex, MOVED_BYTES, type ReindexQueue, refuseOverBacklog } from './accept.ts';
+import { refuseOverBacklog } from './accept.ts';
 import { storeVectors } from './import-vectors.ts';
 import { judgeLine, type NewLine, type ResolvedLink } from './judge-import.ts';
 import { refuseOverQuota, type Quota } from './quota.ts';
+import { enqueueReindex, MOVED_BYTES, reindexFollowers, type ReindexQueue } from './reindex-queue.ts';
 import { DEFAULT_WEIGHTS } from './relate.ts';
 import { settleStatus, settlingBytes, startOf } from './settle-status.ts';
 import type { WriteContext } from './write-context.ts';
@@ -33,7 +31,7 @@ import type { WriteContext } from './write-context.ts';
 export interface ImportedLines {
   /** Outcomes of the first lines, in their order; at least one. The caller imports the other lines again. */
   readonly outcomes: readonly ImportOutcome[];
-  /** Whether the words of stored memories wait to be written anew, by `reindexImported`. */
+  /** Whether the words of stored memories wait to be written anew, by `doWaiting`. */
   readonly hasWaiting: boolean;
 }
 
@@ -72,27 +70,6 @@ export function importLines(
 
 /** Work that a line makes for the word index, in the unit of `insertText`. */
 const workOfLine = (line: PortableLine): number => (line.type === 'memory' ? workOf([line.content]) : 0);
-
-/**
- * Writes the words of memories anew that follow stored ones, as far as there is room beside the texts of those.
- * @returns whether some of them wait for another commit
- */
-function reindexFollowers(store: Store, { memoryNos, bytes, settled }: ReindexQueue): boolean {
-  const followers = [...memoryNos];
-  const work = indexingWork(store, followers);
-  const others = bytes + settled - followers.reduce((sum, memoryNo) => sum + (work.get(memoryNo) ?? 0), 0);
-  const waiting = reindexSome(store, followers, work, others);
-  if (waiting.length > 0) putWaiting(store, waiting);
-  return waiting.length > 0;
-}
-
-/**
- * Writes words anew that wait since an import, as many as one commit should.
- * @returns whether others still wait
- */
-export function reindexImported({ store }: WriteContext, _: Record<never, never>): boolean {
-  return reindexWaiting(store);
-}
 
 /** What the lines of one commit have in common. */
 interface Stored {

@@ -22,7 +22,7 @@ import { findUserNo } from '../store/users.ts';
 export type ReadyItem = NewItem & { readonly content: string };
 
 /** Result of a put, and whether superseded memories wait for new ends, as in `Patched`. */
-type PutDone = PutReply & Pick<Patched, 'endsWait'>;
+type PutDone = PutReply & Pick<Patched, 'hasWaiting'>;
 
 /**
  * Stores an item (memory with a name), or replaces the whole item with this name and keeps the replaced one as a
@@ -65,7 +65,7 @@ export function putItem(
     );
   }
   if (before === undefined)
-    return { memory: storeItem(context, item, quota), created: true, changed: true, endsWait: false };
+    return { memory: storeItem(context, item, quota), created: true, changed: true, hasWaiting: false };
 
   // All refusals come before the first commit of what is prepared.
   refuseRestating(context, before.memoryNo);
@@ -81,11 +81,11 @@ export function putItem(
   const columns = changedColumns(before, item);
   if (Object.keys(columns).length > 0) refuseOverQuota(context, quota, 0);
   const status = before.status === 'archived' ? 'active' : undefined;
-  const endsWait = changeMemory(context, before, { columns, status, isPrepared: true });
+  const hasWaiting = changeMemory(context, before, { columns, status, isPrepared: true });
   putItemName(store, before.memoryNo, nameOf(before.user_no, item));
   setItemTtl(store, before.memoryNo, item.ttlMs ?? null);
   const memory = toMemory(readRow(store, before.memoryNo), now);
-  return { memory, created: false, changed: memory.version !== version, endsWait };
+  return { memory, created: false, changed: memory.version !== version, hasWaiting };
 }
 
 /**

@@ -12,6 +12,7 @@ import { placeOf, successorsOf } from '../store/session-context.ts';
 import { ensureWriter } from '../store/writers.ts';
 import { storedExpiry } from '../store/stored-expiry.ts';
 import { reindexText } from '../store/word-index/memory-text.ts';
+import { reindexOrWait } from '../store/word-index/waiting-contexts.ts';
 import { parseStored } from '../store/stored-json.ts';
 import { contentHash } from '../text/content-hash.ts';
 import { isMadeOf, replaceText } from '../text/value-text.ts';
@@ -40,8 +41,8 @@ import type { WriteContext } from './write-context.ts';
 export interface Patched {
   /** The memory as it is now. */
   readonly memory: Memory;
-  /** Whether superseded memories wait for new ends of their validity, since the start of this one has changed. */
-  readonly endsWait: boolean;
+  /** Whether work waits for later commits (`doWaiting`). */
+  readonly hasWaiting: boolean;
 }
 
 /**
@@ -87,7 +88,7 @@ export function patchMemory(
   const columns = before.value === null ? changed : { ...changed, ...changedValue(before, before.value, changed) };
   const newStatus = patch.status !== undefined && patch.status !== before.status ? patch.status : undefined;
   if (Object.keys(columns).length === 0 && newStatus === undefined)
-    return { memory: toMemory(before, now), endsWait: false };
+    return { memory: toMemory(before, now), hasWaiting: false };
   if (newStatus !== undefined && before.status !== 'active' && before.status !== 'archived') {
     throw new EngineError('conflict', `a ${before.status} memory cannot become ${newStatus}`);
   }
@@ -99,8 +100,8 @@ export function patchMemory(
 
   const prepared = prepareChange(context, before, columns, archivedTo);
   if (prepared !== 'done') return prepared === 'begun' ? undefined : prepared;
-  const endsWait = changeMemory(context, before, { columns, status: newStatus, isPrepared: true });
-  return { memory: toMemory(readMemoryRows(store, [before.memoryNo])[0] as MemoryRow, now), endsWait };
+  const hasWaiting = changeMemory(context, before, { columns, status: newStatus, isPrepared: true });
+  return { memory: toMemory(readMemoryRows(store, [before.memoryNo])[0] as MemoryRow, now), hasWaiting };
 }
 
 /** Greatest number of concluded links of a memory that one call of `prepareChange` removes; each takes some 10 µs. */
@@ -132,14 +133,14 @@ export function prepareChange(
 
 /**
  * Writes changed columns of a memory, and everything that follows from them; writes nothing if nothing changes. Call it
- * inside a write transaction. If the start of validity changes, some of the memories that it supersedes may wait for
- * their new ends: `settleEnds` ends them in later commits.
+ * inside a write transaction. What would be too much for one commit waits for later ones (`doWaiting`): new ends of
+ * some of the memories that it supersedes, if the start of validity changes, and words of memories that follow it.
  * @param before the memory as it is stored now
  * @param columns only the columns whose value changes
  * @param status the new status; undefined to keep it
  * @param isPrepared whether `prepareChange` has returned `done` for these columns in this transaction. Otherwise its
  *   work is done here, however much it is
- * @returns whether superseded memories wait for their new ends since the start changed
+ * @returns whether something waits
  * @throws EngineError `conflict` if the start of validity changes and the memory supersedes more than 200 others
  */
 export function changeMemory(
@@ -158,7 +159,7 @@ export function changeMemory(
   const isMoved = startOf({ ...before, ...columns }) !== startOf(before);
   const endsWait = isMoved && endSuperseded(context, before.memoryNo);
   if (typeof columns.importance === 'number') setSalience(store, before.memoryNo, columns.importance, now);
-  rewriteWords(context, before, columns);
+  const wordsWait = rewriteWords(context, before, columns);
   if (isGathered(columns)) while (!dissolveGatheredOf(context, [before.memoryNo]));
   const meaningChanged = changesMeaning(columns);
   if (meaningChanged) {
@@ -171,7 +172,7 @@ export function changeMemory(
   const forcedSector = columns.metadata !== undefined && sectorOf(columns.metadata) !== sectorOf(before.metadata);
   if (namesChanged) eraseEntities(store, [before.memoryNo]);
   if (namesChanged || forcedSector) enqueueStep(context, before.memoryNo, 'encode');
-  return endsWait;
+  return endsWait || wordsWait;
 }
 
 /**
@@ -345,12 +346,14 @@ function mergeMetadata(before: Metadata, patch: Metadata): Metadata {
 /**
  * Rewrites a memory's words, and those of the memories that have it in their context, at its old time and at its new
  * one.
+ * @returns whether some of the latter wait, since they would be too much for one commit
  */
-function rewriteWords({ store }: WriteContext, before: MemoryRow, columns: MemoryColumns): void {
+function rewriteWords({ store }: WriteContext, before: MemoryRow, columns: MemoryColumns): boolean {
   const wordsChanged = ['content', 'title', 'gist', 'entities', 'tags', 'files'].some((name) => name in columns);
   const placeChanged = columns.event_time !== undefined;
-  if (!wordsChanged && !placeChanged) return;
-  const touched = new Set([before.memoryNo]);
+  if (!wordsChanged && !placeChanged) return false;
+  reindexText(store, [before.memoryNo]);
+  const touched = new Set<number>();
   if (columns.content !== undefined || placeChanged) {
     for (const memoryNo of successorsOf(store, placeOf(before))) touched.add(memoryNo);
   }
@@ -358,7 +361,8 @@ function rewriteWords({ store }: WriteContext, before: MemoryRow, columns: Memor
     for (const memoryNo of successorsOf(store, { ...placeOf(before), eventTime: columns.event_time }))
       touched.add(memoryNo);
   }
-  reindexText(store, [...touched]);
+  touched.delete(before.memoryNo);
+  return reindexOrWait(store, [...touched]);
 }
 
 function sectorOf(metadata: string): unknown {

@@ -145,7 +145,7 @@ async function undoWriter(options: TenantOptions, writtenBy: string, receipt: Er
     ({ last: after, begun } = slice);
     if (slice.hasManyReflections) archivedTo = await archiveAll(options, { memoryNo: begun!.memoryNo });
   }
-  while (await writer.write(path, 'settleEnds', {}));
+  while (await writer.write(path, 'doWaiting', {}));
   return { ...receipt, edges: receipt.edges + edges, restored, unrestored };
 }
 

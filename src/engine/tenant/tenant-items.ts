@@ -25,10 +25,10 @@ export function createItemMethods(options: TenantOptions): Items {
       const ready = { ...screened, key, content: screened.content ?? textOfValue(screened.value) };
       const put = { item: ready, options: putOptions, quota: quotaOf(options) };
       await takeTurn();
-      const { endsWait, ...reply } = await writeWhole(options, { place: item }, (archivedTo) =>
+      const { hasWaiting, ...reply } = await writeWhole(options, { place: item }, (archivedTo) =>
         writer.write(path, 'putItem', { ...put, archivedTo }),
       );
-      if (endsWait) await endWaiting(options);
+      if (hasWaiting) await endWaiting(options);
       if (reply.created) metrics.adds.inc({ outcome: 'accepted' });
       if (reply.changed) dispatcher.dispatch(path, 'encode');
       return reply;

@@ -46,10 +46,11 @@ export function createMemoryMethods(
     async addMemories(items, addOptions = {}) {
       const screened = guard.isOn() ? await screenItems(guard, items) : items;
       const add = async (from: number) => {
-        const part = await writer.write(path, 'addMemories', {
+        const { hasWaiting = false, ...part } = await writer.write(path, 'addMemories', {
           ...{ items: screened.slice(from), options: optionsOfPart(addOptions, from), quota: quotaOf(options) },
         });
         await failpoint('after-accept-commit');
+        if (hasWaiting) await endWaiting(options);
         if (part.replayed) return part;
         for (const { kind } of part.outcomes.slice(0, part.taken)) metrics.adds.inc({ outcome: kind });
         if (part.token !== null) dispatcher.dispatch(path, 'encode');
@@ -67,10 +68,10 @@ export function createMemoryMethods(
     async patchMemory(id, patch, bounds = {}) {
       const { fields, report } = await guard.fields(patch);
       const change = { id, patch: fields, marked: report.marked, ...bounds, quota: quotaOf(options) };
-      const { memory, endsWait } = await writeWhole(options, { id }, (archivedTo) =>
+      const { memory, hasWaiting } = await writeWhole(options, { id }, (archivedTo) =>
         writer.write(path, 'patchMemory', { ...change, archivedTo }),
       );
-      if (endsWait) await endWaiting(options);
+      if (hasWaiting) await endWaiting(options);
       dispatcher.dispatch(path, 'encode');
       const isClean = report.marked.length === 0 && Object.keys(report.redacted).length === 0;
       return isClean ? memory : { ...memory, screened: report };

@@ -36,7 +36,7 @@ export function createPortableMethods(options: TenantOptions): Portable {
           ...{ lines: part, quota: quotaOf(options) },
         });
         outcomes.push(...done);
-        if (hasWaiting) while (await writer.write(path, 'reindexImported', {}));
+        if (hasWaiting) while (await writer.write(path, 'doWaiting', {}));
         const added = done.filter(({ kind }, at) => kind === 'stored' && part[at]!.type === 'memory').length;
         if (added === 0) continue;
         metrics.adds.inc({ outcome: 'accepted' }, added);

@@ -1,12 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { settleEnds, WAITING_ENDS } from '../commands/settle-ends.ts';
+import { WAITING_ENDS } from '../commands/settle-ends.ts';
+import { doWaiting } from '../commands/waiting-work.ts';
 import type { Clock } from '../ports.ts';
 import { commitInSlices } from '../steps/commit-in-slices.ts';
 import { listMemoryNosAfter } from '../store/memories.ts';
 import { lastMemory } from '../store/memory-counts.ts';
 import { findInfos, putInfo } from '../store/store-info.ts';
 import { addLeftOutWords as addWords } from '../store/word-index/memory-text.ts';
-import { reindexWaiting, WAITING_CONTEXTS } from '../store/word-index/waiting-contexts.ts';
+import { WAITING_CONTEXTS } from '../store/word-index/waiting-contexts.ts';
 import type { OpenTenant } from '../tenant-file/open-tenant.ts';
 import { BREATH_MS } from './tend-reembed.ts';
 
@@ -37,8 +38,7 @@ const DONE = 'done';
  * work can be stopped at any time and continues from there. Memories that are added meanwhile have all of their words
  * already.
  *
- * First it does what earlier commits have left to later ones, if those broke off before: it writes the words of
- * memories anew whose contexts an import has changed, and ends superseded memories anew.
+ * First it does what earlier commits have left to later ones (`doWaiting`), if those broke off before.
  * @throws AbortError if `signal` is aborted
  */
 export async function addLeftOutWords({ open, clock, signal, onPause }: LeftOutWordsContext): Promise<void> {
@@ -46,8 +46,7 @@ export async function addLeftOutWords({ open, clock, signal, onPause }: LeftOutW
     const { store } = open();
     const notes = findInfos(store, [NOTE, WAITING_CONTEXTS, WAITING_ENDS]);
     if (notes.has(WAITING_CONTEXTS) || notes.has(WAITING_ENDS)) {
-      if (notes.has(WAITING_CONTEXTS)) store.write(() => reindexWaiting(store));
-      else store.write(() => settleEnds({ store, now: clock.now() }, {}));
+      store.write(() => doWaiting({ store, now: clock.now() }, {}));
       await pause(BREATH_MS, undefined, { signal });
       onPause?.();
       continue;

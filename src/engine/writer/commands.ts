@@ -12,7 +12,7 @@ import {
   hideMatching,
 } from '../commands/erase.ts';
 import { requestConsolidation, undoConsolidations } from '../commands/consolidations.ts';
-import { importLines, reindexImported } from '../commands/import-lines.ts';
+import { importLines } from '../commands/import-lines.ts';
 import { deleteItem, putItem, renewItems } from '../commands/items.ts';
 import { moveNamespace } from '../commands/move-namespace.ts';
 import { eraseItems } from '../commands/namespaces.ts';
@@ -42,7 +42,7 @@ import {
   storeDeliveryOutcomes,
 } from '../commands/standing.ts';
 import { noteBatch } from '../commands/batch-receipts.ts';
-import { settleEnds } from '../commands/settle-ends.ts';
+import { doWaiting } from '../commands/waiting-work.ts';
 import { undoChanges, undoLinks } from '../commands/undo-writer.ts';
 import type { WriteContext } from '../commands/write-context.ts';
 import { forgetDispatchMarks, returnDispatchBatch, takeDispatchBatch, type WantedBatch } from '../store/dispatch.ts';
@@ -74,7 +74,6 @@ import { ensureStoreId, putInfo } from '../store/store-info.ts';
 export const WRITE_COMMANDS = {
   addMemories,
   importLines,
-  reindexImported,
   putItem,
   deleteItem: recorded(deleteItem),
   renewItems,
@@ -88,7 +87,7 @@ export const WRITE_COMMANDS = {
   eraseLogItems,
   patchMemory,
   archiveReflections,
-  settleEnds,
+  doWaiting,
   deleteMemory: recorded(deleteMemory),
   hideMatching,
   deleteMatching: recorded(deleteMatching),

@@ -4,7 +4,8 @@ import { expect, test, vi } from 'vitest';
 import { LINE_SCHEMAS } from '../../../src/api/schemas/portable.ts';
 import { addMemories } from '../../../src/engine/commands/accept.ts';
 import { eraseInSlices } from '../../../src/engine/commands/erase.ts';
-import { importLines, reindexImported } from '../../../src/engine/commands/import-lines.ts';
+import { importLines } from '../../../src/engine/commands/import-lines.ts';
+import { doWaiting } from '../../../src/engine/commands/waiting-work.ts';
 import { changeLog } from '../../../src/engine/commands/session-logs.ts';
 import type { WriteContext } from '../../../src/engine/commands/write-context.ts';
 import { DAY_MS } from '../../../src/engine/dynamics.ts';
@@ -51,17 +52,36 @@ test('an add takes no further item in a commit once much text has to be indexed 
   const long = Array.from({ length: 8 }, (_, no) => inSession(`heron ${no} `.repeat(25_000), 2 * no + 1));
   for (const memory of long) await fixture.add(memory);
   const short = Array.from({ length: 8 }, (_, no) => inSession(`short ${no}`, 2 * no));
-  const whole = fixture.tenant.addMemories(short, { allOrNothing: true });
-  await expect(whole).rejects.toMatchObject({ code: 'conflict', message: expect.stringContaining('500 KB') as string });
-  const others = short.map((memory) => ({ ...memory, content: `other ${memory.content}` }));
   const before = await commits(fixture);
-  const reply = await fixture.tenant.addMemories(others);
+  const whole = await fixture.tenant.addMemories(short, { allOrNothing: true });
+  expect(whole.outcomes.map(({ kind }) => kind)).toEqual(Array(8).fill('accepted'));
   expect((await commits(fixture)) - before).toBe(4);
+  expect(idsWithWord(fixture, 'short', 'context')).toHaveLength(8);
+  const others = short.map((memory) => ({ ...memory, content: `other ${memory.content}` }));
+  const reply = await fixture.tenant.addMemories(others);
+  expect((await commits(fixture)) - before).toBe(9);
   expect(reply.outcomes.map(({ kind }) => kind)).toEqual(Array(8).fill('accepted'));
   const jobNos = reply.outcomes.map((outcome) => (outcome.kind === 'accepted' ? outcome.jobNo : 0));
   expect(reply.token?.split('.').slice(1)).toEqual(
     [Math.min(...jobNos), Math.max(...jobNos)].map((no) => no.toString(36)),
   );
+});
+
+test('long memories that follow a new or a changed one are indexed anew in commits of their own', async () => {
+  await using fixture = await openTestEngine();
+  const text = '港町の灯台は船を数える。'.repeat(4_000);
+  for (const day of [1, 2]) await fixture.add(inSession(`${text}${day}`, day));
+  const commitsOf = async <T>(work: () => Promise<T>) => {
+    const before = await commits(fixture);
+    const result = await work();
+    return [(await commits(fixture)) - before, result] as const;
+  };
+  const [ofAdd, { id }] = await commitsOf(() => fixture.add(inSession('ibis', 0)));
+  // The context of the second one has no room for more than the first one.
+  expect([ofAdd, idsWithWord(fixture, 'ibis', 'context').length]).toEqual([3, 1]);
+  const [ofPatch] = await commitsOf(() => fixture.tenant.patchMemory(id, { content: 'heron' }));
+  expect([ofPatch, idsWithWord(fixture, 'heron', 'context').length]).toEqual([3, 1]);
+  expect(idsWithWord(fixture, 'ibis')).toEqual([]);
 });
 
 /** Five memories, each of which repeats a word. */
@@ -153,7 +173,7 @@ test('an import indexes one long line in a commit, and the memories that follow 
   expect(inContexts(fixture, ['middle', 'early'])).toEqual([[], []]);
   expect(run(early)).toMatchObject({ hasWaiting: true });
   expect(inContexts(fixture, ['middle', 'early'])).toEqual([[], []]);
-  const reindex = () => runCommand(fixture, (context) => reindexImported(context, {}));
+  const reindex = () => runCommand(fixture, (context) => doWaiting(context, {}));
   expect([reindex(), reindex()]).toEqual([true, false]);
   expect(inContexts(fixture, ['middle', 'early'])).toEqual([[idLate], [idMiddle]]);
   expect(reindex()).toBe(false);
@@ -217,7 +237,7 @@ test('text that is not ASCII counts four times in each commit that indexes it', 
 
   const memoryNos = fixture.all<{ seq: number }>('SELECT seq FROM memories').map(({ seq }) => seq);
   runCommand(fixture, ({ store }) => putWaiting(store, memoryNos));
-  const reindex = () => runCommand(fixture, (context) => reindexImported(context, {}));
+  const reindex = () => runCommand(fixture, (context) => doWaiting(context, {}));
   expect([reindex(), reindex(), reindex()]).toEqual([true, true, false]);
 
   const commitsOf = async (work: () => Promise<unknown>) => {
@@ -226,7 +246,7 @@ test('text that is not ASCII counts four times in each commit that indexes it', 
     return (await commits(fixture)) - before;
   };
   const short = Array.from({ length: 4 }, (_, no) => ({ ...inSession(`ibis ${no}`, 2 * no), tags: ['short'] }));
-  expect(await commitsOf(() => fixture.tenant.addMemories(short))).toBe(2);
+  expect(await commitsOf(() => fixture.tenant.addMemories(short))).toBe(4);
   const erased = "SELECT seq FROM memories WHERE content LIKE 'ibis%'";
   const numbers = fixture.all<{ seq: number }>(erased).map(({ seq }) => seq);
   expect(runCommand(fixture, (context) => eraseInSlices(context, numbers)).receipt.memories).toBeLessThan(3);

@@ -13,6 +13,18 @@ import { indexedBytes, MAX_INDEXED_BYTES, reindexText } from './memory-text.ts';
 /** Name of the entry in `store_info` that has the numbers, as JSON. */
 export const WAITING_CONTEXTS = 'contexts_waiting';
 
+/**
+ * Writes the words of memories anew, as far as the commit should index them; the others wait. Call inside a write.
+ * @param others further work of the commit, beside that of rows that were put, in the unit of `insertText`
+ * @returns whether some wait
+ */
+export function reindexOrWait(store: Store, memoryNos: readonly number[], others = 0): boolean {
+  if (memoryNos.length === 0) return false;
+  const left = reindexSome(store, memoryNos, others);
+  if (left.length > 0) putWaiting(store, left);
+  return left.length > 0;
+}
+
 /** Adds memories to those whose words `reindexWaiting` writes anew. Call inside a write. */
 export function putWaiting(store: Store, memoryNos: readonly number[]): void {
   putInfo(store, WAITING_CONTEXTS, JSON.stringify([...new Set([...listWaiting(store), ...memoryNos])]));
@@ -27,25 +39,15 @@ export function reindexWaiting(store: Store): boolean {
   const waiting = listWaiting(store);
   // The first one in any case, whatever else the commit has indexed.
   reindexText(store, waiting.slice(0, 1));
-  const rest = reindexSome(store, waiting.slice(1), indexingWork(store, waiting));
+  const rest = reindexSome(store, waiting.slice(1));
   if (rest.length > 0) putInfo(store, WAITING_CONTEXTS, JSON.stringify(rest));
   else deleteInfo(store, WAITING_CONTEXTS);
   return rest.length > 0;
 }
 
-/**
- * Writes the words of those of these memories anew that the commit may still take, and of one in any case if it has
- * indexed nothing yet. Call inside a write.
- * @param work of each memory by its number (`indexingWork`)
- * @param others further work of the commit, beside that of rows that were put
- * @returns the memories that were left out
- */
-export function reindexSome(
-  store: Store,
-  memoryNos: readonly number[],
-  work: ReadonlyMap<number, number>,
-  others = 0,
-): readonly number[] {
+/** Writes the words of those of these memories anew that the commit may still take. @returns the others */
+function reindexSome(store: Store, memoryNos: readonly number[], others = 0): readonly number[] {
+  const work = indexingWork(store, memoryNos);
   const left: number[] = [];
   for (const memoryNo of memoryNos) {
     const done = indexedBytes(store) + others;
