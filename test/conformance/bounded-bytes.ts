@@ -235,7 +235,7 @@ export async function supersedesByBytes(fixture: CommitFixture): Promise<void> {
   const { tenant, store } = fixture;
   const olds = await putLong(fixture, 20);
   /** In PostgreSQL a commit may end before, at 150 round trips. */
-  const isBounded = (count: number) => (store.ahead === null ? count === 17 : count > 5 && count <= 17);
+  const isBounded = (count: number) => count <= 9 && count > (store.ahead === null ? 7 : 5);
   const items = olds.map((supersedes, no) => newMemory({ content: `new ${no}`, userId: 'ana', supersedes }));
   const first = run(fixture, (context) => addMemories(context, { items, options: {} }));
   expect(first.taken).toSatisfy(isBounded);
@@ -254,7 +254,7 @@ export async function supersedesByBytes(fixture: CommitFixture): Promise<void> {
 
   // An add that cannot be divided is refused.
   const whole = tenant.addMemories(items, { allOrNothing: true });
-  await expect(whole).rejects.toMatchObject({ code: 'conflict', message: expect.stringContaining('8 MiB') as string });
+  await expect(whole).rejects.toMatchObject({ code: 'conflict', message: expect.stringContaining('4 MB') as string });
 }
 
 /** Checks that faded memories are archived in commits of a bounded size. */

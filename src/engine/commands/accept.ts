@@ -13,15 +13,15 @@ import { replaceMemory } from '../store/revisions.ts';
 import { ensureStoreId } from '../store/store-info.ts';
 import { latestOf, neighboursAmong, neighboursOf } from '../store/session-context.ts';
 import { ensureWriter } from '../store/writers.ts';
-import { insertText } from '../store/word-index/memory-text.ts';
+import { insertText, MAX_INDEXED_BYTES } from '../store/word-index/memory-text.ts';
 import { reindexFollowers } from '../store/word-index/waiting-contexts.ts';
 import { contentHash } from '../text/content-hash.ts';
 import { isRejected, rejected } from '../rejected-item.ts';
 import type { AddOptions, AddOutcome, AddReply, NewMemory, RejectedItem, ScreenReport } from '../types.ts';
-import { isDivisible, mostIndexedBytes } from './divisible-adds.ts';
+import { isDivisible } from './divisible-adds.ts';
 import { encodeReceipt } from './write-receipt.ts';
 import { refuseOverQuota, type Quota } from './quota.ts';
-import { enqueueReindex, MAX_REINDEXED_BYTES, MOVED_BYTES, type ReindexQueue, walkedBytes } from './reindex-queue.ts';
+import { enqueueReindex, MOVED_BYTES, type ReindexQueue, walkedBytes } from './reindex-queue.ts';
 import { deriveFrom, getReplaced, getSources, refuseSecondSuccessor, takePlace } from './relate.ts';
 import { settlingBytes } from './settle-status.ts';
 import type { WriteContext } from './write-context.ts';
@@ -44,11 +44,11 @@ export interface AddInput {
  * are written together, so that whatever is answered 2xx is stored, found by its words, and owed to the workers. An
  * exact duplicate writes no memory, unless the item has `onDuplicate: 'keep'`; it reinforces the stored memory, and
  * makes it active again if it was archived. An item whose `external_id` belongs to another text, or that may not
- * supersede the memory that it names, is rejected alone; with `allOrNothing` its error rejects all items. Once 1 MiB of
- * text of later memories in their sessions has to be indexed anew, or memories of 8 MiB were superseded, further items
- * are not taken, and get a `conflict`. If other writes may take the rest, also once the items make as much work for the
- * word index as `mostIndexedBytes`, or walks along chains as much as 1 MiB, and in PostgreSQL once they took 150 round
- * trips.
+ * supersede the memory that it names, is rejected alone; with `allOrNothing` its error rejects all items. Once memories
+ * of 4 MB were superseded, further items are not taken, and get a `conflict`. If other writes may take the rest, none
+ * is taken either once the items make as much work for the word index as one commit should index
+ * (`MAX_INDEXED_BYTES`), with the memories that follow them in their sessions and walks along chains, or in PostgreSQL
+ * took 150 round trips. Of those that follow, some may wait for their words to be written anew.
  * @returns outcomes in the order of `items`, and `taken`, the number of items that were taken, if that is not all; an
  *   Idempotency-Key that the writer has used gets its stored reply, even if its memories have changed since
  * @throws EngineError for all items: `unavailable` over `OM_MAX_BACKLOG`; `storage_full` over the quota; what
@@ -67,13 +67,13 @@ export function addMemories(context: WriteContext, { items, options, quota = nul
   const accepted: Accepted[] = [];
   const outcomes: AddOutcome[] = [];
   const toReindex: ReindexQueue = { memoryNos: new Set(), bytes: 0, settled: 0 };
-  const mostIndexed = mostIndexedBytes(options);
   let taken = 0;
   let indexed = 0;
   for (const item of items) {
-    const isLong =
-      taken > 0 && isDivisible(options) && (hasManyTrips(store) || walkedBytes(store) >= MAX_REINDEXED_BYTES);
-    const isTaken = toReindex.bytes + toReindex.settled < MAX_REINDEXED_BYTES && indexed < mostIndexed && !isLong;
+    const isLong = isDivisible(options) && taken > 0 && hasManyTrips(store);
+    const walked = taken > 0 ? walkedBytes(store) : 0;
+    const words = isDivisible(options) ? indexed + toReindex.bytes + walked : 0;
+    const isTaken = words + toReindex.settled < MAX_INDEXED_BYTES && !isLong;
     const acceptedBefore = accepted.length;
     const outcome = isTaken ? acceptItem(context, { item, options, before: outcomes, accepted, toReindex }) : NOT_TAKEN;
     if (isTaken) taken += 1;
@@ -124,7 +124,7 @@ export function prefetchOfAdds(
 
 /** The outcome of an item that an add did not take. */
 const NOT_TAKEN = rejected(
-  new EngineError('conflict', 'these memories supersede over 8 MiB, or come before over 1 MiB: add fewer at once'),
+  new EngineError('conflict', 'these memories supersede over 4 MB of others: add fewer at once'),
 );
 
 /** Error codes that reject only one item of an add. They are thrown before the item's memory is written. */

@@ -1,4 +1,3 @@
-import { MAX_INDEXED_BYTES } from '../store/word-index/memory-text.ts';
 import type { AddOptions } from '../types.ts';
 
 /** Tells whether the items of an add may be stored by several writes. */
@@ -16,6 +15,3 @@ export function optionsOfPart(options: AddOptions, from: number): AddOptions {
   // No key of a caller has a line break.
   return { ...options, idempotency: { ...idempotency, key: `${idempotency.key}\n${from}` } };
 }
-
-/** Returns the bytes of work for the word index from which an add takes no further item, for another write to take. */
-export const mostIndexedBytes = (options: AddOptions): number => (isDivisible(options) ? MAX_INDEXED_BYTES : Infinity);

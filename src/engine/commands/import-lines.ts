@@ -17,14 +17,14 @@ import type { Store } from '../store/open-store.ts';
 import { neighboursOf } from '../store/session-context.ts';
 import { appendItems, insertLog, type LogRow } from '../store/session-logs.ts';
 import { ensureWriter } from '../store/writers.ts';
-import { indexedBytes, MAX_INDEXED_BYTES, putText } from '../store/word-index/memory-text.ts';
+import { indexedBytes, MAX_INDEXED_BYTES, putText, workOf } from '../store/word-index/memory-text.ts';
 import { reindexFollowers } from '../store/word-index/waiting-contexts.ts';
 import type { ImportOutcome, PortableLine, PortableLink, PortableLogItem, PortableMemory } from '../types.ts';
 import { refuseOverBacklog } from './accept.ts';
 import { storeVectors } from './import-vectors.ts';
 import { judgeLine, type NewLine, type ResolvedLink } from './judge-import.ts';
 import { refuseOverQuota, type Quota } from './quota.ts';
-import { enqueueReindex, MAX_REINDEXED_BYTES, MOVED_BYTES, type ReindexQueue, walkedBytes } from './reindex-queue.ts';
+import { enqueueReindex, MOVED_BYTES, type ReindexQueue, walkedBytes } from './reindex-queue.ts';
 import { DEFAULT_WEIGHTS } from './relate.ts';
 import { settleStatus, settlingBytes, startOf } from './settle-status.ts';
 import type { WriteContext } from './write-context.ts';
@@ -41,10 +41,11 @@ export interface ImportedLines {
  * The importing key counts as the writer of everything imported, because a file can claim any writer, and undoing what
  * a key did must reach what it imported.
  *
- * No further line is stored once the words of the stored ones make much work (`MAX_INDEXED_BYTES`), as all writes of
- * all tenants wait for the commit; or once 1 MiB of text of memories that they precede has to be indexed anew. Moving
- * memories to another chain counts as some text, and so do walks along chains that a line needs, also one that is
- * refused. In PostgreSQL no further line is stored after 150 round trips. Memories whose words would be too much wait.
+ * No more text is indexed than one commit should (`MAX_INDEXED_BYTES`), or one line, as all writes of all tenants wait
+ * for the commit. The text is that of the stored memories, and of memories that they precede in a session, whose words
+ * are written anew. Memories that a supersession moves to another chain count as some text, and so do walks along
+ * chains that a line needs, also one that is refused. Memories whose words would be too much wait. In PostgreSQL no
+ * further line is stored after 150 round trips.
  * @throws EngineError for all lines: `unavailable` over `OM_MAX_BACKLOG`; `storage_full` over the quota
  */
 export function importLines(
@@ -58,7 +59,7 @@ export function importLines(
   const missing = new Map<number, number>();
   const outcomes: ImportOutcome[] = [];
   for (const line of lines) {
-    if (outcomes.length > 0 && isEnough(context.store, toReindex)) break;
+    if (outcomes.length > 0 && isTooMuch(context.store, toReindex, line)) break;
     const judged = judgeLine(context.store, line, context.now);
     if (judged.kind === 'new') storeLine(context, judged, { toReindex, missing });
     outcomes.push(judged.kind === 'new' ? { kind: 'stored' } : judged);
@@ -67,11 +68,18 @@ export function importLines(
   return { outcomes };
 }
 
-/** Tells whether the present write has done so much work that another one is to store the further lines. */
-const isEnough = (store: Store, { bytes, settled }: ReindexQueue): boolean =>
-  indexedBytes(store) >= MAX_INDEXED_BYTES ||
-  bytes + settled + walkedBytes(store) >= MAX_REINDEXED_BYTES ||
-  hasManyTrips(store);
+/** Tells whether a line is to be stored by another write, as the present one has done much or would do so with it. */
+function isTooMuch(store: Store, { bytes, settled }: ReindexQueue, line: PortableLine): boolean {
+  const done = indexedBytes(store) + bytes + settled + walkedBytes(store);
+  return done + workOfLine(line) > MAX_INDEXED_BYTES || hasManyTrips(store);
+}
+
+/** Returns the work that a line makes for the word index, in the unit of `insertText`; rather too little. */
+function workOfLine(line: PortableLine): number {
+  if (line.type !== 'memory') return 0;
+  const { content, title, gist, entities, tags, files } = line;
+  return workOf([content, title, gist, ...entities, ...tags, ...files]);
+}
 
 /** What the lines of one commit have in common. */
 interface Stored {

@@ -2,7 +2,7 @@
 
 import { walkedRows } from '../store/chains.ts';
 import type { Store } from '../store/open-store.ts';
-import { contentBytes } from '../store/text-sizes.ts';
+import { indexingWork } from '../store/text-sizes.ts';
 
 /**
  * Memories whose words have to be written anew, since memories came before them in their session. Many new memories may
@@ -10,7 +10,10 @@ import { contentBytes } from '../store/text-sizes.ts';
  */
 export interface ReindexQueue {
   readonly memoryNos: Set<number>;
-  /** Bytes of their texts, and `MOVED_BYTES` for each memory that a supersession has moved to another chain. */
+  /**
+   * Work that their texts make for the word index (`indexingWork`), and `MOVED_BYTES` for each memory that a
+   * supersession has moved to another chain.
+   */
   bytes: number;
   /** Sum of `settlingBytes` of the memories that got another status. */
   settled: number;
@@ -25,16 +28,10 @@ const STEP_BYTES = 32;
 /** Returns the number of bytes to index that take as long as the walks along chains of the present write. */
 export const walkedBytes = (store: Store): number => STEP_BYTES * walkedRows(store);
 
-/**
- * Number of bytes in its `ReindexQueue`, or of walks along chains, from which an add takes no further item, and an
- * import no further line. It is that of 8 MiB of superseded memories.
- */
-export const MAX_REINDEXED_BYTES = 1024 * 1024;
-
 /** Adds memories to those whose words have to be written anew. */
 export function enqueueReindex(store: Store, toReindex: ReindexQueue, memoryNos: readonly number[]): void {
   const added = memoryNos.filter((memoryNo) => !toReindex.memoryNos.has(memoryNo));
   if (added.length === 0) return;
   for (const memoryNo of added) toReindex.memoryNos.add(memoryNo);
-  for (const bytes of contentBytes(store, added).values()) toReindex.bytes += bytes;
+  for (const work of indexingWork(store, added).values()) toReindex.bytes += work;
 }

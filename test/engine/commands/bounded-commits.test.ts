@@ -9,7 +9,7 @@ import { changeLog } from '../../../src/engine/commands/session-logs.ts';
 import type { WriteContext } from '../../../src/engine/commands/write-context.ts';
 import { DAY_MS } from '../../../src/engine/dynamics.ts';
 import type { AddOptions, LogChange, NewMemory, PortableLine } from '../../../src/engine/types.ts';
-import { reindexWaiting } from '../../../src/engine/store/word-index/waiting-contexts.ts';
+import { reindexFollowers, reindexWaiting } from '../../../src/engine/store/word-index/waiting-contexts.ts';
 import { runDueSchedules } from '../../../src/engine/upkeep/schedules.ts';
 import { idsWithWord, newMemory, openTestEngine, START, type TestEngine } from '../../support/engine-fixture.ts';
 import { runCommand } from '../../support/run-command.ts';
@@ -51,18 +51,36 @@ test('an add takes no further item in a commit once much text has to be indexed 
   const long = Array.from({ length: 8 }, (_, no) => inSession(`heron ${no} `.repeat(25_000), 2 * no + 1));
   for (const memory of long) await fixture.add(memory);
   const short = Array.from({ length: 8 }, (_, no) => inSession(`short ${no}`, 2 * no));
-  const whole = fixture.tenant.addMemories(short, { allOrNothing: true });
-  await expect(whole).rejects.toMatchObject({ code: 'conflict', message: expect.stringContaining('1 MiB') as string });
-  const others = short.map((memory) => ({ ...memory, content: `other ${memory.content}` }));
   const before = await commits(fixture);
-  const reply = await fixture.tenant.addMemories(others);
-  // Between the two adds, words of some of the long texts are written.
+  const whole = await fixture.tenant.addMemories(short, { allOrNothing: true });
+  expect(whole.outcomes.map(({ kind }) => kind)).toEqual(Array(8).fill('accepted'));
   expect((await commits(fixture)) - before).toBe(3);
+  expect(idsWithWord(fixture, 'short', 'context')).toHaveLength(8);
+  const others = short.map((memory) => ({ ...memory, content: `other ${memory.content}` }));
+  const reply = await fixture.tenant.addMemories(others);
+  expect((await commits(fixture)) - before).toBe(8);
   expect(reply.outcomes.map(({ kind }) => kind)).toEqual(Array(8).fill('accepted'));
   const jobNos = reply.outcomes.map((outcome) => (outcome.kind === 'accepted' ? outcome.jobNo : 0));
   expect(reply.token?.split('.').slice(1)).toEqual(
     [Math.min(...jobNos), Math.max(...jobNos)].map((no) => no.toString(36)),
   );
+});
+
+test('long memories that follow a new or a changed one are indexed anew in commits of their own', async () => {
+  await using fixture = await openTestEngine();
+  const text = '港町の灯台は船を数える。'.repeat(4_000);
+  for (const day of [1, 2]) await fixture.add(inSession(`${text}${day}`, day));
+  const commitsOf = async <T>(work: () => Promise<T>) => {
+    const before = await commits(fixture);
+    const result = await work();
+    return [(await commits(fixture)) - before, result] as const;
+  };
+  const [ofAdd, { id }] = await commitsOf(() => fixture.add(inSession('ibis', 0)));
+  // The context of the second one has no room for more than the first one.
+  expect([ofAdd, idsWithWord(fixture, 'ibis', 'context').length]).toEqual([2, 1]);
+  const [ofPatch] = await commitsOf(() => fixture.tenant.patchMemory(id, { content: 'heron' }));
+  expect([ofPatch, idsWithWord(fixture, 'heron', 'context').length]).toEqual([2, 1]);
+  expect(idsWithWord(fixture, 'ibis')).toEqual([]);
 });
 
 /** Five memories, each of which repeats a word. */
@@ -206,6 +224,28 @@ test('an import counts the parts of a document once in a commit, and shows it wi
   ]);
   expect(run(parts.slice(40))).toBe(1);
   expect(states()).toEqual(Array(2).fill({ state: 'ready', hidden: 0 }));
+});
+
+test('text that is not ASCII counts four times in each commit that indexes it', async () => {
+  await using fixture = await openTestEngine();
+  const text = '港町の灯台は船を数える。'.repeat(1_600);
+  const lines = Array.from({ length: 5 }, (_, no) => ({ ...longLine('', 2 * no + 1), content: `${text}${no}` }));
+  const stored = () => runCommand(fixture, (context) => importLines(context, { lines: lines }));
+  expect(stored().outcomes).toHaveLength(2);
+  expect(await fixture.tenant.importLines(lines as PortableLine[])).toHaveLength(5);
+
+  const memoryNos = fixture.all<{ seq: number }>('SELECT seq FROM memories').map(({ seq }) => seq);
+  runCommand(fixture, ({ store }) => reindexFollowers(store, memoryNos));
+  expect(fixture.get(`SELECT json_array_length(value) FROM store_info WHERE key = 'contexts_waiting'`)).toBe(2);
+  expect(runCommand(fixture, ({ store }) => reindexWaiting(store))).toBe(false);
+
+  const commitsOf = async (work: () => Promise<unknown>) => {
+    const before = await commits(fixture);
+    await work();
+    return (await commits(fixture)) - before;
+  };
+  const short = Array.from({ length: 4 }, (_, no) => ({ ...inSession(`ibis ${no}`, 2 * no), tags: ['short'] }));
+  expect(await commitsOf(() => fixture.tenant.addMemories(short))).toBe(3);
 });
 
 test('what an import that broke off has left to index is indexed in the background', async () => {
