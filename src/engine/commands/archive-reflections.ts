@@ -25,7 +25,8 @@ export type ManyReflections = 'many reflections';
  * active again. Call it inside a write transaction.
  * @param archivedTo highest number of a memory when the caller listed and archived all reflections on this memory;
  *   undefined if it did not
- * @returns `done` if none is left; otherwise the caller commits and calls again
+ * @returns `done` if none is left. After `begun`, when some may be left, the caller commits and calls again; after
+ *   `many reflections`, with nothing archived, once it has archived them itself
  */
 export function archiveReflectionsOn(
   context: WriteContext,
@@ -43,7 +44,10 @@ export function archiveReflectionsOn(
   return reflections.length < MAX_ARCHIVED ? 'done' : 'begun';
 }
 
-/** Archives those of these memories that are active. Call it inside a write transaction, with 100 memories at most. */
+/**
+ * Archives those of the given reflections that are active. Call it inside a write transaction; each takes some 100 µs
+ * of it.
+ */
 export function archiveReflections(
   { store, now }: WriteContext,
   { memoryNos }: { readonly memoryNos: readonly number[] },

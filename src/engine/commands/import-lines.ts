@@ -43,8 +43,8 @@ export interface ImportedLines {
  *
  * No more text is indexed than one commit should (`MAX_INDEXED_BYTES`), or one line, as all writes of all tenants wait
  * for the commit. The text is that of the stored memories, and of memories that they precede in a session, whose words
- * are written anew; memories that a supersession moves to another chain count as some text. Memories whose words would
- * be too much wait. In PostgreSQL no further line is stored after 150 round trips.
+ * are written anew; each memory that a supersession moves to another chain counts as 256 bytes (`MOVED_BYTES`).
+ * Memories whose words would be too much wait. In PostgreSQL no further line is stored after 150 round trips.
  * @throws EngineError for all lines: `unavailable` over `OM_MAX_BACKLOG`; `storage_full` over the quota
  */
 export function importLines(
@@ -71,7 +71,7 @@ export function importLines(
 /** Work that a line makes for the word index, in the unit of `insertText`. */
 const workOfLine = (line: PortableLine): number => (line.type === 'memory' ? workOf([line.content]) : 0);
 
-/** What the lines of one commit have in common. */
+/** What is gathered while the lines of one commit are stored. */
 interface Stored {
   /** Memories whose words are written anew at the end; those that follow a new memory are added. */
   readonly toReindex: ReindexQueue;
@@ -132,7 +132,10 @@ function storeMemory(
   });
 }
 
-/** Writes the words of a memory. @returns the memories that follow it in its session, whose words are to be written */
+/**
+ * Writes the words of a memory. @returns the `memoryNo` of the memories that follow it in its session, whose words are
+ * to be written anew
+ */
 function indexWords(
   { store, now }: WriteContext,
   line: PortableMemory,
@@ -181,8 +184,8 @@ function storeLink(
     if (statusOf(line.dst) !== 'superseded') settle(key.dst, { endsAt: startOf(newer!) });
   }
   if (winner !== null) {
-    const isLeft = winner === key.src ? key.dst : key.src;
+    const loserNo = winner === key.src ? key.dst : key.src;
     const loser = line.winner === line.src ? line.dst : line.src;
-    if (!['superseded', 'contradicted'].includes(statusOf(loser))) settle(isLeft);
+    if (!['superseded', 'contradicted'].includes(statusOf(loser))) settle(loserNo);
   }
 }

@@ -4,7 +4,7 @@ import { reindexOrWait } from '../store/word-index/waiting-contexts.ts';
 
 /**
  * Memories whose words have to be written anew, since memories came before them in their session. Many new memories may
- * come before the same two, whose words are then written once.
+ * come before one memory, whose words are then written once.
  */
 export interface ReindexQueue {
   readonly memoryNos: Set<number>;
@@ -20,7 +20,7 @@ export interface ReindexQueue {
 /** Number of bytes to index for which a memory counts that is moved to another chain; both take some 20 µs. */
 export const MOVED_BYTES = 256;
 
-/** Adds memories to those whose words have to be written anew. */
+/** Adds memories to those whose words have to be written anew, each once, with the work for its text. */
 export function enqueueReindex(store: Store, toReindex: ReindexQueue, memoryNos: readonly number[]): void {
   const added = memoryNos.filter((memoryNo) => !toReindex.memoryNos.has(memoryNo));
   if (added.length === 0) return;
