@@ -49,7 +49,7 @@ export const CHOSEN_CONSTANTS: readonly ChosenConstant[] = [
     ['retrieve/parts', 'SUREST_FIRST', 0, [0.01, 0.1]],
   ]),
   ...chosenBy('order', [
-    ['retrieve/score', 'ANSWER_WEIGHT', 0, [0.3, 0.7]],
+    ['retrieve/raw-score', 'ANSWER_WEIGHT', 0, [0.3, 0.7]],
     ['retrieve/named-dates', 'DATE_WEIGHT', 0, [0.4, 1.2]],
     ['text/dates', 'TOLD_AFTER_DAY', 0, []],
     ['text/dates', 'TOLD_AFTER_MONTH', 0, []],

@@ -120,7 +120,7 @@ function measureObservation(queryMs: number): void {
   const before = process.cpuUsage();
   for (let count = 0; count < OBSERVATIONS; count++) {
     observeStages(metrics, trace);
-    metrics.queries.observe(0.003);
+    metrics.queryDuration.observe(0.003);
     metrics.queriesByProfile.inc({ profile: 'composite' });
     metrics.queryHits.observe(10);
     metrics.httpInFlight.inc();

@@ -6,7 +6,7 @@ import { registerHooks } from 'node:module';
 
 /** A constant of a module of the engine. */
 export interface ConstantName {
-  /** The module, from `src/engine`, without its ending: `retrieve/score`. */
+  /** The module, from `src/engine`, without its ending: `retrieve/raw-score`. */
   readonly file: string;
   /** The name of the constant, with the way to the number inside of an object: `WEIGHTS.speaker.weight`. */
   readonly name: string;

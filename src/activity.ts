@@ -23,15 +23,15 @@ export interface ActivityMinute {
    * monitoring are not counted.
    */
   readonly requests: Readonly<Record<ActivityKind, { readonly count: number; readonly meanMs: number | null }>>;
-  /**
-   * Estimated median and 95th percentile of the time a query took inside the engine (ms); null if there was no query.
-   */
+  /** Estimated median of the time that a query took inside the engine (ms); null if there was no query. */
   readonly queryP50Ms: number | null;
+  /** Estimated 95th percentile of the time that a query took inside the engine (ms); null if there was no query. */
   readonly queryP95Ms: number | null;
   readonly jobsDone: number;
   readonly jobsDead: number;
-  /** Tokens of provider calls, and their cost in US dollars. */
+  /** Tokens of provider calls that completed, read and written, for vectors and by the language model together. */
   readonly tokens: number;
+  /** Cost of the provider calls that completed, by the price table (`OM_PRICES`), in US dollars. */
   readonly costUsd: number;
 }
 
@@ -50,7 +50,10 @@ interface ProviderState {
 }
 
 export interface Activity {
-  /** One entry for each minute of the last hour, the oldest first; empty until the metrics were read once before. */
+  /**
+   * One entry for each minute of the last hour, the oldest first, and one for the time since the last reading; empty
+   * until the metrics were read once before.
+   */
   readonly minutes: readonly ActivityMinute[];
   readonly providers: readonly ProviderState[];
 }

@@ -9,7 +9,7 @@ const METRICS_TIMEOUT_MS = 2_000;
 /** The metrics of a process with those of its threads and child processes, in Prometheus' text format. */
 export interface JoinedMetrics {
   readonly text: string;
-  /** False if a thread or process did not answer within 2 s, so that its part is old or missing. */
+  /** False if a thread or process failed or did not answer within 2 s, so that its part is old or missing. */
   readonly isComplete: boolean;
 }
 

@@ -14,7 +14,7 @@ test('a minute holds what the metrics of all processes rose by, with quantiles a
   await expect.poll(async () => (await activity.read()).minutes.length).toBe(1);
   for (const metrics of [own, other]) {
     metrics.httpDurations.observe({ kind: 'query' }, 0.25);
-    for (let number = 0; number < 10; number++) metrics.queries.observe(0.004);
+    for (let number = 0; number < 10; number++) metrics.queryDuration.observe(0.004);
     metrics.finishedJobs.inc({ state: 'done' });
     metrics.providerTokens.inc({ purpose: 'query' }, 5);
   }

@@ -17,7 +17,7 @@ import {
   type SectorWeights,
 } from '../src/engine/sectors/learned-model.ts';
 import { scorePatterns } from '../src/engine/sectors/score-patterns.ts';
-import { sectorWordsOf } from '../src/engine/sectors/sector-words.ts';
+import { sectorWordsOf } from '../src/engine/sectors/words-to-classify.ts';
 import { SECTORS } from '../src/engine/types.ts';
 import { TUNING_SENTENCES } from '../test/engine/sectors/labelled-sentences.ts';
 

@@ -23,7 +23,7 @@ type GuardedByRole = Exclude<Guarded, 'metrics'>;
 
 /**
  * For each role, the `access` of the routes that its holder may call. The role `add` is not a weaker `write`: its
- * holder can read nothing but its own jobs.
+ * holder can read nothing but the jobs and the batch receipts of what it wrote itself.
  */
 const MAY: Readonly<Record<Role, ReadonlySet<GuardedByRole>>> = {
   read: new Set(['read', 'read or add']),
@@ -57,12 +57,13 @@ const METRICS_READER: Holder = { ...ANYONE, role: 'read', keyId: 'metrics' };
 const TENANT_HEADER = 'x-cairn-tenant';
 
 /**
- * Greatest number of sign-ins by OIDC tokens that are remembered, each for an hour. So the audit log gets one record an
- * hour for an owner with the same role and tenants instead of one for each request.
+ * Greatest number of sign-ins by OIDC tokens that are remembered, each for an hour: the oldest unused one beyond it is
+ * forgotten. The audit log gets one record for a sign-in that is remembered (an owner with the same role and tenants),
+ * and not one for each request.
  */
 const MAX_SIGNED_IN = 10_000;
 
-/** Secrets of the sessions by which holders came. */
+/** Secret of the browser session by which each holder came; a holder that came by a key or token has no entry. */
 const sessions = new WeakMap<Holder, string>();
 
 /** Returns the secret of the session by which an admitted holder came; undefined if it came by none. */
@@ -76,29 +77,35 @@ export interface AccessControl {
    * Identifies the caller by the key or token in the request's headers, chooses the tenant, and checks the role. While
    * no key is configured, every caller is admin of the default tenant, since `refuseStrangersWhileOpen` has already
    * refused other machines. With `OM_PUBLIC_READS` a caller without a key may read the default tenant. A wrong key is a
-   * 401 like a missing key, so that a guesser learns nothing; a key whose role does not suffice is a 403. A token that
-   * the issuer of `OM_OIDC_ISSUER` did not sign counts as a wrong key; an expired token that it signed does not. A
-   * request without a key may carry the cookie of a browser session instead (`readSession`).
+   * 401 like a missing key, so that a guesser learns nothing; a key whose role does not suffice is a 403. A token whose
+   * signature does not fit the keys of the issuer (`OM_OIDC_ISSUER`) counts as a wrong key; one that has expired, or
+   * names a key that the issuer does not have, is refused without being counted. A request without a key may carry the
+   * cookie of a browser session instead (`readSession`).
    * @param readKey returns the key, or undefined if there is none; by default it is read from the headers that every
    *   route accepts. It is called only if keys are configured.
-   * @returns the holder: the identified caller, with its tenants, its role and the id of its key
+   * @returns the holder: the identified caller, with its tenants, its role and the id of its key. All callers that are
+   *   admitted to `metrics` while keys are configured have the same holder, with the id `metrics`
    * @throws EngineError `unauthenticated`, `forbidden`; `rate_limited` after too many wrong keys from one address;
    *   `unavailable` for a token if the issuer's signing keys were never fetched
    */
   admit(request: IncomingMessage, access: Guarded, readKey?: () => string | undefined): Promise<Holder>;
   /**
    * Tells whether the caller would still be admitted now. It is false once its key or token was revoked or has expired,
-   * or the session by which it came has ended.
+   * or the session by which it came has ended; for a caller without a key, once a key is configured, unless
+   * `OM_PUBLIC_READS` lets it read.
    */
   isStillAdmitted(holder: Holder): boolean;
-  /** Returns a value that is the same for all holders that came by one session, and differs for all others. */
+  /**
+   * Returns what stands for the caller in comparisons: the secret of the session by which the holder came, else the
+   * holder itself. So all requests of one session have the same value.
+   */
   callerOf(holder: Holder): unknown;
 }
 
 /**
  * Returns a function that records a token's sign-in in the audit log, at most once an hour for each owner, role and
- * list of tenants. Requests that come meanwhile wait for the record. If it fails, they fail as well, and the next
- * request records the sign-in.
+ * list of tenants while it is remembered (`MAX_SIGNED_IN`). Requests that come meanwhile wait for the record. If it
+ * fails, they fail as well, and the next request records the sign-in.
  */
 function createSignInNotes({ control }: Engine): (holder: Holder) => Promise<void> {
   const signedIn = new LRUCache<string, Promise<void>>({ max: MAX_SIGNED_IN, ttl: 3_600_000 });
@@ -147,8 +154,9 @@ export function createAccessControl(engine: Engine): AccessControl {
   }
 
   /**
-   * Admits a caller that reads metrics (`GET /metrics`). An unknown key, and a chosen one that may be a guess, are
-   * handled as wrong keys; a known key that may not read metrics is refused with `forbidden`.
+   * Admits a caller that reads metrics (`GET /metrics`), as `judgeMetricsReader` decides. An unknown key, and a key
+   * that an operator made up and a caller may therefore be guessing, are handled as wrong keys; a known key or token
+   * that may not read metrics is refused with `forbidden`.
    */
   async function admitToMetrics(secret: string, request: IncomingMessage): Promise<Holder> {
     const address = addressOf(request);
@@ -177,10 +185,11 @@ export function createAccessControl(engine: Engine): AccessControl {
 }
 
 /**
- * Identifies the caller by the browser session whose cookie the request carries, and checks the role.
+ * Identifies the caller by the browser session whose cookie the request carries, chooses the tenant, and checks the
+ * role.
  * @returns the holder (the caller with its tenant and role); undefined if the request carries no session, or one that
  *   has ended
- * @throws EngineError `forbidden` if the session's role does not suffice
+ * @throws EngineError `forbidden` if the session's role does not suffice, or it has no access to the chosen tenant
  */
 function admitSession(request: IncomingMessage, access: Guarded, control: Engine['control']): Holder | undefined {
   const session = readSession(request);

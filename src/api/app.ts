@@ -55,8 +55,8 @@ export function createApp(api: ApiContext): Express {
 }
 
 /**
- * Turns a route into a handler, which admits the caller, finds the tenant, takes rate-limit tokens, and calls the
- * route. If the handler rejects, Express passes the error to `answerErrors`.
+ * Turns a route into a handler. It admits the caller, finds the tenant, takes rate-limit tokens, and calls the route; a
+ * route that anyone may call is called at once. If the handler rejects, Express passes the error to `answerErrors`.
  */
 function serve(route: Route, api: ApiContext, accessControl: AccessControl): RequestHandler {
   const handle = async (request: Request, response: Response) => {
@@ -73,7 +73,7 @@ function serve(route: Route, api: ApiContext, accessControl: AccessControl): Req
     watchAdmission(response, () => accessControl.isStillAdmitted(principal), accessControl.callerOf(principal));
     const call = { api, request, response, admit, principal, tenant };
     takeForRequest(call, route);
-    if (api.engine.config.OM_AUDIT === 'all' && readsTexts(route))
+    if (api.engine.config.OM_AUDIT === 'all' && recordsReadHere(route))
       await tenant.recordAction(`read.${route.name}`, { reads: 1 });
     return runInShare(principal, () => route.handle(call));
   };
@@ -81,8 +81,11 @@ function serve(route: Route, api: ApiContext, accessControl: AccessControl): Req
   return tracing !== null && isTraced(route) ? traceRequests(tracing, route, handle) : handle;
 }
 
-/** Whether requests to a route are recorded as reads with `OM_AUDIT=all`, and the route does not record them itself. */
-function readsTexts({ access, alsoReads, recordsItsReads }: KeyRoute): boolean {
+/**
+ * Tells whether `serve` records each request to a route as a read in the audit log with `OM_AUDIT=all`: the route can
+ * answer with stored texts, and does not record its reads itself.
+ */
+function recordsReadHere({ access, alsoReads, recordsItsReads }: KeyRoute): boolean {
   return (isReading(access) || alsoReads === true) && recordsItsReads !== true;
 }
 

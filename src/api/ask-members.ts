@@ -67,9 +67,10 @@ const MAX_ANSWER_BYTES = 9 * 1024 * 1024;
 
 /**
  * Returns the greatest number of bytes that are read of a server's answer with `k` matches: the greatest length of a
- * memory's content and metadata, `k` times, and 512 KiB for everything else, but at most 9 MiB in all.
+ * memory's content and metadata, `k` times, and twice the greatest length of an item's value for everything else, but
+ * at most 9 MiB in all.
  */
-const answerBytes = (k: number) =>
+const maxAnswerBytes = (k: number) =>
   Math.min(2 * LIMITS.valueBytes + k * (LIMITS.contentBytes + LIMITS.metadataBytes), MAX_ANSWER_BYTES);
 
 /**
@@ -88,7 +89,7 @@ export async function askMembers(
   const question = { ...body, k: body.k ?? DEFAULT_K, reinforce: false } as const;
   const signal = AbortSignal.any([clientGone(call.response), call.api.stop]);
   const room = openAnswerRoom(call.principal);
-  const limits = { maxBytes: answerBytes(question.k), room, signal };
+  const limits = { maxBytes: maxAnswerBytes(question.k), room, signal };
   const asked = await Promise.all([
     ...tenantIds.map((tenantId) =>
       timed({ tenant: tenantId, server: null }, () => askTenant(call, question, { tenantId, room, signal })),
@@ -234,7 +235,7 @@ async function parsedOrUndefined(bytes: Buffer): Promise<unknown> {
 }
 
 /**
- * Finds the tenants and servers that a query names. If it names no tenants, all tenants of the key are members.
+ * Finds the tenants and servers that a query names. If it has no field `tenants`, all tenants of the key are members.
  * @throws EngineError `forbidden` for a tenant to which the key has no access, and for servers if the caller may not
  *   use them; `not_found` for a server that is not registered; `invalid` if there is no member at all
  */

@@ -7,7 +7,8 @@ import { localsOf } from './reply.ts';
 const MIB = 1024 * 1024;
 /**
  * Greatest number of bytes of request bodies that one API key may hold in memory: 32 connections with bodies of 1 MiB.
- * `TOTAL_BYTES` is the limit for all keys together.
+ * `TOTAL_BYTES` is the limit for all keys together. A key that holds nothing else may exceed both with one body, up to
+ * `FULL_BYTES` for all keys.
  */
 const KEY_BYTES = 32 * MIB;
 /**
@@ -27,8 +28,10 @@ const FREE_BYTES = 8 * 1024;
 /** The bytes that one request holds in memory. */
 export interface BodyPlace {
   /**
-   * Tells how many bytes of its body the request holds now, the bytes of earlier calls included.
-   * @throws EngineError `unavailable` with `retryAfterMs` if these bytes exceed the share of the key, or of all keys
+   * Counts the bytes of its body that the request holds now: `bytes` replaces the number of the call before. The first
+   * 8 KiB are not counted.
+   * @throws EngineError `unavailable` with `retryAfterMs` if these bytes exceed the share of the key, of its tenant, or
+   *   of all keys
    */
   readonly hold: (bytes: number) => void;
   /** Gives the bytes back. Later calls of `hold` do nothing. */
@@ -49,9 +52,9 @@ export class BodyPlaces {
   }
 
   /**
-   * Makes the place of one request. One key may hold 32 MiB, the keys of one tenant 64 MiB, and all keys together 128
-   * MiB. A key that holds nothing else may send one body until all keys together hold 256 MiB, within the share of its
-   * tenant.
+   * Makes what counts the bytes of one request's body. One key may hold 32 MiB, the keys of one tenant 64 MiB, and all
+   * keys together 128 MiB. A key that holds nothing else may send one body until all keys together hold 256 MiB, within
+   * the share of its tenant.
    * @param key text that identifies the API key with which the request came
    * @param tenant id of the tenant to which it came
    */
@@ -87,8 +90,8 @@ export class BodyPlaces {
 export const bodyPlaces = new BodyPlaces();
 
 /**
- * Makes the place of a request's body, in the name of the key that was admitted. Its bytes are given back when the
- * request has been answered or its connection has closed.
+ * Makes what counts the bytes of a request's body, for the key that was admitted, among all bodies of this process.
+ * They are given back when the request has been answered or its connection has closed.
  */
 export function placeOfBody(request: IncomingMessage): BodyPlace {
   const { res: response } = request as Request;

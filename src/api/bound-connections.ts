@@ -3,12 +3,15 @@ import type { Socket } from 'node:net';
 import { networkOf } from '../engine/index.ts';
 
 /**
- * Greatest share (0 to 1) of all connections that one network may have. A network is an IPv4 address, or an IPv6
- * prefix.
+ * Greatest share (0 to 1) of all connections that one network may have: an IPv4 address, or an IPv6 prefix. It does not
+ * hold for trusted proxies.
  */
-const SHARE_OF_ADDRESS = 0.5;
+const SHARE_OF_NETWORK = 0.5;
 
-/** Greatest number of bytes of replies that may wait unread on all connections together. */
+/**
+ * Number of bytes of replies that may wait unread on all connections together. If more wait, connections are closed
+ * until no more do (`cutLargest`).
+ */
 const MAX_UNREAD_BYTES = 128 * 1024 * 1024;
 /** Longest interval between two checks of the bytes that wait unread (ms). */
 const LOOK_MS = 250;
@@ -37,7 +40,7 @@ export interface ConnectionBounds {
  * bytes, the largest first.
  */
 export function boundConnections(server: Server, { most, readerTimeoutMs, isProxy }: ConnectionBounds): void {
-  const mostOfAddress = Math.max(1, Math.floor(most * SHARE_OF_ADDRESS));
+  const mostOfNetwork = Math.max(1, Math.floor(most * SHARE_OF_NETWORK));
   const countOf = new Map<string, number>();
   const unread = new Map<Socket, { sent: number; since: number }>();
   const sockets = new Set<Socket>();
@@ -45,7 +48,7 @@ export function boundConnections(server: Server, { most, readerTimeoutMs, isProx
     const { remoteAddress: address = '' } = socket;
     const network = networkOf(address);
     const count = countOf.get(network) ?? 0;
-    const isOneTooMany = sockets.size >= most || (count >= mostOfAddress && !isProxy(address));
+    const isOneTooMany = sockets.size >= most || (count >= mostOfNetwork && !isProxy(address));
     if (isOneTooMany) return void socket.destroy();
     countOf.set(network, count + 1);
     sockets.add(socket);

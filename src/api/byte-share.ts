@@ -1,10 +1,13 @@
-/** Sum of the bytes that requests in one state hold: for each API key that holds any, and in total. */
+/**
+ * Sum of the bytes that requests in one state hold: in total, and for each API key that holds any, or for each tenant
+ * where `ofKey` is used with ids of tenants.
+ */
 export interface ByteShare {
   readonly ofKey: Map<string, number>;
   total: number;
 }
 
-/** Adds bytes to the share of a key and to the total; a negative number takes them off. */
+/** Adds bytes to the share of a key (or tenant) and to the total; a negative number takes them off. */
 export function addTo(share: ByteShare, key: string, bytes: number): void {
   const own = (share.ofKey.get(key) ?? 0) + bytes;
   if (own === 0) share.ofKey.delete(key);

@@ -20,8 +20,8 @@ export async function controlTurn({ api, principal }: Pick<TenantCall, 'api' | '
 }
 
 /**
- * Waits for such a turn, and calls the method of the control database with this name for the caller. It resolves and
- * rejects as that method returns and throws.
+ * Waits for a turn of the event loop as `controlTurn` does, and then calls the method `name` of the control database
+ * for the caller. It resolves and rejects as that method returns and throws.
  * @throws EngineError `unauthenticated` as `controlTurn`, and also if a change that was asked for earlier ends the key
  */
 export async function changeControl<N extends ControlChange>(

@@ -4,7 +4,7 @@ import { PAGE_READER } from './next-look.ts';
 import type { TenantCall } from './route.ts';
 import { tenantOf } from './tenant-of.ts';
 
-/** Time for which a page is kept, from the end of its read (ms): that between two looks for new events. */
+/** Time for which a page is kept, from the end of its read (ms): the interval between two looks for new events. */
 const KEPT_MS = 200;
 /** Greatest number of pages that are kept. Each has about 20 KB. */
 const MAX_PAGES = 64;
@@ -20,7 +20,12 @@ export interface StreamPage {
 /** Pages of each engine that streams have read in the last 200 ms, or are reading. */
 const pages = new WeakMap<object, LRUCache<string, Promise<StreamPage>>>();
 
-/** Reads a page of events for a stream, where the tenant is now. @throws what `listEvents` throws */
+/**
+ * Reads a page of events for a stream, where the tenant is now.
+ * @param reader name under which the read takes turns with the tenant's other reads; by default the id of the caller's
+ *   key
+ * @throws what `listEvents` throws
+ */
 export async function readStreamPage(
   { api, principal }: Pick<TenantCall, 'api' | 'principal'>,
   query: EventQuery,

@@ -28,8 +28,8 @@ interface Watched {
 
 export interface WatchOptions {
   /**
-   * Name of the item, unique in the process. All streams with the same name share one watch, which reads the item by
-   * the `read` of the first stream.
+   * Name of the item, unique in the process. All streams with the same name whose keys have the same bounds (user and
+   * tags) share one watch, which reads the item by the `read`, and at the interval, of the first stream.
    */
   readonly key: string;
   /** Time between two reads of the item (ms). */

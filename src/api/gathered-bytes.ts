@@ -6,7 +6,7 @@ const NOTHING = Buffer.alloc(0);
 const MIN_BYTES = 256;
 
 /**
- * Bytes that arrive in pieces and are wanted as one buffer. A list of the pieces would take some 200 bytes for each of
+ * Bytes that arrive in pieces and are wanted as one buffer. A list of the pieces would take about 200 bytes for each of
  * them, so that a client which sends single bytes could fill the memory with a short text.
  */
 export class GatheredBytes {
@@ -23,8 +23,8 @@ export class GatheredBytes {
   }
 
   /**
-   * Adds a piece at the end. The first piece is kept without a copy if it is most of the memory that it is part of, so
-   * its bytes must not change until `take`; a small part would keep the whole from being freed.
+   * Adds a piece at the end. The first piece is kept without a copy if it is at least half of the memory that it is
+   * part of, so its bytes must not change until `take`; a smaller part would keep the whole from being freed.
    */
   add(piece: Buffer): void {
     const size = this.#size + piece.length;

@@ -49,7 +49,8 @@ export function toEngineError(error: unknown): EngineError {
 
 /**
  * Makes the last middleware: the only place where an error becomes a reply and, if the server caused it, a line in the
- * log. If the reply has begun already, the connection is closed.
+ * log. If the reply has begun already, the connection is closed. If it is closed already, nothing is done, and nothing
+ * is logged.
  */
 export function answerErrors(logger: Logger) {
   return (thrown: unknown, _request: Request, response: Response, _next: NextFunction): void => {

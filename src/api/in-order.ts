@@ -1,7 +1,6 @@
 import type { RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { networkOf } from '../engine/index.ts';
-import { createNetworkCount } from './network-count.ts';
+import { createNetworkCount, type NetworkCount } from './network-count.ts';
 
 /**
  * Greatest numbers of requests that wait for the answer to an earlier one of their connection: on one connection, on
@@ -14,8 +13,10 @@ const MAX_WAITING = { ofConnection: 4, ofNetwork: 250, ofAll: 1_000 };
 interface Line {
   /** Answer to the newest of these requests; undefined if there is none. */
   last: ServerResponse | undefined;
-  /** For each of those that wait for the answer to an earlier one, what ends its wait. */
-  readonly waits: Set<() => void>;
+  /** Number of those that wait for the answer to an earlier one. */
+  waiting: number;
+  /** Notes that number among those of all connections; it may close connections, this one among them. */
+  readonly noteWaiting: (requests: number) => void;
 }
 
 /**
@@ -23,19 +24,20 @@ interface Line {
  * answered (pipelining). Node would handle both at once, and keep the second answer in memory until the first has
  * ended, without an event `close` if the client leaves before: the answer to a slow request, such as an event stream,
  * could have any number of answers and streams behind it which nothing counts or ends. A connection on which more than
- * 4 requests wait is closed, and so is one whose request would be the 251st of its network that waits, or the 1,001st
- * of all.
+ * 4 requests wait is closed. If more than 250 of a network wait, or more than 1,000 of all, connections are closed as
+ * `createNetworkCount` says.
  * @param handle called once the answers to all earlier requests of the connection have ended; not called if the
  *   connection is closed before that
+ * @param isProxy tells whether an address is that of a trusted proxy, of which 1,000 requests may wait
  */
-export function inOrder(handle: RequestListener): RequestListener {
+export function inOrder(handle: RequestListener, isProxy: (address: string) => boolean): RequestListener {
   const lines = new WeakMap<Socket, Line>();
-  const enter = createWaitingRoom();
+  const counts = createNetworkCount({ ...MAX_WAITING, isProxy });
   return (request, response) => {
     const { socket } = request;
     if (socket.destroyed) return;
     let line = lines.get(socket);
-    if (line === undefined) lines.set(socket, (line = startLine(socket)));
+    if (line === undefined) lines.set(socket, (line = startLine(socket, counts)));
     const { last: before } = line;
     const own = line;
     own.last = response;
@@ -43,37 +45,20 @@ export function inOrder(handle: RequestListener): RequestListener {
       if (own.last === response) own.last = undefined;
     });
     if (before === undefined) return handle(request, response);
-    const leave = enter(own, socket);
-    if (leave === undefined) return void socket.destroy();
+    own.waiting += 1;
+    if (own.waiting > MAX_WAITING.ofConnection) return void socket.destroy();
+    own.noteWaiting(own.waiting);
     before.once('close', () => {
-      leave();
+      own.waiting -= 1;
+      own.noteWaiting(own.waiting);
       if (!socket.destroyed) handle(request, response);
     });
   };
 }
 
-/** Makes the line of a connection, whose waits end with it: on Node 22 an answer that was not begun does not close. */
-function startLine(socket: Socket): Line {
-  const waits = new Set<() => void>();
-  socket.once('close', () => waits.forEach((leave) => leave()));
-  return { last: undefined, waits };
-}
-
-/**
- * Returns a function that counts one more waiting request, of a connection and of its network, and returns what ends
- * its wait, and may be called again; undefined if it would be one too many, which is not counted.
- */
-function createWaitingRoom(): (line: Line, socket: Socket) => (() => void) | undefined {
-  const counts = createNetworkCount(MAX_WAITING);
-  return ({ waits }, { remoteAddress = '' }) => {
-    const network = networkOf(remoteAddress);
-    const leave = () => {
-      if (waits.delete(leave)) counts.add(network, -1);
-    };
-    if (waits.size >= MAX_WAITING.ofConnection) return undefined;
-    waits.add(leave);
-    if (counts.add(network, 1)) return leave;
-    leave();
-    return undefined;
-  };
+/** Makes the line of a connection, of which none wait once it has closed. */
+function startLine(socket: Socket, counts: NetworkCount): Line {
+  const noteWaiting = counts.enter(socket);
+  socket.once('close', () => noteWaiting(0));
+  return { last: undefined, waiting: 0, noteWaiting };
 }

@@ -16,7 +16,7 @@ export const LONG_BYTES = 1024;
  * the body itself, `{[{` is an object in a list of the body (a batch of documents).
  */
 const DOCUMENT_PATHS: ReadonlySet<string> = new Set(['{', '{[{']);
-/** Deepest nesting that is accepted; every schema allows less. */
+/** Deepest nesting that is accepted in the body of a document; every schema of such a body allows less. */
 const MAX_DEPTH = 256;
 
 const [QUOTE, BACKSLASH, COLON, COMMA] = [0x22, 0x5c, 0x3a, 0x2c];

@@ -1,6 +1,9 @@
 import { JsonText, takeTurn } from '../engine/index.ts';
 
-/** Length from which the JSON of a text is made in pieces, in UTF-16 code units; a piece has `PIECE_CHARACTERS`. */
+/**
+ * Length from which the JSON of a text is made in pieces, in UTF-16 code units; a piece is made of `PIECE_CHARACTERS`
+ * of them.
+ */
 const LONG_CHARACTERS = 16 * 1024;
 const PIECE_CHARACTERS = 8 * 1024;
 

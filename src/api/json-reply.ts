@@ -1,7 +1,7 @@
 import { takeTurn } from '../engine/index.ts';
 import { hasLongText, jsonPieces } from './json-pieces.ts';
 import { replyPlaces } from './reply-places.ts';
-import { requireClient, roomIn } from './room-in.ts';
+import { awaitDrain, requireClient } from './await-drain.ts';
 import type { TenantCall } from './route.ts';
 
 /** Size of a reply at which a list in it ends early, in bytes of JSON. The first item of a list is always sent. */
@@ -46,7 +46,8 @@ export interface ListOptions<Item> {
  * reads slowly, and holds about 64 Ki characters of the JSON text at a time. A shorter reply is sent in one piece at
  * its end.
  * @param make makes the reply; if it throws after the first piece was sent, the connection is closed
- * @param heldBytes memory of the reply's values in bytes, if all of them are in memory already; null if the reply
+ * @param heldBytes memory of the reply's values in bytes, if all of them are in memory already; at least, and by
+ *   default, 2 MiB. It is reserved before the first piece is sent, and a shorter reply needs none. Null if the reply
  *   needs no further memory, because `takeReplyPlace` reserved it or because the reply must not be refused
  */
 export async function sendInPieces(
@@ -65,7 +66,7 @@ export async function sendInPieces(
 /**
  * The JSON of one reply, which is sent while it is added to (see `sendInPieces`). `end` must be called last. The
  * methods that return a promise wait for a client that reads slowly. They throw EngineError `unavailable` if the client
- * left or reads nothing for OM_READER_TIMEOUT_MS.
+ * left or reads nothing for OM_READER_TIMEOUT_MS, or if no memory for the reply became free in time.
  */
 export class JsonReply {
   readonly #call: TenantCall;
@@ -198,7 +199,7 @@ export class JsonReply {
   async #send(bytes: Buffer): Promise<void> {
     const { api, response } = this.#call;
     const hasRoom = response.write(bytes);
-    if (!hasRoom) await roomIn(response, api.engine.config.OM_READER_TIMEOUT_MS);
+    if (!hasRoom) await awaitDrain(response, api.engine.config.OM_READER_TIMEOUT_MS);
   }
 }
 
@@ -209,8 +210,8 @@ interface Pieces {
 }
 
 /**
- * Answers 200 with an object whose lists may be long. A list with which the reply would exceed 8 MiB ends early, and
- * the reply then says `truncated`.
+ * Answers 200 with an object whose fields may be long lists. A list with which the reply would exceed 8 MiB ends early,
+ * and the reply then says `truncated`.
  * @param heldBytes memory that the object takes, estimated; null as in `sendInPieces`
  */
 export async function sendObject(call: TenantCall, object: object, heldBytes: number | null): Promise<void> {

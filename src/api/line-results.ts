@@ -1,6 +1,6 @@
 import type { Response } from 'express';
 import { EngineError, takeTurn } from '../engine/index.ts';
-import { roomIn } from './room-in.ts';
+import { awaitDrain } from './await-drain.ts';
 
 /** Longest pause in an upload, after which it is given up (ms). */
 export const IDLE_MS = 60_000;
@@ -26,7 +26,8 @@ export interface LineResults {
   /**
    * Sends the results added so far, and waits until the client can take more. In a JSON reply they are kept instead,
    * and counted among the bytes that the request holds in memory.
-   * @throws EngineError `unavailable` if they exceed these bytes; they are kept nevertheless
+   * @throws EngineError `unavailable` in an NDJSON reply if the client left or reads nothing; in a JSON reply if they
+   *   exceed these bytes, and they are kept nevertheless
    */
   flush(): Promise<void>;
   /** Sends the remaining results, and the summary after them. */
@@ -47,7 +48,7 @@ export function streamedResults(response: Response, status: number, readerTimeou
       if (!response.headersSent) response.writeHead(status, { 'content-type': 'application/x-ndjson; charset=utf-8' });
       const hasRoom = response.write(pending);
       pending = '';
-      if (!hasRoom) await roomIn(response, readerTimeoutMs);
+      if (!hasRoom) await awaitDrain(response, readerTimeoutMs);
     },
     async end(summary) {
       if (!response.headersSent) response.writeHead(status, { 'content-type': 'application/x-ndjson; charset=utf-8' });
@@ -104,7 +105,7 @@ export function collectedResults(
       // After an early end, a client that reads only once it has sent everything must get rid of the rest.
       response.req.resume();
       for (const piece of pieces) {
-        if (!response.write(piece)) await roomIn(response, readerTimeoutMs);
+        if (!response.write(piece)) await awaitDrain(response, readerTimeoutMs);
         await takeTurn();
       }
       response.end();

@@ -4,7 +4,7 @@ import { GatheredBytes } from './gathered-bytes.ts';
 
 /**
  * Greatest number of bytes of an unfinished line that may wait for their rest as long as the connection lives: programs
- * that write lines into a pipe hand over a block at a time, whose end may be anywhere in a line.
+ * that write lines into a pipe pass on a block at a time, whose end may be anywhere in a line.
  */
 const WAITING_BYTES = 64 * 1024;
 /** Longest time that a longer line may take to arrive, for each MiB that a line may have (ms). */
@@ -116,7 +116,7 @@ class LineReader {
     yield lines;
   }
 
-  /** Returns the last line if it has no line feed. */
+  /** Returns the last line in a list if it has no line feed and is not blank; else an empty list. */
   end(): Line[] {
     const last: Line[] = [];
     if (this.#isTooLong || this.#begun.size > 0) this.#finishInto(last);

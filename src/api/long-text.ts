@@ -1,7 +1,7 @@
 /** Decodes long strings of a JSON body piece by piece: the text or the base64 data of a document. */
 import { isUtf8 } from 'node:buffer';
 import { EngineError } from '../engine/index.ts';
-import { LONE_SURROGATE } from './json-problem.ts';
+import { LONE_SURROGATE } from './json-value-problem.ts';
 
 const BACKSLASH = 0x5c;
 const LETTER_U = 0x75;

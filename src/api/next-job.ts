@@ -14,8 +14,9 @@ interface JobRead {
 const reads = new WeakMap<object, Map<string, JobRead>>();
 
 /**
- * Returns a job of a tenant as it is at the next read, which is at most 50 ms ahead. However many jobs of the tenant
- * are waited for, one read brings all of them. The caller has checked that the job may be seen.
+ * Returns a job of a tenant as it is at the tenant's next read of jobs, which begins 50 ms after the first call that
+ * waits for it. However many jobs of the tenant are waited for, one read brings all of them. The caller has checked
+ * that the job may be seen.
  * @throws EngineError `not_found` if the job does not exist; what `Engine.tenant` and `findJobs` throw
  */
 export async function nextJob(engine: Pick<Engine, 'tenant'>, tenantId: string, id: string): Promise<Job> {

@@ -29,7 +29,8 @@ export class PacedRequest extends IncomingMessage {
   #isDumped = false;
 
   /**
-   * Passes a piece of the body on. Node calls this for each piece, and with null at the end of the body. Returns false
+   * Passes a piece of the body on; a short one is held until the end of the present turn of the event loop, to be
+   * passed on together with others. Node calls this for each piece, and with null at the end of the body. Returns false
    * to make Node stop reading.
    */
   override push(piece: Buffer | null): boolean {
@@ -53,7 +54,10 @@ export class PacedRequest extends IncomingMessage {
     return !this.#hasMany;
   }
 
-  /** Reads on from the connection, when its turn comes. Node calls this when somebody wants more of the body. */
+  /**
+   * Reads on from the connection: at once, or, after many short pieces in one turn, when its turn comes. Node calls
+   * this when somebody wants more of the body.
+   */
   override _read(size: number): void {
     if (!this.#hasMany) return super._read(size);
     this.#hasMany = false;

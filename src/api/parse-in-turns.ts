@@ -6,15 +6,18 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { networkOf } from '../engine/index.ts';
-import { createNetworkCount, type NetworkCount } from './network-count.ts';
+import { createNetworkCount } from './network-count.ts';
 import { createTurnLine, type TurnLine } from './turn-line.ts';
 
 /**
- * Greatest number of bytes that are parsed in one go. The worst, requests of 18 bytes without a host, take Node some
- * 20 µs each.
+ * Greatest number of bytes that are parsed in one go of what is not ordinary (`isOrdinary`). The worst, requests of 18
+ * bytes without a host, take Node some 20 µs each.
  */
 const SLICE_BYTES = 4096;
-/** Greatest number of lines of what is read at once and parsed at once, such as a request with 60 headers. */
+/**
+ * Greatest number of lines that bytes may have to be parsed as soon as they are read, all at once: a request with 60
+ * headers has fewer.
+ */
 const MAX_LINES = 64;
 /** Time for which slices of one connection are parsed one after the other, before others have their turn (ms). */
 const TURN_MS = 1;
@@ -25,25 +28,27 @@ const TURN_MS = 1;
 const MAX_WAITING = { ofNetwork: 64 * 1024 * 1024, ofAll: 160 * 1024 * 1024 };
 
 /**
- * Makes all connections of the server take turns, networks of clients in equal shares. A connection is closed if what
- * was read of it would be more than may wait.
+ * Makes a server parse in turns what it reads of its connections, networks of clients in equal shares. What is ordinary
+ * (`isOrdinary`) is parsed at once. If more bytes would wait than `MAX_WAITING` allows, connections are closed as
+ * `createNetworkCount` says.
+ * @param isProxy tells whether an address is that of a trusted proxy, which may have all bytes that wait
  */
-export function parseInTurns(server: Server): void {
+export function parseInTurns(server: Server, isProxy: (address: string) => boolean): void {
   const line = createTurnLine();
-  const waiting = createNetworkCount(MAX_WAITING);
+  const waiting = createNetworkCount({ ...MAX_WAITING, isProxy });
   server.on('connection', (socket: Socket) => {
     // Node's own listener, which it calls by itself only if there is another one, as for encrypted connections.
     const [parse] = socket.listeners('data') as ((bytes: Buffer) => void)[];
     if (parse === undefined) return;
     socket.off('data', parse);
-    sliceConnection(socket, { line, waiting, parse });
+    sliceConnection(socket, { line, noteWaiting: waiting.enter(socket), parse });
   });
 }
 
 interface Slicing {
   readonly line: TurnLine;
-  /** Counts the bytes that wait to be parsed. */
-  readonly waiting: NetworkCount;
+  /** Notes how many bytes of the connection wait to be parsed; it may close connections, this one among them. */
+  readonly noteWaiting: (bytes: number) => void;
   /** Node's own listener for what is read of the connection. */
   readonly parse: (bytes: Buffer) => void;
 }
@@ -53,7 +58,7 @@ interface Slicing {
  * most 4 KiB at once and for 1 ms in a turn. It reads no further until all of it is parsed. While Node or the reader of
  * a body has paused the connection, nothing is parsed either.
  */
-function sliceConnection(socket: Socket, { line, waiting, parse }: Slicing): void {
+function sliceConnection(socket: Socket, { line, noteWaiting, parse }: Slicing): void {
   const network = networkOf(socket.remoteAddress ?? '');
   const pause = socket.pause.bind(socket);
   const resume = socket.resume.bind(socket);
@@ -68,7 +73,7 @@ function sliceConnection(socket: Socket, { line, waiting, parse }: Slicing): voi
       if (isPaused || socket.destroyed) return;
       const slice = rest.subarray(0, SLICE_BYTES);
       rest = rest.length > SLICE_BYTES ? rest.subarray(SLICE_BYTES) : NOTHING;
-      waiting.add(network, -slice.length);
+      noteWaiting(rest.length);
       parse(slice);
     } while (rest.length > 0 && performance.now() < until);
   };
@@ -100,22 +105,23 @@ function sliceConnection(socket: Socket, { line, waiting, parse }: Slicing): voi
   socket.on('data', (bytes: Buffer) => {
     if (rest.length === 0 && isOrdinary(bytes)) return parse(bytes);
     rest = rest.length === 0 ? bytes : Buffer.concat([rest, bytes]);
-    if (!waiting.add(network, bytes.length)) return void socket.destroy();
+    noteWaiting(rest.length);
+    if (socket.destroyed) return;
     pause();
     goOn();
   });
   socket.once('close', () => {
-    waiting.add(network, -rest.length);
     rest = NOTHING;
+    noteWaiting(0);
   });
 }
 
 const NOTHING = Buffer.alloc(0);
 
 /**
- * Whether bytes have few lines, and the ends of two heads at most, of which one may be that of a chunked body: a
- * request, a part of its body, or both. Node parses them in some microseconds. Heads, and the pieces of a chunked body,
- * end with CR LF.
+ * Tells whether bytes have at most 64 lines, and the ends of two heads at most, of which one may be that of a chunked
+ * body: a request, a part of its body, or both. Node parses them in some microseconds. Heads, and the pieces of a
+ * chunked body, end with CR LF.
  */
 function isOrdinary(bytes: Buffer): boolean {
   let [lines, at] = [0, bytes.indexOf('\r\n')];

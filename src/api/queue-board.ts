@@ -12,8 +12,8 @@ export const QUEUE_BOARD_PATH = '/admin/queues';
 /**
  * Serves bull-board, a page that shows BullMQ's queues. It is read-only. A job of BullMQ is only a list of row numbers
  * of Cairn's own job table on the way to a worker. That table decides what happens to a job, so a retry or a removal on
- * the board would have no effect. Only GET requests are answered, and none changes anything, so another site's page
- * gains nothing by making a browser send one.
+ * the board would have no effect. Only GET and HEAD requests are answered, and none changes anything, so another site's
+ * page gains nothing by making a browser send one.
  */
 export function serveQueueBoard({ engine, stop }: ApiContext, accessControl: AccessControl): RequestHandler {
   let opening: Promise<Board> | undefined;
@@ -118,7 +118,7 @@ const BASIC = /^basic +([A-Za-z0-9+/]{1,2048}={0,2}) *$/i;
  * Throws unless the caller is an admin of the default tenant, because the queues carry the jobs of all tenants. A
  * browser asks its user for a name and a password (HTTP Basic): the password is the key, and the name is ignored. No
  * other path accepts a key this way, because a browser repeats it in later requests by itself.
- * @throws EngineError `unauthenticated`, `forbidden`
+ * @throws EngineError `unauthenticated`, `forbidden`, and whatever else `AccessControl.admit` throws
  */
 async function requireOperator(request: Request, response: Response, accessControl: AccessControl): Promise<void> {
   response.setHeader('www-authenticate', 'Basic realm="Cairn queues: the key is the password", charset="UTF-8"');

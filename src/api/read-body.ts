@@ -2,12 +2,12 @@ import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { EngineError, isEngineError, takeTurn } from '../engine/index.ts';
 import { placeOfBody } from './body-places.ts';
-import { checkJsonInSteps, type JsonBounds } from './check-json.ts';
+import { checkJsonInSteps, type JsonBounds } from './check-json-text.ts';
 import { GatheredBytes } from './gathered-bytes.ts';
 import { parseTurn } from './read-turn.ts';
 import { withoutStack } from './without-stack.ts';
 
-/** Longest JSON body that is read, in bytes. Uploads of documents have another bound. */
+/** Longest JSON body that is read unless a route says otherwise, in bytes. Uploads of documents have another bound. */
 export const MAX_JSON_BYTES = 1024 * 1024;
 /** Longest time until a whole body has arrived (ms), so that slow senders cannot hold connections open. */
 const BODY_TIMEOUT_MS = 25_000;

@@ -255,7 +255,8 @@ const TEXT_TYPE = /^(?:text|message)\/|[/+](?:json|xml|yaml)$/;
 
 /**
  * Tells whether `data` is base64. If the caller names no `encoding`, the format decides: a file that is not text can
- * only be base64.
+ * only be base64. If the format is not known, it is base64 for a media type that is not one of texts, and for a file
+ * with neither a media type nor an extension.
  */
 function isBase64({ encoding }: IngestBody, { mediaType, extension }: FileNames): boolean {
   if (encoding != null) return encoding === 'base64';

@@ -269,7 +269,10 @@ function maxBytesOf(request: IncomingMessage, { bodyBytes }: BodyLimits): number
   return Number(request.headers['content-length'] ?? bodyBytes);
 }
 
-/** Writes a document made from a long string to disk. @throws EngineError `too_large`, `storage_full`, `unavailable` */
+/**
+ * Writes a document made from a long string to disk.
+ * @throws EngineError `too_large`, `storage_full`, `unavailable`; also what `pieces` throws
+ */
 export async function storeLongText(
   tenant: Tenant,
   { text, pieces }: { readonly text: LongText; readonly pieces: AsyncIterable<Buffer> },

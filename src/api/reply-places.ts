@@ -1,13 +1,13 @@
 import type { Response } from 'express';
 import { EngineError } from '../engine/index.ts';
 import { OwnedBytes, type Owner } from './byte-share.ts';
-import { hasLeft, requireClient } from './room-in.ts';
+import { clientLeftError, requireClient } from './await-drain.ts';
 import type { TenantCall } from './route.ts';
 
 const MIB = 1024 * 1024;
 /**
  * Greatest memory that large replies being sent may take for one API key (bytes); `TOTAL_BYTES` is the limit for all
- * keys together.
+ * keys together. A key that holds none may exceed both with one reply.
  */
 const KEY_BYTES = 32 * MIB;
 /**
@@ -34,9 +34,9 @@ const TOTAL_WAITING_BYTES = 128 * MIB;
  */
 const LONG_CHARACTERS = 8 * 1024;
 /**
- * Memory of a reply whose values are still being gathered: up to `GATHERED_BYTES` need no place. Each further place has
- * `GROWTH` times as much as the one before, but at most `GROWTH_BYTES` more, so that a reply of 2 MiB takes no more
- * than that from the share of its key.
+ * Memory of a reply whose values are still being gathered (bytes): up to `GATHERED_BYTES` need no place. Each further
+ * place has `GROWTH` times as much as the one before, but at most `GROWTH_BYTES` more, so that a reply of 2 MiB takes
+ * no more than 2 MiB from the share of its key.
  */
 const GATHERED_BYTES = 32 * 1024;
 const GROWTH = 4;
@@ -125,7 +125,7 @@ export class ReplyPlaces {
       reject(error);
     };
     const timer = setTimeout(() => giveUp(refused()), waitMs);
-    const onClose = () => giveUp(hasLeft());
+    const onClose = () => giveUp(clientLeftError());
     response?.once('close', onClose);
     return promise.finally(() => {
       clearTimeout(timer);
@@ -148,12 +148,16 @@ export class ReplyPlaces {
 /** The one `ReplyPlaces` of this process, which all its requests share. */
 export const replyPlaces = new ReplyPlaces();
 
-/** The same for the answers to writes, which have limits of their own: who leaves reads unread holds up no write. */
+/**
+ * The `ReplyPlaces` of the answers to writes, which have limits of their own: a client that leaves the answers to its
+ * reads unread holds up no write.
+ */
 export const writePlaces = new ReplyPlaces();
 
 /**
  * Reserves memory for what a reply holds, or is made of, among all large replies of the process, until it has been sent
- * or its client has left. If there is none, it waits.
+ * or its client has left. If too much is taken, it waits up to 5 s.
+ * @param bytes memory that is reserved
  * @throws EngineError `unavailable` if no memory became free in time, or the client left
  */
 export async function takeReplyPlace(call: TenantCall, bytes: number, places = replyPlaces): Promise<void> {
@@ -174,21 +178,22 @@ export async function takePlaceOfTexts(call: TenantCall, characters: number, pla
   if (characters >= LONG_CHARACTERS) await takeReplyPlace(call, 2 * characters, places);
 }
 
-/** The place of a reply whose values are gathered before it is sent. */
+/** Memory that is reserved, among all large replies, for a reply whose values are gathered before it is sent. */
 export interface GrowingPlace {
   /**
-   * Reserves memory for the values that were gathered.
+   * Reserves memory for the values that were gathered so far, if more is needed than is reserved.
    * @param bytes memory of all of them
    * @throws EngineError `unavailable` if no memory became free in time, or the client left
    */
   readonly hold: (bytes: number) => Promise<void>;
-  /** Makes the place as large as the reply at the end, in bytes. It waits for nothing. */
+  /** Reserves exactly the memory of the complete reply (bytes). It waits for nothing, even beyond the limits. */
   readonly settle: (bytes: number) => void;
 }
 
 /**
- * Makes the place of a reply whose values are gathered before it is sent. A place that becomes too small is given back
- * before a larger one is taken: if all kept theirs, each could wait for the others.
+ * Makes what reserves memory for a reply while its values are gathered, which is given back when the reply has been
+ * sent or its client has left. Memory that becomes too small is given back before more is reserved: if all replies kept
+ * theirs, each could wait for the others.
  */
 export function growingPlace({ principal, response }: TenantCall): GrowingPlace {
   let [held, leave] = [GATHERED_BYTES, () => {}];

@@ -21,8 +21,8 @@ export interface Locals {
   /** Value of `WWW-Authenticate` in a reply 401; `Bearer realm="cairn"` by default. */
   challenge?: string;
   /**
-   * Called when the caller's key is revoked or expires before the reply has ended, to end the reply. If it is
-   * undefined, the connection is closed.
+   * Called to end the reply if the caller is no longer admitted before it has ended, as its key was revoked or has
+   * expired, or its session has ended. If it is undefined, the connection is closed.
    */
   onAdmissionLost?: () => void;
   /** Id of the request's trace; undefined if it is not traced. */

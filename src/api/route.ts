@@ -22,7 +22,7 @@ import {
   type Role,
   type Tenant,
 } from '../engine/index.ts';
-import { MAX_JSON_NAMES, MAX_JSON_VALUES } from './check-json.ts';
+import { MAX_JSON_NAMES, MAX_JSON_VALUES } from './check-json-text.ts';
 import { hasBody, readJson } from './read-body.ts';
 import { sendJson } from './reply.ts';
 import type { ReplyHeader, RequestHeader } from './schemas/headers.ts';
@@ -55,10 +55,10 @@ export interface Readiness {
 }
 
 /**
- * Who may call a route: anyone, whoever may read metrics (`judgeMetricsReader`), or the holder of a key with at least
- * this role. `read or add` admits every role; a key with the role `add` finds there only what it wrote itself
- * (`addOnlyTenant`). With `OM_PUBLIC_READS`, everyone may call routes with `read` or `read or add` in the default
- * tenant.
+ * Who may call a route: anyone, whoever may read metrics (`judgeMetricsReader`), or the holder of a key with this role
+ * or one that includes it: `write` includes `read` and `add`, and `admin` all. `read or add` admits every role; a key
+ * with the role `add` finds there only what it wrote itself (`addOnlyTenant`). With `OM_PUBLIC_READS`, everyone may
+ * call routes with `read` or `read or add` in the default tenant.
  */
 export type Access = 'anyone' | 'metrics' | Role | 'read or add';
 
@@ -71,14 +71,15 @@ export interface Call {
   /**
    * Identifies the caller, as `AccessControl.admit` does, and throws if it is not admitted. Handlers of routes that
    * anyone may call use it to decide how much to show.
-   * @param key a key that the request carries elsewhere than in its headers
+   * @param key a key that the request carries elsewhere than in its headers; if undefined, the headers are read
    */
   readonly admit: (access: Exclude<Access, 'anyone'>, key?: string) => Promise<Holder>;
 }
 
 /**
- * A call whose key was accepted. The tenant is that of the key; if the key has several, the header `x-cairn-tenant`
- * chooses one. For a key that is bound to a user or tags, `tenant` reaches only their memories (`boundTenant`).
+ * A call whose caller was admitted, by a key, a token or a session, or without one where that is allowed. The tenant is
+ * that of the key; if the key has several, the header `x-cairn-tenant` chooses one, and without it the first holds. For
+ * a key that is bound to a user or tags, `tenant` reaches only their memories (`boundTenant`).
  */
 export interface TenantCall extends Call {
   readonly principal: Holder;
@@ -152,7 +153,10 @@ interface Description<Path extends string, Query extends z.ZodType, Json extends
    * default it is false for POST, and true for every other method.
    */
   readonly repeatable?: boolean;
-  /** Rate limits of the key from which each request takes tokens; by default none. */
+  /**
+   * Rate limits of the key from which requests take tokens; by default none. One token of `queries` or `adds` and the
+   * bytes of an upload are taken before the route is called, tokens of `batch_items` by the route itself.
+   */
   readonly limited?: readonly RateClass[];
   /** Meaning of errors that are specific to this route, by code. */
   readonly errors?: Readonly<Partial<Record<ErrorCode, string>>>;
@@ -209,8 +213,9 @@ export interface RouteGroup {
 }
 
 /**
- * Declares a route that needs a key. The query string is parsed before the handler is called, the body when the handler
- * calls `readBody`. A bound key that names another user in either is refused with `forbidden`.
+ * Declares a route that is not open to anyone: `access` says who may call it. The query string is parsed before the
+ * handler is called, the body when the handler calls `readBody`. A bound key that names another user in either is
+ * refused with `forbidden`.
  */
 export function route<
   const Path extends string,
@@ -230,7 +235,10 @@ export function route<
      * matters only with `OM_AUDIT=all`, which records reads.
      */
     readonly recordsItsReads?: true;
-    /** Set if the route is not for the role `read`, and yet can answer with stored texts. */
+    /**
+     * Set if the route needs another role than `read`, and yet can answer with stored texts: its calls are then
+     * recorded as reads, too, with `OM_AUDIT=all`.
+     */
     readonly alsoReads?: true;
     readonly handle: (call: TenantCall & Parsed<Path, Query, Json, Answers>) => void | Promise<void>;
   },

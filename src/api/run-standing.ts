@@ -30,7 +30,10 @@ export async function tendStandingUntil(signal: AbortSignal, engine: Engine): Pr
   }
 }
 
-/** Makes the function that begins a search of all tenants if it is time for one and none is running. */
+/**
+ * Makes the function that begins a search of all tenants for those with standing queries or webhooks, which become
+ * `tended`. It does nothing if the last search began within a minute or still runs.
+ */
 function createScan({ looks, tended, logger }: Engine, signal: AbortSignal): () => void {
   let isRunning = false;
   let scannedAt = -Infinity;
@@ -68,7 +71,10 @@ interface Rest {
   readonly at: number;
 }
 
-/** Makes what looks after the tenants in `tended`, at most one look under way for each. */
+/**
+ * Makes the functions by which `tendStandingUntil` looks after the tenants in `tended` (those with standing queries or
+ * webhooks). Each tenant has at most one look in progress.
+ */
 function createTending(engine: Engine, signal: AbortSignal) {
   const { tended, looks, clock } = engine;
   const underWay = new Map<string, Promise<void>>();
@@ -99,7 +105,7 @@ function createTending(engine: Engine, signal: AbortSignal) {
         underWay.set(id, looked);
       }
     },
-    /** Resolves when a look has left work for the next one, or after `ms`. */
+    /** Resolves when a look has left work for the next one, after `ms`, or when the signal aborts. */
     async untilBusy(ms: number): Promise<void> {
       if (isBusy) return;
       const woken = new AbortController();
@@ -118,7 +124,7 @@ function createTending(engine: Engine, signal: AbortSignal) {
     }
   }
 
-  /** Looks at a tenant once. It never rejects. */
+  /** Answers a tenant's standing queries and delivers its webhooks once; notes if work is left. It never rejects. */
   async function look(id: string, stamp: string | undefined): Promise<void> {
     // Taken out before the look: a standing query that is stored during it puts the tenant in again.
     tended.delete(id);

@@ -4,6 +4,7 @@ import type { AddressInfo, Server as NetServer, Socket } from 'node:net';
 import type { Express } from 'express';
 import { type Engine, EngineError, isLoopback, noteConnection } from '../engine/index.ts';
 import { boundConnections } from './bound-connections.ts';
+import { closeInTurns } from './close-in-turns.ts';
 import { inOrder } from './in-order.ts';
 import { proxyCheck } from '../client-address.ts';
 import { PacedRequest } from './paced-request.ts';
@@ -146,8 +147,10 @@ function createHttpServer(app: Express, engine: Engine): { readonly server: Serv
   const { OM_MAX_CONNECTIONS, OM_API_PROCESSES, OM_READER_TIMEOUT_MS: readerTimeoutMs, trustedProxies } = engine.config;
   // Connections are handed out to the processes in turn.
   const most = Math.ceil(OM_MAX_CONNECTIONS / OM_API_PROCESSES);
-  parseInTurns(server);
-  boundConnections(server, { most, readerTimeoutMs, isProxy: proxyCheck(trustedProxies) });
+  const isProxy = proxyCheck(trustedProxies);
+  parseInTurns(server, isProxy);
+  closeInTurns(server);
+  boundConnections(server, { most, readerTimeoutMs, isProxy });
   const silent = new Set<Socket>();
   server.on('connection', (socket) => {
     noteConnection();
@@ -155,7 +158,7 @@ function createHttpServer(app: Express, engine: Engine): { readonly server: Serv
     socket.once('close', () => silent.delete(socket));
   });
   server.on('request', (request) => void silent.delete(request.socket));
-  server.on('request', inOrder(app));
+  server.on('request', inOrder(app, isProxy));
   return { server, close: () => closeGracefully(server, { silent, graceMs: engine.config.OM_SHUTDOWN_MS }) };
 }
 

@@ -1,5 +1,5 @@
 import type { Express } from 'express';
-import { loadFederation } from '../engine/adapters/index.ts';
+import { loadHttpClient } from '../engine/adapters/index.ts';
 import { type Engine, VERSION } from '../engine/index.ts';
 import type { Activity } from '../activity.ts';
 import type { MetricsSource } from '../join-metrics.ts';
@@ -73,7 +73,7 @@ export async function prepareApp(
   });
   // Prepared before anything is served, since loading a package of hundreds of files blocks everything else.
   await engine.prepare();
-  if (engine.control.federation.hasAny()) await loadFederation();
+  if (engine.control.federation.hasAny()) await loadHttpClient();
   void runEvalsByScheduleUntil(signal, engine);
   void tendStandingUntil(signal, engine);
   return app;

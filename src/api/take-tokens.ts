@@ -7,9 +7,9 @@ import { withoutStack } from './without-stack.ts';
 const MB = 1024 * 1024;
 
 /**
- * Takes the rate-limit tokens of a request before it is handled: one of `queries` or `adds`, and the bytes that an
- * upload announces. If an upload does not announce its length, its bytes are taken after it has ended. Tokens for the
- * items of a batch are taken by the handlers, which know their number.
+ * Takes the rate-limit tokens of a request before it is handled, for the limits that the route names (`limited`): one
+ * of `queries` or `adds`, and the bytes that an upload announces. If an upload does not announce its length, its bytes
+ * are taken after it has ended. Tokens for the items of a batch are taken by the handlers, which know their number.
  * @throws EngineError `rate_limited`
  */
 export function takeForRequest(call: TenantCall, { limited = [] }: Route): void {
@@ -52,8 +52,8 @@ export function takeTokens(call: TenantCall, kind: RateClass, cost: number, { mu
 }
 
 /**
- * Takes the tokens of `queries` for the guarded evaluation sets of the caller's tenant, which a change of the tenant's
- * defaults runs under the present and the new ones.
+ * Takes the tokens of `queries` for a change of the defaults of the caller's tenant: two for each question of its
+ * guarded evaluation sets, which are asked under the present and the new defaults.
  * @throws EngineError `rate_limited`
  */
 export async function takeForGuards(call: TenantCall): Promise<void> {

@@ -1,3 +1,5 @@
+import { nextSharedTurn } from '../engine/index.ts';
+
 /** Longest time for which a line lets its callers go on in one turn of the event loop (ms). */
 const TURN_MS = 3;
 
@@ -9,7 +11,10 @@ const TURN_MS = 3;
  * those that ask together all go on before the first of them has worked.
  */
 export interface TurnLine {
-  /** Tells whether nobody waits and a work may begin at once, since the time of the present turn is not over. */
+  /**
+   * Tells whether nobody waits and a work may begin at once, since the 3 ms of the present turn are not over. They
+   * begin with the first call in the turn.
+   */
   isFree(): boolean;
   /** Waits for a later turn, in the order of the calls with the same share. It never rejects. */
   wait(share: string): Promise<void>;
@@ -26,7 +31,7 @@ export function createTurnLine(): TurnLine {
   async function admitWaiting(): Promise<void> {
     isAdmitting = true;
     while (waiting.size > 0) {
-      await new Promise(setImmediate);
+      await nextSharedTurn();
       const until = performance.now() + TURN_MS;
       do {
         takeNext()();

@@ -29,8 +29,8 @@ export function waitMsOf({ api, request, response }: TenantCall, wait: number | 
 }
 
 /**
- * Returns the seconds of the first preference `wait` in a header `Prefer`, which may be any whole number; undefined if
- * it has none, or another value. Commas in quoted values separate no preferences.
+ * Returns the seconds of the first preference `wait` in a header `Prefer` whose value is a whole number; undefined if
+ * there is none. Commas in quoted values separate no preferences.
  */
 function preferredWait(header: string): number | undefined {
   const unquoted = header.replaceAll(/"([^"]*)"/g, (_, value: string) => value.replaceAll(/\D/g, '_'));

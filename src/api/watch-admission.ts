@@ -30,10 +30,12 @@ let timer: NodeJS.Timeout | undefined;
 let isChecking = false;
 
 /**
- * Ends a reply in progress once its caller would no longer be admitted, because its key was revoked or has expired. It
- * calls `localsOf(response).onAdmissionLost`, or closes the connection if that is undefined. Callers are checked every
- * 400 ms, each once for all of its requests, so a request that is answered sooner costs only an entry in a set.
- * @param caller a value that requests have in common about which `isStillAdmitted` returns the same
+ * Ends a reply in progress once its caller would no longer be admitted, because its key was revoked or has expired, or
+ * its session has ended. It calls `localsOf(response).onAdmissionLost`, or closes the connection if that is undefined.
+ * Callers are checked every 400 ms, each once for all of its requests, so a request that is answered sooner costs only
+ * an entry in a set.
+ * @param caller a value by which requests of one caller are recognised, so that `isStillAdmitted` is called for one of
+ *   them and its result holds for all
  */
 export function watchAdmission(
   response: Response,

@@ -1,15 +1,22 @@
 /** Ends the arrival of an upload that is too long or too slow, or whose connection breaks off. */
 import type { IncomingMessage } from 'node:http';
-import { currentShare, EngineError, runInShare, takeTurn } from '../engine/index.ts';
+import { EngineError } from '../engine/index.ts';
+import { withoutStack } from './without-stack.ts';
 
 /** Interval (ms) in which a client must send at least 32 KiB (`MIN_BYTES`) of a body, or reach its end. */
 const IDLE_MS = 30_000;
 const MIN_BYTES = 32 * 1024;
-/** Longest time of a whole upload (ms): `BASE_MS` and, for each MB of its size, `MS_PER_MB`. */
+/**
+ * Longest time of a whole upload (ms): `BASE_MS` and, for each MB, `MS_PER_MB`. An upload that does not announce its
+ * size gets the time of the largest one.
+ */
 const BASE_MS = 60_000;
 const MS_PER_MB = 16_000;
 
-/** Sizes that an upload may have, in bytes. */
+/**
+ * Greatest sizes of an upload in bytes: of the document in it (`fileBytes`), which error messages name, and of the
+ * whole body (`bodyBytes`), which is the one that is enforced here.
+ */
 export interface BodyLimits {
   readonly fileBytes: number;
   readonly bodyBytes: number;
@@ -21,8 +28,8 @@ export function tooLarge(fileBytes: number): EngineError {
 }
 
 /**
- * Calls `onFailure` if a body exceeds its limit, sends less than 32 KiB in 30 s, takes too long in all, or breaks off.
- * It may call it more than once.
+ * Calls `onFailure` if a body exceeds `bodyBytes`, sends less than 32 KiB in 30 s, takes too long in all, or breaks
+ * off. It may call it more than once.
  * @returns a function that ends the watch; the watch also ends with the body
  */
 export function watchArrival(
@@ -38,10 +45,7 @@ export function watchArrival(
     size += chunk.length;
     if (size > bodyBytes) onFailure(tooLarge(fileBytes));
   };
-  const breakOff = () => onFailure(new EngineError('invalid', 'the connection broke off before the body was complete'));
-  // Thousands of connections may break off together, and what each has stored is removed then.
-  const share = currentShare();
-  const onClose = () => void runInShare(share, takeTurn).then(breakOff);
+  const onClose = () => onFailure(withoutStack('invalid', 'the connection broke off before the body was complete'));
   const giveUp = (problem: string) => onFailure(new EngineError('invalid', `the body ${problem}`));
   const look = () => {
     if (size - sizeBefore < MIN_BYTES) giveUp(`stopped arriving: under ${MIN_BYTES} bytes came in ${IDLE_MS / 1000} s`);

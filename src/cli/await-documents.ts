@@ -5,12 +5,13 @@ import { retryWhileBusy, type DocumentItem } from './send-documents.ts';
 /** Greatest number of document ids that the API accepts in one request. */
 const MAX_IDS = 100;
 /**
- * Shortest and longest pause between two rounds of status requests (ms). The pause grows while no document is finished.
+ * Shortest and longest pause between two rounds of status requests (ms). The pause begins as the shortest, is half as
+ * long again after each round in which no document has finished, and the shortest again after any other.
  */
 const PAUSE_MS = { min: 100, max: 2_000 };
 /**
- * Greatest share of the waiting time that status requests may take (0 to 1). With many documents a round of requests
- * takes longer, so the pause after it becomes longer, too.
+ * Greatest share of the waiting time that status requests may take (0 to 1): the pause after a round of requests is at
+ * least five times as long as the round, which takes longer with many documents.
  */
 const SHARE_OF_TIME = 0.2;
 /** Time without any change after which the command stops waiting for the documents (ms). */

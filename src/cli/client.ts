@@ -63,7 +63,10 @@ type Operations = {
  */
 export class ConnectionError extends CliError {}
 
-/** Error of a connection that was made and ended before the whole reply had arrived. */
+/**
+ * Error of a request without a complete reply for any reason but a refused connection, an unknown host or a silent
+ * server: mostly a connection that was made and ended before the whole reply had arrived.
+ */
 class BrokenConnectionError extends ConnectionError {}
 
 /** Error of a request that the server answered with an error status. */
@@ -92,7 +95,7 @@ const TIMEOUT_MS = 90_000;
  * `TIMEOUT_MS`. Forms, lines and long replies have no such limit.
  */
 const LONGEST_MS = 600_000;
-/** Longest line of an NDJSON reply that is read, in bytes. */
+/** Longest line of an NDJSON reply that is read, in bytes; what sends a longer one counts as no Cairn server. */
 const MAX_LINE_BYTES = 1024 * 1024;
 
 /**
@@ -112,7 +115,10 @@ export function connect({ url, key }: ConnectionOptions, environment: NodeJS.Pro
   };
 }
 
-/** Makes the methods of the client so that they throw `CliError`. Each sends its request once. */
+/**
+ * Makes the methods of the client so that they throw `CliError`. Each sends its request once, and again only if a kept
+ * connection had ended when it went out.
+ */
 function operationsOf(server: ServerAddress): Omit<Client, 'sendForm' | 'exchangeLines'> {
   const client = createClient({
     url: server.base.href,

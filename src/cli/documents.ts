@@ -1,7 +1,10 @@
 import fs from 'node:fs';
 import path from 'node:path';
 
-/** A paragraph of a Markdown file; the demo stores it as one memory. */
+/**
+ * A paragraph of a Markdown file, or several that `splitMarkdown` joins, or an item of a long list; the demo stores it
+ * as one memory.
+ */
 export interface Passage {
   /** Name of the file, as it was given to `splitMarkdown`. */
   readonly file: string;

@@ -2,8 +2,9 @@ import { bold, oneLine, wrap } from './terminal.ts';
 
 const MAX_LINES = 3;
 /**
- * Shortest beginning of a term that is compared, in UTF-16 code units. Only the beginning of a term is compared,
- * because endings differ between the query and the text (`duplicates`, `duplicate`).
+ * Shortest beginning of a term that is compared, in UTF-16 code units; a shorter term is compared whole. A long term is
+ * compared without its last three code units, because endings differ between the query and the text (`duplicates`,
+ * `duplicate`).
  */
 const MIN_START = 4;
 const MAX_STARTS = 64;
@@ -46,8 +47,8 @@ function startOf(term: string): string {
 }
 
 /**
- * Returns where the passage of this length begins that contains the greatest number of different terms; 0 if none
- * contains more than the beginning of the text.
+ * Returns where the passage of `length` code units begins that contains the greatest number of different terms, moved
+ * back to the start of its sentence or a word near it; 0 if none contains more than the beginning of the text.
  */
 function bestStart(text: string, starts: readonly string[], length: number): number {
   const lower = text.toLowerCase();
@@ -82,8 +83,8 @@ function wordStart(text: string, at: number): number {
 }
 
 /**
- * Moves a position back to the start of its sentence if that is at most 60 characters away, and else to the start of a
- * word at most 30 characters away.
+ * Moves a position back to the start of its sentence if that is at most 60 code units away, else to the first word that
+ * begins in the 30 code units before it; if none does, it returns the position itself.
  */
 function sentenceStart(text: string, at: number): number {
   const before = text.slice(Math.max(0, at - 60), at);

@@ -2,7 +2,10 @@ import fs from 'node:fs';
 
 /** Watches folders, and reports that something may have changed in them. */
 export interface FolderHints {
-  /** Replaces the folders that are watched. A folder that cannot be watched is left out. */
+  /**
+   * Replaces the folders that are watched. A folder that is new among them counts as changed; one that cannot be
+   * watched is left out.
+   */
   follow(folders: readonly string[]): void;
   /**
    * Waits for a change in the folders, but at most `maxMs`. It resolves once nothing more has changed for 300 ms, or 3

@@ -52,8 +52,8 @@ export interface Pass {
   /** Documents that were sent, by the path of their file below the folder. */
   readonly sent: ReadonlyMap<string, SentDocument>;
   /**
-   * Number of changed files that were not sent, because the server's document has the same SHA-256 hash and the right
-   * fields.
+   * Number of files, new to this run or changed since the pass before, that were not sent, because the server's
+   * document has the same SHA-256 hash and the right fields.
    */
   readonly known: number;
   /**
@@ -62,8 +62,8 @@ export interface Pass {
    */
   readonly held: number;
   /**
-   * True if another pass should follow soon: a file changed while it was sent, or a file has been missing for less than
-   * `graceMs`.
+   * True if another pass should follow soon: a file changed or vanished while it was sent, the document that a renamed
+   * file should get was gone, or a file has been missing for less than `graceMs`.
    */
   readonly isUnfinished: boolean;
 }
@@ -73,7 +73,8 @@ export interface FolderSync {
    * Compares the folder with the server's documents once, and makes the documents equal to the files.
    * @param options.mayRemoveMost true to delete the documents of missing files even if these are all documents, or more
    *   than ten and more than half of them; by default they are kept then (`held`)
-   * @throws ConnectionError; RefusalError for a wrong key; the system's error if the folder does not exist
+   * @throws ConnectionError; RefusalError if the server refuses every request, as for a wrong key, or is still busy
+   *   after ten minutes; the system's error if the folder does not exist
    */
   pass(options?: { readonly mayRemoveMost?: boolean }): Promise<Pass>;
 }

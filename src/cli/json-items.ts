@@ -13,7 +13,7 @@ import {
   SPACE,
 } from './json-text.ts';
 
-/** Longest item that is held in memory, in UTF-16 code units. */
+/** Longest item that is held in memory, in UTF-16 code units; a longer one is reported and passed over. */
 const MAX_ITEM = 64 * 1024 * 1024;
 
 /**
@@ -33,9 +33,10 @@ interface ItemFile {
 
 /**
  * Yields the items of a JSON file one by one, parsed, without holding the file in memory. To find where an item ends,
- * it only follows brackets and strings; then it parses the item. Any text between two separators counts as an item, so
- * that nothing is skipped without a message.
- * @throws CliError if the text ends within an item, or has no items at all; the items before were yielded
+ * it only follows brackets and strings; then it parses the item. Text between two separators that is no object is
+ * reported to `onDamage` and passed over.
+ * @throws CliError if the text ends within an item, list or object, or holds neither a list of items nor an item; the
+ *   items before were yielded
  */
 export function jsonItems(texts: AsyncIterable<string>, file: ItemFile): AsyncGenerator<object> {
   return scan(texts, new ItemScanner(file));
@@ -162,7 +163,7 @@ class ItemScanner implements Scanner<object> {
     const here = `${this.#file.name}: item ${this.#items}, on line ${this.#itemLine},`;
     if (this.#isTooLong) {
       this.#isTooLong = false;
-      return this.#file.onDamage(`${here} is over ${MAX_ITEM / 2 ** 20} MB`);
+      return this.#file.onDamage(`${here} is longer than ${MAX_ITEM / 2 ** 20} Mi characters`);
     }
     let value: unknown;
     try {

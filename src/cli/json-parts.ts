@@ -17,7 +17,10 @@ import {
   SPACE,
 } from './json-text.ts';
 
-/** Greatest length of one entry of the large field, and of an object without that field, in UTF-16 code units. */
+/**
+ * Greatest length of one entry of the large field, and of an object without that field, in UTF-16 code units; a longer
+ * one is reported and passed over.
+ */
 const MAX_PART = 16 * 1024 * 1024;
 
 /**
@@ -162,7 +165,7 @@ class PartScanner implements Scanner<JsonPart> {
    * @param here position of the text in the file, as the subject of the message
    */
   #parsed<Value>(text: string | null, here: string, parse: (text: string) => Value): Value | undefined {
-    if (text === null) this.#file.onDamage(`${here} is over ${MAX_PART / 2 ** 20} MB`);
+    if (text === null) this.#file.onDamage(`${here} is longer than ${MAX_PART / 2 ** 20} Mi characters`);
     else {
       try {
         return parse(text);

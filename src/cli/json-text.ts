@@ -36,5 +36,5 @@ export async function* scan<Found>(texts: AsyncIterable<string>, scanner: Scanne
  * @param items number of items that were read from it
  */
 export function cutError(name: string, items: number): CliError {
-  return new CliError(`${name} was cut: it ends behind ${items} items, before the end of the file's JSON`);
+  return new CliError(`${name} was cut: it ends after ${items} items, before the end of the file's JSON`);
 }

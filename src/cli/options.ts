@@ -3,8 +3,10 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import {
   CUTS,
   DAY_MS,
+  DEFAULT_K,
   INCLUDED,
   PROFILES,
+  QUERY_LIMITS,
   QUEUE_NAMES,
   type QueueName,
   SECTORS,
@@ -24,7 +26,7 @@ export function overHttp(parent: Command, name: string, options: { isDefault?: b
 export function asking(parent: Command, name: string): Command {
   return overHttp(parent, name)
     .option('--user <id>', 'only the memories of this user')
-    .option('-k, --k <count>', 'most memories to return (default: 8)', integer(1, 200))
+    .option('-k, --k <count>', `most memories to return (default: ${DEFAULT_K})`, integer(1, QUERY_LIMITS.k))
     .addOption(new Option('--profile <name>', 'formula that scores memories').choices(PROFILES))
     .option('--min-score <score>', 'leave out memories with a lower score', fraction)
     .addOption(new Option('--cut <way>', 'cut the answer to what belongs together (default: none)').choices(CUTS))

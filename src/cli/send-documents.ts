@@ -30,7 +30,8 @@ export interface SentDocument {
 }
 
 /**
- * Longest time for which a request is repeated while the server is busy or full (ms). Then the document is given up.
+ * Longest time for which a request is repeated while the server is busy or full (ms). Then the request fails with the
+ * server's last refusal.
  */
 const PATIENCE_MS = 600_000;
 /** Pause before the next attempt if the server names none (ms). */
@@ -207,7 +208,10 @@ async function listDocuments(client: Client, parameters: Record<string, string>)
   return [...(await retryWhileBusy(() => client.listDocuments(parameters))).items];
 }
 
-/** Tells whether a document has exactly these fields, and its processing has not failed or been cancelled. */
+/**
+ * Tells whether a document has exactly the session, tags and metadata of `shared`, and its processing has not failed or
+ * been cancelled.
+ */
 export function isAlike({ state, session_id, tags, metadata }: DocumentItem, shared: SharedFields): boolean {
   const expected = { session_id: shared.session, tags: shared.tags, metadata: shared.metadata };
   return state !== 'failed' && state !== 'cancelled' && isDeepStrictEqual({ session_id, tags, metadata }, expected);

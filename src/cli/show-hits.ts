@@ -115,7 +115,10 @@ function describeReasons(match: MatchItem, matches: readonly MatchItem[]): strin
   ];
 }
 
-/** Makes one line for a memory in a timeline; the anchor of the timeline is marked. */
+/**
+ * Makes one line for a memory in a list or a timeline: its event time, session and text. The anchor of a timeline is
+ * marked.
+ */
 export function describeMoment(memory: MemoryItem, { isAnchor = false } = {}): string {
   const time = new Date(memory.event_time).toISOString().slice(0, 16).replace('T', ' ');
   const session = memory.session_id === '' ? '' : `${cut(memory.session_id, 16)}  `;

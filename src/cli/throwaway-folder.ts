@@ -7,7 +7,10 @@ const MAX_REMOVALS = 10;
 /** Pause between two attempts to remove the folder (ms). */
 const REMOVAL_PAUSE_MS = 100;
 
-/** Makes a folder for temporary files. It is removed when the process ends, except by SIGKILL. */
+/**
+ * Makes a folder for temporary files, with `name` in its name, and returns its path. It is removed when the process
+ * ends, except by SIGKILL.
+ */
 export function makeThrowawayFolder(name: string): string {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), `cairn-${name}-`));
   const remove = () => fs.rmSync(folder, { recursive: true, force: true, maxRetries: 3 });

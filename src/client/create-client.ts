@@ -77,7 +77,7 @@ export function createClient(options: ClientOptions): Client {
 }
 
 interface Connection extends ClientOptions {
-  /** The address without slashes at its end. */
+  /** The address of the server, without slashes at its end. */
   readonly base: string;
 }
 
@@ -206,7 +206,8 @@ function isEventStream({ headers }: Response): boolean {
 /**
  * Yields the events of a stream. If the connection breaks off, or the stream ends before its job or document has ended,
  * the stream is opened again; if its events have ids, it continues after the last one. It throws if the stream could
- * not be opened at first, if `retries` is 0, or if the server is unreachable for too long.
+ * not be opened at first, if it breaks off and `retries` is 0 or the server stays unreachable for over a minute, and
+ * for any other error.
  */
 async function* watch(connection: Connection, operation: Operation, input: Input, options: CallOptions) {
   const { retries } = sendingOf(connection, options);

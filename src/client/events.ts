@@ -17,8 +17,9 @@ const ENDS_OF_JOBS: readonly string[] = ['done', 'dead', 'cancelled'] satisfies 
 const ENDS_OF_DOCUMENTS: readonly string[] = ['ready', 'empty', 'failed', 'cancelled'] satisfies Document['state'][];
 
 /**
- * Tells whether an event is the last of its stream: the job or document was removed, or has reached a final state.
- * @param isOfJob true for a stream about a job, false for one about a document
+ * Tells whether an event is the last of its stream: the job or document was removed, or has reached a final state. The
+ * feed of all changes has no last event.
+ * @param isOfJob true for a stream about a job, false for any other
  */
 export function isLast({ event, data }: ServerEvent, isOfJob: boolean): boolean {
   if (event !== 'state') return event === 'gone';

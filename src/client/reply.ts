@@ -59,8 +59,8 @@ export interface Page<Value, Entry> extends Reply<Value>, AsyncIterable<Entry> {
 /**
  * A stream of server-sent events. It is opened when it is iterated over, and closed when the loop is left. If it breaks
  * off, the client tries for up to a minute to open it again, except with `retries: 0`. The loop ends when the job or
- * document of the stream reaches its final state or is removed. Otherwise it throws a CairnError, or the reason of the
- * caller's signal.
+ * document of the stream reaches its final state or is removed; that over the feed of all changes does not end by
+ * itself. In all other cases it throws a CairnError, or the reason of the caller's signal.
  */
 export type Events<Event> = AsyncIterable<Event>;
 

@@ -38,7 +38,7 @@ const LAST_WAIT_MS = 8_000;
 /**
  * Sends a request, and repeats it up to `sending.retries` times. If the server is busy (429, 503), it has done nothing
  * yet, so every request is repeated. If the connection breaks off or a gateway answers 502 or 504, only a request that
- * may be sent twice is repeated. Attempts are 0.5 to 8 s apart, or as long as `Retry-After` says. An attempt that times
+ * may be sent twice is repeated. Attempts are 0.4 to 8 s apart, or as long as `Retry-After` says. An attempt that times
  * out is not repeated.
  * @param read reads a successful reply, within the time limit of the attempt
  * @throws CairnError after the last attempt; the reason of the signal if the caller aborts
@@ -104,7 +104,8 @@ export function redirectOf({ type, status, headers }: Pick<Response, 'type' | 's
 }
 
 /**
- * Names the address of the request and the address of the redirect, both without query strings, which may hold secrets.
+ * Returns the error message for a redirect. It names the addresses of the server and of the redirect, without query
+ * strings, which may hold secrets.
  */
 function describeRedirect(location: string | null, url: string): string {
   const isKnown = location !== null && URL.canParse(location, url);
@@ -121,6 +122,7 @@ function reasonOf(error: unknown): string {
 /**
  * Returns the time until the next attempt (ms); undefined if the request must not be repeated, or the server asks for a
  * wait of more than a minute.
+ * @param attempt number of the attempt that failed, from 0
  */
 function waitBefore(error: unknown, isRepeatable: boolean, attempt: number): number | undefined {
   if (!(error instanceof CairnError)) return undefined;

@@ -66,12 +66,20 @@ export interface Config extends Readonly<Settings> {
   readonly corsOrigins: readonly string[];
   /** The master key of the stored data, 32 bytes; null if no key is set, so that the data is stored unencrypted. */
   readonly masterKey: Uint8Array | null;
-  /** Networks of `OM_FETCH_DENY`. Pages are not fetched from them, nor from private networks and this machine. */
+  /**
+   * Networks of `OM_FETCH_DENY`. Pages are not fetched from them, nor from private networks and this machine. Webhooks
+   * and queries to other servers are not sent there either, unless `webhookNetworks` or `federationNetworks` has the
+   * address.
+   */
   readonly deniedNetworks: readonly Network[];
-  /** Networks of `OM_WEBHOOK_ALLOW`. Webhooks are delivered to addresses in them, although these are not public. */
+  /**
+   * Networks of `OM_WEBHOOK_ALLOW`. Webhooks are delivered to addresses in them, although these are not public or are
+   * in `deniedNetworks`.
+   */
   readonly webhookNetworks: readonly Network[];
   /**
-   * Networks of `OM_FEDERATION_ALLOW`. Other servers at addresses in them are queried, although these are not public.
+   * Networks of `OM_FEDERATION_ALLOW`. Other servers at addresses in them are queried, although these are not public or
+   * are in `deniedNetworks`.
    */
   readonly federationNetworks: readonly Network[];
   /** Types of entities and relations of the entity graph; null with `OM_ENTITY_MODE=none`, which builds no graph. */

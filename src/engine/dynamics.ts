@@ -11,8 +11,8 @@ export const DAY_MS = 86_400_000;
 /** Rate of the exponential decay of a memory's strength, per day: the λ of `decayed`. */
 export const STRENGTH_LAMBDA = 0.01;
 /**
- * Amount that a recall (answered query) adds to the salience of each memory that it returns. The salience stays at most
- * 1.
+ * Amount that a recall (answered query) adds to the salience of each memory that it reinforces, to at most 1. Within
+ * one hour all reinforcements of a memory add at most `OM_REINFORCE_PER_HOUR`.
  */
 export const RECALL_SALIENCE_BOOST = 0.1;
 /**

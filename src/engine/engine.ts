@@ -84,7 +84,7 @@ export interface Engine {
   readonly metrics: Metrics;
   /** The embedder that the settings name; null with `OM_EMBEDDINGS=none`. */
   readonly embedder: Embedder | null;
-  /** The database of tenants, keys and settings. Its file lies beside the tenants' files. */
+  /** The database of tenants, keys and settings: a file beside the tenants' files, or a schema of OM_DATABASE_URL. */
   readonly control: ControlDatabase;
   /** Calls a method of `control` that changes something, so that the thread of requests waits for no database. */
   readonly changeControl: ControlChanges['change'];
@@ -144,7 +144,7 @@ export interface Tenant
   readonly id: string;
   /**
    * Returns this tenant for one caller: what is written through it is marked as written by the key.
-   * @param keyId public id of the key; `environment`, `anonymous` and `cli` stand for callers without a stored key
+   * @param keyId public id of the key; `environment`, `anonymous`, `cli` and `oidc:…` are callers without a stored key
    */
   as(keyId: string): Tenant;
   /** Lists records of the audit log, the newest first. Rejects with the reason of `signal` once it is aborted. */
@@ -164,11 +164,12 @@ export interface Tenant
    */
   addMemories(items: readonly AddItem[], options?: AddOptions): Promise<AddReply>;
   /**
-   * Changes the fields that `patch` names, with the effects that `MemoryPatch` describes. The old values are kept as a
-   * revision and `version` is raised by 1. If nothing changes, nothing is written. Returns the changed memory.
-   * @throws EngineError `not_found`; `conflict` if `ifVersion` is not the current version, if a superseded or
-   *   contradicted memory is given a status, or if the content, title or expiry of a part of a document is changed;
-   *   `invalid` if the merged metadata is over 16 KiB or if `validTo` is not later than `validFrom`
+   * Changes the fields that `patch` names, with the effects that `MemoryPatch` describes, and returns the memory. The
+   * old values are kept as a revision and `version` is raised by 1. If nothing changes, nothing is written.
+   * @throws EngineError `not_found`; `conflict` if `ifVersion` is not the current version, for the status of a
+   *   superseded or contradicted memory, the content, title or expiry of a part of a document, or an item's content
+   *   that several strings of its value make; `invalid` for merged metadata over 16 KiB or a `validTo` not later than
+   *   `validFrom`
    */
   patchMemory(id: string, patch: MemoryPatch, options?: PatchOptions): Promise<Memory & Screened>;
   /**
@@ -221,9 +222,9 @@ export interface Tenant
   /** Lists at most 1,000 links of a memory in both directions, strongest first. Throws EngineError `not_found`. */
   listLinks(id: string): Promise<Link[]>;
   /**
-   * Lists contradictions that Cairn or a language model proposes and nobody has confirmed or decided, latest first,
-   * where both memories are active. The list ends early once its texts reach 4 MiB.
-   * @param limit greatest number of proposals, at most 200
+   * Lists contradictions of active memories that Cairn or a language model proposes and nobody has confirmed or
+   * decided, latest first. The list ends early once its texts reach 4 MiB.
+   * @param proposals `userId` names whose memories they are, undefined means all users; `limit` is at most 200
    */
   listProposals(proposals: { readonly userId?: string | undefined; readonly limit: number }): Promise<Proposal[]>;
   /**
@@ -248,7 +249,7 @@ export interface Tenant
    * Removes a link, stated or made by Cairn; the two memories of a contradiction may be given in either order. If a
    * `supersedes` or `contradicts` link had changed a memory's status, that status is restored.
    * @throws EngineError `not_found` for a memory, or if there is no such link; `conflict` for the `derived_from` link
-   *   from a consolidated memory to a source, or in the middle of a chain of over 1,000 superseded memories
+   *   from a consolidated memory to a source, or a link of a chain with over 500 memories on both sides of it
    */
   unlinkMemories(link: NamedLink, options?: BoundOptions): Promise<void>;
   /**
@@ -319,9 +320,7 @@ export interface Tenant
   getEntity(name: string, userId: string | undefined, tags?: readonly string[]): Promise<EntityDetails>;
   /** Counts memories, vectors, waypoints and jobs of all states, and measures the file. */
   stats(): Promise<TenantStats>;
-  /**
-   * Lists the provider calls of the last `OM_JOB_RETENTION_HOURS`, newest first; a shared one counts for one tenant.
-   */
+  /** Lists provider calls of the last `OM_JOB_RETENTION_HOURS`, newest first; a shared one counts for one tenant. */
   listProviderCalls(
     filter: ProviderCallFilter,
     page: Page,
@@ -337,7 +336,7 @@ export interface Tenant
    * the file there, syncs it to disk, and then passes it to `addDocument` or `replaceDocument`, or discards it. A file
    * that no document owns is removed after twenty minutes.
    * @param bytes greatest size of the file that will be written; nobody checks that later
-   * @param madeFrom an upload that is discarded once the new file was made from it, so that it takes no further space
+   * @param madeFrom an upload from which the file is made, and which the caller then discards: it is not counted here
    * @throws EngineError `unavailable` with `retryAfterMs` if the files that arrive or wait to be read fill
    *   `OM_UPLOADS_MAX_MB`; `storage_full` if it and all files that arrive would take the disk space that the rest
    *   needs, which the file's encoder may throw after each MiB, too
@@ -370,8 +369,8 @@ export interface Tenant
     page: Page,
   ): Promise<{ readonly slices: AsyncIterable<readonly Document[]>; readonly total: number }>;
   /**
-   * Returns the Markdown that was extracted from a document, in consecutive strings. The iteration throws `conflict` if
-   * the document is replaced or deleted meanwhile.
+   * Returns the Markdown that was extracted from a document, in consecutive strings of one version, even if a newer one
+   * is shown meanwhile. The iteration throws `conflict` once the chunks of its version are erased.
    * @throws EngineError `not_found`; `conflict` before the first reading is complete
    */
   documentContent(id: string): Promise<AsyncIterable<string>>;

@@ -10,12 +10,15 @@ export { QUEUE_NAMES } from './jobs.ts';
 export type { QueueName } from './jobs.ts';
 export {
   CUTS,
+  DEFAULT_K,
   DELIVERY_STATES,
   FEEDBACK_VERDICTS,
   FORMATS,
   INCLUDED,
   JOB_STATES,
+  NEAR_DUPLICATE_COSINE,
   PROFILES,
+  QUERY_LIMITS,
   SECTORS,
   SIMILARITIES,
 } from './types.ts';

@@ -16,7 +16,7 @@ export { readRetrievalDefaultsOf } from './control/retrieval-defaults.ts';
 export { openParts } from './parts/engine-parts.ts';
 export { createTenantGuards } from './parts/tenant-guards.ts';
 export { createTenantShares } from './parts/tenant-shares.ts';
-export { createProviderHealth, type ProviderHealth } from './providers/retry.ts';
+export { createProviderHealth, type ProviderHealth } from './providers/provider-health.ts';
 export type { StepContext } from './steps/step-context.ts';
 export { appendEmbedLog } from './store/embeddings.ts';
 export { hasDueJob, hasDueJobAt, hasDueSuspect, postponeSuspects } from './store/job-claims.ts';

@@ -12,12 +12,13 @@ const tenantId = z.string().min(1).max(64);
  * queue's name says which step of these jobs is next.
  */
 export const stepPayloadSchema = z.strictObject({
-  /** Id of the tenant, and the numbers of the rows in its ledger. */
+  /** Id of the tenant. */
   tenant: tenantId,
+  /** Numbers of the rows in the ledger of the tenant. */
   jobNos: z.array(z.int().positive()).min(1).max(MAX_JOB_IDS),
   /**
-   * Whether these rows were active when a worker crashed. The worker then runs nothing else beside them, so that
-   * another crash can only be caused by them.
+   * Whether the rows of `jobNos` are suspects: they were active when a worker crashed. The worker then runs nothing
+   * else beside them, so that another crash can only be caused by them.
    */
   alone: z.boolean(),
 });

@@ -52,7 +52,8 @@ export interface OpenEngineOptions {
   readonly tracing?: Tracing | null;
   /**
    * Where commits are made and queries are answered. With `thread`, the default, threads of their own do both, by the
-   * system's clock: for a server. With `inline` this thread does, by the given clock.
+   * system's clock: for a server. With OM_QUERY_THREADS=0 this thread answers queries nevertheless. With `inline` this
+   * thread does both, by the given clock.
    */
   readonly writer?: 'thread' | 'inline';
   /**
@@ -67,7 +68,10 @@ export interface OpenEngineOptions {
   readonly lead?: Lead | undefined;
 }
 
-/** Greatest number of threads that answer queries if `OM_QUERY_THREADS` is not set. */
+/**
+ * Greatest number of threads that answer queries if `OM_QUERY_THREADS` is not set; with fewer cores there are as many
+ * threads as cores for each API process.
+ */
 const MAX_DEFAULT_THREADS = 8;
 
 /**
@@ -84,7 +88,7 @@ interface Surroundings {
 /**
  * Builds an engine. The API, the command line and the tests start here. The caller closes it.
  * @throws EngineError the errors of `openControlDatabase`, and of `openTenant` for the default tenant's file; `invalid`
- *   if this machine cannot run the vector index of the settings
+ *   if this machine cannot run the vector index of the settings; with OM_DATABASE_READ_URL the errors of `openStandby`
  */
 export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
   const { config, clock = systemClock, logger = silentLogger, metrics = createMetrics(), tracing = null } = options;

@@ -113,7 +113,7 @@ export interface Completion {
   readonly outputTokens: number;
 }
 
-/** A chat model, for the optional features that use one: reranking, extracting names, and drawing conclusions. */
+/** A chat model, for what needs one: reranking, names and relations, contradictions, reflections, consolidations. */
 export interface LanguageModel {
   readonly provider: string;
   readonly model: string;

@@ -34,7 +34,7 @@ export interface SharedReader {
   readonly number: number;
   /**
    * While true, no `SnapshotIsBehind` is thrown; instead a query's answer may lack data that was removed by commits
-   * after its snapshot. Set for the last try of a query, and checked at each use of the memory.
+   * after its snapshot. It is true from the fourth try of a read on, and checked at each use of the memory.
    */
   acceptsLaterRemovals: boolean;
 }

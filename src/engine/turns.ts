@@ -14,6 +14,11 @@ export interface Share {
 const TURN_MS = 3;
 /** Longest time for which work waits because connections arrive (ms). */
 const MAX_DEFERRED_MS = 100;
+/**
+ * Longest time for which a shared turn waits because connections arrive (ms). While both go on, it is the part of the
+ * thread's time that goes to accepting them, beside the 3 ms of such a turn.
+ */
+const MAX_ACCEPTING_MS = 1;
 
 const shares = new AsyncLocalStorage<Share>();
 const NOBODY: Share = { tenantId: '', keyId: '' };
@@ -72,11 +77,11 @@ export function noteConnection(): void {
 }
 
 /**
- * Calls `work` in a later turn of the event loop, in one in which no connection was accepted, or after 100 ms. Node
- * accepts one connection in each turn, so many of them would wait for as many long turns.
+ * Calls `work` in a later turn of the event loop, in one in which no connection was accepted, or after `maxDeferredMs`
+ * (by default 100 ms). Node accepts one connection in each turn, so many of them would wait for as many long turns.
  */
-export function inQuietTurn(work: () => void): void {
-  const deferredUntil = performance.now() + MAX_DEFERRED_MS;
+export function inQuietTurn(work: () => void, maxDeferredMs = MAX_DEFERRED_MS): void {
+  const deferredUntil = performance.now() + maxDeferredMs;
   let before = connections;
   const attempt = () => {
     if (connections === before || performance.now() > deferredUntil) return work();
@@ -84,6 +89,24 @@ export function inQuietTurn(work: () => void): void {
     setImmediate(attempt);
   };
   setImmediate(attempt);
+}
+
+/** The shared turn for which work waits now; undefined if none does. */
+let sharedTurn: Promise<void> | undefined;
+
+/**
+ * Waits for a later turn of the event loop, which is the same for all that wait, each of which may use it for some ms.
+ * It comes at once if no connection arrives, and otherwise after a millisecond, in which one connection is accepted in
+ * each of many short turns. If all that wait had turns of their own, each connection would wait for a long one.
+ */
+export function nextSharedTurn(): Promise<void> {
+  sharedTurn ??= new Promise((resolve) => {
+    inQuietTurn(() => {
+      sharedTurn = undefined;
+      resolve();
+    }, MAX_ACCEPTING_MS);
+  });
+  return sharedTurn;
 }
 
 /** Functions that read on from connections whose bodies come in many short pieces, the longest waiting first. */

@@ -13,7 +13,8 @@ export interface BackgroundWork {
   /** Takes no more jobs, finishes or hands back those that run, and closes everything. */
   drain(): Promise<void>;
   /**
-   * Resolves with the error if the worker thread has ended and is not replaced: the process can no longer do its work.
+   * Resolves with the error if the worker thread has ended, or hangs, and is not replaced: the process can no longer do
+   * its work.
    */
   readonly died: Promise<Error>;
 }

@@ -54,13 +54,17 @@ export interface ExecutorOptions extends Omit<StepContext, 'open' | 'newId' | 'g
   /** Returns the privacy guard of the tenant whose file has this path. If it is undefined, texts are not screened. */
   readonly guardOf?: (path: string) => StepContext['guard'];
   /**
-   * Returns the object that limits the tenant's parser time and page fetches in a minute, and its page fetches at the
-   * same time, by the path of its file. Without this function nothing is limited.
+   * Returns the object that says whether and how long the tenant's documents have to wait, by the path of its file: for
+   * parser time and page fetches of the last minute, for page fetches at the same time, and for its quotas. Without
+   * this function nothing is limited.
    */
   readonly shareOf?: (path: string) => StepContext['share'];
   readonly logger: Logger;
   readonly pool: TenantPool;
-  /** Finds the tenants that need upkeep; see `SweepsOptions`. The caller closes it. */
+  /**
+   * Finds the tenants that need upkeep, where they are in PostgreSQL; null or undefined if all tenants are looked at.
+   * The caller closes it.
+   */
   readonly dueTenants?: DueTenants | null | undefined;
   /**
    * Lists the paths of all tenants with data, by which `pool` opens them; in PostgreSQL, the paths that their files
@@ -69,8 +73,8 @@ export interface ExecutorOptions extends Omit<StepContext, 'open' | 'newId' | 'g
    */
   readonly listPaths: () => readonly string[];
   /**
-   * Returns the provider calls made since it was last called. They are logged in the file of the tenant whose job has
-   * just run.
+   * Returns the provider calls of all runs since it was last called. They are logged in the file of the tenant whose
+   * run has just ended, even if another run made some of them meanwhile.
    */
   readonly takeCalls?: (() => readonly EmbedLogEntry[]) | undefined;
   /** Time after which a run (the work on one batch of jobs) that has not ended is given up (ms); by default an hour. */
@@ -82,11 +86,11 @@ export interface ExecutorOptions extends Omit<StepContext, 'open' | 'newId' | 'g
  * ahead, the ledger could take it for a sign that the clock was set back.
  */
 const MAX_POSTPONED_MS = 60_000;
-/** Greatest number of jobs that are claimed at once if no embedder is set. */
+/** Number of jobs at the steps `encode` and `link` that are claimed at once if no embedder is set. */
 const UNEMBEDDED_BATCH = 64;
 /**
- * Greatest number of jobs that are claimed at once, even if the provider takes more texts: other tenants wait until the
- * batch is done.
+ * Greatest number of jobs at the steps `encode` and `link` that are claimed at once, even if the provider takes more
+ * texts: other tenants wait until the batch is done.
  */
 const MAX_BATCH = 256;
 
@@ -124,9 +128,9 @@ export function createExecutor(options: ExecutorOptions): Executor {
   };
 
   /**
-   * Waits while the provider is paused, so that no job is claimed meanwhile, and then runs the work: alone if it holds
-   * suspect jobs (active when their worker died), else beside other work. Suspect jobs that a queue named and that
-   * cannot run alone at once are postponed.
+   * Waits while the provider is paused, so that no job is claimed meanwhile, and then runs the work beside other work,
+   * or alone if it is for suspect jobs (active when their worker died). If suspect jobs cannot run alone at once, those
+   * that a queue named are postponed; those that are due are left in the ledger, and the work takes the others.
    * @returns the number of claimed jobs
    * @throws EngineError `unavailable` if the worker is stopping
    */

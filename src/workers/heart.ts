@@ -33,7 +33,7 @@ export function startBeating(heart: Heart): void {
 }
 
 /** Returns the time without a beat after which a thread counts as hung (ms): twice OM_LEASE_MS, and at least 10 s. */
-export function stillMostMs({ OM_LEASE_MS }: Config): number {
+export function hungAfterMs({ OM_LEASE_MS }: Config): number {
   return Math.max(2 * OM_LEASE_MS, MIN_STILL_MS);
 }
 

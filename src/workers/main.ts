@@ -26,10 +26,10 @@ export interface WorkerProcessOptions {
 }
 
 /**
- * Does the background work of a data folder beside an API process on the same machine, or of a database
- * (`npm run worker`). With `REDIS_URL` or `OM_DATABASE_URL` any number of such processes share the queues; without both
- * there may be one, which reads the ledgers.
- * Returns once it is ready, and ends the process on a signal.
+ * Does the background work of a data folder beside an API process on the same machine, or of a database (`npm run
+ * worker`). With `REDIS_URL` or `OM_DATABASE_URL` any number of such processes share the queues; without both there may
+ * be one, which reads the ledgers. Returns once it is ready. A signal ends the process, and so does the end of its
+ * worker thread, with exit code 1.
  */
 export async function runWorkerProcess(
   environment: NodeJS.ProcessEnv,

@@ -17,8 +17,8 @@ export interface ProviderPauses {
    */
   pause(step: QueuedStep, ms: number): void;
   /**
-   * Resolves when the step's provider is not paused, at once if it is not paused now, or when the worker stops. For the
-   * step `ingest`, which calls no provider, it resolves at once in any case.
+   * Resolves when the step's provider is not paused, at once if it is not paused now, or when the worker stops. Only
+   * `encode` and `reason` wait: for `ingest` and `link`, which call no provider, it resolves at once.
    */
   untilReady(step: QueuedStep): Promise<void>;
 }

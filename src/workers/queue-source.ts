@@ -148,9 +148,10 @@ async function openDispatcher(
 }
 
 /**
- * Returns how many jobs of a queue are worked on at once. For `encode` it is 2 with an embedder that computes here, as
- * one job computes while the other commits; a provider takes several calls at once. For `ingest` it is the number of
- * readers, and else 1.
+ * Returns how many jobs of a queue are worked on at once. For `encode` it is `concurrency` if that is set; else 2 with
+ * an embedder that computes here, as one job computes while the other commits, and OM_EMBED_CONCURRENCY + 1 with a
+ * provider, which takes several calls at once. For `ingest` it is the number of readers (`readersOf`), and for other
+ * queues 1.
  */
 function slotsOf(name: QueueName, { config, concurrency }: QueueSourceOptions): number {
   if (name === 'ingest') return readersOf(config);
@@ -168,8 +169,9 @@ interface HandlerOptions {
 }
 
 /**
- * Makes the function that turns BullMQ's jobs into work. If the work fails, its jobs are handed back to the ledger, and
- * BullMQ takes the job for done. Jobs of a tenant that was erased are ignored.
+ * Makes the function that turns BullMQ's jobs into work. After the work, jobs that are due at the next step are
+ * dispatched. If the work fails, its jobs are handed back to the ledger, and BullMQ takes the job for done. Jobs of a
+ * tenant that was erased are ignored.
  */
 function createHandler(options: HandlerOptions): (queue: QueueName, job: Job) => Promise<void> {
   const { run, linksAtOnce, control, ledger, dispatcher, logger } = options;

@@ -12,8 +12,9 @@ import {
 import { isStillUnreachable, serialiseError } from '../engine/index.ts';
 
 /**
- * Upkeep of tenants' files: lease renewal, recovery of jobs and clean-up every second for each open file, and schedules
- * at each tick (every 15 s) for all files. If the upkeep of a file fails, that is logged and the other files are still
+ * Upkeep of tenants' files. Every second each open file gets lease renewal, recovery of jobs and clean-up; at each tick
+ * (every 15 s) all files get them, and the schedules that are due are run. With `dueTenants`, only files that need it
+ * or have a run in progress are looked at. If the upkeep of a file fails, that is logged and the other files are still
  * looked after.
  */
 export interface Sweeps {
@@ -51,7 +52,10 @@ export interface SweepsOptions extends Omit<MaintenanceContext, 'open' | 'signal
  * shortest lease.
  */
 const SWEEP_MS = 1_000;
-/** Greatest number of files that are cleaned at the same time, which take turns with the renewal of leases. */
+/**
+ * Number of files being cleaned at which a sweep begins to clean no further one, since they take turns with the renewal
+ * of leases. A tick cleans its files nevertheless, one after the other.
+ */
 const MOST_CLEANED = 4;
 
 export function startSweeps(options: SweepsOptions): Sweeps {
@@ -91,13 +95,13 @@ export function startSweeps(options: SweepsOptions): Sweeps {
     });
   }
 
-  /** Begins to clean a file, unless many are cleaned now. Nobody waits for the end: it may take longer than a lease. */
+  /** Begins to clean a file, unless 4 are being cleaned or the worker stops. Nobody waits: it may outlast a lease. */
   function cleanAside(path: string, context: MaintenanceContext): void {
     if (cleaner.isBusy() || signal.aborted) return;
     void track(guarded('sweep_failed', () => cleaner.clean(path, context)));
   }
 
-  /** Does `work` on each listed file that has a run under way (`ownersOf`) or is due, one after the other. */
+  /** Does `work` on each listed file that is due or has a run in progress, one by one, until the worker stops. */
   async function inTurn(
     list: () => readonly string[],
     work: (path: string) => Promise<void>,
@@ -124,7 +128,10 @@ export function startSweeps(options: SweepsOptions): Sweeps {
   }
 }
 
-/** Makes the function that runs work and logs its error, unless the worker stops. */
+/**
+ * Makes the function that runs `work` and, if it throws, logs the error under the name `event`. It never rejects.
+ * Nothing is logged while the worker stops, or of a database whose first failure was logged already.
+ */
 function createGuard({ logger, signal }: Pick<SweepsOptions, 'logger' | 'signal'>) {
   return async (event: string, work: () => unknown): Promise<void> => {
     try {
@@ -138,7 +145,7 @@ function createGuard({ logger, signal }: Pick<SweepsOptions, 'logger' | 'signal'
 function createCleaner() {
   const cleaning = new Set<string>();
   return {
-    /** Whether as many files are being cleaned as may be at the same time. */
+    /** Tells whether four or more files are being cleaned, so that a sweep begins no further one. */
     isBusy: () => cleaning.size >= MOST_CLEANED,
     /** Erases from a file the data that deletions have left to be erased, unless another call is already doing so. */
     async clean(path: string, context: MaintenanceContext): Promise<void> {

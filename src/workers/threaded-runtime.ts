@@ -1,14 +1,20 @@
 import { Worker } from 'node:worker_threads';
 import { type Config, EngineError, type Logger, reviveError } from '../engine/index.ts';
-import { createHeart, endHungThread, stillMostMs, watchHeart } from './heart.ts';
+import { createHeart, endHungThread, hungAfterMs, watchHeart } from './heart.ts';
 import type { ReadsLedgers, Runtime } from './runtime.ts';
 import type { ThreadData, ThreadReply, ThreadRequest, ThreadTask } from './thread.ts';
 
-/** A runtime on a thread of its own, as seen from the thread that started it. */
+/** A runtime on a thread of its own, as seen from the thread that started it. Its `run` never calls `onClaimed`. */
 export interface ThreadedRuntime extends Runtime {
-  /** Reads the metrics of the thread, as prom-client's registries exchange them. */
+  /**
+   * Reads the metrics of the thread, as prom-client's registries exchange them. Rejects with EngineError `unavailable`
+   * if the thread ends.
+   */
   metricsJson(): Promise<object>;
-  /** Resolves with the error if the thread has ended and is not replaced: the process can no longer do its work. */
+  /**
+   * Resolves with the error if the thread has ended, or hangs, and is not replaced: the process can no longer do its
+   * work.
+   */
   readonly died: Promise<Error>;
 }
 
@@ -39,8 +45,8 @@ export function startThreadedRuntime({ config, logger, ledgers, onHung }: Thread
       name: 'cairn-worker',
     });
     let hung = false;
-    const stopWatching = watchHeart(heart, stillMostMs(config), () => {
-      logger.error({ afterMs: stillMostMs(config) }, isReplaced ? 'worker_hung' : 'executor_hung');
+    const stopWatching = watchHeart(heart, hungAfterMs(config), () => {
+      logger.error({ afterMs: hungAfterMs(config) }, isReplaced ? 'worker_hung' : 'executor_hung');
       hung = true;
       onHung?.();
       requests.abandon();
@@ -85,7 +91,11 @@ function createRequests() {
     sendTo(next: Worker): void {
       thread = next;
     },
-    /** Sends a task and waits for its answer. @throws EngineError `unavailable` if the thread ends before it answers */
+    /**
+     * Sends a task to the thread and waits for its answer.
+     * @throws the error that the task threw in the thread; EngineError `unavailable` if the thread ends before it
+     *   answers
+     */
     ask<T>(task: ThreadTask): Promise<T> {
       return new Promise<T>((resolve, reject) => {
         if (thread === undefined) return reject(hasEnded());

@@ -84,11 +84,14 @@ describe('on a server that never answers', () => {
   async function startSilent() {
     const counts = { parsed: 0, handled: 0 };
     const server = createServer();
-    parseInTurns(server);
+    parseInTurns(server, () => false);
     server.on('request', () => (counts.parsed += 1));
     server.on(
       'request',
-      inOrder(() => (counts.handled += 1)),
+      inOrder(
+        () => (counts.handled += 1),
+        () => false,
+      ),
     );
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     onTestFinished(() => void (server.close(), server.closeAllConnections()));

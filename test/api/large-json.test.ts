@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { checkJson, checkJsonInSteps, MAX_JSON_NAMES, MAX_JSON_VALUES } from '../../src/api/check-json.ts';
+import { checkJson, checkJsonInSteps, MAX_JSON_NAMES, MAX_JSON_VALUES } from '../../src/api/check-json-text.ts';
 import { JsonOutline, LONG_BYTES } from '../../src/api/json-outline.ts';
 import { fromBase64, readLongText } from '../../src/api/long-text.ts';
 import { parseJson, parseJsonInSteps } from '../../src/api/read-body.ts';

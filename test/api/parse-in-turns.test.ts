@@ -10,7 +10,7 @@ import { countTurns } from '../support/turns-during.ts';
 
 async function serve(handle: RequestListener) {
   const server = createServer({ IncomingMessage: PacedRequest }, handle);
-  parseInTurns(server);
+  parseInTurns(server, () => false);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => void (server.close(), server.closeAllConnections()));
   const { port } = server.address() as AddressInfo;
@@ -102,7 +102,10 @@ describe('what is read of connections', () => {
     'waits behind an answer with which Node holds the connection, and no request fails: %s',
     async (_name, requests) => {
       const connect = await serve(
-        inOrder((_request, response) => void setTimeout(50).then(() => response.end('b'.repeat(300_000)))),
+        inOrder(
+          (_request, response) => void setTimeout(50).then(() => response.end('b'.repeat(300_000))),
+          () => false,
+        ),
       );
       const { socket } = await connect();
       socket.pause();

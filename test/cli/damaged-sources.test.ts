@@ -234,6 +234,6 @@ test('items are cut out of any pieces, and damaged ones cost no others', async (
       '9, is no object',
     ]);
     await expect(read('{"other":[{}]}', ['results'], size)).rejects.toThrow('a list in results');
-    await expect(read('[{"a":1},{"b"', 'list', size)).rejects.toThrow('x was cut: it ends behind 1 items');
+    await expect(read('[{"a":1},{"b"', 'list', size)).rejects.toThrow('x was cut: it ends after 1 items');
   }
 });

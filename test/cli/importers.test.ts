@@ -398,7 +398,7 @@ test('the entries of a field are cut out of any pieces, the rest of each object 
         'x: item 3, on line 1, is no object',
       ],
     });
-    await expect(read('[{"mapping":{"a":"b\\', size)).rejects.toThrow('x was cut: it ends behind 0 items');
+    await expect(read('[{"mapping":{"a":"b\\', size)).rejects.toThrow('x was cut: it ends after 0 items');
     await expect(read('12', size)).rejects.toThrow('x holds no items');
   }
   const long = `[{"mapping":{"a":"${'x'.repeat(17 * 2 ** 20)}","b":2}}]`;
@@ -407,7 +407,7 @@ test('the entries of a field are cut out of any pieces, the rest of each object 
       { item: 0, key: 'b', part: 2 },
       { item: 0, rest: { mapping: {} } },
     ],
-    damages: ['x: part 1 of item 1, on line 1, is over 16 MB'],
+    damages: ['x: part 1 of item 1, on line 1, is longer than 16 Mi characters'],
   });
 });
 

@@ -161,13 +161,13 @@ test('a packed source is known by as much of its beginning as one that is not', 
   expect(await guess(await writeZip('long.zip', [['conversations.json', conversations]]))).toBe('chatgpt');
 });
 
-test('a record of over 64 MB is told, and costs no other', async () => {
+test('a record of over 64 Mi characters is told, and costs no other', async () => {
   const file = path.join(tempFolder(), 'records.jsonl');
   const record = (id: string, memory: string) => `${JSON.stringify({ id, memory })}\n`;
   fs.writeFileSync(file, record('1', 'Before.') + record('2', 'x'.repeat(65 * 2 ** 20)) + record('3', 'Behind.'));
   const outcome = await importFrom('mem0', file);
   expect(textsOf(outcome)).toEqual(['Before.', 'Behind.']);
-  expect(outcome.damages).toEqual(['records.jsonl: item 2, on line 2, is over 64 MB']);
+  expect(outcome.damages).toEqual(['records.jsonl: item 2, on line 2, is longer than 64 Mi characters']);
 });
 
 test('an export that an editor marked is still one, and of one whose gzip was cut the beginning is told', async () => {

@@ -10,6 +10,7 @@ import { openTenantStore } from '../../src/engine/store/postgres/tenant-database
 import { appendItems, insertLog } from '../../src/engine/store/session-logs.ts';
 import { claimDeliveries } from '../../src/engine/store/webhooks.ts';
 import { newMemory, openTestEngine, START } from '../support/engine-fixture.ts';
+import { expectHubExported } from '../support/export-hub.ts';
 import { askAndJudge } from '../support/judge-recall.ts';
 import { lookAtLongNames } from '../support/long-names.ts';
 import { startPostgres } from '../support/postgres.ts';
@@ -62,6 +63,12 @@ describe.skipIf(server === undefined)('in PostgreSQL', () => {
       ['ana', 1],
       ['ben', 1],
     ]);
+  });
+
+  test('the links of a hub are exported in parts, and those of memories with few links together', async () => {
+    const settings = { OM_DATABASE_URL: await server!.createSchema() };
+    await using fixture = await openTestEngine({ settings });
+    await expectHubExported(fixture.tenant, fixture.batch.open().store);
   });
 
   test('a slice of an export reads the items of session logs that it has, and no more', async () => {

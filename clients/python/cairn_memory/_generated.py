@@ -1896,7 +1896,7 @@ class Client(BaseClient):
         return self._call(OPERATIONS["reflect"], {"wait": wait, "user_id": user_id, "session_id": session_id}, options)
 
     def page_memories(self, *, user_id: Optional[Union[str, None]] = None, filters: Optional[Union[Filters, None]] = None, startTime: Optional[Union[Time, None]] = None, endTime: Optional[Union[Time, None]] = None, as_of: Optional[Union[Union[Time, AsOf], None]] = None, order_by: Optional[Union[Literal['id', 'event_time'], None]] = None, order: Optional[Union[Literal['asc', 'desc'], None]] = None, limit: Optional[Union[int, None]] = None, cursor: Optional[Union[str, None]] = None, **options: Any) -> Dict[str, Any]:
-        """Lists memories by filters, page by page, in either direction: `POST /memory/list`."""
+        """Lists memories by filters, page by page, newest or oldest first: `POST /memory/list`."""
         return self._call(OPERATIONS["page_memories"], {"user_id": user_id, "filters": filters, "startTime": startTime, "endTime": endTime, "as_of": as_of, "order_by": order_by, "order": order, "limit": limit, "cursor": cursor}, options)
 
     def list_memories(self, *, l: Optional[int] = None, u: Optional[int] = None, sector: Optional[Literal['episodic', 'semantic', 'procedural', 'emotional', 'reflective']] = None, user_id: Optional[str] = None, written_by: Optional[str] = None, **options: Any) -> Dict[str, Any]:

@@ -32,8 +32,8 @@ const FOLDER = import.meta.filename.endsWith('.ts')
   : path.resolve(import.meta.dirname, '../../console');
 
 /**
- * Headers of the page. It loads scripts, styles, pictures and the worker that lays out graphs as files of this server
- * alone.
+ * Headers of the console's page. It loads scripts, styles, pictures and the worker that lays out graphs as files of
+ * this server alone.
  */
 export const CONSOLE_HEADERS = pageHeaders({
   'style-src': "'self'",

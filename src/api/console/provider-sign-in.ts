@@ -2,7 +2,8 @@
  * Signing in to the console at an identity provider (`OM_OIDC_CLIENT_ID`). The browser goes to the provider and comes
  * back with a code. A request that comes from another site does not carry the cookie of a session, which is
  * `SameSite=Strict`. So the secrets of a sign-in in progress have a cookie of their own, `SameSite=Lax`, which gives no
- * access. It is signed, and counts once, so that nobody can make this server call the provider with invented answers.
+ * access. It is signed, and counts once in each process, so that nobody can make this server call the provider with
+ * invented answers.
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
@@ -55,12 +56,13 @@ export function awayCookie(request: IncomingMessage, engine: Engine, secrets?: C
 }
 
 /**
- * Reads the secrets of a sign-in from its cookie, and notes that the sign-in is finished.
+ * Reads the secrets of a sign-in from its cookie, and notes that the sign-in is finished, so that this process takes
+ * its cookie no second time.
  * @param state the `state` that the browser brought back
  * @throws EngineError `unauthenticated` if the cookie is missing, was not made here, is over ten minutes old, belongs
- *   to another state, or was read by this process before
+ *   to another state, or was taken by this process before
  */
-function takeAway(request: IncomingMessage, engine: Engine, state: string | null): CodeFlowSecrets {
+function takeSecrets(request: IncomingMessage, engine: Engine, state: string | null): CodeFlowSecrets {
   const [value = '', signature = ''] = (cookieNamed(request, awayName(request)) ?? '').split('.');
   const [given, right] = [Buffer.from(signature, 'base64url'), signatureOf(value, engine)];
   const away = given.length === right.length && timingSafeEqual(given, right) ? awayOf(value) : undefined;
@@ -104,7 +106,8 @@ function signatureOf(value: string, { control }: Engine): Buffer {
 
 /**
  * Returns the key by which cookies are signed: a random one, which all processes that serve this API find in the
- * control database. It is not made of the keys in the settings, which could then be guessed from a cookie.
+ * control database. It is made if it is not there yet. It is not made of the keys in the settings, which could then be
+ * guessed from a cookie.
  */
 function signingKeyOf(control: Engine['control']): string {
   const stored = () => control.getSetting(DEFAULT_TENANT, SIGNING_KEY);
@@ -119,9 +122,10 @@ const awayName = (request: IncomingMessage) => `cairn_away_${request.socket.loca
  * tenant and role. Its rights are those of the access token if that is a token for this API, and otherwise those of the
  * ID token. The session may last longer than either token. An answer that the provider or the secrets refute counts as
  * a wrong key of its address: whoever invents answers would otherwise make this server call the provider without end.
- * @throws EngineError `unauthenticated` if the sign-in was not begun here or took too long; `forbidden` for a role that
- *   may not read, and for a claim that is missing, of a wrong type, or names no tenant or role that exists;
- *   `rate_limited` after too many wrong answers or keys from one address
+ * @throws EngineError `unauthenticated` if the sign-in was not begun here or took too long, or the provider's answer
+ *   does not hold; `forbidden` for a role that may not read, and for a claim that is missing, of a wrong type, or names
+ *   no tenant or role that exists; `rate_limited` after too many wrong answers or keys from one address; `unavailable`
+ *   if the provider does not answer; `not_found` if `OM_OIDC_CLIENT_ID` is not set
  */
 export async function admitSignedIn({ api: { engine }, request, admit }: Call): Promise<Holder> {
   const { search, searchParams } = new URL(request.url ?? '', 'http://localhost');
@@ -130,7 +134,7 @@ export async function admitSignedIn({ api: { engine }, request, admit }: Call): 
   const pauseMs = engine.guesses.pauseMs(address);
   if (pauseMs > 0)
     throw new EngineError('rate_limited', 'too many wrong keys came from your address', { retryAfterMs: pauseMs });
-  const secrets = takeAway(request, engine, searchParams.get('state'));
+  const secrets = takeSecrets(request, engine, searchParams.get('state'));
   const signedIn = await flow
     .finish(new URL(callbackUrl(request, engine) + search), secrets)
     .catch((error: unknown) => {

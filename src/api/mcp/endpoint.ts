@@ -16,7 +16,7 @@ import { detailOf } from '../http-errors.ts';
 import { publicUrl } from '../public-url.ts';
 import { readJson } from '../read-body.ts';
 import { localsOf, sendJson } from '../reply.ts';
-import { requireClient } from '../room-in.ts';
+import { requireClient } from '../await-drain.ts';
 import type { TenantCall } from '../route.ts';
 import { HTTP_STATUS } from '../schemas/problem.ts';
 import type { Extra } from './extras.ts';
@@ -31,19 +31,21 @@ const MCP_PATH = /^\/mcp(?:\/users\/[^/]+)?$/;
 const METADATA_PATH = '/.well-known/oauth-protected-resource';
 
 /**
- * Error code of JSON-RPC 2.0 for a body that is not valid JSON. `INVALID_REQUEST` is the code for a body that is
- * refused for another reason.
+ * Error code of JSON-RPC 2.0 for a body that is refused as `invalid`, such as one that is not JSON. `INVALID_REQUEST`
+ * is the code for a body that is too large or of another media type.
  */
 const PARSE_ERROR = -32700;
 const INVALID_REQUEST = -32600;
 
 /**
- * Answers a message of the Model Context Protocol, which is the body of a request. A body that cannot be read is
- * answered with an error of JSON-RPC. The MCP server is loaded at the first message, as it takes 34 MB.
+ * Answers a message of the Model Context Protocol, which is the body of a request. A body that is not JSON, too large
+ * or of another media type is answered with an error of JSON-RPC. The MCP server is loaded at the first message, as it
+ * takes 34 MB.
  * @param wanted extra tools that the request's address asks for, besides those of OM_MCP_FORGET and OM_MCP_SEARCH_FETCH
  * @param userId user to whom the address `/mcp/users/:user_id` restricts the call; undefined for everything that the
  *   key may reach
- * @throws EngineError `forbidden` if the key is bound to another user
+ * @throws EngineError `forbidden` if the key is bound to another user; `unavailable` if the body finds no memory, or
+ *   the client left
  */
 export async function answerMcp(call: TenantCall, wanted: readonly Extra[], userId?: string): Promise<void> {
   const own = userId === undefined ? call : callOfUser(call, userId);
@@ -74,8 +76,8 @@ function callOfUser(call: TenantCall, userId: string): TenantCall {
 }
 
 /**
- * Reads a message as JSON. If the body cannot be read as JSON or is too large, answers with an error of JSON-RPC and
- * returns undefined.
+ * Reads a message as JSON. If the body is not JSON, too large or of another media type, answers with an error of
+ * JSON-RPC and returns undefined; other errors are thrown.
  */
 async function readMessage({ request, response }: TenantCall): Promise<unknown> {
   try {

@@ -4,7 +4,10 @@ import { detailOf, logFailure, toEngineError } from '../http-errors.ts';
 import { localsOf } from '../reply.ts';
 import type { TenantCall } from '../route.ts';
 
-/** Longest time that a tool, a resource or a prompt may take (ms). Many clients give up after 60 s. */
+/**
+ * Time after which the signal that tools and prompts get aborts (ms). Many clients give up after 60 s. Resources get no
+ * signal, so they may take longer.
+ */
 export const DEADLINE_MS = 20_000;
 
 /**

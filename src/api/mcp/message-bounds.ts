@@ -3,7 +3,7 @@
  * looks at every message of a batch before it counts them. What is too large is refused before that.
  */
 import { EngineError } from '../../engine/index.ts';
-import type { JsonBounds } from '../check-json.ts';
+import type { JsonBounds } from '../check-json-text.ts';
 
 /**
  * Greatest numbers of JSON values and field names in a body. The largest argument of a tool is metadata, whose 16 KiB

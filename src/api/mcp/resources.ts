@@ -45,7 +45,11 @@ const TEMPLATES: readonly Template[] = [
   },
 ];
 
-/** Runs `work` for a caller, within its rate limit and a deadline, and records it in the audit log under `name`. */
+/**
+ * Runs `work` for a caller: takes one token of `queries`, records a read in the audit log under `name` with
+ * `OM_AUDIT=all`, and waits for a turn among the messages of the request. It rejects as `work` does, with
+ * `rate_limited`, and with what `inTurn` throws.
+ */
 export type Run = (name: string, work: () => Promise<string>) => Promise<string>;
 
 /**

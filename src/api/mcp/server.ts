@@ -138,7 +138,7 @@ async function recordRead({ api, tenant }: TenantCall, name: string): Promise<vo
   if (api.engine.config.OM_AUDIT === 'all') await tenant.recordAction(`read.mcp.${name}`, { reads: 1 });
 }
 
-/** Makes a signal that aborts after 20 s, once the client has left, and when the server stops. */
+/** Makes a signal that aborts 20 s from now, once the client has left, and when the server stops. */
 function signalOf({ api, response }: TenantCall): AbortSignal {
   return AbortSignal.any([goneOf(response), api.stop, AbortSignal.timeout(DEADLINE_MS)]);
 }

@@ -3,7 +3,7 @@ import type { McpServer } from '@modelcontextprotocol/server';
 import { nextTurn } from '../../engine/index.ts';
 import type { Response } from 'express';
 import { takeReplyPlace } from '../reply-places.ts';
-import { requireClient, roomIn } from '../room-in.ts';
+import { awaitDrain, requireClient } from '../await-drain.ts';
 import type { TenantCall } from '../route.ts';
 
 /** Greatest number of messages of one request that are handled at the same time. */
@@ -19,7 +19,9 @@ const LONG_CHARACTERS = 16 * 1024;
  */
 const HELD_BYTES = 4 * 1024 * 1024;
 
-/** State that the messages of one request share: `working` is the number of messages that are being handled. */
+/**
+ * State that the messages of one request share: `working` is the number of messages that are being handled, 4 at most.
+ */
 interface Line {
   working: number;
   /** Functions that let waiting messages continue, in the order in which the messages came. */
@@ -53,7 +55,7 @@ export async function inTurn(call: TenantCall, work: () => Promise<string>): Pro
   try {
     // The connection was closed if the key was revoked: then nothing more is done for it.
     requireClient(response);
-    if (response.writableNeedDrain) await roomIn(response, api.engine.config.OM_READER_TIMEOUT_MS);
+    if (response.writableNeedDrain) await awaitDrain(response, api.engine.config.OM_READER_TIMEOUT_MS);
     const text = await work();
     if (text.length < LONG_CHARACTERS) return text;
     await (line.place ??= takeReplyPlace(call, HELD_BYTES));
@@ -94,7 +96,7 @@ export function answerInTurns(
       }
       const handOver = async () => {
         if (!response.destroyed) await nextTurn();
-        if (response.writableNeedDrain) await roomIn(response, api.engine.config.OM_READER_TIMEOUT_MS);
+        if (response.writableNeedDrain) await awaitDrain(response, api.engine.config.OM_READER_TIMEOUT_MS);
         if (!response.destroyed) answer?.(...message);
       };
       last = last.then(handOver).catch((error: unknown) => transport.onerror?.(error as Error));

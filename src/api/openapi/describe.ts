@@ -27,7 +27,9 @@ const PROBLEM_TYPE = 'application/problem+json';
 /** Headers that every request may carry. */
 const EVERY_REQUEST: readonly RequestHeader[] = ['x-request-id', 'traceparent'];
 
-/** Describes routes as an OpenAPI 3.1 document. It depends on the routes alone, not on settings or data. */
+/**
+ * Describes routes as an OpenAPI 3.1 document. It depends on the routes and the version alone, not on settings or data.
+ */
 export function describeApi(groups: readonly RouteGroup[], version: string): OpenApiDocument {
   const steps = describeApiInSteps(groups, version);
   for (;;) {
@@ -263,7 +265,10 @@ function replyHeader(name: ReplyHeader, shown: Shown): HeaderObject {
   return { description, schema: shown.of(schema), example };
 }
 
-/** Describes the errors of a route. An error without a text of the route's own refers to the components. */
+/**
+ * Describes the errors of a route, by status. An error without a text of the route's own refers to the components. An
+ * error whose status is among the route's replies is left out.
+ */
 function describeErrors(route: Route, shown: Shown): Record<string, ResponseObject | Reference> {
   const errors = [...errorsOf(route)].filter(([code]) => !(HTTP_STATUS[code] in route.replies));
   return Object.fromEntries(
@@ -275,7 +280,7 @@ function describeErrors(route: Route, shown: Shown): Record<string, ResponseObje
 }
 
 function describeCommonErrors(shown: Shown): Record<string, ResponseObject> {
-  const common = Object.entries(COMMON_ERRORS).filter(([code]) => !RARE.has(code as ErrorCode));
+  const common = Object.entries(COMMON_ERRORS).filter(([code]) => !WITHOUT_COMPONENT.has(code as ErrorCode));
   return Object.fromEntries(
     common.map(([code, { description }]) => [code, describeError(code as ErrorCode, description, shown)]),
   );
@@ -285,7 +290,7 @@ function describeCommonErrors(shown: Shown): Record<string, ResponseObject> {
  * Errors for which the document has no shared response component, because every route with such an error describes it
  * itself.
  */
-const RARE: ReadonlySet<ErrorCode> = new Set(['not_found', 'conflict', 'unprocessable']);
+const WITHOUT_COMPONENT: ReadonlySet<ErrorCode> = new Set(['not_found', 'conflict', 'unprocessable']);
 
 /** Errors whose reply may say when to try again. */
 const WITH_RETRY_AFTER: ReadonlySet<ErrorCode> = new Set(['rate_limited', 'unavailable', 'storage_full']);

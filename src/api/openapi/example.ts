@@ -1,8 +1,9 @@
 import type { JsonSchema } from './json-schemas.ts';
 
 /**
- * Makes an example of a schema: the schema's own example if it has one, else its constant, default or first choice,
- * else one built from the examples of its required fields.
+ * Makes an example of a schema: the schema's own example if it has one, else its constant, default or first choice;
+ * else, of an object, the examples of its required fields, of a list one entry, of a number its minimum or 0, and
+ * otherwise `false` or the word "text".
  * @param components the schemas to which references point, by the last segment of the reference
  */
 export function exampleOf(schema: JsonSchema, components: Readonly<Record<string, JsonSchema>>): unknown {

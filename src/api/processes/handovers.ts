@@ -16,7 +16,10 @@ export interface Handovers {
    * wait, the newest one of the network with the most is closed.
    */
   pass(socket: Socket): void;
-  /** Says that the child has the connection of the message with this number; closes this process's copy of it. */
+  /**
+   * Says that the child has received the connection of the message with this number. Closes this process's copy of it,
+   * and passes the next waiting one on.
+   */
   taken(id: number): void;
   /** Closes all connections that are on their way or wait, as the child has ended. Later ones are closed, too. */
   close(): void;

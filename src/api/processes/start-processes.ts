@@ -11,13 +11,18 @@ import { createHandovers, type Handovers } from './handovers.ts';
 
 type Lead = Engine['lead'];
 
-/** Pause before a new process replaces one that lived for less than 10 s, and between failed starts (ms). */
+/**
+ * Pause before a new process replaces one that lived for less than `SHORT_LIFE_MS`, and between failed starts (ms). A
+ * process that lived longer is replaced at once.
+ */
 const PAUSE_MS = 1_000;
 const SHORT_LIFE_MS = 10_000;
 /** Interval at which the API processes receive whether the queues can be reached (ms). */
 const QUEUE_STATE_EVERY_MS = 1_000;
 
-/** Metrics and activity of the whole service, which this process provides for all API processes. */
+/**
+ * Functions of this process that read the metrics and the activity of the whole service; the API processes call them.
+ */
 type Shared = Omit<StartApiOptions, 'engine'>;
 
 /** One child process that serves HTTP. */
@@ -26,7 +31,10 @@ interface ApiProcess {
   readonly child: ChildProcess;
   readonly channel: Channel;
   readonly metrics: MetricsSource;
-  /** The latest metrics that the process reported; an empty list before its first report. */
+  /**
+   * The latest metrics that the process reported, when `metrics` was last called; an empty list before its first
+   * report.
+   */
   lastMetrics: object;
   /** Passes connections to the process. */
   readonly handovers: Handovers;

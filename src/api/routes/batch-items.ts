@@ -32,7 +32,7 @@ export function orItemError<Value>(work: () => Value): Value | ItemError {
   }
 }
 
-/** Makes the result of an item that failed with `thrown`. For a bug, its message is a fixed text. */
+/** Makes the result of an item that failed with `thrown`. For a bug (code `internal`), its message is a fixed text. */
 export function itemError(thrown: unknown): ItemError {
   const error = toEngineError(thrown);
   return { error: { code: error.code, message: detailOf(error) } };

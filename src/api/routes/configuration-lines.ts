@@ -117,7 +117,10 @@ async function importEval(tenant: Tenant, line: EvalLine, dryRun: boolean): Prom
   return { kind: 'stored' };
 }
 
-/** Compares two sets item by item, since a set may have megabytes. */
+/**
+ * Tells whether two sets are equal apart from their names. It compares them item by item, and lets other requests run
+ * in between, since a set may have megabytes.
+ */
 async function isSameSet(one: NewEvalSet, other: NewEvalSet): Promise<boolean> {
   if (one.guard !== other.guard || one.items.length !== other.items.length) return false;
   for (const [at, item] of one.items.entries()) {

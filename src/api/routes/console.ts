@@ -194,9 +194,11 @@ function sendFile(response: Response, { type, bytes, gzipped }: ConsoleFile): vo
 }
 
 /**
- * Returns the key if it has the form of an API key. A key that is incomplete or was pasted with blanks is refused with
- * a message that says so, instead of counting as a wrong key. This tells nothing to someone who guesses keys.
- * @throws EngineError `invalid` for a text that does not have this form
+ * Returns the key, unless it is plainly no whole key: one with a blank in it, the id of a key, or one that begins with
+ * `cairn_` and is incomplete. Such a key is refused with a message that says so, instead of counting as a wrong key,
+ * which tells nothing to someone who guesses keys. Any other text is returned, as OM_API_KEY and tokens may have any
+ * form.
+ * @throws EngineError `invalid` for such a key
  */
 function requireKeyForm(key: string): string {
   if (/\s/.test(key)) throw new EngineError('invalid', 'key: has a blank or a line break in it, which no key has');
@@ -207,7 +209,7 @@ function requireKeyForm(key: string): string {
   return key;
 }
 
-/** Error codes with which a sign-in at the provider may end. The page shows the reason. */
+/** Codes of the errors of a sign-in at the provider whose reason the console shows; others are answered as errors. */
 const NOT_SIGNED_IN = [
   { code: 'unauthenticated' },
   { code: 'forbidden' },

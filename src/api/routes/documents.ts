@@ -3,7 +3,7 @@ import { type Document, type DocumentChunk, type DocumentState, EngineError, typ
 import { stateEvents, streamState } from '../event-stream.ts';
 import { readReplacement } from '../read-document.ts';
 import { sendInPieces } from '../json-reply.ts';
-import { roomIn } from '../room-in.ts';
+import { awaitDrain } from '../await-drain.ts';
 import { route, type Route } from '../route.ts';
 import {
   acceptedDocument,
@@ -106,7 +106,7 @@ export const documentRoutes: readonly Route[] = [
       let piece = await pieces.next();
       response.writeHead(200, { 'content-type': 'text/markdown; charset=utf-8' });
       for (; !piece.done && !response.destroyed; piece = await pieces.next()) {
-        if (!response.write(piece.value)) await roomIn(response, api.engine.config.OM_READER_TIMEOUT_MS);
+        if (!response.write(piece.value)) await awaitDrain(response, api.engine.config.OM_READER_TIMEOUT_MS);
       }
       response.end();
     },

@@ -9,7 +9,10 @@ import { route, type Route, type TenantCall } from '../route.ts';
 import { createTurnLine } from '../turn-line.ts';
 import { EVENT_EXAMPLE, eventPage, eventSchema, eventsQuery, LATEST, type EventsQuery } from '../schemas/events.ts';
 
-/** Number of reads in a row that may fail before a stream ends, and the pause after the first of them (ms). */
+/**
+ * Number of reads in a row that may fail and be repeated before a stream ends, and the pause after the first of them
+ * (ms); each further pause is as much longer.
+ */
 const [MOST_FAILURES, FAILURE_MS] = [10, 500];
 /** Greatest number of events that a stream reads at once. */
 const STREAM_PAGE = 100;
@@ -76,6 +79,7 @@ async function toEventQuery(
  * for all streams of a tenant, and a stream reads events only if that has changed. Streams that wake together share the
  * pages that they have in common, and write them in turns. A stream waits for a client that reads slowly. If the cursor
  * is no longer kept or the feed is switched off, the connection is closed.
+ * @throws EngineError what the first read throws, such as `conflict` for these two reasons; later nothing
  */
 async function streamEvents(call: TenantCall, query: EventsQuery): Promise<void> {
   const { tenant, request, response } = call;
@@ -107,7 +111,8 @@ async function streamEvents(call: TenantCall, query: EventsQuery): Promise<void>
 }
 
 /**
- * Waits until the tenant has an event after the cursor, or the stream has to end.
+ * Waits until the newest event of the tenant is another than that of the cursor, or the stream has to end. It looks
+ * every 200 ms.
  * @returns the cursor of the newest event; undefined if the stream has to end
  */
 async function untilMoved(
@@ -124,7 +129,7 @@ async function untilMoved(
 
 /**
  * Calls `read`, and calls it again while it throws `unavailable`, because readers are busy or the database is away: at
- * most 10 times, after pauses of 0.5 s, 1 s, 1.5 s and so on.
+ * most 10 further times, after pauses of 0.5 s, 1 s, 1.5 s and so on.
  * @throws the last error; AbortError if `closed` aborts
  */
 async function whenAvailable<T>(read: () => Promise<T>, closed: AbortSignal): Promise<T> {

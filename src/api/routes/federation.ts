@@ -1,5 +1,5 @@
-import { MAX_FILTER_NAMES } from '../check-json.ts';
-import { createFederationClient, FEDERATED_HEADER, loadFederation } from '../../engine/adapters/index.ts';
+import { MAX_FILTER_NAMES } from '../check-json-text.ts';
+import { createFederationClient, FEDERATED_HEADER, loadHttpClient } from '../../engine/adapters/index.ts';
 import { EngineError } from '../../engine/index.ts';
 import { askMembers, membersOf } from '../ask-members.ts';
 import { changeControl } from '../control-turn.ts';
@@ -97,7 +97,7 @@ export const federationRoutes: readonly Route[] = [
     async handle({ api, principal, readBody, send }) {
       const { name, url, key = null, tenant = null } = await readBody();
       // Here, so that no question waits for it. Other processes do so at their start, or with their first question.
-      await loadFederation();
+      await loadHttpClient();
       const access = { name, url: createFederationClient(api.engine.config).check(url), key, remoteTenant: tenant };
       const { tenantId, keyId } = principal;
       send(201, serverItem(await changeControl({ api, principal }, 'addServer', tenantId, access, keyId)));

@@ -35,7 +35,10 @@ const LINE_BOUNDS = {
   ...{ values: 300_000, names: 60_000 },
   fields: { most: 1_000, values: 150_000, names: 30_000 },
 };
-/** Number of lines stored in one transaction. */
+/**
+ * Number of lines in a group of lines; the lines of a group, and perhaps those of the next one, are stored in one
+ * transaction.
+ */
 const GROUP_LINES = 128;
 /**
  * Greatest number of groups of lines that are read and not on disk yet: while one group is stored, two more are parsed,
@@ -63,9 +66,10 @@ export interface ImportRequest {
 }
 
 /**
- * Answers `POST /import` with NDJSON, while the lines of `body` arrive. Reading pauses while three groups of lines are
- * not on disk; groups are stored in the order of the file. If storing fails, or the key is revoked, the import ends:
- * the summary then has an `error`, and all lines that were answered before are stored.
+ * Answers `POST /import` with NDJSON, while the lines of `body` arrive. Reading pauses while three groups of lines (in
+ * a dry run one) are not on disk; groups are stored in the order of the file. If an error comes after the first answer,
+ * such as of the storage, of a rate limit or of a revoked key, the import ends: the summary then has an `error`, and
+ * all lines that were answered before are stored.
  * @throws EngineError if the import fails before the first answer is sent
  */
 export async function importLines(call: TenantCall, body: Readable, asked: ImportRequest): Promise<void> {
@@ -113,7 +117,7 @@ export async function importLines(call: TenantCall, body: Readable, asked: Impor
  * Counts the bytes of an import in memory, in the name of its key (`BodyPlaces`): those of the unfinished line, which
  * `hold` is told, and those of the groups of lines that are not on disk yet. `take` counts the lines of a group and
  * returns their bytes, which `give` takes off. Both `hold` and `take` throw EngineError `unavailable` if the bytes
- * exceed the share of the key.
+ * exceed the share of the key, of its tenant or of all keys.
  */
 function heldBytes(request: IncomingMessage) {
   const place = placeOfBody(request);
@@ -329,9 +333,9 @@ class ImportSession {
   }
 
   /**
-   * Returns the outcome of a line, which is `kept` instead of `refused` in one case: the line is a link or a revision
-   * whose memory is missing here, because this import left that memory out in favour of the state of this server
-   * (outcome `kept`).
+   * Returns the outcome of a line, and notes the id of a memory that was `kept`. The outcome is `kept` instead of
+   * `refused` in one case: the line is a link or a revision whose memory is missing here, because this import left that
+   * memory out in favour of the state of this server (outcome `kept`).
    */
   #kept(line: PortableLine, outcome: ImportOutcome): ImportOutcome {
     if (line.type === 'memory' && outcome.kind === 'kept' && this.#keptIds.size < MAX_KEPT) this.#keptIds.add(line.id);

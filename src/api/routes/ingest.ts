@@ -188,8 +188,10 @@ export async function sendDocument(call: TenantCall, reply: DocumentReply, waitM
 }
 
 /**
- * Adds the documents of a batch, and returns one result for each. An invalid item does not affect the others.
- * @throws EngineError `invalid` for a body that is not a list
+ * Adds the documents of a batch, and returns one result for each and the write receipt of all. An invalid item does not
+ * affect the others.
+ * @throws EngineError `invalid` for a body that is not a list; `rate_limited` if the key has too few tokens for its
+ *   items
  */
 async function addItems(call: TenantCall, value: unknown, texts: LongTexts) {
   const results: (DocumentOutcomeItem | ItemError)[] = [];

@@ -13,7 +13,7 @@ import { mayDo } from '../access-control.ts';
 import { jsonBytes } from '../json-pieces.ts';
 import { type JsonReply, sendInPieces, sendObject } from '../json-reply.ts';
 import { takeReplyPlace } from '../reply-places.ts';
-import { requireClient } from '../room-in.ts';
+import { requireClient } from '../await-drain.ts';
 import { route, type Route, type TenantCall } from '../route.ts';
 import {
   lgmConfig,
@@ -44,7 +44,7 @@ import { getOwnedMemory } from './owned-memory.ts';
 import { isPublicRead } from './public-reads.ts';
 import { warningsAbout } from './warnings.ts';
 
-/** Greatest length of all memories together that a reply lists as the newest, in UTF-16 code units. */
+/** Greatest length of the newest memories in a reply together, in UTF-16 code units; the first is always sent. */
 const MAX_REPLY_TEXT = 3 * 1024 * 1024;
 /** Greatest length of the memories that a reply lists, in bytes of JSON, which escapes may make long. */
 const MAX_REPLY_JSON = 7 * 1024 * 1024;

@@ -30,7 +30,7 @@ export async function sendMemories(
 }
 
 /**
- * Returns the end of the JSON object of a page, from the comma after its list.
+ * Returns the end of the JSON object of a page, which follows its list or the fields after it.
  * @param next where the next page begins; undefined on the last page
  * @param isCut whether the page ended early because the reply was too long
  */

@@ -16,7 +16,7 @@ export const memoryPageRoutes: readonly Route[] = [
     access: 'read',
     forBoundKeys: true,
     repeatable: true,
-    summary: 'Lists memories by filters, page by page, in either direction',
+    summary: 'Lists memories by filters, page by page, newest or oldest first',
     description:
       'The filters are those of `POST /memory/query`, and as there only active memories are listed without ' +
       `\`filters.statuses\`. ${CURSOR_END}\n\nA page costs the same wherever it begins. It ends early after some ` +

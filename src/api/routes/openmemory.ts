@@ -1,7 +1,7 @@
 import { charactersOf, EngineError, type Memory } from '../../engine/index.ts';
 import { sendObject } from '../json-reply.ts';
 import { takeReplyPlace } from '../reply-places.ts';
-import { requireClient } from '../room-in.ts';
+import { requireClient } from '../await-drain.ts';
 import { route, type Route, type TenantCall } from '../route.ts';
 import { userIdSchema } from '../schemas/memories.ts';
 import { regeneratedSummary, secondQueryReply, secondQuerySchema, userSummary } from '../schemas/openmemory.ts';
@@ -14,7 +14,10 @@ import { isPublicRead } from './public-reads.ts';
 
 /** Greatest number of memories on which a summary is based; they are the user's newest. */
 const SUMMED_UP = 200;
-/** Greatest length of the memories that are read for a summary, in UTF-16 code units. */
+/**
+ * Length of the memories that were read for a summary beyond which no further slice of them is read, in UTF-16 code
+ * units.
+ */
 const MAX_SUMMED_TEXT = 4 * 1024 * 1024;
 
 const USER_ID = { description: 'The `user_id` of the user.', example: 'ana' } as const;

@@ -4,7 +4,7 @@ import { createGzip } from 'node:zlib';
 import { EngineError, type ExportOptions, type MemoryFilter, type Metadata } from '../../engine/index.ts';
 import { mediaTypeOf, readJson } from '../read-body.ts';
 import { takeReplyPlace } from '../reply-places.ts';
-import { roomIn } from '../room-in.ts';
+import { awaitDrain } from '../await-drain.ts';
 import { route, type Route, type TenantCall } from '../route.ts';
 import { exportedLine, importReply, portableLine } from '../schemas/portable.ts';
 import { exportQuery, type ExportQuery, importQuery, namesOf } from '../schemas/portable-queries.ts';
@@ -149,7 +149,7 @@ async function sendLines({ api, request, response }: TenantCall, lines: AsyncIte
   })();
   for await (const piece of isZipped ? zipped(texts) : texts) {
     if (response.destroyed) return;
-    if (!response.write(piece)) await roomIn(response, api.engine.config.OM_READER_TIMEOUT_MS);
+    if (!response.write(piece)) await awaitDrain(response, api.engine.config.OM_READER_TIMEOUT_MS);
   }
   response.end();
 }

@@ -1,4 +1,4 @@
-import { MAX_FILTER_NAMES } from '../check-json.ts';
+import { MAX_FILTER_NAMES } from '../check-json-text.ts';
 import { sendObject } from '../json-reply.ts';
 import { route, type Route } from '../route.ts';
 import { explanation, queryReply } from '../schemas/query-replies.ts';

@@ -200,7 +200,7 @@ async function modelsOf(engine: Engine) {
   }
 }
 
-/** Returns the same as `modelsOf`, as it was a moment ago, to callers who need no key. */
+/** Returns what `modelsOf` returns, or returned at most 0.1 s ago, for callers who need no key. */
 const recentModels = recentAnswer(modelsOf);
 
 const REFUSALS: ReadonlySet<ErrorCode> = new Set(['unauthenticated', 'forbidden', 'rate_limited']);
@@ -232,7 +232,10 @@ function queuesOf(engine: Engine) {
     : ({ mode: 'postgres', queues: isUp } as const);
 }
 
-/** Counts the unfinished jobs of the default tenant; undefined if its job table cannot be read. */
+/**
+ * Counts the waiting and the active jobs of the default tenant, with the age in ms of the oldest of them all (null if
+ * there is none). If the job table cannot be read, it logs that and returns undefined.
+ */
 async function readLedger(engine: Engine) {
   try {
     const ledger = await engine.tenant(DEFAULT_TENANT);
@@ -248,8 +251,9 @@ async function readLedger(engine: Engine) {
 }
 
 /**
- * Reads the job table of the default tenant as `readLedger` does, for callers who may not see its numbers, of which
- * there may be many: only the active jobs, which are few, as counting a million waiting ones is slow.
+ * Tells whether the job table of the default tenant could be read within the last 0.1 s: null if it could, undefined if
+ * not. It is for callers who may not see the numbers of `readLedger`, of whom there may be many: it counts only the
+ * active jobs, which are few, as counting a million waiting ones is slow.
  */
 const recentlyReadable = recentAnswer(async (engine: Engine) => {
   try {

@@ -3,7 +3,7 @@ import { sendObject } from '../json-reply.ts';
 import { isOfForeignPage } from '../middleware/refuse-foreign-pages.ts';
 import { answerTurn } from '../read-turn.ts';
 import { growingPlace } from '../reply-places.ts';
-import { requireClient } from '../room-in.ts';
+import { requireClient } from '../await-drain.ts';
 import { route, type Route, type TenantCall } from '../route.ts';
 import {
   MAX_STORE_PAGE,
@@ -25,7 +25,10 @@ import { isPublicRead } from './public-reads.ts';
 
 /** Greatest number of items that a query of a store ranks. */
 const MAX_RANKED = 200;
-/** Greatest length of the items in a reply, with the texts by which they are found, in UTF-16 code units. */
+/**
+ * Length of the items of a page, with the texts by which they are found, that ends the page before the next item would
+ * exceed it, in UTF-16 code units. A longer first item is sent nevertheless.
+ */
 const MAX_REPLY_TEXT = 4 * 1024 * 1024;
 
 /**

@@ -7,7 +7,7 @@ export function setVersionTag(response: Response, memory: Memory): void {
 }
 
 /**
- * Reads the header `If-Match`.
+ * Reads the header `If-Match`, which may be a version with or without quotes.
  * @returns the expected version; undefined if the header is absent or `*`, so that any version will do
  * @throws EngineError `invalid` for a value that cannot be an ETag of this API
  */

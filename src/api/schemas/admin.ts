@@ -162,7 +162,7 @@ const backupSchedule = z.strictObject({
   last_run_at: timestamp
     .nullable()
     .describe('Unix milliseconds at which the last completed backup began; null before, and after a request for one.'),
-  failures: count.describe('Attempts that have failed since the last completed one.'),
+  failures: count.describe('Attempts that have failed since the last completed one, or since a backup was requested.'),
   failed_at: timestamp.nullable().describe('Unix milliseconds of the latest of these failures; null if there is none.'),
 });
 

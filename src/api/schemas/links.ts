@@ -1,6 +1,12 @@
 /** Schemas of links between memories. */
 import { z } from 'zod';
-import { EDGE_TYPES, MAX_NEAR_DUPLICATES, MAX_PROPOSALS, MEMORY_STATUSES } from '../../engine/index.ts';
+import {
+  EDGE_TYPES,
+  MAX_NEAR_DUPLICATES,
+  MAX_PROPOSALS,
+  MEMORY_STATUSES,
+  NEAR_DUPLICATE_COSINE,
+} from '../../engine/index.ts';
 import { link, timestamp, unit, uuid } from './memory-replies.ts';
 import { BODY_EXPECTED, choice, digits, expected, fraction, givenId, id, decimal, type Wire } from './values.ts';
 
@@ -86,7 +92,7 @@ export const proposalQuery = z.strictObject({
  */
 export const nearDuplicateQuery = z.strictObject({
   user_id: id.optional().describe('Only memories of this user; all users by default.'),
-  min_similarity: decimal(1).default(0.9).describe('Cosine similarity from which a pair is listed.'),
+  min_similarity: decimal(1).default(NEAR_DUPLICATE_COSINE).describe('Cosine similarity from which a pair is listed.'),
   limit: digits(1, MAX_NEAR_DUPLICATES).default(50).describe('Greatest number of pairs, the most similar first.'),
 });
 

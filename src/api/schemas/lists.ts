@@ -31,7 +31,8 @@ const PAGE_LIMIT = 100;
 // ── Memories ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * Schema of the JSON body of `POST /memory/list`, which lists memories by filters, page by page, in either direction.
+ * Schema of the JSON body of `POST /memory/list`, which lists memories by filters, page by page, newest or oldest
+ * first.
  */
 export const memoryListSchema = z
   .strictObject(
@@ -61,7 +62,8 @@ export const memoryListSchema = z
   .meta({ id: 'MemoryList' });
 
 /**
- * Schema of the reply 200 to `POST /memory/list`, which lists memories by filters, page by page, in either direction.
+ * Schema of the reply 200 to `POST /memory/list`, which lists memories by filters, page by page, newest or oldest
+ * first.
  */
 export const memoryListReply = z.strictObject({ items: z.array(memorySchema), next_cursor: nextCursor });
 

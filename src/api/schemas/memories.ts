@@ -1,7 +1,7 @@
 /** Schemas of requests about memories. */
 import { z } from 'zod';
 import { DUPLICATE_WAYS } from '../../engine/index.ts';
-import { LONE_SURROGATE } from '../json-problem.ts';
+import { LONE_SURROGATE } from '../json-value-problem.ts';
 import { LIMITS } from './value-limits.ts';
 import {
   BODY_EXPECTED,
@@ -46,7 +46,10 @@ interface Validity {
   readonly valid_from?: number | null | undefined;
   readonly valid_to?: number | null | undefined;
 }
-/** Tells whether the end of a validity is later than its start; also true if either is missing. For zod's `refine`. */
+/**
+ * Tells whether the end of a validity is later than its start, and not equal to it; also true if either is missing. For
+ * zod's `refine`.
+ */
 export const endsAfterStart = ({ valid_from, valid_to }: Validity) =>
   valid_from == null || valid_to == null || valid_from < valid_to;
 /** Error that zod's `refine` reports if `endsAfterStart` returns false. */
@@ -120,8 +123,8 @@ const setByCairn = (name: string) =>
   z.unknown().optional().describe(`Sent by OpenMemory's Python client; it changes nothing. ${name}`);
 
 /**
- * Schema of the JSON body of `POST /memory/add`: a memory, which may have two fields of OpenMemory's clients that are
- * ignored.
+ * Schema of the JSON body of `POST /memory/add` and `POST /memories`: a memory, which may have two fields of
+ * OpenMemory's clients that are ignored.
  */
 export const addSchema = newMemorySchema
   .safeExtend({

@@ -20,7 +20,10 @@ export const unit = z.number().min(0).max(1);
 export const count = z.int().min(0);
 const sectorOf = z.enum(SECTORS);
 
-/** Schema of a write receipt, a text by which a query waits (`TOKEN_WAIT_MS`) for the jobs that a write left. */
+/**
+ * Schema of a write receipt: a text by which a query waits, for at most `TOKEN_WAIT_MS`, for the jobs that a write
+ * left; null if none is left.
+ */
 export const token = z
   .string()
   .nullable()

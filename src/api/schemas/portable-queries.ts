@@ -33,7 +33,10 @@ export const exportQuery = z.strictObject({
 });
 export type ExportQuery = z.output<typeof exportQuery>;
 
-/** Splits `old=new` into the user in the file and the user who takes its place. The first ends at the first `=`. */
+/**
+ * Splits `old=new` at its first `=` into the user in the file and the user who takes its place. A text without `=`
+ * gives no useful parts; the schema refuses it.
+ */
 export function namesOf(pair: string): readonly [old: string, wanted: string] {
   const at = pair.indexOf('=');
   return [pair.slice(0, at), pair.slice(at + 1)];

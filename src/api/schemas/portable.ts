@@ -42,9 +42,9 @@ const FOUND_CHARACTERS = 65_536;
 /** Greatest count, offset, version or position in a line of an import. */
 const MOST = 1_000_000_000_000;
 /**
- * Greatest length of a memory's text in bytes. It is four times that of a text that is added, since markers such as
- * `[REDACTED:iban]` may have made a stored text longer. One commit indexes its words, for which all other writes wait:
- * some 0.5 s for each MiB.
+ * Greatest length of a memory's text in a line of an import, in bytes. It is four times that of a text that is added,
+ * since markers such as `[REDACTED:iban]` may have made a stored text longer. One commit indexes its words, for which
+ * all other writes wait: some 0.5 s for each MiB.
  */
 const CONTENT_BYTES = 4 * LIMITS.contentBytes;
 

@@ -58,7 +58,10 @@ const arrival = z
     via: z.enum([...EDGE_TYPES, 'entity']),
     entity: z.string().exactOptional().describe('The name; absent for a link.'),
     weight: z.number(),
-    hops: count.describe('Number of links from the first memory on the path; 1 for a name.'),
+    hops: count.describe(
+      'Number of links from the direct match to this memory; 1 if a name related to one in the query brought it ' +
+        '(`via` `entity`).',
+    ),
     activation: unit,
   })
   .nullable()
@@ -337,7 +340,10 @@ export const explanation = z
       ),
     rank: rank.nullable().describe('Rank among all candidates; null if the memory was no candidate.'),
     score: unit.nullable().describe('Calibrated score; null if the memory was no candidate.'),
-    raw_score: z.number().nullable().describe('Score of the profile; null if the memory was no candidate.'),
+    raw_score: z
+      .number()
+      .nullable()
+      .describe('Score of the profile times the adjustments; null if the memory was no candidate.'),
     failed_filters: z
       .array(z.string())
       .describe(

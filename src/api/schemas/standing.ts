@@ -193,7 +193,7 @@ const delivery = z.strictObject({
     .describe('`pending` is tried again; `dead` failed `OM_WEBHOOK_ATTEMPTS` times, or its receiver is gone (410).'),
   attempts: count.describe('Number of attempts so far.'),
   next_at: timestamp.nullable().describe('Time of the next attempt; null for a delivery that ended.'),
-  last_status: z.int().nullable().describe('HTTP status of the last reply; null where none came.'),
+  last_status: z.int().nullable().describe('HTTP status of the reply to the last attempt; null if none came.'),
   last_error: z.string().nullable().describe('What was wrong at the last attempt; null for nothing.'),
 });
 export type DeliveryItem = Wire<typeof delivery>;

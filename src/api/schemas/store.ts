@@ -195,7 +195,10 @@ export const storeItems = z.strictObject({
   truncated: z
     .literal(true)
     .exactOptional()
-    .describe('The page ended early, since its values have 4 Mi characters of JSON; absent otherwise.'),
+    .describe(
+      'The page ended early, since its items, with the texts by which they are found, may have at most 4 Mi ' +
+        'characters together; absent otherwise.',
+    ),
 });
 /** Schema of the reply 200 to `POST /store/namespaces`, which lists namespaces that hold items. */
 export const storeNamespaces = z.strictObject({

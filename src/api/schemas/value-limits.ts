@@ -43,8 +43,9 @@ export const LIMITS = {
   fileNameCharacters: 255,
   urlCharacters: 2_048,
   /**
-   * Values of an imported document: a parser makes at most 6 headings of 200 characters above a chunk, and 100 authors
-   * and 100 warnings of 1,024, as it does titles; a redaction may have made them longer. It never makes more chunks.
+   * Bounds of the values of an imported document. A parser makes at most 6 headings of 200 characters above a chunk,
+   * and 100 authors and 100 warnings of 1,024 characters, as long as titles; since a redaction may have made these
+   * texts longer, the bounds of characters are higher here. It never makes more chunks than `chunks`.
    */
   chunks: PARSE_LIMITS.chunks,
   headings: 16,
@@ -60,7 +61,7 @@ export const MIN_TIME = -62_135_596_800_000;
 /** Latest time that a request may name, 9999-12-31 in Unix ms. */
 export const MAX_TIME = 253_402_300_799_999;
 /**
- * Greatest positive number that a request may not give as Unix ms. It ends in April 1970, so what it means is a year, a
- * day such as 20260131, or seconds.
+ * Greatest positive number that is refused as a time in a request. As Unix ms it would be in April 1970, so a smaller
+ * one rather means a year, a day such as 20260131, or seconds.
  */
 export const MAX_NO_MS = 9_999_999_999;

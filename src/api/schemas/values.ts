@@ -1,7 +1,7 @@
 /** Schemas of the values in requests and replies, with their limits and the error messages of wrong values. */
 import { z } from 'zod';
 import { type Json, type Metadata, type Sector, SECTORS } from '../../engine/index.ts';
-import { jsonProblem, LONE_SURROGATE } from '../json-problem.ts';
+import { jsonProblem, LONE_SURROGATE } from '../json-value-problem.ts';
 import { LIMITS, MAX_NO_MS, MAX_TIME, MIN_TIME } from './value-limits.ts';
 
 /**
@@ -134,7 +134,10 @@ export const exportedTime = timeBeyond(0).register(SHOWN_AS, { $ref: '#/componen
 /** Makes the schema of a text that is one of `values`; its error message lists all of them. */
 export const choice = <const Values extends readonly [string, ...string[]]>(values: Values) =>
   z.enum(values, expected(`one of ${values.join(', ')}`));
-/** Makes the schema of a list with at least one entry, each of which is one of `values`; entries may repeat. */
+/**
+ * Makes the schema of a list of 1 to as many entries as there are `values`, each of which is one of `values`; entries
+ * may repeat.
+ */
 export const someOf = <Values extends readonly [string, ...string[]]>(values: Values) =>
   z
     .array(z.enum(values, expected(`one of ${values.join(', ')}`)), expected('a list'))
@@ -205,7 +208,8 @@ export const anyObject = z
 // ── Query strings ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * Makes the schema of an integer in a query string, written as digits, from `min` to `max`, both included.
+ * Makes the schema of an integer in a query string, written as at most ten digits, from `min` to `max`, both included.
+ * It is parsed to a number.
  * @param hint end of the error message
  */
 export const digits = (min: number, max: number, hint = '') =>
@@ -223,7 +227,10 @@ export const queryTime = z
   .pipe(time)
   .register(SHOWN_AS, { $ref: '#/components/schemas/Time' });
 
-/** Makes the schema of a number from 0 to `most` in a query string, such as `0.25` or `.25`; not an empty text. */
+/**
+ * Makes the schema of a number from 0 to `most` in a query string, such as `0.25` or `.25`; not an empty text. It is
+ * parsed to a number.
+ */
 export const decimal = (most: number) =>
   z
     .string(expected('one value'))

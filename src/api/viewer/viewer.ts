@@ -16,7 +16,7 @@ const FILES: Readonly<Record<string, { readonly type: string; readonly isOurs?: 
   'start.js': { type: 'text/javascript', isOurs: true },
 };
 
-/** Headers of the page. `data:` admits the icons in the viewer's styles. */
+/** Headers of the page at `/docs`. `data:` admits the icons in the viewer's styles. */
 export const VIEWER_HEADERS = pageHeaders({ 'style-src': "'self'", 'img-src': 'data:', 'base-uri': "'none'" });
 
 /** HTML of the page at `/docs`. Its addresses are relative, so that a proxy may serve it under another path. */

@@ -8,8 +8,8 @@ export function toItemPlace({ user_id, namespace, key }: ItemPlaceBody): ItemPla
 }
 
 /**
- * Translates an item that a request stores. Fields that were left out get their defaults: null, or the defaults of
- * `toDescription`.
+ * Translates an item that a request stores. Fields that were left out get their defaults: '' for the user and the
+ * namespace, null for the text and the value, and else those of `toDescription`.
  */
 export function toNewItem(body: NewItemBody): NewItem {
   return {

@@ -50,6 +50,7 @@ export function tagsOf(namespace: string, node?: string): string[] {
  * Makes the memory that a node stores. Its sector is `metadata.sector`, or else the sector of the node. Because of the
  * new external id, two memories with the same text are both stored instead of being merged.
  * @param externalId an id that no memory has yet
+ * @param extra further fields for `metadata.lgm`, where the node, the namespace and the graph are noted
  */
 export function toMemoryOfNode(stored: NodeMemory, externalId: string, extra: NewMemory['metadata'] = {}): NewMemory {
   const { node, namespace, graphId, userId, content, tags, metadata } = stored;

@@ -68,7 +68,8 @@ export function toDescription(body: Described) {
 }
 
 /**
- * Translates a memory to add. Fields that were left out get the defaults of `toDescription`, or '', null or undefined.
+ * Translates a memory to add. Fields that were left out get the defaults of `toDescription`; the user and the session
+ * are '', the external id is null, and the rest is undefined.
  */
 export function toNewMemory(body: NewMemoryBody): NewMemory {
   return {

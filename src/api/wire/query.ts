@@ -75,7 +75,8 @@ export function retrievalItem(options: RetrievalOptions): RetrievalItem {
 
 /**
  * Translates the filters of a query or a list. If users or sectors are given in several fields, only those in all of
- * the fields count. Of several bounds of a time range, the narrowest counts.
+ * the fields count. Of several bounds of a time range, the narrowest counts. A field that was left out becomes
+ * undefined, and admits everything.
  */
 export function toFilter(body: Pick<QueryBody, 'user_id' | 'filters' | 'startTime' | 'endTime'>): MemoryFilter {
   const filters = body.filters ?? {};
@@ -175,7 +176,10 @@ export function queryItem(
   };
 }
 
-/** Estimates the memory that an answer takes, with its memories and what it says of their documents, in bytes. */
+/**
+ * Estimates the memory that an answer takes, with its memories and what it says of their documents, in bytes: two for
+ * each character.
+ */
 export function answerBytes({
   hits,
   rendered,

@@ -111,7 +111,7 @@ const definedOf = (fields: object): object =>
 
 /**
  * Translates a request to repeat a recall (an answered query). Only the fields that the request names replace values of
- * the original query.
+ * the original query. If it names a user, a filter or a time range, they replace all filters of the query together.
  */
 export function toReplay({ state, query, ...body }: ReplayBody): ReplayOptions {
   const asked = toQuery({ ...body, query: query ?? '' });

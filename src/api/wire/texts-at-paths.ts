@@ -1,6 +1,6 @@
 import { EngineError, type Json, textOfValue } from '../../engine/index.ts';
 
-/** Greatest number of places in a value that all paths of one item together may visit. */
+/** Greatest number of places in a value that the paths of one item may visit, all paths together. */
 const MAX_LOOKED_AT = 20_000;
 /**
  * Greatest number of places in the values that all paths together find, each with all below it: as many as the longest
@@ -10,8 +10,9 @@ const MAX_WALKED = 131_072;
 
 /**
  * Returns the texts of a JSON value that some paths find, one on each line, without duplicates; '' if there are none. A
- * path is `$` for the whole value, or names separated by dots, each followed by `[n]` for an entry of a list (`[-1]` is
- * the last) or `[*]` for all entries; `*` matches every name. A path that finds nothing adds no text.
+ * path is `$` for the whole value, or names separated by dots. After a name may stand `[n]` for an entry of a list
+ * (`[-1]` is the last) or `[*]` for all entries; `*` in place of a name matches every name and entry. A path that finds
+ * nothing adds no text.
  * @throws EngineError `invalid` if the paths visit more than 20,000 places of the value, or find values with more than
  *   131,072 places together
  */

@@ -8,13 +8,14 @@ export interface UserSummary {
   readonly summary: string;
   /** Number of memories whose primary sector is reflective. */
   readonly reflections: number;
-  /** Latest change of one of the memories, Unix ms. */
+  /** Time of the latest change of any of the memories, Unix ms. */
   readonly updatedAt: number;
 }
 
 /**
- * Summarises a user's memories: their number in each sector, then the gists (short summaries) of at most 8 reflections,
- * of the 8 other memories with the highest salience, and of the 8 newest memories not yet named. The same memories give
+ * Summarises a user's memories in text: the number of memories for each primary sector, then the gists (short
+ * summaries) of three groups, at most 8 for each: the newest memories whose primary sector is reflective; of the other
+ * memories, those with the highest salience; and the newest of all that are in neither group. The same memories give
  * the same summary.
  * @param memories the user's memories, newest first; not empty
  * @param isAll whether these are all memories of the user; if not, the text begins with "The newest"

@@ -12,7 +12,7 @@ interface ListOptions extends ConnectionOptions {
   readonly action?: string;
 }
 
-/** Runs `cairn audit list`: prints the newest records of the audit log. */
+/** Runs `cairn audit list`: prints the newest records of the audit log, newest first, at most `limit`. */
 export async function listAudit({ limit, by, action, service, ...connection }: ListOptions): Promise<void> {
   const of = service ? 'service' : undefined;
   const { items } = await connect(connection).listAudit({ limit, of, key: by, action });

@@ -11,8 +11,7 @@ const PAGE = 1_000;
  * Runs `cairn receipt ID --batch`: prints which memory contains each item of a batch, and which items were refused and
  * why.
  * @throws CliError if the batch did not come to its end, or an item that was not refused is in no memory or was changed
- *   since; also with `verify`, which is
- *   for documents
+ *   since; with exit code 2 for `verify`, which is for documents
  */
 export async function batchReceipt(
   id: string,

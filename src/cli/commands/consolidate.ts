@@ -12,10 +12,10 @@ export interface ConsolidateOptions extends ConnectionOptions {
 const WAIT_MS = 60_000;
 
 /**
- * Runs `cairn consolidate`: gathers groups of memories that say nearly the same, each into one memory, waits up to a
- * minute, and prints how many memories were gathered into how many. With `dryRun` it changes nothing and prints the
- * texts that it would make.
- * @throws CliError if the job has failed
+ * Runs `cairn consolidate`: gathers groups of memories that say nearly the same or follow one topic, each into one
+ * memory, waits up to a minute, and prints how many memories were gathered into how many. With `dryRun` it changes
+ * nothing and prints the texts that it would make.
+ * @throws CliError if the job has failed, unless `json` prints the reply
  */
 export async function consolidate({ user, dryRun, again, json, ...options }: ConsolidateOptions): Promise<void> {
   const client = connect(options);

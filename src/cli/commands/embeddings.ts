@@ -7,7 +7,7 @@ interface UsageReply {
   readonly totals: Omit<ProviderUsageItem, 'day' | 'provider' | 'model' | 'purpose'>;
 }
 
-/** Runs `cairn embeddings`: prints the calls of providers by day and model. */
+/** Runs `cairn embeddings`: prints the calls, tokens and cost of the last `days` days by day, model and purpose. */
 export async function embeddingStats(options: ConnectionOptions & { readonly days: number }): Promise<void> {
   const { items, totals } = await connect(options).sumProviderCalls({ days: options.days });
   if (items.length === 0) return print('No calls of a provider.');

@@ -6,7 +6,7 @@ interface ErasuresOptions extends ConnectionOptions {
   readonly json?: boolean;
 }
 
-/** Runs `cairn erasures`: prints the receipts of deletes, newest first. */
+/** Runs `cairn erasures`: prints the receipts of deletes, newest first, at most `limit`. */
 export async function listErasures({ limit, json, ...connection }: ErasuresOptions): Promise<void> {
   const reply = await connect(connection).listErasures({ l: limit });
   if (json) return print(JSON.stringify(reply, null, 2));

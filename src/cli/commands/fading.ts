@@ -13,7 +13,8 @@ export interface FadingOptions extends ConnectionOptions {
 
 /**
  * Runs `cairn fading`: prints which memories will be archived by a future day because they fade, and which fade most.
- * The rates of decay are those of the service unless `lambda` assumes others.
+ * The rates of decay and the salience under which memories are archived are those of the service, unless `lambda` and
+ * `below` assume others.
  */
 export async function fading({ by: at, lambda, below, json, ...connection }: FadingOptions): Promise<void> {
   const reply = await connect(connection).previewDecay({ at, lambda, archive_below: below });

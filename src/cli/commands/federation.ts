@@ -61,7 +61,7 @@ export interface FederatedQueryOptions extends QueryCommandOptions {
 }
 
 /** Options of a query that federated queries do not have, since their meaning depends on the server that answers. */
-const OF_ONE_STORE = ['explain', 'format', 'profile', 'similarity', 'include'] as const;
+const NOT_FEDERATED = ['explain', 'format', 'profile', 'similarity', 'include'] as const;
 
 /**
  * Runs `cairn query --tenants A,B --servers C`: prints the best hits of all members, each with its origin, and which
@@ -69,7 +69,7 @@ const OF_ONE_STORE = ['explain', 'format', 'profile', 'similarity', 'include'] a
  * @throws CliError for an option that federated queries do not have
  */
 export async function queryFederation(words: readonly string[], options: FederatedQueryOptions): Promise<void> {
-  const wrong = OF_ONE_STORE.find((name) => options[name] !== undefined);
+  const wrong = NOT_FEDERATED.find((name) => options[name] !== undefined);
   if (wrong !== undefined)
     throw new CliError(`--${wrong} is not possible with --tenants and --servers`, { exitCode: 2 });
   const query = words.join(' ');

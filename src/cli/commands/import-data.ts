@@ -23,8 +23,8 @@ type Summary = Extract<ImportResult, { readonly done: boolean }>;
 
 const REASONS_SHOWN = 5;
 /**
- * Length of the pieces in which lines are sent, in UTF-16 code units. The server stores lines that arrive together in
- * one transaction.
+ * Length from which a piece of lines is sent, in UTF-16 code units. The server stores lines that arrive together in one
+ * transaction.
  */
 const PIECE_CHARACTERS = 64 * 1024;
 const FIELDS_SHOWN = 100;
@@ -63,7 +63,11 @@ function importPlainLines(target: string, options: ImportCommandOptions): Promis
   return importLines(target, options);
 }
 
-/** Throws CliError for options that do not apply to this kind of source, before anything is stored. */
+/**
+ * Throws CliError with exit code 2, before anything is stored, if `dryRun`, `fromLine`, `mapUser` or `user` is given,
+ * which sources of this kind do not know.
+ * @param kind name of the kind of source, for the message
+ */
 function refuseOptions({ dryRun, fromLine, mapUser, user }: ImportCommandOptions, kind: string): void {
   const given = [
     ...(dryRun === true ? ['--dry-run'] : []),
@@ -193,7 +197,9 @@ function untilFailure<Piece>(source: AsyncIterable<Piece>) {
 }
 
 /**
- * Sends lines to `POST /import`, shows the progress, and prints how many were stored, known or refused.
+ * Sends lines to `POST /import`, shows the progress, and prints how many were stored, known, kept (as they were changed
+ * here) or refused.
+ * @returns the server's summary
  * @throws CliError if the connection or the server fails before the end
  */
 async function send(

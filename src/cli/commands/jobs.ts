@@ -72,7 +72,7 @@ export async function retryJobs(
 
 const RETRIED_AT_ONCE = 8;
 const PAGE = 1_000;
-/** Codes of refusals that concern one job only: it is in another state by now, or was discarded. */
+/** Codes of refusals that concern one job only, such as that it is in another state by now, or was discarded. */
 const NOT_RETRIED: ReadonlySet<string> = new Set(['conflict', 'not_found']);
 
 /**

@@ -14,12 +14,14 @@ export interface McpCommandOptions {
 
 /** Greatest number of messages that may wait for their answers at the same time. Further messages are sent later. */
 const MAX_UNDER_WAY = 64;
-/** Longest time from a message to the end of its answer (ms). The server's own deadline for a tool is far shorter. */
-const EXCHANGE_MS = 90_000;
 /**
- * Error code of JSON-RPC 2.0 for a message that is not valid JSON. `INTERNAL_ERROR` is the code for all other failures.
+ * Longest time from a message to the end of its answer (ms); beyond it a request gets an error answer. The server's own
+ * deadline for a tool is far shorter.
  */
+const EXCHANGE_MS = 90_000;
+/** Error code of JSON-RPC 2.0 for a message that is not valid JSON. */
 const PARSE_ERROR = -32700;
+/** Error code of JSON-RPC 2.0 for every other failure to pass on a request. */
 const INTERNAL_ERROR = -32603;
 
 /**
@@ -47,8 +49,8 @@ export async function mcp(options: McpCommandOptions, environment: NodeJS.Proces
 }
 
 /**
- * Sends one message of the client to the server and writes the answers to standard output. It never throws: a failure
- * is written as an error answer.
+ * Sends one message of the client to the server and writes the answers to standard output. It never throws: the failure
+ * of a request that was not cancelled is written as an error answer; that of a notification is not told.
  */
 type Bridge = (text: string) => Promise<void>;
 

@@ -52,7 +52,7 @@ export async function standingAnswers(id: string, { json, ...connection }: Stand
   }
 }
 
-/** Runs `cairn standing remove ID`: deletes a standing query. */
+/** Runs `cairn standing remove ID`: deletes a standing query with its answers and its webhook. */
 export async function removeStanding(id: string, connection: ConnectionOptions): Promise<void> {
   await connect(connection).deleteStandingQuery({ id });
   print(`${id}  removed`);

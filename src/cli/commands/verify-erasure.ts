@@ -59,8 +59,9 @@ function beginSearch(...[file, sought]: Parameters<typeof openErasureSearch>): E
 }
 
 /**
- * Lists the files of the service that lie beside the control database, each with its log (WAL) files: the database of
- * keys and settings, the file of rate limits, and the state and cache files of every provider that was ever configured.
+ * Lists the SQLite files of the service that lie beside the control database and are no tenant's, each with its log
+ * (WAL) files: that of keys and settings, those of rate limits and wrong keys, and a budget for each provider account
+ * that was ever configured.
  */
 function listServiceFiles(control: string): string[] {
   const start = path.basename(control).slice(0, -'control.sqlite'.length);

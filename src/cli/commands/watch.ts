@@ -18,8 +18,8 @@ export interface WatchCommandOptions extends ConnectionOptions {
   /** True to end after one pass over the folder, once the server has processed the documents that it sent. */
   readonly once?: boolean;
   /**
-   * True if the first pass may delete the documents of missing files even if these are all documents, or more than ten
-   * and more than half of them.
+   * True if the passes up to the first one that is not unfinished may delete the documents of missing files even if
+   * these are all documents, or more than ten and more than half of them.
    */
   readonly yes?: boolean;
 }

@@ -58,7 +58,7 @@ export async function retryDeliveries(id: string, connection: ConnectionOptions)
   print(`${counted(retried, 'delivery', 'deliveries')} tried again`);
 }
 
-/** Runs `cairn webhooks remove ID`: deletes a webhook. */
+/** Runs `cairn webhooks remove ID`: deletes a webhook with its deliveries. */
 export async function removeWebhook(id: string, connection: ConnectionOptions): Promise<void> {
   await connect(connection).deleteWebhook({ id });
   print(`${id}  removed`);

@@ -18,7 +18,7 @@ import {
 
 /**
  * The format of ChatGPT's export. A conversation is a tree of messages. Those on the branch to `current_node` are
- * imported; the others belong to prompts that were edited, and are skipped.
+ * imported, or all if it names no message; the others belong to prompts that were edited, and are skipped.
  */
 export const chatgpt: ImportFormat = {
   name: 'chatgpt',
@@ -53,11 +53,14 @@ interface Facts {
   readonly session: string;
   readonly title: unknown;
   /**
-   * Time for messages that have no time of their own, Unix ms: the time of the conversation or else of its earliest
-   * message; undefined if none of them has one.
+   * Time for messages that have no time of their own, Unix ms: the time of the conversation or else the earliest of a
+   * message on the branch to `current_node`; undefined if none of them has one.
    */
   readonly time: number | undefined;
-  /** For each node of the tree, in the order of the file, 1 if it is on the branch to `current_node`. */
+  /**
+   * For each node of the tree, in the order of the file, 1 if it is on the branch to `current_node`, else 0; 1 for all
+   * if `current_node` names no node.
+   */
   readonly isSeen: Uint8Array;
 }
 

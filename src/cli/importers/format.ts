@@ -25,7 +25,7 @@ export interface ImportSource {
   files(isWanted: (name: string) => boolean): AsyncIterable<SourceFile>;
   /**
    * First 64 Ki characters of the only file, or of the first file with conversations, by which the format is
-   * recognised; '' if there is neither.
+   * recognised; '' if there is neither, or it cannot be read.
    */
   readonly head: string;
 }
@@ -109,16 +109,18 @@ function isEmpty(value: unknown): boolean {
   return value === null || value === undefined || value === '';
 }
 
-/** Counts a part of a record as lost. The record to which the part belongs is imported without it. */
+/**
+ * Counts a part of a record as lost: as read, and as skipped for the reason `part`. The record to which the part
+ * belongs is imported without it.
+ */
 export function lose(context: ImportContext, part: string): void {
   context.read();
   context.skip(`${part} (what it belongs to is imported)`);
 }
 
 /**
- * Converts a number of seconds or milliseconds, or a text in ISO 8601, to Unix ms. If the value cannot be read as a
- * time, it is counted as lost and the result is undefined. null, undefined and '' also give undefined, but are not
- * counted.
+ * Converts a value to Unix ms as `timeOf` does. If it cannot be read as a time, it is counted as lost and the result is
+ * undefined. null, undefined and '' also give undefined, but are not counted.
  */
 export function timeIn(context: ImportContext, value: unknown): number | undefined {
   const time = timeOf(value);
@@ -150,8 +152,8 @@ export function textOf(value: unknown): string {
 }
 
 /**
- * Converts a number of seconds or milliseconds, or a text in ISO 8601, to Unix ms; undefined for anything else, and for
- * a time outside of the years 1 to 9999. Numbers under 100 billion are seconds.
+ * Converts a number of seconds or milliseconds, or a text that `Date.parse` reads (such as ISO 8601), to Unix ms;
+ * undefined for anything else, and for a time outside of the years 1 to 9999. Numbers under 100 billion are seconds.
  */
 export function timeOf(value: unknown): number | undefined {
   const ms =
@@ -163,8 +165,9 @@ export function timeOf(value: unknown): number | undefined {
   return Number.isFinite(ms) && ms > -62_135_596_800_000 && ms < 253_402_300_800_000 ? ms : undefined;
 }
 
-/** Greatest number of tags of a memory. `TAG_CHARACTERS` is the greatest length of a tag, in UTF-16 code units. */
+/** Greatest number of tags of a memory that an import keeps, as many as the server accepts. */
 const MAX_TAGS = 64;
+/** Greatest length of a tag, in UTF-16 code units; an import cuts longer ones. */
 const TAG_CHARACTERS = 128;
 
 /**

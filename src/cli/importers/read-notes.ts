@@ -141,8 +141,8 @@ async function* noteLines(
 }
 
 /**
- * Greatest length of front matter, in UTF-16 code units. A note that Cairn exported has the value and the metadata of
- * an item there.
+ * Greatest length of front matter, in UTF-16 code units; a longer block counts as text of the note. A note that Cairn
+ * exported has the value and the metadata of an item there.
  */
 const LONGEST_FRONT_MATTER = 2 * 1024 * 1024;
 

@@ -78,7 +78,7 @@ function* memoryOf(context: ImportContext, line: ForeignLine & { readonly conten
 const MEM0_FIELDS = [...['id', 'user_id', 'run_id', 'categories', 'metadata', 'state', 'created_at', 'updated_at']];
 
 /**
- * Returns the first of these field names that has a text in the record; the first name if none has. Services renamed
+ * Returns the first of `names` whose field in the record has a text; the first name if none has. Services renamed
  * fields, and some replies have both.
  */
 function firstOf(record: ForeignRecord, names: readonly string[]): string {

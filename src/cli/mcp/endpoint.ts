@@ -11,7 +11,8 @@ import type { ServerFinder } from './find-server.ts';
 export interface McpEndpoint {
   /**
    * Sends a message and yields the answers, each as one line of JSON; none for a notification.
-   * @throws Error with a message of one line if no answer comes, or a refusal that is not a message of the protocol
+   * @throws Error with a message of one line if no answer comes, or if the server refuses with something that is no
+   *   message of the protocol
    */
   exchange(
     message: string,

@@ -4,8 +4,8 @@ import type { KeyOptions } from '../commands/keys.ts';
 import { collect, integer, onTenant, overHttp } from '../options.ts';
 
 /**
- * Adds the commands about tenants, their keys, limits, privacy policy, audit log and receipts, and about models on this
- * machine.
+ * Adds the commands about tenants, their keys, limits, privacy policy, audit log and receipts of deletes, and about
+ * embedding models on this machine.
  */
 export function addAccessCommands(program: Command): void {
   program.commandsGroup('Operation (on the files that OM_DB_PATH names)');

@@ -1,7 +1,10 @@
 import type { Command } from 'commander';
 import { onTenant, parseDay } from '../options.ts';
 
-/** Adds the commands on the files of tenants. */
+/**
+ * Adds the commands that work on the data folder itself: on the files of tenants, their encryption, and their move into
+ * a database or back.
+ */
 export function addFileCommands(program: Command): void {
   onTenant(program, 'backup')
     .description('copy the memories into one file; the server may run')

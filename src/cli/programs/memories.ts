@@ -139,7 +139,7 @@ function addLearning(program: Command): void {
     .action(async (options: LearnOptions) => (await import('../commands/learn.ts')).learn(options));
 }
 
-/** Adds the commands about many memories or documents at once. */
+/** Adds the commands about many memories or documents at once, and `receipt`, `reflect` and `stats`. */
 function addBulk(program: Command): void {
   addDataCommands(program);
   overHttp(program, 'ingest')

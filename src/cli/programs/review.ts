@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander';
 import type { FadingOptions } from '../commands/fading.ts';
 import type { PairOptions } from '../commands/pairs.ts';
+import { NEAR_DUPLICATE_COSINE } from '../../engine/for-options.ts';
 import { fraction, integer, overHttp, parseDay, parseRates } from '../options.ts';
 
 /**
@@ -16,7 +17,11 @@ export function addReviewCommands(program: Command): void {
   overHttp(program, 'duplicates')
     .description('list pairs of memories that say nearly the same, the most similar first')
     .option('--user <id>', 'only memories of this user')
-    .option('--min-similarity <cosine>', 'similarity from which a pair is listed (default: 0.9)', fraction)
+    .option(
+      '--min-similarity <cosine>',
+      `similarity from which a pair is listed (default: ${NEAR_DUPLICATE_COSINE})`,
+      fraction,
+    )
     .option('--limit <count>', 'most pairs to list', integer(1, 200), 50)
     .option('--json', 'print the reply of the server')
     .action(async (options: PairOptions) => (await import('../commands/pairs.ts')).listNearDuplicates(options));

@@ -1,7 +1,7 @@
 import { Argument, type Command, Option } from 'commander';
 import { collect, parseConcurrency, parseQueues } from '../options.ts';
 
-/** Adds the commands that run the service. */
+/** Adds the commands that run the service or a part of it, for good, for a demo, or for an MCP client. */
 export function addRunCommands(program: Command): void {
   program.commandsGroup('Run');
   program

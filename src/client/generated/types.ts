@@ -1103,7 +1103,7 @@ export type ExplainQuery = {
   readonly min_score?: number | null | undefined;
   /** Matches whose `raw_score` is below this share of the best `raw_score` are left out; 0, the default, leaves none out. */
   readonly relative_floor?: number | null | undefined;
-  /** How the answer is cut to the memories that belong together; `none`, the default, cuts nothing. `relative` sets `relative_floor` to 0.5 if nothing else sets it. `exact` is for short facts: of the first 20 candidates it returns only those that by themselves say most of what the query says, names left out, and of these only those before the largest clear gap in how much they say. It often returns nothing. */
+  /** How the answer is cut to the memories that belong together; `none`, the default, cuts nothing. `relative` sets `relative_floor` to 0.5 if nothing else sets it. `exact` is for short facts: of the first 20 candidates it returns only those whose own text holds most of the query's other words than names, or is near by its vector; one that has none of the names in the query counts half. Of these it returns only those before the largest clear gap in how much they hold. It often returns nothing. */
   readonly cut?: 'none' | 'relative' | 'exact' | null | undefined;
   /** Greatest number of matches that are derived from one document or memory, with this memory itself; 2 by default, 0 for no limit. Applies only if `k` is at most 10. Unless it is 0, a matching chunk replaces the root memory of its document. */
   readonly per_document?: number | null | undefined;
@@ -1165,7 +1165,7 @@ export type Explanation = {
   readonly rank: number | null;
   /** Calibrated score; null if the memory was no candidate. */
   readonly score: number | null;
-  /** Score of the profile; null if the memory was no candidate. */
+  /** Score of the profile times the adjustments; null if the memory was no candidate. */
   readonly raw_score: number | null;
   /** Fields of the request that the memory does not match; `status` or `validity` if it is hidden by default. */
   readonly failed_filters: readonly string[];
@@ -1263,7 +1263,7 @@ export type FederatedQuery = {
   readonly filters?: Filters | null | undefined;
   /** Matches with a lower `score` are left out, except those that only a strong link or a related name found; 0 leaves none out. By default `OM_MIN_SCORE` (0.3), which is not applied if the query has several sentences and it is not known which of them ask (`floor.reason`). */
   readonly min_score?: number | null | undefined;
-  /** How the answer is cut to the memories that belong together; `none`, the default, cuts nothing. `relative` sets `relative_floor` to 0.5 if nothing else sets it. `exact` is for short facts: of the first 20 candidates it returns only those that by themselves say most of what the query says, names left out, and of these only those before the largest clear gap in how much they say. It often returns nothing. */
+  /** How the answer is cut to the memories that belong together; `none`, the default, cuts nothing. `relative` sets `relative_floor` to 0.5 if nothing else sets it. `exact` is for short facts: of the first 20 candidates it returns only those whose own text holds most of the query's other words than names, or is near by its vector; one that has none of the names in the query counts half. Of these it returns only those before the largest clear gap in how much they hold. It often returns nothing. */
   readonly cut?: 'none' | 'relative' | 'exact' | null | undefined;
   /** The past time that the query is about; a time alone means `valid`. The present by default. */
   readonly as_of?: Time | AsOf | null | undefined;
@@ -1609,7 +1609,7 @@ export type HitExplanation = {
     /** The name; absent for a link. */
     readonly entity?: string;
     readonly weight: number;
-    /** Number of links from the first memory on the path; 1 for a name. */
+    /** Number of links from the direct match to this memory; 1 if a name related to one in the query brought it (`via` `entity`). */
     readonly hops: number;
     readonly activation: number;
   } | null;
@@ -2852,7 +2852,7 @@ export type Query = {
   readonly min_score?: number | null | undefined;
   /** Matches whose `raw_score` is below this share of the best `raw_score` are left out; 0, the default, leaves none out. */
   readonly relative_floor?: number | null | undefined;
-  /** How the answer is cut to the memories that belong together; `none`, the default, cuts nothing. `relative` sets `relative_floor` to 0.5 if nothing else sets it. `exact` is for short facts: of the first 20 candidates it returns only those that by themselves say most of what the query says, names left out, and of these only those before the largest clear gap in how much they say. It often returns nothing. */
+  /** How the answer is cut to the memories that belong together; `none`, the default, cuts nothing. `relative` sets `relative_floor` to 0.5 if nothing else sets it. `exact` is for short facts: of the first 20 candidates it returns only those whose own text holds most of the query's other words than names, or is near by its vector; one that has none of the names in the query counts half. Of these it returns only those before the largest clear gap in how much they hold. It often returns nothing. */
   readonly cut?: 'none' | 'relative' | 'exact' | null | undefined;
   /** Greatest number of matches that are derived from one document or memory, with this memory itself; 2 by default, 0 for no limit. Applies only if `k` is at most 10. Unless it is 0, a matching chunk replaces the root memory of its document. */
   readonly per_document?: number | null | undefined;
@@ -3103,7 +3103,7 @@ export type RecalledMemory = {
     /** The name; absent for a link. */
     readonly entity?: string;
     readonly weight: number;
-    /** Number of links from the first memory on the path; 1 for a name. */
+    /** Number of links from the direct match to this memory; 1 if a name related to one in the query brought it (`via` `entity`). */
     readonly hops: number;
     readonly activation: number;
   } | null;
@@ -3228,7 +3228,7 @@ export type Replay = {
   readonly min_score?: number | null | undefined;
   /** Matches whose `raw_score` is below this share of the best `raw_score` are left out; 0, the default, leaves none out. */
   readonly relative_floor?: number | null | undefined;
-  /** How the answer is cut to the memories that belong together; `none`, the default, cuts nothing. `relative` sets `relative_floor` to 0.5 if nothing else sets it. `exact` is for short facts: of the first 20 candidates it returns only those that by themselves say most of what the query says, names left out, and of these only those before the largest clear gap in how much they say. It often returns nothing. */
+  /** How the answer is cut to the memories that belong together; `none`, the default, cuts nothing. `relative` sets `relative_floor` to 0.5 if nothing else sets it. `exact` is for short facts: of the first 20 candidates it returns only those whose own text holds most of the query's other words than names, or is near by its vector; one that has none of the names in the query counts half. Of these it returns only those before the largest clear gap in how much they hold. It often returns nothing. */
   readonly cut?: 'none' | 'relative' | 'exact' | null | undefined;
   /** Greatest number of matches that are derived from one document or memory, with this memory itself; 2 by default, 0 for no limit. Applies only if `k` is at most 10. Unless it is 0, a matching chunk replaces the root memory of its document. */
   readonly per_document?: number | null | undefined;
@@ -3346,7 +3346,7 @@ export type RetrievalDefaults = {
   readonly min_score?: number;
   /** Matches whose `raw_score` is below this share of the best `raw_score` are left out; 0, the default, leaves none out. */
   readonly relative_floor?: number;
-  /** How the answer is cut to the memories that belong together; `none`, the default, cuts nothing. `relative` sets `relative_floor` to 0.5 if nothing else sets it. `exact` is for short facts: of the first 20 candidates it returns only those that by themselves say most of what the query says, names left out, and of these only those before the largest clear gap in how much they say. It often returns nothing. */
+  /** How the answer is cut to the memories that belong together; `none`, the default, cuts nothing. `relative` sets `relative_floor` to 0.5 if nothing else sets it. `exact` is for short facts: of the first 20 candidates it returns only those whose own text holds most of the query's other words than names, or is near by its vector; one that has none of the names in the query counts half. Of these it returns only those before the largest clear gap in how much they hold. It often returns nothing. */
   readonly cut?: 'none' | 'relative' | 'exact';
   /** Greatest number of matches that are derived from one document or memory, with this memory itself; 2 by default, 0 for no limit. Applies only if `k` is at most 10. Unless it is 0, a matching chunk replaces the root memory of its document. */
   readonly per_document?: number;
@@ -4700,7 +4700,7 @@ export type PutRetrievalDefaultsInput = {
   readonly min_score?: number | null | undefined;
   /** Matches whose `raw_score` is below this share of the best `raw_score` are left out; 0, the default, leaves none out. */
   readonly relative_floor?: number | null | undefined;
-  /** How the answer is cut to the memories that belong together; `none`, the default, cuts nothing. `relative` sets `relative_floor` to 0.5 if nothing else sets it. `exact` is for short facts: of the first 20 candidates it returns only those that by themselves say most of what the query says, names left out, and of these only those before the largest clear gap in how much they say. It often returns nothing. */
+  /** How the answer is cut to the memories that belong together; `none`, the default, cuts nothing. `relative` sets `relative_floor` to 0.5 if nothing else sets it. `exact` is for short facts: of the first 20 candidates it returns only those whose own text holds most of the query's other words than names, or is near by its vector; one that has none of the names in the query counts half. Of these it returns only those before the largest clear gap in how much they hold. It often returns nothing. */
   readonly cut?: 'none' | 'relative' | 'exact' | null | undefined;
   /** Greatest number of matches that are derived from one document or memory, with this memory itself; 2 by default, 0 for no limit. Applies only if `k` is at most 10. Unless it is 0, a matching chunk replaces the root memory of its document. */
   readonly per_document?: number | null | undefined;
@@ -5473,7 +5473,7 @@ export type GetStoreItemReply = {
 } | null;
 export type SearchStoreItemsReply = {
   readonly items: readonly StoreItem[];
-  /** The page ended early, since its values have 4 Mi characters of JSON; absent otherwise. */
+  /** The page ended early, since its items, with the texts by which they are found, may have at most 4 Mi characters together; absent otherwise. */
   readonly truncated?: true;
 };
 export type ListStoreNamespacesReply = {
@@ -5688,7 +5688,7 @@ export type ListDeliveriesReply = {
     readonly attempts: number;
     /** Time of the next attempt; null for a delivery that ended. */
     readonly next_at: Timestamp | null;
-    /** HTTP status of the last reply; null where none came. */
+    /** HTTP status of the reply to the last attempt; null if none came. */
     readonly last_status: number | null;
     /** What was wrong at the last attempt; null for nothing. */
     readonly last_error: string | null;
@@ -6072,7 +6072,7 @@ export type ListBackupsReply = {
     readonly state: 'waiting' | 'due' | 'running' | 'failing';
     /** Unix milliseconds at which the last completed backup began; null before, and after a request for one. */
     readonly last_run_at: Timestamp | null;
-    /** Attempts that have failed since the last completed one. */
+    /** Attempts that have failed since the last completed one, or since a backup was requested. */
     readonly failures: number;
     /** Unix milliseconds of the latest of these failures; null if there is none. */
     readonly failed_at: Timestamp | null;
@@ -6399,7 +6399,7 @@ export interface Operations {
   /** Lets the language model write down conclusions from the latest memories: `POST /memory/reflect`. */
   reflect(input: ReflectInput, options?: CallOptions): Receipt<ReflectReply>;
 
-  /** Lists memories by filters, page by page, in either direction: `POST /memory/list`. */
+  /** Lists memories by filters, page by page, newest or oldest first: `POST /memory/list`. */
   pageMemories(
     input?: PageMemoriesInput,
     options?: CallOptions,

@@ -1,4 +1,4 @@
-/** A path below `/memories`, as the list of the names of its folders and, last, its file. */
+/** A path below `/memories`, as the list of the names of its folders and, last, of the file or folder itself. */
 export type Names = readonly string[];
 
 const ROOT = '/memories';
@@ -6,7 +6,7 @@ const ROOT = '/memories';
 /**
  * Splits a path into its names.
  * @returns the names below `/memories`; an empty list for `/memories` itself
- * @throws Error if the path is not below `/memories`, or has a name such as `..` or one with a backslash
+ * @throws Error if the path is neither `/memories` nor below it, or has a name such as `..` or one with a backslash
  */
 export function namesIn(path: string): Names {
   if (path !== ROOT && !path.startsWith(`${ROOT}/`)) throw new Error(`Path must start with ${ROOT}, got: ${path}`);

@@ -27,7 +27,7 @@ export interface CairnMemoryFiles {
   rename(command: { old_path: string; new_path: string }): Promise<string>;
 }
 
-/** Number of lines that are shown before and after a change. */
+/** Number of lines that the result of `str_replace` shows before and after the change. */
 const SURROUNDING_LINES = 2;
 
 /**

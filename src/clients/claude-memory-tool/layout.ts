@@ -16,8 +16,8 @@ const NUMBER_WIDTH = 6;
 const encoder = new TextEncoder();
 
 /**
- * Lists a folder and the files and folders up to two levels below it, by path, each with its size in UTF-8 bytes. Names
- * that begin with a dot, and `node_modules`, are left out.
+ * Lists a folder and the files and folders up to two levels below it, by path, each with its size (bytes of UTF-8), a
+ * folder with that of all files below it. Names that begin with a dot, and `node_modules`, are left out.
  */
 export function listingOf(folder: Names, files: readonly File[]): string {
   const sizes = new Map([[pathOf(folder), 0]]);

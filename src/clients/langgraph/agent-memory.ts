@@ -113,8 +113,8 @@ async function recall(
 }
 
 /**
- * Returns a key that identifies a turn: its user, its conversation and the id of the user's message that began it;
- * undefined if the message has no id.
+ * Returns a key that identifies a turn: its user, its conversation, and the id and the text of the user's message that
+ * began it; undefined if there is no message or it has no id.
  */
 function turnKey(
   owner: { readonly user_id: string; readonly session_id?: string },
@@ -127,7 +127,8 @@ function turnKey(
 
 /**
  * Recalls memories for the user's message that began a turn, and returns them as text; '' if there is no message or it
- * is blank. The result is kept under `key` for later calls in the same turn, unless the recall fails.
+ * is blank. The result is kept under `key` for later calls in the same turn, unless the recall fails; without a key,
+ * each call recalls anew.
  * @param ask recalls memories for a text
  */
 function recallOnce(

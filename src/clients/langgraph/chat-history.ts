@@ -15,7 +15,7 @@ export interface CairnChatHistoryOptions extends CairnOptions {
   readonly userId?: string | undefined;
 }
 
-/** Greatest number of messages that are read or deleted in one request. */
+/** Greatest number of messages that are read in one request, and that `clear` deletes before it reads the next ones. */
 const AT_ONCE = 500;
 
 /**

@@ -7,12 +7,12 @@ interface ReplyBounds {
   /** Creates the error for a reply that exceeds a limit; `what` is a phrase such as "is longer than 100 bytes". */
   readonly refused: (what: string) => Error;
   /**
-   * Time limit from connecting to the last byte. Time for which this thread had no processor does not count. If it is
-   * left out, only the request's own signal ends a call.
+   * Time limit (ms) of a call, from connecting to the last byte. Time for which this thread had no processor does not
+   * count. If it is left out, only the request's own signal ends a call.
    */
   readonly timeLimit?: {
     readonly ms: number;
-    /** Creates the error for a call that took longer. */
+    /** Creates the error for a call that took longer than `ms`. */
     readonly tooLong: () => Error;
   };
 }

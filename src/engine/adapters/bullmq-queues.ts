@@ -6,18 +6,18 @@ import { MAX_CALL_MS, type Queue, type QueueLink, type QueueLinkOptions } from '
 /** Time for which a dispatcher counts as the leader after it called `lead` (ms). */
 const LEADS_MS = 2_000;
 /** Time for which the schedules count as maintained after a worker has said so (`noteMaintained`), in ms. */
-const UNMAINTAINED_MS = 60_000;
+const MAINTAINED_MS = 60_000;
 /** Priority of bulk jobs in BullMQ. Workers take them after all interactive jobs, which have no priority number. */
 const BULK_PRIORITY = 10;
 /**
- * Names of the marks: the server still has what was put into the queues, a dispatcher leads, a worker maintains the
- * schedules.
+ * Names of the marks in the server of the queues. `known`: the server still has what was put into the queues. `leader`:
+ * a dispatcher leads. `maintained`: a worker maintains the schedules.
  */
 const MARKS = { known: 'known', leader: 'leader', maintained: 'maintained' } as const;
 
 /**
- * BullMQ's options for every job. BullMQ neither retries nor keeps jobs, because the job ledger in the tenant's file
- * counts attempts and keeps outcomes.
+ * BullMQ's options for every job. BullMQ neither retries nor keeps jobs, because each tenant's job ledger counts
+ * attempts and keeps outcomes.
  */
 export const JOB_OPTIONS = { attempts: 1, removeOnComplete: true, removeOnFail: true } as const;
 
@@ -42,9 +42,9 @@ interface QueuedJobs {
 const COUNTED_STATES = ['waiting', 'prioritized', 'active', 'delayed'] as const;
 
 /**
- * Opens BullMQ's queues for a dispatcher, one for each step of the work (encode, link …). The caller closes them. Each
- * method that calls the server rejects with EngineError `unavailable` within 2 s (`MAX_CALL_MS`); only `counts` never
- * rejects.
+ * Opens BullMQ's queues for a dispatcher, one for each step of the work (encode, link …). The caller closes them. A
+ * method that calls the server rejects with EngineError `unavailable` if the call fails or has no answer within 2 s
+ * (`MAX_CALL_MS`); only `counts` never rejects.
  * @throws EngineError as `openQueueLink` says
  */
 export async function openStepQueues(options: QueueLinkOptions): Promise<StepQueues & QueueCounter> {
@@ -93,7 +93,7 @@ export async function openStepQueues(options: QueueLinkOptions): Promise<StepQue
       return wasGone;
     },
     async areMaintained() {
-      if (isNew) await link.bounded(() => link.setMissingMark(MARKS.maintained, UNMAINTAINED_MS));
+      if (isNew) await link.bounded(() => link.setMissingMark(MARKS.maintained, MAINTAINED_MS));
       isNew = false;
       return link.bounded(() => link.hasMark(MARKS.maintained));
     },
@@ -123,8 +123,8 @@ async function countJobs(countsOf: (name: QueueName) => Promise<Record<string, n
 }
 
 /**
- * Opens BullMQ's own queue objects, one for each of `QUEUE_NAMES`, for a dashboard that calls them directly. Their
- * commands fail after some seconds.
+ * Opens BullMQ's own queue objects, one for each of `QUEUE_NAMES`, for a dashboard that calls them directly. A command
+ * that the server does not answer fails after some seconds.
  * @throws EngineError `unavailable` if the server is down or does not get ready within 2 s
  */
 export async function openQueuesToShow(
@@ -145,9 +145,9 @@ export async function openQueuesToShow(
 }
 
 /**
- * Notes that a worker maintains the schedules. The note expires after a minute (`UNMAINTAINED_MS`), so it must be made
+ * Notes that a worker maintains the schedules. The note expires after a minute (`MAINTAINED_MS`), so it must be made
  * again before.
  */
 export function noteMaintained(link: QueueLink): Promise<void> {
-  return link.setMark(MARKS.maintained, UNMAINTAINED_MS);
+  return link.setMark(MARKS.maintained, MAINTAINED_MS);
 }

@@ -131,8 +131,8 @@ export function createCodeFlow({ config, logger }: { readonly config: Config; re
 
 /**
  * Reads the configuration of the provider.
- * @throws Error if the provider does not answer, or if one of its endpoints does not use https, which protects against
- *   tampering
+ * @throws Error if the provider does not answer, or if its authorization or token endpoint has neither https, which
+ *   protects against tampering, nor a loopback host
  */
 async function discover(config: Config): Promise<Configuration> {
   const { OM_OIDC_ISSUER: issuer, OM_OIDC_CLIENT_ID: clientId, OM_OIDC_CLIENT_SECRET: secret } = config;

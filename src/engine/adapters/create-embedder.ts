@@ -10,8 +10,8 @@ import { createOpenAiEmbedder } from './openai-embedder.ts';
 /**
  * Creates the embedder that `OM_EMBEDDINGS` names; null for `none`, with which only words are searched. The packages
  * that the embedder needs are loaded by its first call.
- * @throws EngineError `invalid` if a local model or a package that runs it is missing, or if the offline embedder
- *   cannot make `OM_VEC_DIM` dimensions
+ * @throws EngineError `invalid` if a local model or a package that runs it is missing, or if the offline embedder or
+ *   the local model cannot make `OM_VEC_DIM` dimensions
  */
 export function createEmbedder(config: Config): Embedder | null {
   switch (config.OM_EMBEDDINGS) {

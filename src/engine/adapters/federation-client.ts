@@ -31,7 +31,8 @@ export interface FederationClient {
   /**
    * Checks the URL of a server before it is stored.
    * @returns the URL without slashes at its end
-   * @throws EngineError `invalid` if it is not a URL, or if requests to it are not allowed
+   * @throws EngineError `invalid` if it is not a URL, has a user name, a password, a query string or a fragment, or if
+   *   requests to it are not allowed
    */
   check(url: string): string;
   /**
@@ -88,7 +89,7 @@ export function createFederationClient({
       const url = new URL(`${server.url}/memory/query`);
       const timeout = AbortSignal.timeout(timeoutMs);
       const either = AbortSignal.any([signal, timeout]);
-      const { Agent, request } = await loadFederation();
+      const { Agent, request } = await loadHttpClient();
       const agent = new Agent({
         connect: guardedConnector({
           ...{ resolve: resolveByDns, connect: connectToAddress, denied, allowed, signal: either },
@@ -136,7 +137,7 @@ function headersFor({ key, remoteTenant }: FederationAccess): Record<string, str
 /**
  * Loads the HTTP client `undici`. It has some hundred files, which block the thread for 50 ms or more the first time.
  */
-export function loadFederation(): Promise<typeof import('undici')> {
+export function loadHttpClient(): Promise<typeof import('undici')> {
   return import('undici');
 }
 

@@ -88,7 +88,7 @@ async function allowedAddressesOf(
   );
 }
 
-/** Returns the first addresses of each family, in their order. */
+/** Returns the first 8 addresses (`MOST_OF_FAMILY`) of each family, IPv4 and IPv6, in their order. */
 function firstOfEach(addresses: readonly string[]): readonly string[] {
   const left = { 4: MOST_OF_FAMILY, 6: MOST_OF_FAMILY };
   return addresses.filter((address) => left[net.isIPv6(address) ? 6 : 4]-- > 0);
@@ -99,7 +99,7 @@ function requireSome(addresses: readonly string[]): readonly string[] {
   throw new DocumentError('fetch_refused', 'its host has no address in the networks that are allowed here');
 }
 
-/** Tells whether an address is in one of these networks. An IPv4 address is never in an IPv6 network. */
+/** Tells whether an address is in one of `networks`. An IPv4 address is never in an IPv6 network. */
 export function isAmong(address: string, networks: readonly Network[]): boolean {
   const family = net.isIPv6(address) ? 'ipv6' : 'ipv4';
   let lists = listsOf.get(networks);

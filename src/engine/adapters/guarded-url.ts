@@ -13,10 +13,11 @@ import { isAmong } from './guarded-connector.ts';
 const MAX_URL = 2_048;
 
 /**
- * What error messages about a URL say: what the URL is for, an example, and the setting that allows further networks.
+ * What a URL is used for: the networks that it may be in although they are not public, and what error messages about it
+ * say.
  */
 interface GuardedUse {
-  /** Subject of the messages, such as `webhook`. */
+  /** Subject of the error messages about the URL, such as `webhook`. */
   readonly subject: string;
   /** A valid URL as an example. */
   readonly example: string;

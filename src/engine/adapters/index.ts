@@ -12,7 +12,7 @@ export {
   createFederationClient,
   FEDERATED_HEADER,
   type FederationClient,
-  loadFederation,
+  loadHttpClient,
   type ServerAnswer,
 } from './federation-client.ts';
 export { createLanguageModel } from './create-language-model.ts';

@@ -184,8 +184,8 @@ async function loadModel(
 }
 
 /**
- * Returns the option that passes a separate file of weights to the WebAssembly runtime, which cannot read files; empty
- * for the native runtime, which can.
+ * Returns the option that passes a separate file of weights to the WebAssembly runtime, which cannot read files; an
+ * empty object if there is no such file, and for the native runtime, which reads it by itself.
  */
 function externalWeights({ weights }: ModelFiles, runtimeName: string): InferenceSession.SessionOptions {
   if (weights === null || runtimeName !== 'onnxruntime-web') return {};

@@ -50,8 +50,9 @@ const MAX_DESCRIPTION_BYTES = 1_000_000;
  * Reads what the files in a model's folder say about the model. The model itself is not loaded.
  * @param setting how token vectors are pooled; `auto` uses what the folder says, else what is known of the model's
  *   family, else `mean`
- * @throws EngineError `invalid` if the folder has no `model.onnx` or no `tokenizer.json`, if a file that describes the
- *   model cannot be read, or if the model requires a pooling that Cairn does not know
+ * @throws EngineError `invalid` if the folder has no `model.onnx` (itself or in its folder `onnx`) or no
+ *   `tokenizer.json`, if a file that describes the model cannot be read, or if the model requires a pooling that Cairn
+ *   does not know
  */
 export function readLocalModel(folder: string, setting: Pooling | 'auto'): LocalModel {
   const name = path.basename(folder);

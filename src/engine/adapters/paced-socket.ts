@@ -9,8 +9,9 @@ const PIECE_BYTES = 2_048;
  */
 const [MOST_PIECES, MOST_MS] = [16, 2];
 
-/** Number of pieces that were read in this turn, and the time of the first of them. */
+/** Number of pieces that were read in this turn of the event loop, of all connections together. */
 let pieces = 0;
+/** Time of the first piece of this turn, by `performance.now()` (ms). */
 let begunAt = 0;
 /** Functions that read on from the connections that wait for a turn, the longest waiting first. */
 const waiting: (() => void)[] = [];

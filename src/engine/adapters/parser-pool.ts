@@ -35,9 +35,10 @@ const IDLE_MS = 60_000;
  * Creates a parser that reads documents in child processes. A child reads documents of one tenant only, so that nothing
  * that a document leaves in a process can affect another tenant's document. A child is kept for further documents of
  * its tenant as long as it is usable (`ParserProcess.isUsable`); `createParserChildren` decides how many are kept.
- * Starting a child takes 0.6 s of CPU. While `size` children are reading, further documents wait (`createParserGate`);
- * the time limit of a document begins when a child gets it. An abort ends a running read at once, and a waiting one
- * when it is admitted. `close` ends running and waiting reads with EngineError `unavailable`.
+ * Starting a child takes half a second of CPU. While `size` children are reading, further documents wait, except one of
+ * a tenant of which none is being read (`createParserGate`); the time limit of a document begins when a child gets it.
+ * An abort ends a running read at once, and a waiting one when it is admitted. `close` ends running and waiting reads
+ * with EngineError `unavailable`.
  */
 export function createParserPool({
   size,

@@ -36,8 +36,8 @@ interface ReadOptions {
 /** A child process that reads one document at a time. */
 export interface ParserProcess {
   /**
-   * Tells whether the child may get another document. It may not if it has ended, has failed or been killed, has read
-   * 200 documents, or uses too much memory.
+   * Tells whether the child may get another document. It may not if it has ended, was killed or has announced its end,
+   * has read 200 documents, or uses too much memory. A document that could not be read does not matter.
    */
   isUsable(): boolean;
   /** Returns the memory that the child used after its last document (MB); 0 before the first. */
@@ -60,11 +60,14 @@ export interface ParserProcess {
 const MAX_HELD_SHARE = 2 / 3;
 /** Number of documents that a child reads before it is replaced. */
 const MAX_DOCUMENTS = 200;
-/** Greatest number of progress replies for one document: far more than a child sends in the longest allowed time. */
+/**
+ * Greatest number of progress replies for one document: far more than a child sends in the longest allowed time. A
+ * child that sends more is killed.
+ */
 const MAX_PROGRESS_REPLIES = 10_000;
 /**
- * Time limit for a child to become ready (ms), in case it hangs. A start takes 0.4 s of CPU, and a busy machine may
- * give the child a twentieth of a core.
+ * Time limit for a child to become ready (ms), in case it hangs. A start takes half a second of CPU, and a busy machine
+ * may give the child a twentieth of a core.
  */
 const START_TIMEOUT_MS = 120_000;
 /** Size of a file (bytes) from which its time limit is all of `timeoutMs`. */
@@ -108,13 +111,13 @@ interface Child {
   openRead: OpenRead | undefined;
   /** The first reason why the parent killed the child; undefined if it did not. */
   killedFor: KillReason | undefined;
-  /** Number of documents that the child has read. */
+  /** Number of documents that the child has read, successfully or not. */
   documents: number;
   /** Memory that the child used after its last document (MB); 0 before the first. */
   heldMb: number;
   /**
-   * Whether the child may get no further document: after a failure, after `MAX_DOCUMENTS`, or if it used too much
-   * memory.
+   * Whether the child may get no further document: after its end, or a reply that announces it, after it was killed,
+   * after `MAX_DOCUMENTS`, or if it used too much memory.
    */
   isSpent: boolean;
 }

@@ -50,7 +50,7 @@ const CLOSE_MS = 1_000;
 /** The connections of this process to the queues of one database. */
 interface Shared {
   readonly connection: StandIn;
-  /** BullMQ's classes, changed so that all their objects use these connections. */
+  /** BullMQ's classes, changed so that all their objects use the shared connections. */
   readonly classes: { readonly Queue: typeof Queue; readonly Worker: typeof Worker };
   isUp(): boolean;
   close(): Promise<void>;
@@ -204,7 +204,7 @@ async function migrate(bullmq: typeof import('bullmq'), client: pg.Client, schem
   await bullmq.runMigrations({ query } as Pick<pg.Client, 'query'>, schema);
 }
 
-/** What BullMQ's backend uses of its `PostgresConnection`. */
+/** The members of BullMQ's `PostgresConnection` that its backend uses, and `end`, by which the link is closed. */
 interface StandIn extends EventEmitter {
   readonly pool: Queryable;
   readonly schema: string;

@@ -12,7 +12,7 @@ const MAX_BYTES = 256 * 1024;
 const FRESH_MS = 10 * 60_000;
 /**
  * Age of the cached keys (ms) from which a request waits until they have been read again, so that a key which the
- * provider has withdrawn is not accepted for long.
+ * provider has withdrawn is not accepted for long. If they cannot be read, the old ones are used.
  */
 const STALE_MS = 60 * 60_000;
 /**

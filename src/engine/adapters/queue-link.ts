@@ -14,7 +14,10 @@ export interface QueueLinkOptions {
 export interface QueueLink {
   /** Whether the server can be reached, as far as the connection or the last command shows. */
   isUp(): boolean;
-  /** Calls `listener` once, as soon as the server can be reached. */
+  /**
+   * Calls `listener` once, as soon as the server can be reached. It must be called right after the link was opened: for
+   * a connection to Redis that is ready already, `listener` waits for the next one.
+   */
   whenReady(listener: () => void): void;
   /**
    * Calls the server as soon as the link is ready.
@@ -30,7 +33,7 @@ export interface QueueLink {
   /** Sets a mark, which all processes see, for a time (ms). */
   setMark(name: string, ms: number): Promise<void>;
   /**
-   * Sets a mark that is not set, for a time (ms) or, with null, for as long as the server keeps its data.
+   * Sets a mark, unless it is set already, for a time (ms) or, with null, for as long as the server keeps its data.
    * @returns whether it was not set
    */
   setMissingMark(name: string, ms: number | null): Promise<boolean>;

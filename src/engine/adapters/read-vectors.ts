@@ -29,7 +29,7 @@ export interface ExpectedVectors {
   readonly count: number;
   /** Number of dimensions of each vector. */
   readonly dimensions: number;
-  /** Creates the error for any other reply. */
+  /** Creates the error for a reply that is not as expected. */
   readonly refused: ProviderErrors['refused'];
 }
 

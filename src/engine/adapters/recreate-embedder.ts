@@ -6,7 +6,7 @@ import { createEmbedder } from './create-embedder.ts';
 /**
  * Creates the embedder of a model whose vectors a file has although the settings now name another model. This is
  * possible for the offline embedder, and for any model of the provider that the settings name.
- * @returns null if the settings name another provider, or if the embedder would make vectors of another space
+ * @returns null for any other model, and if the embedder would make vectors of another space
  * @throws EngineError `invalid` if the embedder cannot be created (`createEmbedder`)
  */
 export function recreateEmbedder(

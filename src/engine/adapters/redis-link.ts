@@ -6,7 +6,7 @@ import { createOutageLog, EVENTS_KEPT, type LinkUse, MAX_CALL_MS, type QueueLink
 
 /**
  * Creates a connection to Redis. It connects in the background, and again after each loss. One line is logged for each
- * outage.
+ * outage, and one for its end.
  */
 export async function connectRedis(
   { redisUrl, logger }: { readonly redisUrl: string; readonly logger: Logger },

@@ -10,7 +10,7 @@ const OUTSIDE_HEAP_MB = 256;
 
 /**
  * Returns the greatest resident memory of a parser process (MB) whose V8 heap may have `heapMb`: 256 MB more. A
- * watchdog thread in the process enforces it.
+ * watchdog thread in the process enforces it, and allows twice the size of the file that is read in addition.
  */
 export function maxResidentMb(heapMb: number): number {
   return heapMb + OUTSIDE_HEAP_MB;

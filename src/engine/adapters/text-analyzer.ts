@@ -37,7 +37,7 @@ const KINDS: ReadonlyMap<string, SensitiveKind> = new Map([
   ['IP_ADDRESS', 'ip_address'],
   ['MAC_ADDRESS', 'mac_address'],
 ]);
-/** Presidio's names of entities that do not identify a person. */
+/** Presidio's names of entities that are not reported, since they do not identify a person. */
 const IGNORED: ReadonlySet<string> = new Set(['DATE_TIME', 'NRP', 'URL', 'ORGANIZATION']);
 
 const replySchema = z

@@ -36,7 +36,8 @@ export interface TokenVerifier {
 }
 
 /**
- * Tells whether a credential has the form of a signed token: three parts in base64url, the first of them a JSON object.
+ * Tells whether a credential has the form of a signed token: three parts in base64url, the first of which begins like a
+ * JSON object.
  */
 export function isToken(secret: string): boolean {
   return /^eyJ[\w-]*\.[\w-]*\.[\w-]*$/.test(secret);

@@ -14,7 +14,10 @@ export interface WebhookSenderOptions {
   /** Networks to which messages are sent although they are not public. */
   readonly allowed: readonly Network[];
   readonly clock: Clock;
-  /** Time limit of one attempt (ms), for resolving host names and the reply together. */
+  /**
+   * Time limit of one attempt (ms), for resolving host names and the reply together; `WEBHOOK_TIMEOUT_MS` (15 s) by
+   * default.
+   */
   readonly timeoutMs?: number;
 }
 

@@ -13,7 +13,10 @@ import { copyWithKey } from './reseal.ts';
 import { checkDatabase, requireUnused, type DatabaseSummary } from '../store/check-database.ts';
 import { unfinishedName } from './unfinished-copy.ts';
 
-/** Called after each step of a copy with the number of bytes that are done and of all bytes. */
+/**
+ * Called after each step of a copy with the number of bytes that are done and of all bytes; for an encrypted file once,
+ * at its end.
+ */
 export type CopyProgress = (done: number, total: number) => void;
 
 /** What a backup contains. */
@@ -164,7 +167,7 @@ export interface Restored extends DatabaseSummary {
 /**
  * Replaces the tenant's file at `to`, if there is one, by a copy of the backup at `from`. The copy is checked and
  * migrated to the current schema before anything is replaced, and the replaced file stays beside it under a new name.
- * The caller holds the instance lock.
+ * The change feed begins anew, so that cursors of readers become invalid. The caller holds the instance lock.
  * @param options.fromKey key of the backup; null, the default, for an unencrypted one. The restored file has the key of
  *   `to`
  * @param options.now time for the name of the replaced file, Unix ms

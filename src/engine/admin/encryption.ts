@@ -29,7 +29,7 @@ import { databaseForm, type DatabaseForm } from '../store/database-form.ts';
 import { openDatabase } from '../store/open-database.ts';
 import { resealFile } from './reseal.ts';
 
-/** Called with the name of each file before it is changed. */
+/** Called with the name of each database file before it is encrypted or decrypted. */
 export type OnFile = (name: string) => void;
 
 /**
@@ -141,7 +141,10 @@ export interface EncryptionStatus {
   readonly opens: boolean | null;
 }
 
-/** Reads the first bytes of every database of a data folder. A server may be running in another process. */
+/**
+ * Tells by their first bytes which databases and waiting uploads of a data folder are encrypted, and whether the master
+ * key opens the control database. A server may be running in another process.
+ */
 export function encryptionStatus(config: Config): EncryptionStatus {
   const { paths, masterKey } = config;
   const folder = path.dirname(paths.defaultTenant);

@@ -77,7 +77,7 @@ function isSameKey(one: FileKey | null, other: FileKey | null): boolean {
  * rows in each table, and `unprocessable` if the file or the copy is damaged.
  */
 function compare(file: string, fromKey: FileKey | null, copy: string, toKey: FileKey | null): void {
-  const [before, after] = [countRows(file, fromKey), countRows(copy, toKey)];
+  const [before, after] = [describeContents(file, fromKey), describeContents(copy, toKey)];
   if (before === after) return;
   throw new EngineError(
     'internal',
@@ -90,7 +90,7 @@ function compare(file: string, fromKey: FileKey | null, copy: string, toKey: Fil
  * JSON.
  * @throws EngineError `unprocessable` if it is damaged
  */
-function countRows(file: string, key: FileKey | null): string {
+function describeContents(file: string, key: FileKey | null): string {
   const db = openDatabase(file, { key, readonly: true });
   try {
     const problem = db.pragma('integrity_check(1)', { simple: true }) as string;

@@ -60,7 +60,8 @@ interface ScanOptions {
 
 /**
  * Scans everything that is stored for sensitive values: memories with their earlier versions, in the order in which
- * they were added, then the fields of documents, standing queries, session logs, recalls and evaluation sets.
+ * they were added, then the fields of documents, standing queries, session logs, recalls and evaluation sets. It yields
+ * only places in which it found some, and changes nothing itself.
  */
 export async function* scanStore(store: Store, options: ScanOptions): AsyncGenerator<Finding> {
   yield* scanMemories(store, options);
@@ -116,7 +117,10 @@ async function scanMemory(store: Store, row: MemoryRow): Promise<Finding> {
   };
 }
 
-/** Returns the columns of a memory that differ from the stored ones. */
+/**
+ * Returns the redacted fields that differ from the stored ones as columns of the memory, with a new hash of the text if
+ * the text changed.
+ */
 function changedColumns(
   row: MemoryRow,
   { content, title, gist, type, ...json }: Parameters<typeof screenFields>[1],

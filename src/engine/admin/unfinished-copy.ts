@@ -5,7 +5,10 @@ import fs from 'node:fs';
 
 /** Form of the name of an unfinished copy, or of a file of SQLite beside it. */
 const PARTIAL = /\.partial(?:-wal|-shm|-journal)?$/;
-/** Form of such a name that tells the process which makes the copy: where it runs, and its process id. */
+/**
+ * Form of the name of an unfinished copy that tells which process makes it: the place of the process (`placeOfProcess`)
+ * in group 1, and its process id in group 2.
+ */
 const OWNED = /\.([0-9a-f]{12})-(\d{1,10})\.partial(?:-wal|-shm|-journal)?$/;
 
 /**

@@ -43,10 +43,9 @@ export interface Searched {
 
 /** Greatest number of finds of one place whose positions are reported. */
 const MAX_AT = 5;
-/**
- * Bytes of a file that are read at a time, and bytes that are read again with the next ones so that no phrase is cut.
- */
+/** Number of new bytes of a file that are read at a time. */
 const CHUNK = 1024 * 1024;
+/** Number of further bytes that are read with these, and again with the next ones, so that no phrase is cut. */
 const OVERLAP = 512;
 /** Greatest number of words and phrases whose result is remembered. */
 const SEEN = 1_000_000;
@@ -64,7 +63,7 @@ const GZIP = Buffer.from([0x1f, 0x8b]);
 export interface ErasureSearch {
   /** Whether the stored chain of erasure receipts is intact, which shows that none was changed or removed. */
   readonly chain: AuditVerdict;
-  /** Number of hashes (of receipts) and of given words that are searched for. */
+  /** Number of hashes of the receipts, and of given words and phrases. Those that `living` leaves out are included. */
   readonly sought: number;
   /**
    * Number of words and phrases of the receipts that are not searched for, because texts that are still stored contain
@@ -137,7 +136,7 @@ export function openErasureSearch(file: string, { receipts, words }: Sought): Er
 interface Finder {
   /** Calls `onFound` for each word and phrase of a text that is searched for. */
   find(text: string, onFound: (piece: string) => void): void;
-  /** Whether a term of the word index is searched for. */
+  /** Whether a word, phrase or term of the word index is searched for. */
   has(term: string): boolean;
 }
 
@@ -167,8 +166,8 @@ function createFinder(
 }
 
 /**
- * Returns what a caller's text is searched by: its words that are not common or very short, and each four words in a
- * row.
+ * Returns what a caller's text is searched by: its words that are neither common nor very short, as they are and as
+ * stems, and each four words in a row.
  */
 function piecesOfGiven(text: string): Set<string> {
   return new Set([...tellingWords(text), ...phrasesOf(text)]);

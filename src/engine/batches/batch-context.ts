@@ -1,5 +1,5 @@
 import type { Logger } from '../ports.ts';
-import type { ProviderHealth } from '../providers/retry.ts';
+import type { ProviderHealth } from '../providers/provider-health.ts';
 import type { StepContext } from '../steps/step-context.ts';
 import type { RetrievalOptions } from '../types.ts';
 

@@ -1,6 +1,6 @@
 import { isEngineError } from '../errors.ts';
 import { MAX_QUESTIONS } from '../jobs.ts';
-import { createProviderHealth } from '../providers/retry.ts';
+import { createProviderHealth } from '../providers/provider-health.ts';
 import { checkContradictions } from '../steps/check-contradictions.ts';
 import { consolidate } from '../steps/consolidate.ts';
 import { reflect } from '../steps/reflect.ts';
@@ -18,7 +18,8 @@ const ASKED_AT_ONCE = 4;
 
 /**
  * Runs one job of the step `reason`, which asks the language model a question and acts on the answer. A handler either
- * ends its job or gives it back to the ledger, or it throws and has changed nothing.
+ * ends its job or gives it back to the ledger, or it throws and leaves the job claimed; consolidations that it made
+ * before stay.
  * @returns whether the language model answered, which shows that it works
  */
 type Handler = (context: StepContext, question: Question, signal?: AbortSignal) => Promise<boolean>;

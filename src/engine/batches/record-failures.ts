@@ -1,13 +1,14 @@
 import { isEngineError, serialiseError } from '../errors.ts';
-import { backoffMs, MAX_FAILED_BATCHES, PROVIDER_PAUSE_MS, retryCharged, retryOf } from '../providers/retry.ts';
+import { MAX_FAILED_BATCHES } from '../providers/provider-health.ts';
+import { backoffMs, PROVIDER_PAUSE_MS, retryCharged, retryOf } from '../providers/retry.ts';
 import { failJob, isolateJobs, markFailed, releaseJob, type Claim, type HeldJob } from '../store/jobs.ts';
 import { hasSuspect } from '../store/job-claims.ts';
 import type { Batch } from './batch-context.ts';
 import { answersProbe, hasFailedModel, mayOtherModelAnswer } from './watch-provider.ts';
 
 /**
- * A job that waits for one of several models is due again within this time (ms). A later time could not be
- * distinguished from a clock that was set back.
+ * Longest time (ms) after which a job is due again that steps aside for other jobs, since a provider, or one of several
+ * models, failed. A later time could not be distinguished from a clock that was set back.
  */
 const MAX_DEFERRED_MS = 60_000;
 

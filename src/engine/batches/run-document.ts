@@ -32,14 +32,14 @@ export async function runNextDocument(
   signal?: AbortSignal,
 ): Promise<boolean> {
   const { open, owner, config, clock } = context;
-  if (waitsForParser(context)) return false;
+  if (postponedForParser(context)) return false;
   const { store } = open();
   const claim = store.write(() =>
     claimDocument(store, { alone, owner, leaseMs: config.OM_LEASE_MS, now: clock.now() }),
   );
   if (claim === undefined) return false;
   // Other documents of the tenant may go on, so the caller looks again.
-  if (waitsForMemories(context, claim) || waitsForFetch(context, claim)) return true;
+  if (handedBackForMemories(context, claim) || handedBackForFetch(context, claim)) return true;
   onClaimed();
   await tracedBatch(context, 'ingest', [claim], () => runDocument(context, claim, signal));
   return true;
@@ -57,23 +57,24 @@ export async function runNamedDocuments(
   signal?: AbortSignal,
 ): Promise<number> {
   const { open, owner, config, clock } = context;
-  if (waitsForParser(context)) return 0;
+  if (postponedForParser(context)) return 0;
   const { store } = open();
   const claims = store.write(() =>
     claimThese(store, { step: 'ingest', jobNos, alone, owner, leaseMs: config.OM_LEASE_MS, now: clock.now() }),
   );
   for (const claim of claims) {
-    if (waitsForMemories(context, claim) || waitsForFetch(context, claim)) continue;
+    if (handedBackForMemories(context, claim) || handedBackForFetch(context, claim)) continue;
     await tracedBatch(context, 'ingest', [claim], () => runDocument(context, claim, signal));
   }
   return claims.length;
 }
 
 /**
- * Postpones the tenant's documents if the tenant has used up its limit of parser time, or its quota of disk space.
- * @returns whether it is used up
+ * Postpones the tenant's documents that are due, at most 1,000, if the tenant has used up its limit of parser time or
+ * its quota of disk space.
+ * @returns whether it is used up, so that none is to be read now
  */
-function waitsForParser(context: BatchContext): boolean {
+function postponedForParser(context: BatchContext): boolean {
   const { store } = context.open();
   const wait =
     context.share?.waitForParser() ??
@@ -85,11 +86,11 @@ function waitsForParser(context: BatchContext): boolean {
 }
 
 /**
- * Gives a claimed page back to the ledger, and postpones the tenant's other pages, if the tenant has used up one of its
- * limits of page fetches: in a minute, or at the same time.
- * @returns whether a limit is used up; false for a document that is no page
+ * Gives a claimed page back to the ledger, and postpones the tenant's other pages that are due, if the tenant has used
+ * up one of its limits of page fetches: in a minute, or at the same time.
+ * @returns whether a limit is used up, so that the page is not to be read now; false for a document that is no page
  */
-function waitsForFetch(context: BatchContext, claim: DocumentClaim): boolean {
+function handedBackForFetch(context: BatchContext, claim: DocumentClaim): boolean {
   const { share, open, clock } = context;
   const { store } = open();
   if (share === undefined || !isPage(store, claim)) return false;
@@ -111,10 +112,10 @@ function waitsForFetch(context: BatchContext, claim: DocumentClaim): boolean {
 
 /**
  * Gives a claimed document back to the ledger if its tenant's quota of memories has no room for it. If there is no room
- * for a single one, the tenant's other documents of which queries find nothing yet are postponed with it.
- * @returns whether there is no room
+ * for a single one, the tenant's other due documents of which queries find nothing yet are postponed with it.
+ * @returns whether there is no room, so that the document is not to be read now
  */
-function waitsForMemories(context: BatchContext, claim: DocumentClaim): boolean {
+function handedBackForMemories(context: BatchContext, claim: DocumentClaim): boolean {
   const { share, open } = context;
   const most = share?.maxMemories() ?? 0;
   if (share === undefined || most === 0) return false;

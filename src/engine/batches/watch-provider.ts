@@ -1,7 +1,7 @@
 import { EngineError, isEngineError } from '../errors.ts';
 import { PROBE_TEXT } from '../providers/call-provider.ts';
 import type { EmbeddingGatherer } from '../providers/embedding-gatherer.ts';
-import { createProviderHealth } from '../providers/retry.ts';
+import { createProviderHealth } from '../providers/provider-health.ts';
 import { sourceOfModel } from '../steps/step-context.ts';
 import { distinctModels } from '../store/live-model.ts';
 import type { SpaceIdentity } from '../tenant-file/open-tenant.ts';
@@ -99,7 +99,7 @@ export function mayOtherModelAnswer({ provider, open }: Batch): boolean {
 
 /**
  * Embeds a probe text with each configured model that failed in this batch; with a single model, by that one.
- * @returns whether all of them answered; false without configured models
+ * @returns whether all of them answered, as if there are none to ask; false without configured models
  */
 export async function answersProbe(batch: Batch, signal: AbortSignal | undefined): Promise<boolean> {
   const { configuredModels } = batch.open();

@@ -29,7 +29,7 @@ import type { WriteContext } from './write-context.ts';
  * read again only if it changed (`isUnchanged`), so that a client may send it twice. A known page is fetched again,
  * unless a fetch of it is still to come.
  * @throws EngineError `unavailable` over `OM_MAX_BACKLOG`; `storage_full` over the quota; `conflict` for a known
- *   document that lacks a tag of `withinTags` or, with `onlyNew`, has changed or is another key's
+ *   document that lacks a tag of `withinTags` or, with `onlyNew`, would be read again or is another key's
  */
 export function addDocument(
   context: WriteContext,
@@ -64,7 +64,7 @@ export function addDocument(
  * Makes a worker read a document again, even if nothing about it seems to have changed: the settings may have changed.
  * The document keeps its user, and its external id unless `document` names another. So a file that was renamed keeps
  * its memories.
- * @throws EngineError `not_found`; `conflict` for an external id of another document; `unavailable` over
+ * @throws EngineError `not_found`; `conflict` for an external id of another document of the user; `unavailable` over
  *   `OM_MAX_BACKLOG`; `storage_full` over the quota
  */
 export function replaceDocument(
@@ -141,7 +141,7 @@ function begin(
 
 /**
  * Makes the write receipt of a document. The receipt names the document's job alone, since this job ends only when the
- * last chunk is embedded and linked.
+ * last job of its chunks has ended.
  */
 function receiptOf(store: Store, jobNo: number): string {
   return encodeReceipt({ storeId: ensureStoreId(store), first: jobNo, last: jobNo });

@@ -224,7 +224,7 @@ function supersede(context: WriteContext, older: MemoryRow, newerNo: number, toR
   if (moved !== undefined) toReindex.settled += settlingBytes(older);
 }
 
-/** A memory that gets a row of its own, since no stored memory equals it. */
+/** Input of `storeMemory`: a memory that gets a row of its own, even if a stored one has the same text. */
 interface StoredAnew {
   readonly memory: NewMemory;
   readonly userNo: number;
@@ -233,7 +233,7 @@ interface StoredAnew {
   readonly bulk: boolean;
   /** Value of an item as JSON; null or left out if the memory is no item or has no value. */
   readonly value?: string | null;
-  /** Kind of the memory's job: `import` for a memory whose links come with it; `memory` by default. */
+  /** Kind of the memory's job: `import` for one that is encoded but not linked; `memory` by default. */
   readonly kind?: 'memory' | 'import';
   /** Gets the memories whose words the caller then writes anew; left out if that is to be done at once. */
   readonly toReindex?: ReindexQueue;
@@ -343,8 +343,8 @@ function recogniseDuplicate({ store, config, now }: WriteContext, twin: Twin): D
 }
 
 /**
- * Time (ms) after a refusal for which further adds are refused without counting the backlog again. Otherwise a client
- * that retries at once would cause a count each time, and every tenant would wait for that.
+ * Time (ms) after a refusal in which the backlog is not counted again. Otherwise a client that retries at once would
+ * cause a count each time, and every tenant would wait for that.
  */
 const REFUSES_ON_MS = 500;
 

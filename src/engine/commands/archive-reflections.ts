@@ -27,7 +27,8 @@ export type ManyReflections = 'many reflections';
  * active again. Call it inside a write transaction.
  * @param archivedTo highest number of a memory when the caller listed and archived all reflections on this memory;
  *   undefined if it did not
- * @returns `done` if none is left; otherwise the caller commits and calls again
+ * @returns `done` if none is left. After `begun`, when some may be left, the caller commits and calls again; after
+ *   `many reflections`, with nothing archived, once it has archived them itself
  */
 export function archiveReflectionsOn(
   context: WriteContext,

@@ -20,7 +20,7 @@ import { findUserNo } from '../store/users.ts';
 
 /**
  * Adds a job that consolidates the memories of a user, or, with a `userId` of null, of all users. If an unfinished job
- * has the same scope, that one is returned instead.
+ * is for the same user, or both are for all users, that one is returned instead.
  * @throws EngineError `not_found` for a user without memories; `conflict` if `again` is set, but the unfinished job
  *   leaves out memories whose consolidation was undone
  */
@@ -57,11 +57,11 @@ export function enqueueConsolidation(
 
 /**
  * Undoes a part of one consolidation, given by its id, or of a whole run, given by the id of its job: erases at most
- * `limit` of the memories that it made or, if too many rows depend on them for one commit, only some of those rows.
- * Their sources are not consolidated again unless somebody asks for that. A run that has not ended is cancelled; with
- * `userId`, only a run for this user alone is.
- * @returns `undone`: number of consolidated memories that were erased; `cancelled`: whether the run was cancelled;
- *   `isDone`: true if nothing is left to undo
+ * `limit` of the memories that it made, with at most 32 KiB (`ERASE_BYTES`), or, if too many rows depend on them for
+ * one commit, only some of those rows. Their sources are not consolidated again unless somebody asks for that. A run
+ * that has not ended is cancelled; with `userId`, only a run for this user alone is.
+ * @returns `undone`: number of consolidated memories that were erased, 0 if a call erased only a part of what it took
+ *   up; `cancelled`: whether the run was cancelled; `isDone`: true if nothing is left to undo
  * @throws EngineError `not_found` if no consolidation and no run has the id
  */
 export function undoConsolidations(
@@ -89,9 +89,9 @@ export function dissolveGatheredOf(context: WriteContext, sources: readonly numb
 }
 
 /**
- * Erases consolidated memories with at most 32 KiB of texts or, if too many rows depend on them for one commit, only
- * some of those rows. Once a memory is erased, its sources may be consolidated again. Call it inside a write
- * transaction.
+ * Erases the first of the given consolidated memories, with at most 32 KiB of texts, values and metadata or a single
+ * one; or, if too many rows depend on them for one commit, only some of those rows. Once a memory is erased, its
+ * sources may be consolidated again. Call it inside a write transaction.
  * @param gathered `memoryNo` of each consolidated memory
  * @returns false if some of the memories are still there: the caller commits and calls again
  */

@@ -23,13 +23,17 @@ const MAX_ROWS = 1_000;
 /** Greatest number of bytes of earlier versions that one commit removes, since their pages are overwritten. */
 const MAX_BYTES = 2 * 1024 * 1024;
 /**
- * Greatest number of supersessions, and of won contradictions, that may go with the memories themselves; more go before
- * them, in commits of their own. Each restores the status of the other memory, which takes some 100 µs.
+ * Greatest number of links by which erased memories supersede others, and of contradictions that they won, that the
+ * commit of the erasure removes itself; more are removed before it, in commits of their own. With each the other memory
+ * gets its status back, which takes some 100 µs.
  */
 const MAX_SETTLED = 100;
-/** The same number in PostgreSQL, where each takes about ten round trips. */
+/** What `MAX_SETTLED` is in PostgreSQL, where restoring the status of a memory takes about ten round trips. */
 const MAX_SETTLED_IN_DATABASE = 10;
-/** Greatest size of the texts and values of these other memories (bytes), since their rows are rewritten with them. */
+/**
+ * Greatest size (bytes) of the texts and values of superseded or contradicted memories whose status one commit
+ * restores, since their rows are rewritten with them.
+ */
 const SETTLED_BYTES = 2 * 1024 * 1024;
 
 const mostSettled = ({ ahead }: Store) => (ahead === null ? MAX_SETTLED : MAX_SETTLED_IN_DATABASE);
@@ -39,13 +43,13 @@ export type DeletedRows = Pick<DeleteReceipt, 'edges' | 'revisions' | 'jobs'>;
 
 /**
  * Removes some of the rows that depend on memories which are about to be erased (earlier versions, rows of recalls,
- * answers to standing queries, links), and the memories from some of their ended jobs, if they are more than one
- * commit should change: all writes of all tenants wait for a commit. Memories that a removed link had superseded or
- * contradicted get their own status back. The caller repeats the call until it returns undefined, and then erases
- * the memories.
+ * answers to standing queries, links), and the memories from some of their ended jobs, if they are more than one commit
+ * should change: all writes of all tenants wait for a commit. Memories that a removed link had superseded or
+ * contradicted get their own status back. The caller repeats the call until it returns undefined, and then erases the
+ * memories.
  *
  * Of the memories whose waypoint (automatic link) leads to an erased memory, the erasure links only 100
- * (`MAX_LINKED_ANEW`) again; the others get another waypoint when they change.
+ * (`MAX_LINKED_ANEW`) again. The waypoints of the others are removed here, and they get another one when they change.
  * @param memoryNos `memoryNo` of each memory
  * @returns numbers of what was removed, without rows of recalls and answers; undefined if nothing had to be removed
  */
@@ -102,8 +106,8 @@ function withinSettled<Ends>(store: Store, links: readonly Ends[], otherOf: (lin
 }
 
 /**
- * Makes a function that finds the next later memory of a chain of supersessions that is not erased; undefined if there
- * is none.
+ * Makes a function that takes the number of an erased memory, and returns the next later memory of its chain of
+ * supersessions that is not erased; undefined if there is none.
  */
 function createSuccessorFinder({ store }: WriteContext, erased: ReadonlySet<number>) {
   const successors = new Map<number, MemoryRow | undefined>();

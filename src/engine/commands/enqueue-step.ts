@@ -5,7 +5,8 @@ import type { WriteContext } from './write-context.ts';
 /**
  * Adds work on memories to the ledger: a step, and the steps that follow it. They are added to a memory's unfinished
  * job if it has one, else to a new job. A job that still waits for `encode` is not moved to `link`, since it links
- * afterwards anyway. Of the memory's ended jobs the newest 100 are kept. Call it inside a write transaction.
+ * afterwards anyway. Where it adds a job, it deletes at most 100 of the memory's ended jobs beyond the newest 100. With
+ * `encode` the memory's state becomes `queued`. Call it inside a write transaction.
  */
 export function enqueueSteps(
   context: Pick<WriteContext, 'store' | 'now' | 'newId' | 'trace'>,

@@ -72,8 +72,8 @@ export interface ErasedSlice {
 }
 
 /**
- * Key of the entry in `store_info` that is set when a text was erased, since its words are still in old segments of
- * the word index and in the log. `cleanAfterErase` cleans both.
+ * Key of the entry in `store_info` that is set when a text was erased, since its words are still in old segments of the
+ * word index and in the write-ahead log. `cleanAfterErase` cleans both.
  */
 export const ERASE_PENDING = 'erase_pending';
 
@@ -167,7 +167,7 @@ function withoutForeignParts(store: Store, memoryNos: readonly number[], tags: r
 
 /**
  * Runs one slice of the expiry job: hides at most `limit` expired documents, for `eraseAbandoned`, and erases at most
- * `limit` expired memories, with at most 32 KiB of text or one memory.
+ * `limit` expired memories, with at most 32 KiB of texts, values and metadata (`ERASE_BYTES`) or a single one.
  * @returns receipt of the erased memories, without the hidden documents
  */
 export function deleteExpired(context: WriteContext, { limit }: { readonly limit: number }): ErasedSlice {
@@ -207,8 +207,8 @@ function abandonDocuments({ store, now, erasing }: WriteContext, documentNos: re
  * Erases one slice of data that can no longer be read: of the documents that the erasure of the context has hidden; or
  * without one replaced or abandoned versions of documents, and documents that were deleted without a receipt. The
  * uploaded file of such a version is deleted before the commit. `isDone` is true only if there was nothing to erase.
- * @param limit greatest number of a document's memories to erase; they have at most 32 KiB of text together, or are a
- *   single memory. Reflections drawn from them are erased in addition
+ * @param limit greatest number of a document's memories to erase; they have at most 32 KiB of texts, values and
+ *   metadata (`ERASE_BYTES`) together, or are a single memory. Reflections drawn from them are erased in addition
  */
 export function eraseAbandoned(context: WriteContext, { limit }: { readonly limit: number }): ErasedSlice {
   const { store } = context;
@@ -258,9 +258,9 @@ export function eraseInSlices(
  * stored replies, the latent space (a model of word meanings) if it may know their words, entities that no other memory
  * mentions, and their words in the indexed context of the memories that follow them. Running jobs lose their lease, so
  * that they write nothing afterwards. Reflections and consolidations drawn from an erased memory repeat what it said,
- * and are erased too. Memories whose waypoint (automatic link) led to an erased memory are linked again. Memories that
- * an erased memory had superseded or contradicted get their own status back, unless the successor of the erased memory
- * now supersedes them. It also sets `ERASE_PENDING`.
+ * and are erased too. Of the memories whose waypoint (automatic link) led to an erased memory, at most 100 for each
+ * (`MAX_LINKED_ANEW`) are linked again. Memories that an erased memory had superseded or contradicted get their own
+ * status back, unless the successor of the erased memory now supersedes them. It also sets `ERASE_PENDING`.
  * @param named `memoryNo` of each memory; unknown numbers are ignored
  */
 export function eraseMemories(context: WriteContext, named: readonly number[]): DeleteReceipt {
@@ -325,8 +325,9 @@ export function forgetSpaceOf(store: Store, rows: readonly MemoryRow[]): void {
 }
 
 /**
- * Removes the vectors of memories from the file and from every index. `cachedEmbeddings` counts the windows whose
- * cached vectors no other memory has: an equal text must be embedded anew.
+ * Removes the vectors of memories from the file and from every index, and counts them. `cachedEmbeddings` counts, once
+ * for each model, the different window texts whose cached vectors no other memory has: an equal text must be embedded
+ * anew.
  */
 export function eraseVectors(
   { store, indexes }: Pick<WriteContext, 'store' | 'indexes'>,

@@ -81,7 +81,7 @@ function workOfLine(line: PortableLine): number {
   return workOf([content, title, gist, ...entities, ...tags, ...files]);
 }
 
-/** What the lines of one commit have in common. */
+/** What is gathered while the lines of one commit are stored. */
 interface Stored {
   /** Memories whose words are written anew at the end; those that follow a new memory are added. */
   readonly toReindex: ReindexQueue;
@@ -142,7 +142,10 @@ function storeMemory(
   });
 }
 
-/** Writes the words of a memory. @returns the memories that follow it in its session, whose words are to be written */
+/**
+ * Writes the words of a memory. @returns the `memoryNo` of the memories that follow it in its session, whose words are
+ * to be written anew
+ */
 function indexWords(
   { store, now }: WriteContext,
   line: PortableMemory,
@@ -191,8 +194,8 @@ function storeLink(
     if (statusOf(line.dst) !== 'superseded') settle(key.dst, { endsAt: startOf(newer!) });
   }
   if (winner !== null) {
-    const isLeft = winner === key.src ? key.dst : key.src;
+    const loserNo = winner === key.src ? key.dst : key.src;
     const loser = line.winner === line.src ? line.dst : line.src;
-    if (!['superseded', 'contradicted'].includes(statusOf(loser))) settle(isLeft);
+    if (!['superseded', 'contradicted'].includes(statusOf(loser))) settle(loserNo);
   }
 }

@@ -32,8 +32,8 @@ type PutDone = PutReply & Pick<Patched, 'endsWait'>;
  * @param archivedTo as for `archiveReflectionsOn`
  * @returns undefined if only a part of the necessary changes was written, because one commit would be too large: the
  *   caller puts the item again, after a result of `many reflections` once it has archived them
- * @throws EngineError `conflict` if `ifVersion` is not the item's version, if the item lacks a tag of `withinTags`, and
- *   as `restate` and `changeMemory`; `unavailable` and `storage_full` as an add
+ * @throws EngineError `conflict` if `ifVersion` is not the item's version (0 where there is no item), if the item lacks
+ *   a tag of `withinTags`, and as `restate` and `changeMemory`; `unavailable` and `storage_full` as an add
  */
 export function putItem(
   context: WriteContext,

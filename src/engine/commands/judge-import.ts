@@ -57,8 +57,9 @@ export interface ResolvedLink {
  * Decides what an import does with a line of a portable file, and writes nothing. A line never replaces what is stored
  * already.
  * @returns the line with the rows that storing it needs; or its outcome, if nothing is to be stored: `known` for what
- *   is stored already and equal, `kept` if what is stored is later or complete, `refused` with the error, `read` for a
- *   line of which nothing is stored here
+ *   is stored already and equal; `kept` if something else is stored in its place and stays (a later version, a whole
+ *   document, another waypoint, another item of a log); `refused` with the error; `read` for a type of line that this
+ *   import does not store
  */
 export function judgeLine(store: Store, line: PortableLine, now: number): NewLine | ImportOutcome {
   try {
@@ -146,7 +147,10 @@ function judgeRevision(store: Store, line: PortableRevision): NewLine | ImportOu
   return { kind: 'new', line, memoryNo };
 }
 
-/** Tells whether the two memories of a link must belong to the same user. */
+/**
+ * Tells whether the two memories of a link must belong to the same user: those of `supersedes`, `contradicts` and
+ * `waypoint` must.
+ */
 export function joinsOneUser({ link_type: type }: PortableLink): boolean {
   return ['supersedes', 'contradicts', 'waypoint'].includes(type);
 }
@@ -200,7 +204,7 @@ function judgeDocument(store: Store, line: PortableDocument): NewLine | ImportOu
 
 /**
  * Decides what an import does with an item of a session log: it is new if it stands directly after the log's last item,
- * and `known` or `kept` if the log has an item at this position.
+ * `known` if the log has an equal item at this position, and `kept` if it has another one there.
  * @throws EngineError `not_found` if the items before it are missing; `conflict` for a log that is full
  */
 function judgeLogItem(store: Store, line: PortableLogItem): NewLine | ImportOutcome {

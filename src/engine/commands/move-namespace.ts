@@ -23,8 +23,9 @@ export interface MoveSlice extends NamespaceMove {
   /** Position at which the slice begins; null for the first slice. */
   readonly after: MovePlace | null;
   /**
-   * Number of steps after which the slice ends: an item that is checked is one step, and so is a namespace that is
-   * renamed or empty. An expired item that is erased takes ten more.
+   * Number of steps after which the slice ends: an item that is checked is one step, and so is an empty namespace. A
+   * namespace that is renamed is one step, and one more for each 500 of its items. An expired item that is erased takes
+   * ten more.
    */
   readonly limit: number;
   /** Tags that an item must have to be moved; empty moves all items. */
@@ -41,8 +42,9 @@ interface MovePlace {
   readonly isCounted: boolean;
 }
 
-/** Position at which the next slice begins; null after the last slice. */
+/** Where the next slice of a move begins. */
 export interface NextSlice {
+  /** Position at which the next slice begins; null after the last slice. */
   readonly next: MovePlace | null;
 }
 
@@ -56,11 +58,9 @@ export type MovedSlice = MoveReceipt & NextSlice;
 interface Stretch {
   readonly userNo: number;
   readonly namespaceNo: number;
-  /**
-   * Path of the namespace to which the items are moved, and its `namespaceNo`; undefined if the user has no namespace
-   * of this path.
-   */
+  /** Path of the namespace to which the items are moved. */
   readonly path: string;
+  /** `namespaceNo` of this namespace; undefined if the user has none of this path yet. */
   readonly target: number | undefined;
   /** Key after which the items begin; '' begins with the first item. */
   readonly afterKey: string;
@@ -83,8 +83,8 @@ type Reading = Pick<WriteContext, 'store' | 'now'>;
 /**
  * Checks one slice of a move, and changes nothing.
  * @returns where the next slice begins
- * @throws EngineError `conflict` if an item of the target has one of the keys; `invalid` if one of the two paths equals
- *   or lies below the other, or if a new path would be too long
+ * @throws EngineError `conflict` if an item of the target has the key of a moved item and neither has expired;
+ *   `invalid` if one of the two paths equals or lies below the other, or if a new path would be too long
  */
 export function checkMove(reading: Reading, slice: MoveSlice): NextSlice {
   const look = (stretch: Stretch): StretchDone => {
@@ -100,8 +100,8 @@ export function checkMove(reading: Reading, slice: MoveSlice): NextSlice {
  * Moves the items of one slice to `to`, and those of namespaces below to the corresponding path below `to`. If no
  * namespace has the new path, the whole namespace is renamed in one step, unless `withinTags` restricts the move. Of
  * two items with the same key, an expired one is erased. A namespace that has no items left is deleted.
- * @throws EngineError `conflict` if an item of the target has one of the keys; `invalid` if one of the two paths equals
- *   or lies below the other, or if a new path would be too long
+ * @throws EngineError `conflict` if an item of the target has the key of a moved item and neither has expired;
+ *   `invalid` if one of the two paths equals or lies below the other, or if a new path would be too long
  */
 export function moveNamespace(context: WriteContext, slice: MoveSlice): MovedSlice {
   return eachStretch(context, slice, (stretch) => {
@@ -117,6 +117,7 @@ export function moveNamespace(context: WriteContext, slice: MoveSlice): MovedSli
 /**
  * Calls `visit` for the items of each namespace of a slice, in the order of the paths, until the slice's steps are used
  * up.
+ * @returns the sums of what `visit` moved, and where the next slice begins
  * @throws EngineError `invalid` if one of the two paths lies below the other or equals it, or a new path is too long
  */
 function eachStretch(
@@ -176,7 +177,7 @@ const COUNTED_A_STEP = 500;
 const ERASING = 10;
 
 /**
- * Reads the items of a stretch.
+ * Reads the items of a stretch, at most `limit`.
  * @returns `own`: the `memoryNo` of each item that has all tags, in the order of keys
  */
 function readStretch(

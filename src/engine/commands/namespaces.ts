@@ -17,15 +17,16 @@ export interface NamespaceSlice {
   readonly withinTags: readonly string[];
 }
 
-/** Result of one slice of a delete. */
+/** Result of one slice of a delete of items (`eraseItems`). */
 export interface ErasedItems extends ErasedSlice {
   /** Path and key after which the next slice begins; null after the last slice. */
   readonly next: NamespaceSlice['after'];
 }
 
 /**
- * Erases the items of a slice that have the tags: at most 32 KiB of text, or a single item. If too many rows depend on
- * the items for one commit, it removes only some of those rows, and `next` names the same slice again.
+ * Erases the items of a slice that have the tags. The slice ends at its `limit`, or before it where its items have 32
+ * KiB of texts, values and metadata (`ERASE_BYTES`), but not before its first item. If too many rows depend on the
+ * items for one commit, it removes only some of those rows, and `next` names the same slice again.
  */
 export function eraseItems(
   context: WriteContext,

@@ -46,11 +46,12 @@ export interface Patched {
 }
 
 /**
- * Merges a patch into a memory, keeps the replaced values as a revision, and raises the version. If the text changes,
- * vectors and entities are erased at once, the memory is encoded and linked again, and afterwards memories whose
- * waypoint (automatic link) leads to it are linked again. If the value of an item contains the whole text as a string,
- * that string changes too. Memories that were concluded from its old text are archived, and consolidations made from it
- * are erased if their text or who may read them could be affected. A patch that changes nothing writes nothing.
+ * Changes the fields of a memory that a patch names (metadata is merged with the stored one), keeps the replaced values
+ * as a revision, and raises the version. If the text changes, vectors and entities are erased at once, the memory is
+ * encoded and linked again, and afterwards memories whose waypoint (automatic link) leads to it are linked again. If
+ * the value of an item contains the whole text as a string, that string changes too. Memories that were concluded from
+ * its old text are archived, and consolidations made from it are erased if their text or who may read them could be
+ * affected. A patch that changes nothing writes nothing.
  * @param options.marked the kinds that the privacy policy has put into `sensitive` of the patch's metadata. They are
  *   added to those that are stored there; all are left as they are stored if the merged metadata would exceed 16 KiB
  *   with them, but not without them
@@ -104,8 +105,11 @@ export function patchMemory(
   return { memory: toMemory(readMemoryRows(store, [before.memoryNo])[0] as MemoryRow, now), endsWait };
 }
 
-/** Greatest number of concluded links of a memory that one call of `prepareChange` removes; each takes some 10 µs. */
-const MAX_RELATIONS = 1_000;
+/**
+ * Greatest number of concluded links (automatic `contradicts` and `supports`) of a memory that one call of
+ * `prepareChange` removes; each takes some 10 µs.
+ */
+const MAX_CONCLUDED_LINKS = 1_000;
 
 /**
  * Does the part of a change of a memory that may be too much for one commit, for which all writes of all tenants wait,
@@ -127,7 +131,7 @@ export function prepareChange(
   refuseTooManyEnds(context.store, before, columns);
   if (isGathered(columns) && !dissolveGatheredOf(context, [memoryNo])) return 'begun';
   if (!changesMeaning(columns)) return 'done';
-  if (deleteConcludedRelations(context.store, memoryNo, MAX_RELATIONS) === MAX_RELATIONS) return 'begun';
+  if (deleteConcludedRelations(context.store, memoryNo, MAX_CONCLUDED_LINKS) === MAX_CONCLUDED_LINKS) return 'begun';
   return archiveReflectionsOn(context, memoryNo, archivedTo);
 }
 
@@ -179,8 +183,8 @@ export function changeMemory(
 }
 
 /**
- * Greatest number of superseded memories whose end of validity moves, because the memory that supersedes them begins to
- * hold at another time. Each move adds a revision to all of them.
+ * Greatest number of memories that a memory may supersede if the start of its validity is to change. The end of
+ * validity of each of them moves with it, and gets a revision.
  */
 const MAX_ENDED = 200;
 
@@ -223,7 +227,8 @@ const changesMeaning = ({ content, title }: MemoryColumns) => content !== undefi
 
 /**
  * Returns the changed column `value` of an item whose text changes. A string of the value that equals the whole old
- * text is replaced by the new one. If the text does not come from the value, the value stays: the result is empty.
+ * text is replaced by the new one. If the text does not come from the value, or does not change, the value stays: the
+ * result is empty.
  * @throws EngineError `conflict` for a text that is composed of several strings of the value; `invalid` for a value
  *   that would be too large
  */

@@ -62,7 +62,7 @@ export function refuseOverQuota({ store }: WriteContext, quota: Quota | null, ad
  * Number of bytes of the database as which each byte of a waiting file counts. A file becomes text, words and vectors:
  * plain text was measured to grow 5.2 times, with vectors of 768 dimensions.
  */
-const READ_SIZES = 6;
+const GROWTH_WHEN_READ = 6;
 /**
  * Time (ms) after which a document may be sent again that was refused only because others wait to be read: a scanned
  * page or a picture then takes far less than what was expected of it.
@@ -70,9 +70,9 @@ const READ_SIZES = 6;
 const READ_SOON_MS = 30_000;
 
 /**
- * Refuses a document over the quota of memories if the documents that wait to be read count as one memory each: how
- * many parts they have is known only when they are read. Nothing is counted if the highest numbers of a memory and of a
- * document, which are never lower than the counts, are together within the limit.
+ * Refuses to add a document over the quota of memories (EngineError `storage_full`), where each document that waits to
+ * be read counts as one memory: how many parts it has is known only when it is read. Nothing is counted if the highest
+ * numbers of a memory and of a document, which are never lower than the counts, are together within the limit.
  */
 function refuseOverWaiting({ store }: WriteContext, maxMemories: number, adding: number): void {
   if (lastMemory(store) + lastDocument(store) + adding <= maxMemories) return;
@@ -87,9 +87,9 @@ function refuseOverWaiting({ store }: WriteContext, maxMemories: number, adding:
 
 /**
  * Refuses a document over the tenant's quota as `refuseOverQuota` does. Against the quota of memories, documents that
- * wait to be read count as one each. Against the quota in MB also count the files
- * that wait to be read, by what they will take once they are read, and the kept files of failed readings. The size of
- * the document itself does not count, as a file may have far more bytes than text.
+ * wait to be read count as one each. Against the quota in MB, the files that wait to be read count too, by what they
+ * will take once they are read (`GROWTH_WHEN_READ`), and so do the kept files of failed readings. The size of the
+ * document itself does not count, as a file may have far more bytes than text.
  * @throws EngineError as `refuseOverQuota`; with `retryAfterMs` if there is room but for the files that wait
  */
 export function refuseDocumentOverQuota(context: WriteContext, quota: Quota | null, adding: number): void {
@@ -99,7 +99,7 @@ export function refuseDocumentOverQuota(context: WriteContext, quota: Quota | nu
   if (quota.maxMb === 0) return;
   const { store } = context;
   const used = usedBytes(store);
-  const expected = READ_SIZES * waitingBytes(store) + failedBytes(store);
+  const expected = GROWTH_WHEN_READ * waitingBytes(store) + failedBytes(store);
   if (expected === 0 || used + expected < quota.maxMb * MB) return;
   throw overQuota(
     `max_mb (OM_TENANT_MAX_MB): ${Math.ceil(used / MB)} MB are used and ${Math.ceil(expected / MB)} MB are counted ` +

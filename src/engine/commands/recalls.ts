@@ -25,8 +25,8 @@ const [TRIMMED_BYTES, MAX_TRIMMED] = [262_144, 1_000];
 
 /**
  * Appends recalls (answered queries) to the recall log, and deletes some of the oldest ones beyond `OM_RECALL_MB`; if
- * there are more, later calls and the upkeep delete them. A recall is left out if a delete of its users or sessions
- * began after it was asked: it waited in another process, or was answered during the delete.
+ * there are more, later calls and the upkeep delete them. A recall is left out if a delete of its users or sessions, in
+ * the last hour, began after it was asked: it waited in another process, or was answered during the delete.
  */
 export function logRecalls(
   { store, config, now }: WriteContext,
@@ -57,7 +57,8 @@ export function eraseRecalls(
 /**
  * Stores feedback on hits of a recall (answered query): whether they helped.
  * @returns all feedback on the recall
- * @throws EngineError `not_found` for the recall, or for a memory that is no hit of it
+ * @throws EngineError `not_found` for the recall, or for a memory that is no hit of it; `storage_full` over the quota
+ *   of disk
  */
 export function giveFeedback(
   context: WriteContext,

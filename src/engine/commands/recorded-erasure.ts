@@ -19,8 +19,8 @@ const HASHED_OF_COMMIT = 3 * HASHED_OF_TEXT;
 
 /**
  * Wraps a command that erases memories, so that it also writes a receipt, in the same transaction: the ids of the
- * erased memories and salted hashes of their words. The input names the receipt as `erasure`; without it, the command
- * runs unchanged.
+ * erased memories, and salted hashes of their telling words and of their phrases (`gatherErasedWords`). The input names
+ * the receipt as `erasure`; without it, the command runs unchanged.
  */
 export function recorded<Input extends object, Output>(
   erase: (context: WriteContext, input: Input) => Output,

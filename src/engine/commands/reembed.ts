@@ -12,7 +12,7 @@ import {
   putReembed,
   putTending,
   withdrawReembedController,
-  withdrawMemories,
+  withdrawReembedJobs,
   type ReembedRecord,
 } from '../store/reembed.ts';
 import { type DeadJobPlace, deleteJobs, deleteRefusals, listRefusedAdds } from '../store/refused-memories.ts';
@@ -173,7 +173,7 @@ function takeBack(store: Store, record: ReembedRecord): void {
  * stores `record` with the cursor before the first of these memories. Call it inside a write.
  */
 export function takeBackMemories(store: Store, record: ReembedRecord): void {
-  const first = withdrawMemories(store);
+  const first = withdrawReembedJobs(store);
   if (record.phase === 'embed' && first !== undefined) {
     putReembed(store, { ...record, cursor: Math.min(record.cursor, first - 1) });
   }

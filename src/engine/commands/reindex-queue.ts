@@ -6,7 +6,7 @@ import { indexingWork } from '../store/text-sizes.ts';
 
 /**
  * Memories whose words have to be written anew, since memories came before them in their session. Many new memories may
- * come before the same two, whose words are then written once.
+ * come before one memory, whose words are then written once.
  */
 export interface ReindexQueue {
   readonly memoryNos: Set<number>;
@@ -28,7 +28,7 @@ const STEP_BYTES = 32;
 /** Returns the number of bytes to index that take as long as the walks along chains of the present write. */
 export const walkedBytes = (store: Store): number => STEP_BYTES * walkedRows(store);
 
-/** Adds memories to those whose words have to be written anew. */
+/** Adds memories to those whose words have to be written anew, each once, with the work for its text. */
 export function enqueueReindex(store: Store, toReindex: ReindexQueue, memoryNos: readonly number[]): void {
   const added = memoryNos.filter((memoryNo) => !toReindex.memoryNos.has(memoryNo));
   if (added.length === 0) return;

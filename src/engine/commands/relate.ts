@@ -331,8 +331,10 @@ function refuseStrangers(one: MemoryRow, other: MemoryRow): void {
 }
 
 /**
- * Refuses a second successor. If the first one has expired and only waits to be erased, its link is removed instead.
- * @throws EngineError `conflict`, with the name of the field and the id of the successor
+ * Refuses a further successor of a memory that another memory supersedes already. If the latter has expired and only
+ * waits to be erased, its link is removed instead.
+ * @throws EngineError `conflict`, with the name of the field and the id of the successor, or as `unlinkMemories` if the
+ *   link of an expired one cannot be removed
  */
 export function refuseSecondSuccessor(context: WriteContext, older: MemoryRow, field: string): void {
   const { store, now } = context;

@@ -71,7 +71,7 @@ export function changeLog(
 }
 
 /**
- * Removes the newest item from a log. `popped` is that item, null if the log has none; `total` is the number of items
+ * Removes the last item from a log. `popped` is that item, null if the log has none; `total` is the number of items
  * that remain.
  * @throws EngineError `conflict` if the log has another number of items than `ifTotal`
  */

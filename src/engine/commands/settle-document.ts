@@ -4,7 +4,7 @@ import type { Store } from '../store/open-store.ts';
 
 /**
  * Ends the job of a document once no job of its chunks is left: each chunk is embedded and linked, or its job has given
- * up. Call it inside a write transaction whenever the job of a chunk has ended.
+ * up or was cancelled. Call it inside a write transaction whenever the job of a chunk has ended.
  * @returns whether the document's job ended now
  */
 export function settleDocument(store: Store, documentNo: number, now: number): boolean {
@@ -15,8 +15,8 @@ export function settleDocument(store: Store, documentNo: number, now: number): b
 
 /**
  * Ends the jobs of the documents to which the chunks of these claims belong, for each document of which no chunk has an
- * unfinished job. Claims without a document are skipped. It writes, in a transaction of its own, only if there is a job
- * to end.
+ * unfinished job. Claims without a document are skipped. It opens a write transaction, its own, only if there is such a
+ * document.
  */
 export function settleDocumentsOf(
   store: Store,

@@ -17,20 +17,23 @@ import type { WriteContext } from './write-context.ts';
 type EndsContext = Pick<WriteContext, 'store' | 'now'>;
 
 /**
- * Name of the entry in `store_info` that has the numbers of the memories whose superseded ones wait for their ends, as
- * JSON. Each has the number of the last superseded one that has its new end.
+ * Name of the entry in `store_info` with the memories whose superseded ones wait for a new end of their validity: JSON
+ * pairs of the successor's number and the number of the last superseded memory that has its new end.
  */
 export const WAITING_ENDS = 'ends_waiting';
 
-/** Greatest number of memories that one commit ends; each takes some 100 µs in a file. */
+/** Greatest number of memories whose validity one commit ends anew; each takes some 100 µs in a file. */
 const ENDED_AT_ONCE = 200;
-/** Size of the texts and values (bytes) of the memories that one commit ends, if it is more than one: some 30 ms. */
+/**
+ * Greatest size of the texts, values and metadata (bytes) of the memories whose validity one commit ends anew, unless a
+ * single one has more; it takes some 30 ms.
+ */
 const ENDED_BYTES = 2 * 1024 * 1024;
 
 /**
- * Ends the memories that a memory supersedes at its present start, as many of them as one commit should; `settleEnds`
- * ends the others. Call it inside a write.
- * @returns whether some wait, these or others
+ * Ends the validity of the memories that the memory `newer` supersedes at its present start: of as many as one commit
+ * should; the others wait for `settleEnds`. Call it inside a write.
+ * @returns whether any memories wait, of this call or of earlier ones
  */
 export function endSuperseded(context: EndsContext, newer: number): boolean {
   const waiting = readWaiting(context.store);
@@ -39,8 +42,9 @@ export function endSuperseded(context: EndsContext, newer: number): boolean {
 }
 
 /**
- * Ends superseded memories that wait for it, as many as one commit should. Call it inside a write.
- * @returns whether others still wait
+ * Ends the validity of superseded memories that wait for it: those of one successor, and no more than one commit
+ * should. Call it inside a write.
+ * @returns whether any memories still wait
  */
 export function settleEnds(context: EndsContext, _: Record<never, never>): boolean {
   const waiting = readWaiting(context.store);
@@ -50,8 +54,8 @@ export function settleEnds(context: EndsContext, _: Record<never, never>): boole
 }
 
 /**
- * Ends some of the memories that `newer` supersedes, those with numbers above `after`; at least one. In PostgreSQL it
- * ends no further one once the write took 150 round trips.
+ * Ends the validity of some of the memories that `newer` supersedes, of those with numbers above `after`; of at least
+ * one. If `newer` is gone, of none. In PostgreSQL it ends no further one once the write took 150 round trips.
  * @param waiting what waits before; it is changed and stored
  */
 function endSome(context: EndsContext, newer: number, after: number, waiting: Map<number, number>): void {

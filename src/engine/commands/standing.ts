@@ -86,7 +86,10 @@ export function eraseStanding(
   return erase(store, owner, limit);
 }
 
-/** Claims at most `limit` new memories, to compare them with the standing queries. A claim lasts for `OM_LEASE_MS`. */
+/**
+ * Claims at most `limit` of the memories that wait to be compared with the standing queries, those that have waited
+ * longest. A claim lasts for `OM_LEASE_MS`.
+ */
 export function claimDue(
   { store, now, config }: WriteContext,
   { limit }: { readonly limit: number },
@@ -109,8 +112,9 @@ export function noteAnswers(
 }
 
 /**
- * Reads the next `limit` events of the change feed, and adds a delivery of each event for each webhook that follows it,
- * within the bounds of `STANDING_LIMITS`.
+ * Reads the next `limit` events of the change feed, fewer once they make 1,000 deliveries, and adds a delivery of each
+ * event for each webhook that follows it and has room for it (`STANDING_LIMITS`).
+ * @returns the numbers of deliveries that were made, and of those that were dropped for lack of room
  */
 export function handEvents({ store, now, newId }: WriteContext, { limit }: { readonly limit: number }): HandedEvents {
   return hand(store, { limit, now, newId });
@@ -122,12 +126,14 @@ export function handEvents({ store, now, newId }: WriteContext, { limit }: { rea
  */
 const deliveryLease = ({ OM_LEASE_MS }: WriteContext['config']) => Math.max(OM_LEASE_MS, 2 * WEBHOOK_TIMEOUT_MS);
 
-/** Claims deliveries that are due. Each claim is for one attempt. */
+/**
+ * Claims deliveries of events to webhooks that are due. Each claim is for one attempt, and lasts for `deliveryLease`.
+ */
 export function claimDeliveries({ store, now, config }: WriteContext, wanted: WantedDeliveries): ClaimedDeliveries {
   return claim(store, { now, leaseMs: deliveryLease(config), ...wanted });
 }
 
-/** Stores the results of attempts to deliver. */
+/** Stores the results of attempts to deliver events to webhooks. */
 export function storeDeliveryOutcomes(
   { store, now }: WriteContext,
   { outcomes }: { readonly outcomes: readonly DeliveryOutcome[] },

@@ -278,7 +278,7 @@ const OPERATION_SETTINGS = {
       'again in each thread that links memories. A million vectors of 768 dimensions take 130 MB.',
   ),
   OM_MAX_BACKLOG: integer(1_000_000, 1, 100_000_000).describe(
-    'Most unfinished jobs of a tenant; beyond it, adds get 503.',
+    'Most jobs of a tenant that wait for a worker; beyond it, adds get 503.',
   ),
 };
 

@@ -73,8 +73,8 @@ export function crossChecks(settings: Settings): string[] {
 const ENCRYPTION_KEYS = ['OM_ENCRYPTION_KEY_FILE', 'OM_ENCRYPTION_KEY', 'OM_ENCRYPTION_KEY_COMMAND'] as const;
 
 /**
- * Returns a line for each setting that cannot be used together with `OM_DATABASE_URL`, because a tenant in PostgreSQL
- * does not support it.
+ * Checks the settings of databases: without `OM_DATABASE_URL`, that no setting needs it; with it, that no setting is
+ * used that a tenant in PostgreSQL does not support. Returns one line for each problem.
  */
 function checkDatabase(settings: Settings): string[] {
   const { OM_DATABASE_READ_URL: standby, OM_DATABASE_READ_LAG_MS: lagMs } = settings;
@@ -188,8 +188,9 @@ function checkSectorModels(settings: Settings): string[] {
 }
 
 /**
- * Checks that `OM_EMBED_FALLBACK` holds base URLs, that it has at least as many servers as keys, and that
- * `OM_EMBEDDINGS` is `openai`. The servers must serve the same model, which cannot be checked here.
+ * Checks that `OM_EMBED_FALLBACK_KEY` has no more keys than `OM_EMBED_FALLBACK` has servers, and if there are servers,
+ * that `OM_EMBEDDINGS` is `openai` and that they are base URLs. The servers must serve the same model, which cannot be
+ * checked here.
  * @returns the first problem found, as a line that names the setting; empty if there is none
  */
 function checkFallbacks(settings: Settings): string[] {

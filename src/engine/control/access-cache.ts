@@ -5,7 +5,10 @@ import { createGenerationLook, GENERATION_LOOK_MS, type GenerationLook } from '.
 import { createLookupAllowance } from './lookup-allowance.ts';
 import { TENANT_ID } from './tenant-paths.ts';
 
-/** Greatest number of names that are known to name no tenant (in PostgreSQL only). */
+/**
+ * Greatest number of names of which a process remembers that no tenant has them (in PostgreSQL only); the oldest is
+ * forgotten first.
+ */
 const MAX_NO_TENANTS = 10_000;
 
 /**
@@ -14,13 +17,13 @@ const MAX_NO_TENANTS = 10_000;
  */
 interface Access {
   readonly tenants: ReadonlyMap<string, CachedTenant>;
-  /** Names that were looked up at this value of the counter and name no tenant; in PostgreSQL only. */
+  /** Names that were looked up since the control database last changed and that name no tenant; in PostgreSQL only. */
   readonly noTenants: LRUCache<string, true>;
   /** Keys by id, without those that are revoked and those whose tenants were all erased. */
   readonly keys: Map<string, CachedKey>;
   /**
-   * Settings that were read at this value of the counter, by tenant and name; undefined for a setting that is not
-   * stored.
+   * Settings that were read since the control database last changed, by tenant and name; undefined for a setting that
+   * is not stored. In PostgreSQL only.
    */
   readonly settings: Map<string, string | undefined>;
 }
@@ -31,7 +34,7 @@ interface CachedTenant extends TenantRecord {
 }
 
 interface CachedKey {
-  /** SHA-256 of the secret. */
+  /** SHA-256 of the key's secret. */
   readonly digest: Buffer;
   readonly holder: Holder;
 }
@@ -39,7 +42,7 @@ interface CachedKey {
 /**
  * Tenants and keys in memory, so that a request need not read the control database. A tenant or key that another
  * process deleted or revoked may still be found for 250 ms (`GENERATION_LOOK_MS`). In PostgreSQL every method throws
- * EngineError `unavailable` while the database does not answer.
+ * EngineError `unavailable` once the database has not answered for 5 s; until then, what is in memory is still found.
  */
 export interface AccessCache {
   /**
@@ -47,12 +50,15 @@ export interface AccessCache {
    * took away.
    */
   listTenants(): TenantRecord[];
-  /** Finds a tenant; undefined for an unknown id. In PostgreSQL an unknown id takes a round trip. */
+  /**
+   * Finds a tenant; undefined for an unknown id, and for a tenant that `cairn move` took away. In PostgreSQL an unknown
+   * id takes a round trip.
+   */
   findTenant(tenantId: string): CachedTenant | undefined;
   /**
-   * Returns those of the ids that are ids of tenants, with one look into the control database for all of them. A new
-   * tenant is found at once; in PostgreSQL within 250 ms (`GENERATION_LOOK_MS`) if its name was looked up before there
-   * was the tenant, or while more than 20 lists a second have unknown names.
+   * Returns those of the ids that are ids of tenants, in their order, with at most one look into the control database
+   * for all of them. A new tenant is found at once; in PostgreSQL within 250 ms (`GENERATION_LOOK_MS`) if its name was
+   * looked up before there was the tenant, or while more than 20 lists a second have unknown names.
    */
   existingTenants(tenantIds: readonly string[]): string[];
   /**
@@ -75,11 +81,14 @@ export interface AccessCache {
    */
   change<T>(work: () => T): T;
   /**
-   * Does what `change` does, for work that changes only the key with this id. The other keys are not read again, unless
-   * another process changed something in the meantime.
+   * Runs `work`, which changes only the key with this id, in one write, and raises the generation counter. The other
+   * keys are read again only if another process changed something in the meantime. Returns and throws as `change`.
    */
   changeKey<T>(keyId: string, work: () => T): T;
-  /** Does what `change` does, for a setting of a tenant. Tenants and keys are not read again, as with `changeKey`. */
+  /**
+   * Stores a setting of a tenant, replacing an earlier value, and raises the generation counter in the same
+   * transaction. Tenants and keys are read again only if another process changed something in the meantime.
+   */
   changeSetting(tenantId: string, name: string, value: string): void;
 }
 
@@ -108,8 +117,8 @@ export function openAccessCache(file: ControlFile): AccessCache {
   let access = readAccess();
 
   /**
-   * Returns the cached state. If the control database was last checked `maxAgeMs` ago or longer, checks whether another
-   * process changed it, and if so reads it again.
+   * Returns the cached state, read again if another process has changed it. A file is checked if its last check is
+   * `maxAgeMs` ago or longer; PostgreSQL is asked only with 0, else what its background thread read last counts.
    */
   function currentAccess(maxAgeMs = GENERATION_LOOK_MS): Access {
     if (look.hasChanged(maxAgeMs)) access = readAccess();
@@ -171,7 +180,7 @@ interface Followed {
 
 /**
  * Runs `work` in `ControlFile.write` and raises the generation counter.
- * @returns what `work` made, with whether nothing but this change has happened since the last read
+ * @returns what `work` returned, with `isFollowed`: whether nothing but this change has happened since the last read
  */
 function changeOne<T extends object>(file: ControlFile, look: GenerationLook, work: () => T): T & Followed {
   const { bumpGeneration, readGeneration } = file.statements;

@@ -38,7 +38,10 @@ type Method<N extends ControlChange> = ReturnType<(typeof CONTROL_CHANGES)[N]>;
 export type ChangeInput<N extends ControlChange> = Parameters<Method<N>>;
 export type ChangeResult<N extends ControlChange> = ReturnType<Method<N>>;
 
-/** The changes that other threads need not learn of, as they read these rows each time. They raise no generation. */
+/**
+ * Names of the changes of which other threads need not learn, as they read the changed rows each time that they need
+ * them. These changes raise no generation.
+ */
 const READ_EACH_TIME: ReadonlySet<ControlChange> = new Set([
   'addServer',
   'removeServer',
@@ -49,7 +52,8 @@ const READ_EACH_TIME: ReadonlySet<ControlChange> = new Set([
 export interface ControlChanges {
   /**
    * Calls a method of the control database for a caller, and resolves with its result once this thread knows of the
-   * change. In PostgreSQL that takes up to 250 ms longer than the change.
+   * change. If a thread makes the change, as in PostgreSQL, that takes up to 250 ms longer, or 5 s while the database
+   * does not answer.
    * @throws EngineError errors of the method; `unauthenticated` if the caller is no longer admitted when its turn
    *   comes, for example as the change before it revoked its key; `unavailable` if the thread ended, with
    *   `mayBeWritten` if it had begun the change, or if `close` was called before it began
@@ -91,8 +95,9 @@ export function openControlChanges(
 }
 
 /**
- * Makes a change, if its caller is still admitted. Where all changes are made one after the other by this function, no
- * key that one of them revokes makes another one.
+ * Makes a change and returns its result. Where all changes are made one after the other by this function, no key that
+ * one of them revokes makes another one.
+ * @throws EngineError `unauthenticated` if the caller is no longer admitted; errors of the method
  */
 export function makeChange(control: ControlDatabase, config: Config, { caller, name, input }: AskedChange): unknown {
   requireStillAdmitted(caller, { control, config });
@@ -111,7 +116,10 @@ interface Waiting {
   readonly made: PromiseWithResolvers<unknown>;
 }
 
-/** Makes the changes on a thread that is started for the first one, and ended a minute after the last one. */
+/**
+ * Makes the changes on a thread, which is started when a change comes and none runs, and ended a minute after the last
+ * one.
+ */
 function changesOnThread(config: Config, control: Pick<ControlDatabase, 'seeChanges'>): ControlChanges {
   let thread: Worker | undefined;
   let idle: NodeJS.Timeout | undefined;

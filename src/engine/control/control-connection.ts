@@ -21,26 +21,32 @@ import { endWrite } from '../store/postgres/unit-of-work.ts';
 
 const MIGRATIONS = path.join(import.meta.dirname, 'postgres-migrations');
 /**
- * Timeouts of reads and of writes. They are shorter than those of a tenant's connection, because the thread that serves
- * requests waits for this one. A write may wait for a lock and for a standby.
+ * Timeouts of reads. They are shorter than those of a tenant's connection, because the thread that serves requests
+ * waits for this one.
  */
 const READ_TIMEOUTS: Timeouts = { connectMs: 2_000, statementMs: 5_000 };
+/** Timeouts of writes, which may have to wait for a lock and for a standby. */
 const WRITE_TIMEOUTS: Timeouts = { connectMs: 5_000, statementMs: 15_000 };
 /** Number of the advisory lock that shows that services use the database: "Carm" in ASCII. */
 const SERVICE_LOCK = 0x4361726d;
 /**
- * SQL that takes the services' advisory lock in shared mode. Every session of a service holds it; `cairn move` takes it
- * in exclusive mode.
+ * SQL that takes the services' advisory lock in shared mode, if it is free. Every session of a service on the control
+ * schema holds it; `cairn move` takes the lock alone (`TAKE_DATABASE`).
  */
 const SHARE_DATABASE = `pg_try_advisory_lock_shared(${SERVICE_LOCK}, hashtext(current_schema()))`;
+/** SQL that takes the services' advisory lock alone, if no other session holds it. */
 const TAKE_DATABASE = `pg_try_advisory_lock(${SERVICE_LOCK}, hashtext(current_schema()))`;
 /**
- * Greatest number of attempts to take the services' lock exclusively, and the pause between two attempts (ms). There
- * are several attempts, since the session of a killed process may live on until its statement ends.
+ * Greatest number of attempts to take the services' lock alone. There are several, since the session of a killed
+ * process may live on until its statement ends.
  */
 const TAKE_ATTEMPTS = 30;
+/** Pause between two attempts to take the services' lock alone (ms). */
 const TAKE_PAUSE_MS = 100;
-/** Least time between two threads that watch the generation, of which the first one has died (ms). */
+/**
+ * Least time between the starts of two threads that watch the generation (ms). The second one is started only if the
+ * first has died.
+ */
 const RENEW_MS = 5_000;
 
 /**
@@ -67,12 +73,13 @@ export interface ControlConnection {
   readonly isInTransaction: boolean;
   /**
    * Starts to watch the generation counter, which each change of tenants, keys, limits or settings raises. A thread in
-   * the background reads it, and all callers share that watch. The first read blocks.
+   * the background reads it every 250 ms, and all users of this connection share that watch. The first read blocks.
+   * `latest` throws EngineError `unavailable` after 5 s without a read, and after `close`.
    */
   watchGeneration(): Pick<WatchedNumber, 'latest'>;
   /**
-   * Takes the services' lock exclusively until the connection is closed, so that no other process can use the database.
-   * @throws EngineError `conflict` if another process still uses the database after about 3 s
+   * Takes the services' lock alone until the connection is closed, so that no other process can use the database.
+   * @throws EngineError `conflict` if another session still holds the lock after about 3 s
    */
   takeAlone(): void;
   /** Name of the tenants' schema, quoted. */
@@ -93,7 +100,7 @@ interface Shared {
   /** Id of the session in which the search path was set; null if it was not set. */
   setIn: number | null;
   isInTransaction: boolean;
-  /** Earliest time at which a watch may begin, by the monotonic clock (ms). */
+  /** Earliest time at which another thread may be started that watches the generation, by the monotonic clock (ms). */
   watchFrom: number;
   users: number;
 }
@@ -102,7 +109,9 @@ interface Shared {
 const connections = new Map<string, Shared>();
 
 /**
- * Opens this thread's connection, and makes the control schema if it is missing.
+ * Returns a use of this thread's connection to a database, which the first use opens. Opening it migrates the tenants'
+ * schema and the control schema, which is made if it is missing.
+ * @param database address of the database, `postgres://…`
  * @throws EngineError `forbidden` if the role may not make the schema; the errors of `migrateSchema`; `unavailable`
  */
 export function openControlConnection(database: string): ControlConnection {
@@ -176,12 +185,14 @@ export function openControlConnection(database: string): ControlConnection {
 function query(shared: Shared, statement: Parameters<StatementContext['query']>) {
   if (shared.isInTransaction) return shared.connection.query(...statement);
   return onceMore(() => {
-    setSearchPath(shared);
+    prepareSession(shared);
     return shared.connection.query(...statement);
   });
 }
 
-/** Returns the watch of the generation counter. If its thread has died, another one is started. */
+/**
+ * Returns the watch of the generation counter. If its thread has died, another one is started, but at most one in 5 s.
+ */
 function watched(shared: Shared): WatchedNumber {
   const { watched: present } = shared;
   if (present !== undefined && (!present.isClosed || performance.now() < shared.watchFrom)) return present;
@@ -214,7 +225,7 @@ function onceMore<T>(work: () => T): T {
 function inTransaction<T>(shared: Shared, begin: string, work: (first: readonly unknown[]) => T): T {
   // Nothing is lost if the session ends here, as nothing was done.
   const { rows } = onceMore(() => {
-    setSearchPath(shared);
+    prepareSession(shared);
     return beginWith(shared.connection, begin);
   });
   shared.isInTransaction = true;
@@ -236,10 +247,12 @@ function beginWith(connection: BlockingConnection, begin: string) {
 }
 
 /**
- * Makes the connection ready for a statement outside of a transaction.
- * @throws EngineError `unavailable` if the server has been silent for 5 s, for which this thread does not wait
+ * Makes the connection ready for a statement outside of a transaction: a new session gets the search path and takes the
+ * services' lock in shared mode.
+ * @throws EngineError `unavailable` if the server has been silent for 5 s, for which this thread does not wait;
+ *   `conflict` while `cairn move` holds the lock
  */
-function setSearchPath(shared: Shared): void {
+function prepareSession(shared: Shared): void {
   if (shared.watched !== undefined) watched(shared).latest();
   const { connection } = shared;
   if (connection.session !== null && connection.session === shared.setIn) return;
@@ -262,8 +275,10 @@ function connect(database: string): Shared {
 }
 
 /**
- * Makes the control schema if it is missing, and migrates both schemas to the newest version. It waits while another
- * process migrates them.
+ * Brings the tenants' schema, which is the current one, and the control schema, which has the same name with
+ * `_control`, to the newest version; the control schema is made if it is missing. It waits while another process
+ * migrates them.
+ * @returns the catalog, and the search path with the control schema first
  */
 function prepareSchemas(connection: BlockingConnection): Pick<Shared, 'catalog' | 'searchPath'> {
   migrateSchema(connection);

@@ -45,7 +45,10 @@ export interface TenantRecord {
    * for a tenant in a file.
    */
   readonly database: string | null;
-  /** Whether the tenant moves to another database just now, so that its writes are refused. */
+  /**
+   * Whether a move of the tenant to another database is under way, or was broken off and is not ended yet. Its writes
+   * may be refused meanwhile.
+   */
   readonly isMoving: boolean;
 }
 
@@ -84,7 +87,10 @@ export interface KeyRecord {
   readonly createdAt: number;
   /** Time from which the key is refused; null if it never expires. */
   readonly expiresAt: number | null;
-  /** Time at which the key was last accepted, written up to a minute later; null if it has never been used. */
+  /**
+   * Time at which the key was last accepted; null if it has never been used. Uses are stored up to a minute later, and
+   * `findKey` knows only of stored ones.
+   */
   readonly lastUsedAt: number | null;
   /** Time at which the key was revoked; null if it was not. */
   readonly revokedAt: number | null;
@@ -103,8 +109,9 @@ export interface Principal extends Bounds {
   readonly tenantId: string;
   readonly role: Role;
   /**
-   * Id of the key. It is 'environment' for OM_API_KEY; 'anonymous' if no key is configured, and for public reads; for a
-   * token of OM_OIDC_ISSUER it is `oidc:` and 16 hexadecimal digits, a hash of its issuer and subject.
+   * Id of the key. It is 'environment' for OM_API_KEY; 'anonymous' if no key is configured, and for public reads;
+   * 'metrics' for whoever may only read metrics; for a token of OM_OIDC_ISSUER it is `oidc:` and 16 hexadecimal digits,
+   * a hash of its issuer and subject.
    */
   readonly keyId: string;
 }
@@ -140,12 +147,16 @@ export interface Sessions {
 
 /** The tenants, keys and settings of a data folder, as `openControlDatabase` opens them. */
 export interface ControlDatabase {
-  /** Lists all tenants, oldest first; the default tenant always exists. */
+  /**
+   * Lists the tenants, oldest first, without those that `cairn move` took away one by one. The default tenant is always
+   * there.
+   */
   listTenants(): TenantRecord[];
   /**
-   * Returns the path of the tenant's database file, which need not exist yet; undefined for an unknown tenant. With
-   * OM_DATABASE_URL there is no such file: the path only names the tenant and its placement, and its uploads lie beside
-   * it. A tenant that was moved to another database has another path from then on.
+   * Returns the path of the tenant's database file, which need not exist yet; undefined for an unknown tenant, and for
+   * one that `cairn move` took away. With OM_DATABASE_URL there is no such file: the path only names the tenant and its
+   * placement, and its uploads lie beside it. A tenant that was moved to another of the service's databases has another
+   * path from then on.
    */
   findTenantPath(tenantId: string): string | undefined;
   /**
@@ -153,9 +164,11 @@ export interface ControlDatabase {
    * database at most once.
    */
   existingTenants(tenantIds: readonly string[]): string[];
-  /** Whether a path is the present one of a tenant that does not move to another database just now. */
+  /**
+   * Whether a path is that of a tenant in its present database, and no move of the tenant to another one is under way.
+   */
   isSettledPath(path: string): boolean;
-  /** Returns the sentence that says where `cairn move` took a tenant; undefined for a tenant that was not moved. */
+  /** Returns a sentence that says where `cairn move` took a tenant; undefined for a tenant that was not moved alone. */
   findMoved(tenantId: string): string | undefined;
   /**
    * Creates a tenant, but not its file.
@@ -186,18 +199,21 @@ export interface ControlDatabase {
    */
   createKey(key: NewKey, by?: string): { readonly record: KeyRecord; readonly secret: string };
   /**
-   * Lists the keys that reach a tenant, or all keys by default, oldest first and revoked ones included. Like
-   * `pageKeys`, it first stores the recorded uses of keys, and throws EngineError `unavailable` or `storage_full` if
-   * that fails.
+   * Lists the keys that reach a tenant, or all keys by default, oldest first and revoked ones included. `lastUsedAt`
+   * counts uses by this process that are not stored yet.
    */
   listKeys(tenantId?: string): KeyRecord[];
   /**
    * Lists a page of the keys that reach a tenant, newest first and revoked ones included; `total` counts all of them.
+   * `lastUsedAt` counts uses by this process that are not stored yet.
    */
   pageKeys(tenantId: string, page: Page): { readonly items: KeyRecord[]; readonly total: number };
   /** Finds a key by its id (not its secret), even if it is revoked; undefined for an unknown id. */
   findKey(keyId: string): KeyRecord | undefined;
-  /** Counts the keys that reach each tenant and are not revoked, by tenant id; a tenant without any is left out. */
+  /**
+   * Counts the keys that reach each tenant and are not revoked, expired ones included, by tenant id; a tenant without
+   * any is left out.
+   */
   countKeys(): ReadonlyMap<string, number>;
   /**
    * Revokes a key; every process notices within a second. A key that is revoked already keeps the time at which it was
@@ -250,8 +266,8 @@ export interface ControlDatabase {
    */
   seeChanges(): Promise<void>;
   /**
-   * Whether PostgreSQL has not answered for over a second, as a background thread sees it. A thread that serves
-   * requests then asks it nothing, so that it does not wait.
+   * Whether PostgreSQL has not answered a background thread for over a second; always false for a file. While it is
+   * true, a thread that serves requests looks into no tenant of this database, so that it does not wait.
    */
   isSilent(): boolean;
   close(): void;

@@ -17,7 +17,7 @@ export interface ControlFile {
   /** The open SQLite database; null in PostgreSQL. */
   readonly db: Database.Database | null;
   readonly statements: ControlStatements;
-  /** Prepares a statement in SQLite's dialect. */
+  /** Prepares a statement in SQLite's dialect, also where the database is PostgreSQL. */
   prepare<Parameters extends unknown[] = unknown[], Row = unknown>(sql: string): Statement<Parameters, Row>;
   /**
    * Runs `work` in one write transaction, which excludes all other writers. It is rolled back if `work` throws. Throws
@@ -164,11 +164,12 @@ export interface ControlStatements {
 
 const KEYS = `SELECT keys.*, (SELECT json_group_array(tenant_id ORDER BY place) FROM key_tenants
                               WHERE key_id = keys.id) AS tenants FROM keys`;
-/** Columns of a tenant's placement, and the join that they need. In files tenants have none. */
+/** Columns of a tenant's placement, and the join that they need, in PostgreSQL. */
 const PLACED = {
   columns: 'p.database, coalesce(p.number, 0) AS placed, p.moving IS NOT NULL AS is_moving',
   join: 'LEFT JOIN placements p ON p.tenant_id = tenants.id',
 };
+/** Columns in place of those of `PLACED` for tenants in files, which have no placement. */
 const IN_FILES = { columns: 'NULL AS database, 0 AS placed, 0 AS is_moving', join: '' };
 const OF_TENANT = 'WHERE id IN (SELECT key_id FROM key_tenants WHERE tenant_id = ?)';
 
@@ -193,7 +194,7 @@ export function prepareStatements(
     insertTenant: prepare<[string, number]>(
       'INSERT INTO tenants (id, created_at) VALUES (?, ?) ON CONFLICT (id) DO NOTHING',
     ),
-    /** Deletes a tenant by its id. The foreign keys also delete its settings, and remove it from its keys. */
+    /** Deletes a tenant. Foreign keys also delete its settings, limits and servers, and remove it from its keys. */
     deleteTenant: prepare<[string]>('DELETE FROM tenants WHERE id = ?'),
 
     listKeys: prepare<[], KeyRow>(`${KEYS} ORDER BY created_at, id`),
@@ -211,8 +212,8 @@ export function prepareStatements(
     ),
     findKey: prepare<[string], KeyRow>(`${KEYS} WHERE id = ?`),
     /**
-     * Deletes revoked keys of a tenant except the newest; the second parameter is the number of keys that stay. A key
-     * of several tenants counts for the first.
+     * Deletes revoked keys whose first tenant this is, except those that were revoked last; the second parameter is the
+     * number of keys that stay.
      */
     deleteOldRevokedKeys: prepare<[string, number]>(
       `DELETE FROM keys WHERE id IN (

@@ -23,8 +23,9 @@ interface OpenFile<Name extends string> {
 }
 
 /**
- * Returns where counts are kept: in the file at the given path, or with OM_DATABASE_URL in the database. The name in
- * the database does not depend on OM_DB_PATH, so that all nodes use the same counts.
+ * Returns where counts are kept: in the given file, or with OM_DATABASE_URL in the database, under a name that does not
+ * depend on OM_DB_PATH, so that all nodes use the same counts.
+ * @param file path of a counter file, which begins like that of the control database
  */
 export function counterPlaceOf({ OM_DATABASE_URL: database, paths }: Config, file: string): CounterPlace {
   if (database === undefined) return file;

@@ -12,7 +12,10 @@ import { openDatabase } from '../store/open-database.ts';
 import { tenantAtPath } from './tenant-paths.ts';
 import { deriveKey, fingerprintOf, newDataKey, unwrapKey, wrapKey } from './wrapped-key.ts';
 
-/** Owner in `data_keys` of the files that all tenants share. */
+/**
+ * Owner, in the table `data_keys`, of the key of the files that all tenants share; the control database is not one of
+ * them.
+ */
 export const SHARED_OWNER = '';
 
 /** The settings that name the files of a data folder, the master key, and the cipher of new keys. */
@@ -56,14 +59,16 @@ export function useMasterKey(settings: KeySettings): void {
   });
 }
 
-/** Returns the key of the control database, which is derived from the master key; null if there is no master key. */
+/**
+ * Returns the key of the control database's file, which is derived from the master key; null if there is no master key.
+ */
 export function controlKeyOf({ masterKey, OM_ENCRYPTION_CIPHER: cipher }: KeySettings): FileKey | null {
   return masterKey && { cipher, bytes: deriveKey(masterKey, 'control database') };
 }
 
 /**
- * Returns the owner of the key that opens a file of the data folder; undefined for a path that is not one of its
- * databases.
+ * Returns the owner of the data key that opens a file of the data folder; undefined for the control database, which has
+ * no data key, and for a path that is not one of the folder's databases.
  */
 function ownerOf(paths: Config['paths'], file: string): string | undefined {
   return tenantOf(paths, file) ?? (isSharedFile(paths, file) ? SHARED_OWNER : undefined);
@@ -142,14 +147,18 @@ export function ensureDataKey(db: Database.Database | null, settings: KeySetting
 }
 
 /**
- * Deletes an owner's data key, so that nobody can read the files that it encrypted, or copies of them. A backup stays
- * readable: its key file, which `exportWrappedKey` made, holds the data key, wrapped by the master key.
+ * Deletes an owner's data key, so that nobody can read the files that it encrypted, or copies of them; does nothing if
+ * `db` is null (PostgreSQL). A backup stays readable: its key file, which `exportWrappedKey` made, holds the data key,
+ * wrapped by the master key.
  */
 export function destroyDataKey(db: Database.Database | null, owner: string): void {
   db?.prepare('DELETE FROM data_keys WHERE owner = ?').run(owner);
 }
 
-/** Stores the key that is to replace an owner's data key, so that an interrupted change of the key can be continued. */
+/**
+ * Stores the key that is to replace an owner's data key, in place of an earlier such key, so that an interrupted change
+ * of the key can be continued.
+ */
 export function putNextKey(db: Database.Database, masterKey: Uint8Array, owner: string, next: FileKey): void {
   db.prepare('UPDATE data_keys SET next_wrapped = ?, next_cipher = ? WHERE owner = ?').run(
     wrapKey(masterKey, owner, next),

@@ -2,7 +2,7 @@ import type { ControlDatabase } from './control-database.ts';
 import { LIMIT_SETTING, type LimitName, type Limits } from './limits.ts';
 import type { RateLimits } from './rate-limits.ts';
 
-/** Limits of a tenant that make its documents wait. */
+/** Names of the limits of a tenant that make its documents wait. */
 type DocumentLimit = Extract<LimitName, 'parse_seconds' | 'fetches' | 'fetches_at_once' | 'max_mb' | 'max_memories'>;
 
 /** Why documents of a tenant have to wait, and how long. */
@@ -19,11 +19,14 @@ export interface DocumentWait {
   readonly apartMs: number;
 }
 
-/** How much of the parsers and page fetches of all workers one tenant may use. With no limit set, nothing waits. */
+/**
+ * How much one tenant may use of the parsers and page fetches of all workers, and how much it may store. With no limit
+ * set, nothing waits.
+ */
 export interface DocumentShare {
   /**
-   * Returns why and how long the tenant's documents have to wait because its parser time of the last minute is spent;
-   * undefined if a document may be read.
+   * Returns why and how long the tenant's documents have to wait because less than a second of its parser time is left
+   * for this minute; undefined if a document may be read.
    */
   waitForParser(): DocumentWait | undefined;
   /**
@@ -64,11 +67,14 @@ export interface DocumentShare {
  * time must be left because the real cost of a document is known only afterwards.
  */
 const LEAST_PARSER_MS = 1_000;
-/** Delay (ms) before documents are tried again whose tenant's database was as large as it may be. */
+/**
+ * Delay (ms) before documents are tried again whose tenant has a database that is as large as it may be, or as many
+ * memories as it may have.
+ */
 const ROOM_MS = 10_000;
 /**
- * Delay (ms) before a document is tried again for whose memories there is too little room, though there is some: others
- * may fit meanwhile.
+ * Delay (ms) before a document is tried again that has more memories than the tenant has room for, though there is room
+ * for some: smaller documents may fit meanwhile.
  */
 const LARGER_ROOM_MS = 60_000;
 /** Delay (ms) before a page is tried again when `fetches_at_once` other pages were being fetched already. */

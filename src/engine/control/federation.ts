@@ -10,9 +10,11 @@ export const FEDERATION_LIMITS = { servers: 32, name: 64, key: 512, tenant: 64 }
 interface FederationServer {
   /** Name by which a query refers to the server, unique in its tenant: 1 to 64 characters of a-z, 0-9, - and _. */
   readonly name: string;
-  /** Address, without a slash at its end. */
+  /** Address of the server, without a slash at its end. */
   readonly url: string;
-  /** Tenant that is queried there; null for the first tenant of the key. */
+  /**
+   * Id of the tenant that is queried on the other server; null for the first tenant of the key with which it is called.
+   */
   readonly remoteTenant: string | null;
 }
 
@@ -29,7 +31,10 @@ export interface FederationRecord extends FederationServer {
   readonly hasKey: boolean;
   /** Time of registration, Unix ms. */
   readonly createdAt: number;
-  /** Public id of the key that registered the server; null if it is not known. */
+  /**
+   * Public id of the key that registered the server; `cli` for a command on the server's machine, null if it is not
+   * known.
+   */
   readonly writtenBy: string | null;
 }
 
@@ -46,7 +51,7 @@ export interface FederationServers {
    *   encrypted; `not_found` for an unknown tenant
    */
   add(tenantId: string, server: FederationAccess, by?: string): FederationRecord;
-  /** Lists the servers of a tenant by name, without their keys. */
+  /** Lists the servers of a tenant, sorted by name, without their keys. */
   list(tenantId: string): FederationRecord[];
   /** Returns a server with its key; undefined if the tenant has no server of this name. */
   find(tenantId: string, name: string): FederationAccess | undefined;
@@ -54,13 +59,15 @@ export interface FederationServers {
   hasAny(): boolean;
   /**
    * Removes a server and its key.
+   * @param by public id of the key of the caller; by default a command on this machine
    * @throws EngineError `not_found` if the tenant has no server of this name
    */
   remove(tenantId: string, name: string, by?: string): void;
   /**
-   * Removes all servers of a tenant that a key registered, and their keys.
+   * Removes all servers of a tenant that a key registered, and the keys with which they are called.
    * @param writtenBy public id of the key that registered them
-   * @returns their number
+   * @param by public id of the key of the caller; by default a command on this machine
+   * @returns the number of removed servers
    */
   removeWrittenBy(tenantId: string, writtenBy: string, by?: string): number;
 }

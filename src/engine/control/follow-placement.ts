@@ -4,13 +4,17 @@ import type { TenantPool } from '../tenant-file/tenant-pool.ts';
 import type { ControlDatabase } from './control-database.ts';
 import { addressOf, databaseNameOf, mayHoldRows } from './place-of.ts';
 
-/** The tenants that a worker looks after. */
+/** The tenants that a worker looks after, and the pool of the open ones. */
 export interface FollowedTenants {
-  /** The worker's pool, which first closes tenants that have moved or move just now when its open paths are listed. */
+  /**
+   * The pool of the worker's open tenants. With OM_DATABASE_URL its `openPaths` first closes tenants that have moved to
+   * another database or move just now.
+   */
   readonly pool: TenantPool;
   /**
-   * Lists the paths of all tenants with data. A tenant that moves to another database is left out, and so is one whose
-   * database the settings do not name, which is logged once for each database.
+   * Lists the paths of the tenants that have a file, or with OM_DATABASE_URL of all tenants. A tenant that moves to
+   * another database is left out, and so is one whose database the settings do not name, which is logged once for each
+   * database.
    */
   listPaths(): string[];
 }

@@ -16,15 +16,17 @@ export interface GenerationLook {
   /** Runs `work` on one snapshot of the control database, and remembers the value of the generation counter there. */
   read<T>(work: () => T): T;
   /**
-   * Whether the generation counter has changed since `read`.
-   * @param maxAgeMs how old the last check of the counter may be (ms); 0 checks it now
+   * Whether the generation counter has another value than the one that `read` or `follow` remembered.
+   * @param maxAgeMs how old the last check of the counter in a file may be (ms); 0 reads it now, and any other value
+   *   takes the number in PostgreSQL that the background thread read last
    * @throws EngineError `unavailable` if PostgreSQL has not answered for 5 s, since the cached data may be outdated
    */
   hasChanged(maxAgeMs: number): boolean;
   /**
    * Remembers `next` as the current generation after a change by this process, so that its own change causes no new
    * read.
-   * @returns false if other processes made changes before it, so that the caller must read everything again
+   * @returns false if other processes made changes before it: then nothing is remembered, and the caller must read
+   *   everything again
    */
   follow(next: number): boolean;
 }
@@ -36,7 +38,10 @@ export function createGenerationLook(file: ControlFile): GenerationLook {
   let generation: number | undefined;
   /** Time of the last check by the monotonic clock (ms), since the wall clock may be set back. */
   let lookedAt = 0;
-  /** Monotonic time at which the last `read` had ended (ns). Only a check after it can show a change. */
+  /**
+   * Monotonic time at which the last `read` or `follow` had ended (ns), in PostgreSQL. Only a check after it can show a
+   * change.
+   */
   let wasReadAt = 0n;
 
   return {

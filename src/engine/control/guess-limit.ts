@@ -9,14 +9,17 @@ const MIN_PAUSE_MS = 1_000;
 const MAX_PAUSE_MS = 60_000;
 /** Time without a wrong key after which the count of an address starts again at 0 (ms). */
 const FORGET_MS = 600_000;
-/** Time for which an address is remembered (ms), together with the keys that were sent from it. */
+/**
+ * Time without a wrong key, and without a right one that is noted, after which an address is forgotten (ms), together
+ * with the keys that were sent from it. It is deleted when a new address is stored.
+ */
 const TRUST_MS = 86_400_000;
 /** Greatest number of addresses that are remembered; the least recently seen is forgotten first. */
 const MAX_ADDRESSES = 10_000;
 
 /** What is stored about one address, or one /64 network of IPv6. Times are Unix ms. */
 interface Guesser {
-  /** Number of wrong keys in the present or latest series. */
+  /** Number of wrong keys in the present or latest series, which ends after ten minutes without one. */
   readonly wrong: number;
   /**
    * Time of the last wrong key, from which the end of a series is counted; once the series is over, also the time of a
@@ -40,19 +43,19 @@ const TRUST_BITS: Readonly<Record<ChosenKey, number>> = { OM_API_KEY: 1, OM_METR
  */
 export interface GuessLimit {
   /**
-   * Returns the time (ms) for which wrong keys of an address are refused without being counted; 0 if no pause is
-   * running.
+   * Returns the rest of the pause of an address (ms), during which callers refuse its wrong keys without counting them;
+   * 0 if no pause is running.
    */
   pauseMs(address: string): number;
   /**
-   * Counts a wrong key of an address. Returns true only for the first wrong key beyond `freeTries` in a series. A
-   * series ends after ten minutes without a wrong key.
+   * Counts a wrong key of an address, and from the first one beyond `freeTries` on begins a pause. Returns true only
+   * for that first one in a series, for the log. A series ends after ten minutes without a wrong key.
    */
   noteWrong(address: string): boolean;
   /**
-   * Decides whether a chosen key, which this address has just sent, is accepted, and remembers the address if so.
-   * During a pause it is accepted only from an address that has sent this key before. So a guesser cannot tell a right
-   * guess from a wrong one, and regular users are not interrupted.
+   * Decides whether a right OM_API_KEY or OM_METRICS_KEY, which this address has just sent, is accepted, and remembers
+   * the address if so. During a pause it is accepted only from an address that sent this key before while no pause was
+   * running. So a guesser cannot tell a right guess from a wrong one, and regular users are not interrupted.
    */
   admitsRightKey(address: string, key: ChosenKey): boolean;
   close(): void;
@@ -80,8 +83,8 @@ const TABLES = {
 const isSeriesOver = ({ seenAt }: Guesser, now: number) => Math.abs(now - seenAt) > FORGET_MS;
 
 /**
- * Opens the limit. Its small file is made when the first key is refused or a chosen key is used.
- * @param freeTries number of wrong keys of one address that are answered without a pause
+ * Opens the limit. Its small file is made by the first call of a method.
+ * @param freeTries number of wrong keys of one address in a series that cause no pause
  */
 export function openGuessLimit(file: string, freeTries: number, clock: Clock): GuessLimit {
   let shared: ReturnType<typeof openCounterFile<keyof typeof TABLES.statements>> | undefined;

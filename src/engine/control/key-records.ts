@@ -87,7 +87,10 @@ export function createKeyRecords({
   };
 }
 
-/** Returns the SHA-256 of a secret: it has 256 random bits, so that neither a salt nor a slow hash is needed. */
+/**
+ * Returns the SHA-256 of a secret. It has neither a salt nor a slow hash, since all secrets whose digests are stored
+ * have 256 random bits.
+ */
 export function digestOf(secret: string): Buffer {
   return createHash('sha256').update(secret, 'utf8').digest();
 }
@@ -115,15 +118,15 @@ function describe({ id, tenantIds, role, userId, tags, expiresAt }: KeyRecord): 
 }
 
 /** Characters that no name, user or tag may contain: they are invisible or break lines. */
-const CONTROL = /\p{Cc}/u;
+const CONTROL_CHARACTER = /\p{Cc}/u;
 
 /**
- * Throws EngineError `invalid` for a key whose properties contradict each other, whose expiry is in the past, or which
- * is beyond `KEY_LIMITS`.
+ * Throws EngineError `invalid` for a new key whose properties contradict each other, whose expiry is in the past, or
+ * which has a value beyond `KEY_LIMITS`, an empty user or tag, or a control character.
  */
 function requireSound(key: NewKey, now: number): void {
   const { role, label = '', userId, tags = [], expiresAt } = key;
-  const isLabel = (text: string, most: number) => text !== '' && text.length <= most && !CONTROL.test(text);
+  const isLabel = (text: string, most: number) => text !== '' && text.length <= most && !CONTROL_CHARACTER.test(text);
   const checks: readonly (readonly [isSound: boolean, problem: string])[] = [
     [(key.furtherTenantIds?.length ?? 0) < KEY_LIMITS.tenants, `a key reaches at most ${KEY_LIMITS.tenants} tenants`],
     [

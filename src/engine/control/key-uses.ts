@@ -15,7 +15,10 @@ export interface KeyUses {
    * @param keyId public id of the key
    */
   note(keyId: string): void;
-  /** Returns the last use that is recorded in memory (Unix ms); null if there is none that was not written yet. */
+  /**
+   * Returns the last use that is recorded in memory (Unix ms); null if this process has not accepted the key since it
+   * last wrote the uses.
+   */
   lastUse(keyId: string): number | null;
   /**
    * Writes the recorded uses and stops the timer. If the file is locked or the disk full, the uses of the last minute

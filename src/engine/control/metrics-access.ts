@@ -6,7 +6,9 @@ import type { ChosenKey, GuessLimit } from './guess-limit.ts';
 /** Verdict on a caller that requests metrics and sent a key. */
 export type MetricsVerdict =
   | 'admitted'
-  /** The key is not known or was revoked, or it was sent during a pause and may be a guess (`GuessLimit`). */
+  /**
+   * The key is not known, was revoked or has expired, or it was sent during a pause and may be a guess (`GuessLimit`).
+   */
   | 'unknown'
   /** The key is valid, but it belongs to another tenant or its role is not `admin`. */
   | 'forbidden';

@@ -8,7 +8,8 @@ const OF_TENANTS = 'tenant_id IN (SELECT value FROM json_each(?))';
 
 /**
  * Tables of the control database in the order in which `cairn move` copies them. The value is the SQL condition that
- * selects the rows of the moved tenants; null for a table that is copied only when all tenants are moved together.
+ * selects the rows of the moved tenants, with a JSON list of their ids as its parameter; null for a table that is
+ * copied only when all tenants are moved together.
  */
 export const CONTROL_TABLES: Readonly<Record<string, string | null>> = {
   tenants: 'id IN (SELECT value FROM json_each(?))',
@@ -28,10 +29,10 @@ export const CONTROL_NOT_COPIED: Readonly<Record<string, string>> = {
   data_keys: 'the keys of encrypted files, which are not moved',
 };
 
-/** The ids of the tenants that are moved. */
+/** The tenants that are moved, and whether they are all of them. */
 export interface MovedSelection {
   readonly tenants: readonly string[];
-  /** Whether all tenants are moved, so that the sessions and the audit log of the service are moved too. */
+  /** Whether all tenants are moved together, so that the sessions and the audit log of the service are moved too. */
   readonly isWhole: boolean;
 }
 
@@ -51,7 +52,7 @@ export function listSizeLimits(file: ControlFile, { tenants }: MovedSelection): 
 /** Column names by the name of the table. */
 export type ControlColumns = ReadonlyMap<string, readonly string[]>;
 
-/** Reads the columns of the tables that are copied. They are the same in SQLite and in PostgreSQL. */
+/** Reads the names of the columns of each table that is copied. They are the same in SQLite and in PostgreSQL. */
 export function readControlColumns(file: ControlFile): ControlColumns {
   const read = file.prepare(
     file.db === null

@@ -30,7 +30,7 @@ export function findMark(file: Pick<ControlFile, 'prepare'>, tenant: string | nu
   return found && (JSON.parse(found.value) as MoveMark);
 }
 
-/** Marks a tenant as moved, or with null all tenants. Call it inside a write. */
+/** Marks a tenant as moved, or with null all tenants, and raises the generation counter. Call it inside a write. */
 export function putMark(file: ControlFile, tenant: string | null, mark: MoveMark): void {
   file
     .prepare('INSERT INTO store_info (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value')

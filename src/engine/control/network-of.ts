@@ -2,9 +2,9 @@
 const NETWORK_GROUPS = 4;
 
 /**
- * Returns the name under which callers of one network are counted together: an IPv4 address itself, or the first four
- * groups of an IPv6 address. So a client gains nothing by changing its address within its network. Any other text is
- * returned unchanged.
+ * Returns the name under which callers of one network are counted together: an IPv4 address itself, also one that is
+ * written as `::ffff:…`, or the first four groups of an IPv6 address, without abbreviation. So a client gains nothing
+ * by changing its address within its network. Any other text is returned unchanged.
  */
 export function networkOf(address: string): string {
   const isVersion4 = address.includes('.');

@@ -25,7 +25,7 @@ import { requireWholeFolder, TENANT_ID, tenantAtPath, tenantFile } from './tenan
 const KEY_SECRET = /^cairn_([0-9a-f]{16})_[\w-]{43}$/;
 /** Form of the id of a key in the control database. Ids of other holders, such as `environment`, do not match. */
 const KEY_ID = /^[0-9a-f]{16}$/;
-/** The holder of OM_API_KEY. */
+/** The caller whom OM_API_KEY identifies: an admin of the default tenant, of no other one, without an end. */
 const ENVIRONMENT: Holder = {
   tenantId: DEFAULT_TENANT,
   tenantIds: [DEFAULT_TENANT],
@@ -120,12 +120,12 @@ function isSilent({ watched }: ControlFile): boolean {
   }
 }
 
-/** Pause between two checks whether the counter of changes was read again (ms). */
+/** Pause between two checks whether the generation counter was read again (ms). */
 const CHECK_MS = 10;
 
 /**
- * Waits until the background thread has read the counter of changes once more, or for 5 s, after which its last value
- * is of no use. A file needs no such read.
+ * Waits until the background thread has read the generation counter once more, or until it has had no answer for 5 s. A
+ * file needs no such read.
  */
 async function nextLook({ watched }: ControlFile): Promise<void> {
   if (watched === null) return;
@@ -160,7 +160,7 @@ function openFile(config: Config): ControlFile {
 
 /**
  * Closes a control database whose tenants were all moved away, and throws EngineError `conflict`, which says where they
- * are.
+ * are; does nothing to any other.
  */
 function requireNotMoved(file: ControlFile): void {
   const mark = findMark(file, null);

@@ -16,12 +16,13 @@ import { createSessionSecrets, type SessionSecrets } from './session-secrets.ts'
 const SESSION_MS = 12 * 3_600_000;
 /** Greatest number of sessions of one key; a further one ends the oldest. */
 const MAX_SESSIONS_OF_KEY = 50;
-/** Greatest number of sessions that a process caches (in PostgreSQL only), and how long it caches each of them (ms). */
+/** Greatest number of sessions whose rows a process caches (in PostgreSQL only). */
 const MAX_KNOWN = 1_000;
+/** Time for which the row of a session is cached (ms). */
 const KNOWN_MS = 1_000;
 /**
- * Greatest number of sessions of which a process remembers that it found them, and of ended ones of which it remembers
- * that it did not (in PostgreSQL only).
+ * Greatest number of sessions of which a process remembers that it found or opened them, and again of ended ones of
+ * which it remembers that it did not find them (in PostgreSQL only).
  */
 const MAX_REMEMBERED = 10_000;
 /**
@@ -139,7 +140,10 @@ export function digestOfIssuer(config: Config): Buffer | undefined {
     .digest();
 }
 
-/** Whether a holder has no row in the control database whose removal would end its sessions. */
+/**
+ * Whether a holder, by the id of its key, is OM_API_KEY or a token: it has no row in the control database whose removal
+ * would end its sessions.
+ */
 const hasNoRow = (keyId: string) => keyId === 'environment' || keyId.startsWith('oidc:');
 
 /**
@@ -167,16 +171,20 @@ export function deleteSessionsOf({ prepare }: ControlFile, tenantId: string): vo
 
 /**
  * Makes functions that find a session's row by its secret, and forget a cached row. In PostgreSQL, where a read is a
- * round trip, a found row may be `KNOWN_MS` old, and a secret that was not made here is refused without a read. Of
- * sessions that this process has not found before, at most 20 a second are looked up: `find` throws EngineError
- * `unavailable` for a further one. A session that was not found has ended, and never comes back.
+ * round trip, a found row may be `KNOWN_MS` old, and a secret that this service did not make (`wasMadeHere`) is refused
+ * without a read. Of sessions that this process has neither opened nor found before, at most 20 a second are looked up:
+ * `find` throws EngineError `unavailable` for a further one. A session that was not found has ended, and never comes
+ * back.
  */
 function createFinder({ watched }: ControlFile, statement: Statement<[Buffer], SessionRow>, secrets: SessionSecrets) {
   const known = new LRUCache<string, SessionRow>({ max: MAX_KNOWN, ttl: KNOWN_MS });
   const everFound = new LRUCache<string, true>({ max: MAX_REMEMBERED });
   const ended = new LRUCache<string, true>({ max: MAX_REMEMBERED });
   const mayLookUp = createLookupAllowance();
-  /** Whether a session may be looked up. Throws EngineError `unavailable` if too many were looked up just now. */
+  /**
+   * Whether a session is worth a look-up: not if it is known to have ended, or if this service did not make its secret.
+   * Throws EngineError `unavailable` if too many unknown sessions were looked up just now.
+   */
   const isWorthALook = (name: string, secret: string) => {
     if (everFound.has(name)) return true;
     if (ended.has(name) || !secrets.wasMadeHere(secret)) return false;
@@ -202,7 +210,7 @@ function createFinder({ watched }: ControlFile, statement: Statement<[Buffer], S
       return row;
     },
     forget: (digest: Buffer) => void known.delete(nameOf(digest)),
-    /** Notes that a session was opened here, so that it is looked up however many unknown ones come. */
+    /** Notes that this process opened a session, so that it is looked up however many unknown ones come. */
     noteOwn: (digest: Buffer) => void everFound.set(nameOf(digest), true),
   };
 }
@@ -216,7 +224,9 @@ function prepareStatements({ prepare }: ControlFile) {
     ),
     delete: prepare<[Buffer]>(DELETE_SESSION),
     deleteExpired: prepare<[number]>('DELETE FROM sessions WHERE expires_at <= ?'),
-    /** Deletes the sessions of a key except its newest ones; the second parameter is the number of those. */
+    /**
+     * Deletes the sessions of a key except its newest ones; the second parameter is the number of sessions that stay.
+     */
     deleteOldest: prepare<[string, number]>(
       `DELETE FROM sessions WHERE digest IN
          (SELECT digest FROM sessions WHERE key_id = ? ORDER BY created_at DESC LIMIT -1 OFFSET ?)`,

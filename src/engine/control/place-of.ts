@@ -9,7 +9,7 @@ export type PlaceSettings = Pick<Config, 'OM_DATABASE_URL' | 'databases' | 'path
 
 /**
  * Returns the database server and the name there of the tenant that belongs to a path; null if OM_DATABASE_URL is not
- * set, so that the tenant lives in that file.
+ * set, so that the tenant is the file at the path.
  * @throws EngineError `unavailable` if the path names a database that OM_DATABASES does not name
  */
 export function placeOf(config: PlaceSettings, path: string): TenantPlace | null {

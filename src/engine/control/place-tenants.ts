@@ -1,8 +1,8 @@
-/** Where tenants are made and erased, and moves that were broken off: for the databases of OM_DATABASES. */
+/** Makes and erases tenants in the databases of the settings, and ends moves between them that were broken off. */
 
 import { HOME_DATABASE, type Config } from '../config.ts';
 import { EngineError } from '../errors.ts';
-import { clearMark } from '../store/postgres/leave-database.ts';
+import { clearMark } from '../store/postgres/move-steps.ts';
 import {
   BRIEFLY,
   claimOn,
@@ -16,13 +16,16 @@ import type { ControlFile } from './control-file.ts';
 import { addressOf, type PlaceSettings } from './place-of.ts';
 import { abandonMove, endAbandoned, placeNewTenant, readPlacement, tryLockMoves } from './placements.ts';
 
-/** Shortest time from the end of an attempt of this thread to end a move that was broken off to the next one (ms). */
+/**
+ * Least pause of a thread between two attempts to end the broken-off move of a tenant, from the end of the one to the
+ * beginning of the next (ms).
+ */
 const SETTLE_EVERY_MS = 2_000;
 
 /** A connection to the database in which a new tenant will be. The caller closes it. */
 interface NewPlace {
   /**
-   * Makes the tenant's row. Call it inside the write that creates the tenant.
+   * Makes the tenant's placement and its row in the database. Call it inside the write that creates the tenant.
    * @throws EngineError `conflict` if rows of an earlier tenant are there
    */
   make(): void;
@@ -32,27 +35,31 @@ interface NewPlace {
 /** Makes and erases the rows of tenants in the databases in which they are placed. */
 export interface PlacedTenants {
   /**
-   * Prepares the place of a new tenant: connects to its database, for 5 s at most, and takes it into use. Call it
-   * before the write that creates the tenant, so that no other write of the control database waits meanwhile.
-   * @param name name of the database; undefined for the one of OM_DATABASE_URL
-   * @throws EngineError `invalid` for an unknown name; `conflict` for a database of another service; `unavailable` if
-   *   it does not answer, or did not a moment ago
+   * Prepares the place of a new tenant: connects to its database, for 5 s at most, and marks a further one that is
+   * empty as this service's. Call it before the write that creates the tenant, so that no other write of the control
+   * database waits meanwhile.
+   * @param name name of the database in OM_DATABASES; `home` or undefined for the one of OM_DATABASE_URL
+   * @throws EngineError `invalid` for an unknown name; `conflict` for a further database that has another service's
+   *   tenants or is the one of OM_DATABASE_URL; `unavailable` if it does not answer, or did not a moment ago
    */
   prepare(tenant: string, name: string | undefined): NewPlace;
   /**
    * Lists the names of the databases that hold rows of a tenant (null: the one of OM_DATABASE_URL), for `erase`. Call
-   * it before the tenant is deleted from the control database.
+   * it in the transaction that deletes the tenant, before it is deleted: until the end of the transaction no move can
+   * begin.
    * @throws EngineError `conflict` while the tenant moves to another database
    */
   findRows(tenant: string): readonly (string | null)[];
   /**
    * Erases the rows of a tenant.
    * @param databases names of the databases from which they must be erased; in others they are erased if these answer
+   * @throws EngineError `unavailable` if OM_DATABASES lacks one of `databases`, before anything is erased, or if one of
+   *   them does not answer, when rows in others may be erased already
    */
   erase(tenant: string, databases: readonly (string | null)[]): void;
   /**
-   * Ends the move of a tenant if its process is gone, so that the tenant can be written to again. It looks at most once
-   * in two seconds, counted from the end of the last look, and does nothing if that fails. A source that cannot be
+   * Ends the move of a tenant if its process is gone, so that the tenant can be written to again. It tries at most once
+   * in two seconds, counted from the end of the last attempt, and throws nothing if that fails. A source that cannot be
    * reached holds up the thread as `tryToReach` says.
    */
   settle(tenant: string): void;
@@ -64,7 +71,7 @@ export interface PlacedTenants {
  */
 export function createPlacedTenants(file: ControlFile, config: PlaceSettings): PlacedTenants {
   const home = config.OM_DATABASE_URL;
-  /** Time of the next attempt to end a tenant's move, by the monotonic clock. */
+  /** For each tenant, the time from which this thread may try again to end its move, by the monotonic clock (ms). */
   const settlesAt = new Map<string, number>();
   let homeId: string | undefined;
   if (home === undefined) return inFiles;
@@ -160,7 +167,7 @@ export function giveUpMove(
   endAbandoned(file, tenant, token);
 }
 
-/** Returns the error for a name that the settings do not have. */
+/** Returns the EngineError `invalid` for a name that is not one of the settings' databases. It lists their names. */
 export function unknownDatabase({ databases }: Pick<Config, 'databases'>, name: string): EngineError {
   const known = [HOME_DATABASE, ...Object.keys(databases)].join(', ');
   return new EngineError('invalid', `no database ${JSON.stringify(name.slice(0, 64))}: OM_DATABASES has ${known}`);

@@ -14,14 +14,20 @@ import { UNPLACED, type Placement } from './tenant-paths.ts';
 /** Number of the advisory locks of moves: "Carp" in ASCII. A process that moves a tenant holds the tenant's lock. */
 const MOVE_LOCK = 0x43617270;
 const LOCK_KEY = `${MOVE_LOCK}, hashtext(current_schema() || ' ' || ?)`;
-/** Begins the token of a move that was given up and whose mark at the source is not cleared yet. */
+/** Beginning of the token in the record of a move that was given up and whose mark at the source is not cleared yet. */
 const ABANDONED = 'abandoned:';
 
 /** A tenant's placement, with the move that is under way and what an earlier move has left. */
 export interface PlacementRecord extends Placement {
-  /** The move that is under way or was broken off; null if there is none. */
+  /**
+   * The move that is under way, was broken off, or was given up and has its mark at the source still, with the name of
+   * its target (null: the database of OM_DATABASE_URL); null if there is none.
+   */
   readonly move: { readonly token: string; readonly to: string | null } | null;
-  /** A database with rows of the tenant that are to be deleted, and the move that left them; null if there are none. */
+  /**
+   * The name of a database (null: the one of OM_DATABASE_URL) in which a move left rows of the tenant that are to be
+   * deleted, and the token of that move; null if there are none.
+   */
   readonly remains: { readonly database: string | null; readonly token: string } | null;
 }
 
@@ -37,7 +43,7 @@ interface Row {
 const named = (name: string | null): string => name ?? HOME_DATABASE;
 const unnamed = (name: string | null): string | null => (name === HOME_DATABASE ? null : name);
 
-/** Reads the placement of a tenant; that of a tenant that was never placed if there is none. */
+/** Reads the placement of a tenant; for one without a record it is `UNPLACED`, and there is no move. */
 export function readPlacement(file: ControlFile, tenant: string): PlacementRecord {
   const row = file
     .prepare<[string], Row>(
@@ -125,11 +131,11 @@ export function completeMove(file: ControlFile, tenant: string, token: string): 
 }
 
 /**
- * Gives up a move that did not come about. From then on it cannot come about; the caller clears its mark at the source
- * and then calls `endAbandoned`.
+ * Gives up a move that did not come about, and notes that its target may have rows to delete. From then on it cannot
+ * come about; the caller clears its mark at the source and then calls `endAbandoned`.
  * @param options.holdsLock whether the caller holds the lock of moves; otherwise nothing is done while another process
  *   has it
- * @returns the placement, with the move that was given up; undefined if there is no such move or it goes on
+ * @returns the placement as it was, with the move that was given up; undefined if there is no such move or it goes on
  */
 export function abandonMove(
   file: ControlFile,
@@ -160,7 +166,10 @@ export function endAbandoned(file: ControlFile, tenant: string, token: string): 
   });
 }
 
-/** Notes that the rows which a move has left are deleted. */
+/**
+ * Notes that the rows which a move has left are deleted.
+ * @param token token of that move; nothing changes if rows of another move are noted
+ */
 export function forgetRemains(file: ControlFile, tenant: string, token: string): void {
   file.write(() =>
     file

@@ -8,7 +8,7 @@ import type { BudgetStatements } from './provider-budget-file.ts';
 /** How a call ended. Only `failed` counts as a failure; `answered` and `limited` show that the provider works. */
 export type CallOutcome =
   | { readonly kind: 'answered' }
-  /** The provider asked for a pause. */
+  /** The provider refused the call and asked for a pause of `retryAfterMs` (ms). */
   | { readonly kind: 'limited'; readonly retryAfterMs: number }
   /**
    * The provider is down, slow, or sent an invalid reply; some servers that are down say for how long (`retryAfterMs`).
@@ -39,9 +39,11 @@ const PROBE_MS = 60_000;
 interface BreakerRow {
   /** Number of failures in a row. */
   readonly failures: number;
-  /** Time at which the present or latest pause began. */
+  /**
+   * Time from which `open_ms` counts: that of the last failure, of the last request to wait, or of the answer after it.
+   */
   readonly opened_at: number;
-  /** Length of the pause that began at `opened_at` (ms); 0 if there was none. */
+  /** Length of the pause that began at `opened_at` (ms), or its rest then; 0 if there was none. */
   readonly open_ms: number;
   /** Time at which the probe started; 0 while no probe is running. */
   readonly probe_at: number;
@@ -76,7 +78,10 @@ export function readBreaker(statements: BudgetStatements, now: number): BreakerS
   };
 }
 
-/** Whether at least 5 calls in a row have failed since the provider last answered or asked for a pause. */
+/**
+ * Whether at least 5 calls in a row have failed since the provider last answered or asked for a pause. It stays true
+ * when the pause is over, until a probe is answered or limited.
+ */
 export function isBreakerOpen(statements: BudgetStatements): boolean {
   return readRow(statements).failures >= MAX_FAILURES;
 }

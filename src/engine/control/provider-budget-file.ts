@@ -15,8 +15,9 @@ import type { CounterFile, CounterPlace, Prepared } from './counters.ts';
 export type BudgetStatements = Prepared<keyof typeof STATEMENTS>;
 
 /**
- * Opens the file of a provider's budget, and makes it if it is absent.
- * @throws EngineError `unavailable` for a locked file; `storage_full` for a full disk
+ * Opens the file of a provider's budget, or the same tables in PostgreSQL, and makes it if it is absent.
+ * @throws EngineError `unavailable` for a locked file or a database that does not answer; `storage_full` for a full
+ *   disk
  */
 export function openBudgetFile(place: CounterPlace): CounterFile<keyof typeof STATEMENTS> {
   return openCounterFile(place, { schema: SCHEMA, statements: STATEMENTS });

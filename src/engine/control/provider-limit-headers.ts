@@ -69,8 +69,8 @@ function statedLimit({ limit, remaining, reset }: RawLimit, now: number): Stated
 }
 
 /**
- * Reads the two later forms of the draft, which share one header. If a header has several policies, the first of each
- * value counts.
+ * Reads the two later forms of the IETF's draft, which share the header `ratelimit`. If it has several policies, the
+ * first of each value counts.
  */
 function readDraft(headers: Headers): RawLimit {
   const named = new Map(

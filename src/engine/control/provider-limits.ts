@@ -19,7 +19,7 @@ const SLOT_MS = 100;
  */
 const QUERY_SHARE = 0.02;
 
-/** Limits a minute; 0 means no limit. */
+/** The configured limits of a provider for a minute, of requests and of tokens; 0 means no limit. */
 export interface MinuteLimits {
   readonly requestsPerMinute: number;
   readonly tokensPerMinute: number;

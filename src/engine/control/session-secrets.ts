@@ -10,22 +10,27 @@ import { DEFAULT_TENANT } from './control-database.ts';
 import type { ControlFile } from './control-file.ts';
 import { createLookupAllowance } from './lookup-allowance.ts';
 
-/** Name of the setting of the default tenant that holds the key. */
+/** Name of the setting of the default tenant that holds the key by which secrets are signed. */
 const SIGNING_KEY = 'session_key';
-/** Lengths in bytes. Together they are a multiple of three, so that each secret has one form in base64url only. */
+/**
+ * Number of random bytes of a secret. With those of its signature it is a multiple of three, so that each secret has
+ * one form in base64url only.
+ */
 const RANDOM_BYTES = 32;
+/** Number of bytes of the signature at the end of a secret. */
 const SIGNATURE_BYTES = 16;
 /** Form of a session's secret. */
 const SECRET = /^[\w-]{64}$/;
 
 export interface SessionSecrets {
-  /** Makes a secret. The first call in a control database stores the key. */
+  /** Makes a secret. If the control database has no key to sign with, one is made and stored. */
   make(): string;
   /** Whether a text has the form of a secret. */
   hasForm(text: string): boolean;
   /**
-   * Whether a secret was made here.
-   * @throws EngineError `unavailable` if no key was found yet, and was looked for 20 times within a second
+   * Whether any process of this service made a secret, by its signature. The text must have the form of a secret.
+   * @throws EngineError `unavailable` in PostgreSQL, if no signing key was found yet, and one was looked for 20 times
+   *   within a second
    */
   wasMadeHere(secret: string): boolean;
 }
@@ -38,7 +43,7 @@ export function createSessionSecrets(
   const knownKey = () => cache.getSetting(DEFAULT_TENANT, SIGNING_KEY);
   const readKey = () => statements.readSetting.get(DEFAULT_TENANT, SIGNING_KEY)?.value;
 
-  /** Finds the key, or makes it; two processes that do so at once get the same one. */
+  /** Finds the signing key, or makes it; two processes that do so at once get the same one. */
   function keyToSign(): string {
     const known = knownKey();
     if (known !== undefined) return known;
@@ -50,8 +55,8 @@ export function createSessionSecrets(
   }
 
   /**
-   * Finds the key, also if another process made it a moment ago; undefined if there is none.
-   * @throws EngineError `unavailable` if too many unknown sessions came
+   * Finds the signing key, also if another process made it a moment ago; undefined if there is none.
+   * @throws EngineError `unavailable` in PostgreSQL, if no key was found in memory and too many were looked up just now
    */
   function keyToCheck(): string | undefined {
     const known = knownKey();

@@ -61,8 +61,8 @@ function ensureCounter({ query }: ControlConnection, name: string): number {
 }
 
 /**
- * Returns SQL that waits for other transactions on the same counters; with `about`, only for those with an equal
- * `about`.
+ * Returns SQL that waits until no other transaction holds the same counters, and keeps others waiting until its own
+ * transaction ends. With `about` only transactions with an equal `about` wait for each other.
  */
 function lockOf(counter: number, about: string | undefined): string {
   if (about === undefined)

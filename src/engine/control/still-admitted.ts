@@ -11,7 +11,7 @@ export interface Caller {
   readonly session: string | undefined;
 }
 
-/** What tells who is admitted. */
+/** What decides whether a caller is admitted: the control database and a setting. */
 interface Admission {
   readonly control: Pick<ControlDatabase, 'isOpen' | 'isHolderValid' | 'sessions'>;
   readonly config: Pick<Config, 'OM_PUBLIC_READS'>;
@@ -19,7 +19,7 @@ interface Admission {
 
 /**
  * Whether a caller would still be admitted: its key or token was not revoked and has not expired, and the session by
- * which it came has not ended.
+ * which it came has not ended; for a caller without a key, whether the service is still open to such callers.
  */
 export function isStillAdmitted({ holder, session }: Caller, { control, config }: Admission): boolean {
   if (session !== undefined) return control.sessions.find(session) !== undefined;

@@ -7,14 +7,16 @@ import type { CounterPlace } from './counters.ts';
 /** Interval at which a process writes its counts of open streams to the file again (ms). */
 const TELL_EVERY_MS = 10_000;
 /**
- * Time without such a write after which the streams of a process count as closed (ms), because it was probably killed.
+ * Time after which the streams of a process count as closed if it has not written its counts again (ms), because it was
+ * probably killed.
  */
 const SILENT_MS = 30_000;
 
 /** Counts the open event streams of each tenant over all processes of a data folder, or all nodes of a database. */
 export interface StreamShares {
   /**
-   * Counts one more open stream of a tenant.
+   * Counts one more open stream of a tenant. While the counts cannot be written, only the streams of this process
+   * count.
    * @param share greatest number of open streams that the tenant may have; 0 for no limit
    * @returns a function that counts the stream as closed; undefined if the tenant has `share` streams open already
    */

@@ -7,7 +7,7 @@ import { DEFAULT_TENANT } from './control-database.ts';
 /** Form of a tenant's id. Ids become file names, so an id that does not match never becomes part of a path. */
 export const TENANT_ID = /^[a-z0-9][a-z0-9_-]{0,63}$/;
 
-/** The database in which a tenant is. */
+/** The database in which a tenant is, and the number of this placement. */
 export interface Placement {
   /** Name of the database in OM_DATABASES; null for the one of OM_DATABASE_URL, and for a tenant in a file. */
   readonly database: string | null;

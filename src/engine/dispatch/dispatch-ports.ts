@@ -22,7 +22,10 @@ export interface StepQueues {
   waiting(step: QueuedStep): Promise<WaitingJobs>;
   /** Adds jobs to a step's queue. A job is ignored if the queue still holds one of its name. */
   add(step: QueuedStep, jobs: readonly QueuedJob[]): Promise<void>;
-  /** Returns true once after the queues lost their data. The caller then hands out all ledger rows (jobs) again. */
+  /**
+   * Returns true once after the queues lost their data, and at the first call for new queues. The caller then hands out
+   * all ledger rows (jobs) again.
+   */
   haveForgotten(): Promise<boolean>;
   /**
    * Records that this dispatcher leads, which means that it fills the queues. Repeat the call at least every second.
@@ -89,12 +92,12 @@ export interface DispatchLedger {
   giveBack(tenant: string, jobNos: readonly number[]): Promise<void>;
   /**
    * Removes the marks of all ledger rows of a tenant that were handed out to queues, so that they are handed out again.
-   * @returns number of rows that had such a mark
+   * @returns the number of rows that had a mark
    */
   forget(tenant: string): Promise<number>;
   /**
    * Makes jobs due again if the lease of the worker that claimed them has run out.
-   * @returns numbers of the jobs that are queued again, and of those that are dead now
+   * @returns how many jobs are queued again, and how many are dead now
    */
   recover(tenant: string): Promise<Recovery>;
   close(): void;
@@ -107,7 +110,10 @@ export interface DispatchLedger {
 interface LedgersAtOnce {
   /** Returns the steps at which each tenant has due rows that are not with a queue. */
   dueSteps(tenants: readonly string[]): Promise<ReadonlyMap<string, DueSteps>>;
-  /** Returns whether each tenant has such rows for a lane: none, few, or enough to fill a job of the queue. */
+  /**
+   * Returns whether each tenant has due rows for a lane that are not with a queue: none, few, or enough to fill a job
+   * of the queue.
+   */
   peek(tenants: readonly string[], lane: WantedLane): Promise<ReadonlyMap<string, Readiness>>;
 }
 

@@ -6,7 +6,7 @@ import type { Readiness } from '../store/postgres/ledger-reader.ts';
 import { messageAttributes, type Span, type Tracing } from '../tracing.ts';
 import type { DispatchParts } from './dispatch-parts.ts';
 import type { DispatchLedger, QueuedJob } from './dispatch-ports.ts';
-import { ahead, roomFor, tenantsInTurn, type Lane, type Left } from './lanes.ts';
+import { countAhead, roomFor, tenantsInTurn, type Lane, type Left } from './lanes.ts';
 
 /**
  * Number of jobs ahead of a new one in a queue from which on the workers have enough to do. A tenant that was served
@@ -19,8 +19,8 @@ const GATHER_FROM_JOBS = 2;
  */
 const GATHER_MS = 100;
 /**
- * Greatest number of jobs that one call adds to a queue. So at most 8 bulk jobs are added before interactive ones are
- * served again.
+ * Greatest number of jobs that one call adds to a queue. So at most 8 bulk jobs of each step are added before
+ * interactive ones are served again.
  */
 const MAX_ADD = 8;
 /**
@@ -31,7 +31,8 @@ const MOST_PEEKED = 32;
 
 /**
  * Takes due rows of each tenant in turn, and adds those of one tenant to the step's queue as one job, while the queue
- * has room for the lane: at most 8 jobs in one call. Rows are taken only if they can be handed out.
+ * has room for the lane: at most 8 jobs in one call. Rows are taken only if they can be handed out. A tenant that was
+ * served within the last 100 ms is passed over if its rows do not fill a job, unless the queue is nearly empty.
  * @returns what is left to do in this lane
  * @throws the queue's error, after the rows were given back; the error of a look at several ledgers in one read
  *   (`peek`), after the rows that had been taken were added to the queue
@@ -53,7 +54,7 @@ export async function fillLane(lane: Lane, options: DispatchParts): Promise<Left
   try {
     for (const [place, tenant] of turn.entries()) {
       if (jobs.length >= room || signal.aborted) break;
-      const partial = !servedAt.has(tenant) || ahead(lane, waiting) < GATHER_FROM_JOBS;
+      const partial = !servedAt.has(tenant) || countAhead(lane, waiting) < GATHER_FROM_JOBS;
       const seen = await peek(place);
       const take = () => guard.attempt(tenant, () => ledger.take(tenant, { step, bulk, partial }));
       const batch = seen === 'none' ? undefined : seen === 'few' && !partial ? 'too_few' : await take();

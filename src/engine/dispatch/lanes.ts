@@ -71,13 +71,13 @@ export function addToLanes(lanes: readonly Lane[], tenant: string, { interactive
 }
 
 /** Counts the waiting jobs of a queue that are picked up before a new job of this lane would be. */
-export function ahead({ bulk }: Lane, waiting: WaitingJobs): number {
+export function countAhead({ bulk }: Lane, waiting: WaitingJobs): number {
   return bulk ? waiting.interactive + waiting.bulk : waiting.interactive;
 }
 
 /** Returns the number of jobs that may be added to the lane's queue now; 0 or less if it is full. */
 export function roomFor(lane: Lane, waiting: WaitingJobs): number {
-  return windowOf(lane) - ahead(lane, waiting);
+  return windowOf(lane) - countAhead(lane, waiting);
 }
 
 function windowOf({ step, bulk }: Lane): number {

@@ -74,7 +74,7 @@ export function openLedgerDatabases(options: LedgerDatabasesOptions): LedgerData
     return rowsAmong(await databases.read(names, (reader) => reader.readTenants()));
   }
   /**
-   * Does as `readRows`, but reads only the rows of these tenants, where `readRows` reads those of the whole database.
+   * Returns the same function as `readRows`, but reads the rows of these tenants only, not those of whole databases.
    */
   async function readRowsOf(paths: readonly string[]): ReturnType<LedgerDatabases['readRows']> {
     const byName = Map.groupBy(paths.map(placeAt), ({ name }) => name);

@@ -20,7 +20,7 @@ export interface LedgerWatch {
 
 /** Time between two checks of the ledgers for work that no hint named (ms). */
 const LOOK_EVERY_MS = 500;
-/** Time between two such checks while files that changed are left to read (ms). */
+/** Time between two checks of the ledgers while ledgers that changed are left to read (ms). */
 const LOOK_ON_MS = 100;
 
 /**

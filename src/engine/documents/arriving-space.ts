@@ -17,7 +17,7 @@ export interface ArrivingSpace {
    * `storage_full`.
    */
   require(tenantPath: string, bytes: number): void;
-  /** Counts `bytes` bytes that a file is going to write. */
+  /** Begins to count a file that is going to write at most `bytes` bytes. */
   add(name: string, bytes: number): void;
   /**
    * Makes the encoder of a file that was added. What it encodes counts as written, and after each MiB its `update`
@@ -25,7 +25,7 @@ export interface ArrivingSpace {
    * counts no more, so that the others may go on.
    */
   createEncoder(tenantPath: string, name: string): Encoder;
-  /** Stops counting a file, because it is complete or given up. */
+  /** Stops counting the bytes that a file still writes, because it is complete or given up. */
   remove(name: string): void;
 }
 

@@ -38,8 +38,8 @@ export interface Cutter {
    */
   next(start: number, own: number): Cut;
   /**
-   * Returns the offset at which the next chunk begins, if the last one reached from `start` to `end`: after `start`;
-   * `end` if the next chunk must repeat nothing.
+   * Returns the offset at which the chunk after the one from `start` to `end` begins. It is after `start`: the text
+   * from there to `end` is repeated. It is `end` if nothing is to be repeated.
    */
   overlapStart(start: number, end: number): number;
 }
@@ -156,7 +156,10 @@ const MAX_CHARACTERS_PER_TOKEN = 16;
  * rarely too long.
  */
 const AIM = 0.98;
-/** Share of a chunk's size (in tokens) below which a chunk counts as far too short, so that a longer one is tried. */
+/**
+ * Share of a chunk's size (in tokens). If the text up to the limit of an attempt has fewer by the corrected estimate,
+ * the chunk counts as far too short, and a longer one is tried.
+ */
 const SHORT = 0.85;
 /**
  * Number of attempts at a chunk, those that were too long included, after which one that fits is not improved further.

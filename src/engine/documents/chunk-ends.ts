@@ -37,7 +37,7 @@ const SENTENCE_FILL = 3 / 4;
 const WORD_FILL = 7 / 8;
 /**
  * Least share (0..1) of its possible tokens that a chunk's new text must fill before the chunk may end at a line, by
- * how well the text may be cut before that line (1..11). A line that is tied to the one before never ends a chunk; a
+ * how well the text may be cut before that line (3..11). A line that is tied to the one before never ends a chunk; a
  * wrapped line does so only where a sentence or a word starts.
  */
 const MIN_FILLS: ReadonlyMap<number, number> = new Map([
@@ -49,8 +49,8 @@ const MIN_FILLS: ReadonlyMap<number, number> = new Map([
 
 /**
  * Creates the function that finds where a chunk of one text ends. In this order it prefers the line at which the text
- * may best be cut, the last sentence, the last word and the last character, the first three only if the chunk is full
- * enough there.
+ * may best be cut, the last sentence and the last word, if the chunk is full enough there; then the best line at which
+ * it is a third full, the last place between two words or graphemes, and the last character.
  */
 export function createChunkEndFinder(text: string, boundaries: Boundaries, estimate: TokenEstimate): ChunkEndFinder {
   return (start, own, limit, fits) => {

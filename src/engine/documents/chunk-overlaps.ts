@@ -15,7 +15,8 @@ export type OverlapFinder = (start: number, reach: number, end: number) => numbe
 /**
  * Creates the function that finds where the overlap of two chunks of one text begins. In this order it prefers the line
  * at which the text may best be cut, the first sentence, the first word and, within the next 64 code units, the last
- * place between two words or else two graphemes. It never begins before a heading or within a table row or code block.
+ * place between two words or else two graphemes. It never reaches above the last heading in it, with which it then
+ * begins, and never begins within a table row or code block that is completely in the chunk.
  */
 export function createOverlapFinder(text: string, boundaries: Boundaries, estimate: TokenEstimate): OverlapFinder {
   return (start, reach, end) => {

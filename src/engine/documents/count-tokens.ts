@@ -62,8 +62,8 @@ const CACHED_CHARACTERS = 8_000_000;
 /** Greatest length of an ASCII piece (such as a word) whose token count is cached, in characters. */
 const KEPT_LONGEST = 32;
 /**
- * Length in UTF-16 code units of a part of a run (`RUN`) after which the text is cut, since the tokenizer takes time
- * quadratic in the length of a run.
+ * Least length, in UTF-16 code units, of a part of a run (`RUN`) after which the text is cut, since the tokenizer takes
+ * time quadratic in the length of a run.
  */
 const LONGEST_RUN = 256;
 /**

@@ -49,7 +49,7 @@ export function isWordStart(text: string, offset: number): boolean {
 const SEGMENTED_BEFORE = 512;
 /**
  * Number of UTF-16 code units after the limit of a cut that are split into words or graphemes together with those
- * before it.
+ * before it. It is also the length in which the beginning of an overlap is searched for between words or graphemes.
  */
 export const SEGMENTED_AFTER = 64;
 const wordSegmenter = new Intl.Segmenter('und', { granularity: 'word' });

@@ -6,7 +6,10 @@ import { detectUnicode } from './unicode-encoding.ts';
 
 /** The text of a file, and what its decoding has changed. */
 export interface DecodedText {
-  /** Well-formed Unicode without a byte order mark and without control characters except tabs; lines end with \n. */
+  /**
+   * The text as well-formed Unicode, without a byte order mark and without control characters except tabs; lines end
+   * with \n.
+   */
   readonly text: string;
   /** One warning if some bytes could not be decoded and became U+FFFD; else empty. */
   readonly warnings: readonly DocumentWarning[];
@@ -21,18 +24,18 @@ export interface DecodedText {
  */
 const MAX_LOST = 0.05;
 /**
- * Least number of well-formed multi-byte sequences in a damaged text that is accepted as UTF-8. A text of another
- * encoding has a few by chance.
+ * Least number of well-formed multi-byte sequences in a damaged text that is read as UTF-8 before another encoding is
+ * guessed. A text of another encoding has a few by chance.
  */
 const MIN_SEQUENCES = 4;
 /**
- * Least ratio of well-formed multi-byte sequences to broken ones in a damaged text that is accepted as UTF-8. In a text
- * of another encoding, well-formed sequences arise by chance among many broken ones.
+ * Least ratio of well-formed multi-byte sequences to broken ones in a damaged text that is read as UTF-8 before another
+ * encoding is guessed. In a text of another encoding, well-formed sequences arise by chance among many broken ones.
  */
 const MIN_VALID_RATIO = 4;
 /**
- * Number of well-formed multi-byte sequences from which a text counts as damaged UTF-8, since 20 of them do not arise
- * by chance.
+ * Least number of well-formed multi-byte sequences in a text that is read as damaged UTF-8 if no other encoding can be
+ * guessed: 20 of them do not arise by chance. A text that is declared as UTF-8 needs none.
  */
 const CONVINCING_SEQUENCES = 20;
 

@@ -32,8 +32,9 @@ export function loadLanguages(): Promise<typeof import('franc-min')> {
 
 /**
  * Detects the language of a text by its letters' trigrams (franc-min, 82 languages). Up to 16 samples of 300 characters
- * are classified, and their majority decides, because franc's scores of different languages come closer to each other
- * as a text grows: 20,000 characters of English gave French 0.98 of English's score, 300 characters 0.88.
+ * are classified, and three quarters of the guesses that count must agree, because franc's scores of different
+ * languages come closer to each other as a text grows: 20,000 characters of English gave French 0.98 of English's
+ * score, 300 characters 0.88.
  * @returns a BCP 47 tag such as `de`, with three letters if the language has no code of two; null if too few samples
  *   agree
  */

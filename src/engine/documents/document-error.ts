@@ -1,5 +1,5 @@
 /**
- * Reasons why a document was not accepted. A caller can act on each.
+ * Reasons why a document could not be fetched, read or stored.
  * - `encrypted_document`: the document opens only with a password, or is protected against copying.
  * - `corrupt_document`: its bytes are damaged or break the rules of its format.
  * - `document_too_complex`: it nests too deep, has too many parts, or takes too much time or memory to read.
@@ -9,7 +9,7 @@
  * - `parser_crashed`: the process that read it ended unexpectedly, or its parser could not be loaded.
  * - `fetch_refused`: its URL, or a redirect of it, is not allowed.
  * - `fetch_failed`: its server or the network did not deliver it.
- * - `upload_missing`: the file that was uploaded is gone from the disk.
+ * - `upload_missing`: the file that was uploaded is gone, or cannot be decrypted.
  * - `storage_full`: it has more parts than the tenant may store memories.
  * - `refused_content`: it contains secrets or personal data, which the tenant's privacy settings refuse.
  */
@@ -34,8 +34,8 @@ export const NO_TEXT_FOUND = 'no_text_found';
 
 /**
  * The error for a document that could not be fetched or read. Another attempt would fail again, except for the codes
- * `parser_crashed` and `fetch_failed`. `message` says what was wrong and what to do; it never contains content, a file
- * name or a URL.
+ * `parser_crashed` and `fetch_failed` and, once the quota was raised, `storage_full`. `message` says what was wrong and
+ * what to do; it never contains content, a file name or a URL.
  */
 export class DocumentError extends Error {
   override readonly name = 'DocumentError';

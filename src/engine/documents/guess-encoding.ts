@@ -1,4 +1,4 @@
-/** Number of bytes at the start of a text that are examined. */
+/** Number of bytes at the start of a text from which its encoding is guessed. */
 const JUDGED_BYTES = 65_536;
 /**
  * Least number of letters of a script other than Latin for a guess; fewer letters prove nothing. Latin scripts have no
@@ -13,15 +13,15 @@ const MAX_MISPLACED = 0.05;
 /** Least confidence of the best guess among Latin encodings, on chardet's scale of 0 to 100. */
 const MIN_CONFIDENCE = 20;
 /**
- * Least difference between the confidence of the best guess among Latin encodings and that of the next, in points on
- * chardet's scale.
+ * Least difference between the confidence of the best guess among Latin encodings and that of the next one that gives
+ * another plausible text, in points on chardet's scale.
  */
 const MIN_LEAD = 4;
 /** Number of accented letters below which the difference must be `MIN_LEAD_OF_FEW` instead of `MIN_LEAD`. */
 const FEW_ACCENTED = 8;
 /**
- * Least difference between the confidence of the best guess and that of the next, for a text with few accented letters,
- * in points on chardet's scale.
+ * Least difference between the confidence of the best guess and that of the next one that gives another plausible text,
+ * for a text with few accented letters, in points on chardet's scale.
  */
 const MIN_LEAD_OF_FEW = 15;
 
@@ -49,8 +49,8 @@ interface ScriptProfile {
   readonly common: RegExp;
   /** Least share of the script's most common letters among all letters: about half of their share in real texts. */
   readonly leastCommon: number;
-  /** Whether words of the script are never joined to words in Latin letters. */
-  readonly hasWords: boolean;
+  /** Whether a Latin letter never touches a letter of the script in real texts. */
+  readonly isApartFromLatin: boolean;
   /** Letters that every text of the script has, with their least share (0..1) among its letters. */
   readonly always?: readonly [letters: RegExp, share: number];
   /** Matches a letter at a position where no text of the script has it. */
@@ -64,7 +64,7 @@ const PROFILES: readonly ScriptProfile[] = [
     letters: HAN_LETTERS,
     common: /[ぁ-んァ-ヶー]/g,
     leastCommon: 0.25,
-    hasWords: false,
+    isApartFromLatin: false,
   },
   {
     encodings: ['gb18030'],
@@ -72,7 +72,7 @@ const PROFILES: readonly ScriptProfile[] = [
     common:
       /[的一是不了在人有我他这个们中来上大为和国地到以说时要就出会可也你对生能而子那得于着下自之年过发后作里用道行所然家种事成方多经么去法学如都同现当没动面起看定天分还进好小部其些主样理心本前开但因只从想实日军者意无力它与长把机十民第公此已工使情明性知全三又关点正业外将两高间由问很最重并物手应战向头文体政美相见被利什二等产或新己制身果加西斯月话合回特代内信表化老给世位次度门任常先海通教儿原东声提立及比员解水名真论处走义各入几口认条平系气题活尔更别打女变四神总何电数安少报才结反受目太量再感建务做接必场件计管期市直德资命山金指克许统区保至队形社便空决治展马科司五基眼书非则听白却界达光放强即像难且权思王象完设式色路记南品住告类求据程北边死张该交规万取拉格望觉术领共确传师观清今切院让识候带导争运]/g,
     leastCommon: 0.35,
-    hasWords: false,
+    isApartFromLatin: false,
   },
   {
     encodings: ['big5'],
@@ -80,21 +80,21 @@ const PROFILES: readonly ScriptProfile[] = [
     common:
       /[的一是不了在人有我他這個們中來上大為和國地到以說時要就出會可也你對生能而子那得於著下自之年過發後作里用道行所然家種事成方多經麼去法學如都同現當沒動面起看定天分還進好小部其些主樣理心本前開但因只從想實日軍者意無力它與長把機十民第公此已工使情明性知全三又關點正業外將兩高間由問很最重並物手應戰向頭文體政美相見被利什二等產或新己制身果加西斯月話合回特代內信表化老給世位次度門任常先海通教兒原東聲提立及比員解水名真論處走義各入幾口認條平系氣題活爾更別打女變四神總何電數安少報才結反受目太量再感建務做接必場件計管期市直德資命山金指克許統區保至隊形社便空決治展馬科司五基眼書非則聽白卻界達光放強即像難且權思王象完設式色路記南品住告類求據程北邊死張該交規萬取拉格望覺術領共確傳師觀清今切院讓識候帶導爭運]/g,
     leastCommon: 0.35,
-    hasWords: false,
+    isApartFromLatin: false,
   },
   {
     encodings: ['euc-kr'],
     letters: HAN_LETTERS,
     common: /[이다는에의을가를은하고한지로도사인자기서리나아대어들시그정해일수부있보것여과만공조라제라를스주전장으]/g,
     leastCommon: 0.35,
-    hasWords: false,
+    isApartFromLatin: false,
   },
   {
     encodings: ['windows-1251', 'koi8-u', 'ibm866', 'x-mac-cyrillic', 'iso-8859-5'],
     letters: /\p{sc=Cyrillic}/gu,
     common: /[оеаинтсрі]/g,
     leastCommon: 0.42,
-    hasWords: true,
+    isApartFromLatin: true,
     always: [/[оа]/gi, 0.1],
   },
   {
@@ -102,7 +102,7 @@ const PROFILES: readonly ScriptProfile[] = [
     letters: /\p{sc=Greek}/gu,
     common: /[αοιετσνάόίέή]/g,
     leastCommon: 0.45,
-    hasWords: true,
+    isApartFromLatin: true,
     always: [/[άέήίόύώ]/g, 0.04],
   },
   {
@@ -110,7 +110,7 @@ const PROFILES: readonly ScriptProfile[] = [
     letters: /\p{sc=Hebrew}/gu,
     common: /[יוהלאתרמ]/g,
     leastCommon: 0.4,
-    hasWords: true,
+    isApartFromLatin: true,
     // The final form of a letter inside a word.
     never: /[ךםןףץ](?=[א-ת])/g,
   },
@@ -119,14 +119,14 @@ const PROFILES: readonly ScriptProfile[] = [
     letters: /\p{sc=Arabic}/gu,
     common: /[اليمونرتی]/g,
     leastCommon: 0.45,
-    hasWords: true,
+    isApartFromLatin: true,
   },
   {
     encodings: ['windows-874'],
     letters: /\p{sc=Thai}/gu,
     common: /[านรอกเงมยลวด่้ี]/g,
     leastCommon: 0.45,
-    hasWords: true,
+    isApartFromLatin: true,
     // A mark that stands on no consonant.
     never: /(?<![ก-ฮ\u0e31\u0e34-\u0e3a\u0e47-\u0e4e])[\u0e31\u0e34-\u0e3a\u0e47-\u0e4e]/g,
   },
@@ -155,7 +155,7 @@ function fitOf(text: string, profile: ScriptProfile): number {
   const letters = count(text, profile.letters);
   if (letters < FEWEST_LETTERS || beyondAscii - letters > MAX_MISPLACED * beyondAscii) return 0;
   if (count(text, IMPOSSIBLE) > 0 || count(text, /\p{Lu}/gu) > MAX_CAPITALS * letters) return 0;
-  if (profile.hasWords && count(text, SCRIPTS_MIXED) > MAX_MISPLACED * letters) return 0;
+  if (profile.isApartFromLatin && count(text, SCRIPTS_MIXED) > MAX_MISPLACED * letters) return 0;
   if (profile.never !== undefined && count(text, profile.never) > MAX_SLIPS * letters) return 0;
   const [required, share] = profile.always ?? [/^/, 0];
   if (count(text, required) < share * letters) return 0;
@@ -181,8 +181,8 @@ const SIGN_AT_LETTER = /(?<=\p{L} ?)(?![№©®™°])[^\0-\x7f\P{S}]|(?<!\d ?)(
  */
 const MAX_SLIPS = 0.01;
 /**
- * Greatest share of capitals among the letters beyond ASCII. A wrong encoding can turn the letters of another script
- * into capitals only.
+ * Greatest number of capitals in a text, as a share of its letters of the guessed script. A wrong encoding can turn the
+ * letters of another script into capitals only.
  */
 const MAX_CAPITALS = 0.4;
 

@@ -5,8 +5,8 @@ import { beginningOf } from '../text/beginning-of.ts';
 /**
  * Reads a page's own metadata. For each field, the first source that has it is used: meta elements, then JSON-LD, then
  * `time` elements for times, and the `title` element or first `h1` for the title. The language is the root's `lang`
- * attribute, else that of a meta element. A field that the page does not state is '', an empty list or null. The page's
- * scripts, which contain the JSON-LD, must still be in the tree.
+ * attribute, else that of the meta element `content-language`. A field that the page does not state is '', an empty
+ * list or null. The page's scripts, which contain the JSON-LD, must still be in the tree.
  */
 export function readHtmlMetadata(document: HtmlDocument): DocumentMetadata {
   const meta = readMeta(document);
@@ -47,7 +47,10 @@ const PUBLISHED = [
 ];
 const MODIFIED = ['article:modified_time', 'og:updated_time', 'dcterms.modified', 'datemodified', 'last-modified'];
 
-/** Returns the contents of a page's meta elements, by name or property in lower case; at most 32 for each. */
+/**
+ * Returns the contents of a page's meta elements, by their names (`property`, `name`, `itemprop` or `http-equiv`) in
+ * lower case; the first 32 for each name.
+ */
 function readMeta(document: HtmlDocument): Map<string, string[]> {
   const values = new Map<string, string[]>();
   for (const element of document.querySelectorAll('meta[content]')) {
@@ -134,9 +137,9 @@ export function languageOf(tag: string): string | null {
 
 /**
  * Parses a date or time, and returns it in Unix ms: in the format of ISO 8601 (`2024-5` and `2024/5/1`, too), of HTTP,
- * or any other that `Date.parse` reads. Returns null if it cannot be parsed, has no year of four digits or is longer
- * than 64 characters. A time without a zone is read as UTC if `Date.parse` accepts a `Z` after it, otherwise in the
- * zone of the process.
+ * or any other that `Date.parse` reads. Returns null if it cannot be parsed, has no four digits in a row (a year), or
+ * is longer than 64 characters. A time without a zone is read as UTC if `Date.parse` accepts a `Z` after it, otherwise
+ * in the zone of the process.
  */
 export function parseTime(text: string): number | null {
   const trimmed = text.trim();

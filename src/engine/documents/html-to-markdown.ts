@@ -216,7 +216,7 @@ function spanOf(cell: HtmlElement, name: 'colspan' | 'rowspan'): number {
 
 /**
  * Control character at the end of a table cell; there are others for rows and captions. The text itself no longer has
- * control characters. They are replaced when the table is assembled.
+ * control characters. These marks are replaced when the table is assembled.
  */
 const CELL_END = '\x1f';
 const ROW_END = '\x1e';

@@ -74,8 +74,8 @@ function parseTree(html: string): HtmlDocument {
 }
 
 /**
- * Moves nodes that are outside of the body into it. That takes time quadratic in a tree's depth, so it is done after
- * the depth check.
+ * Moves the children of `html` other than `head` and `body` to the end of the body. That takes time quadratic in a
+ * tree's depth, so it is done after the depth check.
  */
 function gatherBody(document: HtmlDocument): void {
   const { body } = document;
@@ -157,7 +157,7 @@ function refuseMarkup(html: string): void {
 }
 
 const TAG = /<!--|<(\/?)([a-z][^\s/>]{0,40})/gi;
-/** Counts the attributes of a tag whose name ends at `start`. It stops as soon as there are too many. */
+/** Counts the attributes of a tag whose name ends at `start`. It stops at 257, which is one more than are allowed. */
 function countAttributes(html: string, start: number): number {
   let attributes = 0;
   ATTRIBUTE.lastIndex = start;

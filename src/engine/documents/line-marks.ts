@@ -16,7 +16,10 @@ export const WRAPPED = 2;
  * line.
  */
 export const LINE = 3;
-/** Strength (how well a text may be cut before a line) of an outer list item, or of a group of code lines. */
+/**
+ * Strength (how well a text may be cut before a line) of an outer list item, or of the first line of a group of code
+ * lines.
+ */
 export const GROUP = 4;
 /**
  * Strength (how well a text may be cut before a line) of the first line of a paragraph, list, table, quote or code

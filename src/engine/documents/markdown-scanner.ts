@@ -28,7 +28,7 @@ interface Scan {
   isTied: boolean;
   /** First line of the last paragraph; undefined before the first one. */
   paragraph: Line | undefined;
-  /** Line before the next one, blank or not; undefined at the text's start. */
+  /** The line that was scanned last, blank or not; undefined at the text's start. */
   previous: Line | undefined;
   /** The open fence that contains the next line; undefined outside of fences. */
   fence: Fence | undefined;

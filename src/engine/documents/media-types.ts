@@ -1,10 +1,10 @@
 import { DOCUMENT_FORMATS, type DocumentFormat } from '../types.ts';
 
-/** The media types and file extensions by which a request or a file name says that a document has one format. */
+/** The media types and file extensions by which a request or a file name says that a document has a certain format. */
 export interface FormatNames {
-  /** Media types in lower case, without parameters; the usual one first. */
+  /** Media types of a format in lower case, without parameters; the usual one first. */
   readonly mediaTypes: readonly string[];
-  /** File extensions in lower case, without the dot; the usual one first. */
+  /** File extensions of a format in lower case, without the dot; the usual one first. */
   readonly extensions: readonly string[];
 }
 

@@ -8,8 +8,8 @@ interface ParseOptions {
   /** Encoding that the caller or the file's server declared; null to detect it. */
   readonly charset: string | null;
   /**
-   * Extension of the file's name, in lower case, without the dot; '' for none. It names the language of source code,
-   * and is never trusted for the format.
+   * Extension of the file's name, in lower case, without the dot; '' for none. Only the parser of CSV uses it: with
+   * `tsv`, tabs separate the cells. The format of the file was determined before.
    */
   readonly extension: string;
   /** Called after each page of a file that has pages, with the number of pages done and of all pages. */
@@ -17,8 +17,9 @@ interface ParseOptions {
 }
 
 /**
- * Reads documents of one format. It runs only in the parser's child process, and loads its library at its first call.
- * @throws DocumentError with the reason if the file cannot be read
+ * Reads documents of one format. It runs only in the parser's child process. Its module, with the library of the
+ * format, is loaded for the first document of the format.
+ * @throws DocumentError with the reason if the file cannot be read; errors of its library may pass, too
  */
 export type FormatParser = (bytes: Uint8Array, options: ParseOptions) => Promise<ParsedDocument>;
 
@@ -26,7 +27,7 @@ export type FormatParser = (bytes: Uint8Array, options: ParseOptions) => Promise
 export const PARSE_LIMITS = {
   /** Greatest number of pages of a PDF, slides of a presentation, sheets of a workbook or chapters of a book. */
   pages: 2_000,
-  /** Greatest number of text items on one page of a PDF. */
+  /** Greatest number of text items that pdf.js extracts from one page of a PDF. */
   pieces: 50_000,
   /** Greatest number of bytes of an HTML file; for HTML in a string, greatest number of UTF-16 code units. */
   htmlBytes: 5 * 1024 * 1024,
@@ -38,7 +39,7 @@ export const PARSE_LIMITS = {
   htmlElementAttributes: 256,
   /** Greatest depth to which elements in HTML and XML, values in JSON and parts of an e-mail may nest. */
   depth: 256,
-  /** Greatest number of elements in one part of an office document. */
+  /** Greatest number of elements in one XML file of an office document or book. */
   xmlElements: 2_000_000,
   /** Greatest number of bytes that all files of a zip archive inflate to together. */
   inflatedBytes: 200 * 1024 * 1024,

@@ -67,7 +67,10 @@ export function createPieceCounts(): PieceCounts {
   };
 }
 
-/** Greatest number of pieces in the cache: more than most books have words. When it is full, all pieces are dropped. */
+/**
+ * Greatest number of pieces in the cache: more than most books have different words. When it is full, all pieces are
+ * dropped.
+ */
 const MAX_ENTRIES = 32_768;
 /** Number of slots of the table, a power of two; at most a quarter of them is in use. */
 const SLOTS = 4 * MAX_ENTRIES;

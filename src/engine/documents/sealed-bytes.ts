@@ -10,10 +10,14 @@ import type { Encoder } from '../types.ts';
 const MAGIC = Buffer.from('cairn sealed 1\0\0');
 const SALT_BYTES = 32;
 const TAG_BYTES = 16;
-/** Number of unencrypted bytes in every frame of an encrypted file but the last. */
+/**
+ * Number of bytes of the original file in each frame (encrypted part) of an encrypted file; the last frame may have
+ * fewer.
+ */
 const FRAME_BYTES = 64 * 1024;
-/** Number of bytes before the first frame, and of every encrypted frame but the last. */
+/** Number of bytes before the first frame of an encrypted file: the mark of such files and the salt. */
 const HEAD_BYTES = MAGIC.length + SALT_BYTES;
+/** Size of an encrypted frame (bytes); the last frame may be smaller. */
 const SEALED_FRAME_BYTES = FRAME_BYTES + TAG_BYTES;
 
 /** The encoder that leaves bytes unchanged. */
@@ -59,8 +63,8 @@ export function isSealed(bytes: Uint8Array): boolean {
 
 /**
  * Decrypts a file that `createSealer` has encrypted.
- * @returns its unencrypted bytes; undefined for another key or name, if the file was changed, and if it is not such a
- *   file
+ * @returns its unencrypted bytes; undefined if it was encrypted with another key or under another name, if it was
+ *   changed, and if it is not encrypted
  */
 export function unseal(key: Uint8Array, name: string, sealed: Uint8Array): Buffer | undefined {
   if (!isSealed(sealed)) return undefined;
@@ -76,7 +80,7 @@ export function unseal(key: Uint8Array, name: string, sealed: Uint8Array): Buffe
   }
 }
 
-/** An encrypted file that is read in places. */
+/** An encrypted file that can be read from any offset. */
 export interface SealedFile {
   /** Size of the encrypted file in bytes. */
   readonly size: number;
@@ -88,8 +92,8 @@ export interface SealedFile {
  * Decrypts a part of a file that `createSealer` has encrypted, a frame at a time. Only the frames that the part touches
  * are read and decrypted, so that a short part costs as much in a long file as in a short one.
  * @param part offsets in the unencrypted file (bytes); `end` is exclusive, and greater than `start`
- * @returns the unencrypted bytes; undefined in place of further bytes for another key or name, if one of these frames
- *   was changed, and if the file ends before the part
+ * @returns the unencrypted bytes; undefined, as the last value, if the file was encrypted with another key or under
+ *   another name, if a frame of the part was changed, and if the file ends before the part does
  */
 export async function* unsealPart(
   key: Uint8Array,
@@ -111,7 +115,10 @@ export async function* unsealPart(
   }
 }
 
-/** Decrypts a frame; undefined if it was changed, or is not the frame of this number. */
+/**
+ * Decrypts a frame; returns undefined if it was changed, is not the frame of the number `no`, or is the last one
+ * although `isLast` is false, or the reverse.
+ */
 function openFrame(fileKey: Uint8Array, frame: Uint8Array, no: number, isLast: boolean): Buffer | undefined {
   if (frame.length < TAG_BYTES) return undefined;
   const tag = frame.subarray(-TAG_BYTES);

@@ -28,8 +28,9 @@ export interface SniffedFile {
  * since senders declare text/plain for any text. A file of NDJSON by its extension may be declared as JSON.
  *
  * A file without bytes has its declared format, else that of its extension, else `text`. Binary data of no known format
- * is accepted if its media type or extension is that of PDF, Office or EPUB, and so is a file of older Office versions
- * with those of a newer one: the parser then reports what is wrong. Other binary data is refused.
+ * is accepted if its media type (without one, its extension) is that of PDF, Office or EPUB, and so is a file of older
+ * Office versions with the media type or extension of a newer one: the parser then reports what is wrong. Other binary
+ * data is refused.
  * @returns null for a zip archive if neither its media type nor its extension names a format of zip archives and its
  *   first bytes are not those of an EPUB: only its directory then shows the format (`sniffZip`)
  * @throws DocumentError `unsupported_document` for a contradiction and for a format that is not supported; the message
@@ -83,8 +84,8 @@ export async function sniffZip(
 }
 
 /**
- * The formats that belong to a file's media type (`declared`) and to its extension (`named`); null if one is missing or
- * unknown.
+ * The formats that belong to a file's media type (`declared`) and to its extension (`named`); null if it is missing or
+ * tells no format.
  */
 interface Names {
   readonly declared: DocumentFormat | null;

@@ -5,16 +5,22 @@ export interface UnicodeEncoding {
   readonly markBytes: number;
 }
 
-/** Number of bytes at the start of a text that are examined; more do not improve the result. */
+/**
+ * Number of bytes at the start of a text from which UTF-16 and UTF-32 without a byte order mark are detected; more do
+ * not improve the result.
+ */
 const JUDGED_BYTES = 65_536;
-/** Least number of zero bytes in UTF-16, and least number of ordinary characters; a single one may be an error. */
+/**
+ * Least number of zero bytes in a text that is taken for UTF-16, and least number of ordinary characters in it; a
+ * single one may be an error.
+ */
 const FEWEST_ZEROS = 2;
 /**
  * Least share of ordinary characters (printable ASCII, tabs, line ends, and the blank, comma and full stop of Chinese
- * and Japanese) in a text. Texts in any script have more of them.
+ * and Japanese) in a text that is taken for UTF-16. Texts in any script have more of them.
  */
 const MIN_ORDINARY = 0.01;
-/** Greatest share of control characters and other characters that no text has. */
+/** Greatest share of control characters, and of characters that no text has, in a text that is taken for UTF-16. */
 const MAX_ODD = 0.01;
 
 /**
@@ -59,7 +65,7 @@ function isAsciiWithZeros(bytes: Uint8Array, zeros: number): boolean {
 }
 
 const BLANKS: ReadonlySet<number> = new Set([0x09, 0x0a, 0x0d]);
-/** Greatest share of zero bytes in a text of single-byte characters. */
+/** Greatest share of zero bytes in a text of single-byte characters that has them by mistake. */
 const MAX_STREWN = 0.25;
 /**
  * Least share of ASCII among the non-zero bytes of a text of single-byte characters; Chinese in UTF-16 has about half.
@@ -67,9 +73,9 @@ const MAX_STREWN = 0.25;
 const MIN_ASCII = 0.75;
 
 /**
- * Finds the byte order of UTF-16 in which a text has at least twice as many ordinary characters (ASCII and Chinese
- * punctuation) as in the other. Returns undefined if that is so in neither order, if there are too few of them
- * (`MIN_ORDINARY`), or if the text has characters that no text has.
+ * Returns UTF-16 in the byte order in which a text has at least twice as many ordinary characters (ASCII and Chinese
+ * punctuation) as in the other order. Returns undefined if that is so in neither, if it has too few of them
+ * (`MIN_ORDINARY`), or if over 1 % of its characters are control characters or ones that no text has.
  */
 function utf16Order(bytes: Uint8Array): UnicodeEncoding | undefined {
   const whole = bytes.subarray(0, bytes.length & ~1);

@@ -19,8 +19,9 @@ import { createSealer, isSealed, plainEncoder, unseal, unsealPart } from './seal
 
 const NAME = /^[0-9a-f-]{36}\.upload$/;
 /**
- * Age (ms since its last change) from which a file that no document refers to counts as abandoned by a killed process:
- * 20 minutes, as no upload takes longer than 15.
+ * Time since its last change (ms) after which a file that no document refers to counts as left behind by a killed
+ * process: 20 minutes. An upload that arrives too slowly is given up within a minute or two, and a complete one soon
+ * gets its document.
  */
 const ABANDONED_MS = 1_200_000;
 
@@ -112,9 +113,10 @@ function makeFolder(folder: string): void {
 }
 
 /**
- * Reads the waiting file with a name: from the tenant's folder, or from its rows in PostgreSQL.
- * @throws DocumentError `upload_missing` if it is gone, or if the file in the folder cannot be read or was changed
- *   after it was encrypted; in PostgreSQL also the errors of the database
+ * Reads a whole waiting file: from the tenant's folder, decrypted if the tenant's data is encrypted, or from its rows
+ * in PostgreSQL.
+ * @throws DocumentError `upload_missing` if it is gone, or if the file in the folder cannot be read or decrypted; in
+ *   PostgreSQL also the errors of the database
  */
 export async function readUpload(store: Store, name: string): Promise<Buffer> {
   return hasUploadParts(store) ? readParts(store, name) : readFile(store.path, name);
@@ -129,8 +131,9 @@ function readParts(store: Store, name: string): Buffer {
 }
 
 /**
- * Reads a waiting file of the tenant's folder in the parts that are stored as rows in PostgreSQL, in order. An empty
- * file gives one empty part.
+ * Reads a waiting file of the tenant's folder as it is on the disk, in parts of 256 KiB (`PART_BYTES`), in order, so
+ * that each can be stored as a row in PostgreSQL. An empty file gives one empty part. It throws a system error if the
+ * file is gone.
  */
 export function* readInParts(tenantPath: string, name: string): Generator<UploadPart> {
   const file = fs.openSync(path.join(uploadsFolder(tenantPath), name), 'r');
@@ -147,11 +150,11 @@ export function* readInParts(tenantPath: string, name: string): Generator<Upload
 }
 
 /**
- * Writes one part of a waiting file into the tenant's folder, which is created if needed. Parts must be written in the
- * order in which `readInParts` returns them.
+ * Writes one part of a waiting file, as `readInParts` returned it, at its place in the file. The file and the tenant's
+ * folder are created if needed.
  * @throws EngineError `unprocessable` for a name that `createUploadFile` cannot have made
  */
-export function writeInParts(tenantPath: string, { name, part, data }: UploadPart): void {
+export function writeUploadPart(tenantPath: string, { name, part, data }: UploadPart): void {
   if (!NAME.test(name)) throw new EngineError('unprocessable', 'a waiting file has a name that is no name of one');
   const folder = uploadsFolder(tenantPath);
   if (!fs.existsSync(folder)) makeFolder(folder);
@@ -182,7 +185,7 @@ function damaged(): DocumentError {
   return new DocumentError('upload_missing', 'its file was changed, or sealed with another key; hand it in again');
 }
 
-/** Number of bytes of a waiting file that are read at a time. */
+/** Number of bytes of an unencrypted waiting file that are read at a time. */
 const READ_BYTES = 256 * 1024;
 
 /**
@@ -190,7 +193,7 @@ const READ_BYTES = 256 * 1024;
  * touches are read.
  * @param part offsets in the file as it was sent (bytes); `end` is exclusive
  * @throws DocumentError `upload_missing` for an encrypted file that cannot be opened or decrypted; a system error for
- *   any other
+ *   an unencrypted file that cannot be read
  */
 export async function* readUploadPart(
   tenantPath: string,
@@ -228,8 +231,8 @@ export function createUploadEncoder(tenantPath: string, name: string): Encoder {
 
 /**
  * Encrypts a tenant's waiting files with another key, or stores them unencrypted if `to` is null. Files that already
- * are in that form are not changed, so an interrupted call can be repeated; its unfinished copies (`.sealing`) are
- * removed. Damaged files are skipped.
+ * have that form are not changed, so an interrupted call can be repeated; its unfinished copies (`.sealing`) are
+ * removed. A file that `from` does not decrypt is skipped.
  * @param from key with which the files are encrypted; null if they are unencrypted
  * @param to key with which the files will be encrypted; null for unencrypted files
  * @returns the number of files changed
@@ -291,7 +294,8 @@ export async function discardUpload(tenantPath: string, name: string): Promise<v
 
 /**
  * Removes waiting files that no document refers to and that were last changed more than twenty minutes ago.
- * @param named names (not paths) of the files that documents still need
+ * @param named names (not paths) of the files to keep: those that documents still need or, if files wait in PostgreSQL,
+ *   those that are arriving
  * @param now current time, Unix ms
  * @returns the number of files removed
  */

@@ -5,13 +5,13 @@ import { PARSE_LIMITS } from './parsed-document.ts';
 
 /** An element of a parsed XML text. */
 export interface XmlElement {
-  /** Name without its namespace prefix, which each producer chooses freely. */
+  /** Name of the element without its namespace prefix, which each program chooses freely. */
   readonly name: string;
   /**
    * Values of the attributes by their names as written, prefix included: `id` and `r:id` differ. Entities are resolved.
    */
   readonly attributes: ReadonlyMap<string, string>;
-  /** Elements and texts in the order of the file. Entities are resolved, blanks are kept. */
+  /** Elements and texts directly in the element, in the order of the file. Entities are resolved, blanks are kept. */
   readonly children: readonly (XmlElement | string)[];
 }
 

@@ -14,13 +14,13 @@ import {
   type NameTree,
   type Token,
 } from './names.ts';
-import { type Relation, compilePatterns, relationsAmong, type Patterns } from './relations.ts';
+import { type Relation, compilePatterns, MAX_RELATIONS, relationsAmong, type Patterns } from './relations.ts';
 
 /** The entities that a memory mentions, and the relations that it states between them. */
 export interface EntityGraph {
   /** Entities, each name once, the stated ones first; at most 32 (`MAX_ENTITIES`). */
   readonly entities: readonly Entity[];
-  /** Relations between two of `entities`, each once; at most 32 (`MAX_ENTITIES`). */
+  /** Relations between two of `entities`, each once; at most 32 (`MAX_RELATIONS`). */
   readonly relations: readonly Relation[];
 }
 
@@ -71,7 +71,7 @@ export function extractGraph(text: string, stated: readonly string[], mode: Enti
     mentions.filter(({ name }) => entities.has(name)),
     compiled.patterns,
   );
-  return { entities: [...entities.values()], relations: relations.slice(0, MAX_ENTITIES) };
+  return { entities: [...entities.values()], relations: relations.slice(0, MAX_RELATIONS) };
 }
 
 /** Length of the beginning of a query that is searched for names, in UTF-16 code units. */

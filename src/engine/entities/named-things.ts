@@ -2,7 +2,7 @@ import { findIdentifiers } from '../text/index-text.ts';
 import { STOP_WORDS } from '../text/stop-words.ts';
 import { wordSet } from './names.ts';
 
-/** Greatest number of entities that are taken from one text; the same limit applies to relations. */
+/** Greatest number of entities that are taken from one text; further ones are left out. */
 export const MAX_ENTITIES = 32;
 /** Greatest length of an entity's name, in UTF-16 code units; a longer one is ignored. */
 const MAX_ENTITY_LENGTH = 100;
@@ -133,8 +133,8 @@ function isOrdinary(word: string, opens: boolean): boolean {
 }
 
 /**
- * Tells whether a sentence begins at `index`: at the start of the text and after a full stop, colon, line break, bullet
- * or opening quote, but not after `Dr.`.
+ * Tells whether a sentence begins at `index`: at the start of the text and after a full stop, another end mark, a
+ * colon, semicolon, line break, bullet, hyphen or opening quote, but not after a title such as `Dr.`.
  */
 function opensSentence(text: string, index: number): boolean {
   if (TITLE.test(text.slice(Math.max(0, index - 7), index))) return false;

@@ -46,6 +46,9 @@ function spellings(words: readonly string[]): string[][] {
   );
 }
 
+/** Greatest number of relations that are taken from one text; `extractGraph` and `extractByModel` drop further ones. */
+export const MAX_RELATIONS = 32;
+
 /**
  * Greatest distance between two related entities, in UTF-16 code units. Over a longer distance, the words between them
  * say little about their relation.

@@ -10,7 +10,7 @@ export interface JudgedHit {
 }
 
 /**
- * Scores of the answer to one item of an evaluation set. `precision` is the share (0..1) of hits that contain an
+ * Scores of the answer to one item of an evaluation set. `precision` is the share (0..1) of hits that contain or are an
  * expected entry: 0 for hits of an item that expects nothing, null if there are no hits.
  */
 export interface Judged extends EvalOutcome {
@@ -70,7 +70,8 @@ export function scoresOf(judged: readonly Judged[]): EvalScores {
 
 /**
  * Makes the function that tells whether a hit contains an entry: if the entry is a UUID, whether the memory has this
- * id; else whether its title and text contain the words of the entry, next to each other and in order.
+ * id; else whether its title and text contain the words of the entry, next to each other and in order. An entry without
+ * words is in no hit.
  */
 function finderOf(entry: string): (text: { readonly id: string; readonly words: readonly string[] }) => boolean {
   if (UUID.test(entry)) {

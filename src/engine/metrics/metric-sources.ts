@@ -28,7 +28,10 @@ export interface MetricSources {
   readWaiting: () => number;
   /** Folder whose disk is measured; undefined if another process exports the metrics of the disk. */
   dataFolder: string | undefined;
-  /** The circuit breakers that are exported, by `use` as JSON, so that each use has one. */
+  /**
+   * The circuit breakers that are exported, by their `use` written as JSON: a breaker replaces an earlier one of the
+   * same use.
+   */
   readonly breakers: Map<string, { readonly use: BreakerUse; readonly isOpen: () => boolean }>;
   /** For each dispatcher of this process, the server of its queues, and whether it can reach them. */
   readonly dispatchers: Set<{ readonly server: 'redis' | 'postgres'; readonly isUp: () => boolean }>;

@@ -2,8 +2,8 @@ import { collectDefaultMetrics, Gauge, type Registry } from 'prom-client';
 import { SUM_AND_COUNT } from './series.ts';
 
 /**
- * Metrics of the process that are not exported, because they are many and say little: one series for each heap space,
- * handle or resource.
+ * Metrics that prom-client collects of a process and Cairn does not export, because they say little or are many series,
+ * such as one for each heap space or kind of handle.
  */
 const LEFT_OUT = [
   'nodejs_heap_space_size_total_bytes',

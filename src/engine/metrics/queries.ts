@@ -7,7 +7,7 @@ import { createStandbyMetrics } from './standby.ts';
 /** Makes the metrics of queries. */
 export function createQueryMetrics(registers: Registry[], sources: MetricSources) {
   return {
-    queries: new Histogram({
+    queryDuration: new Histogram({
       name: 'cairn_query_duration_seconds',
       help: 'Time of a query inside the engine, its embedding included.',
       buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5],

@@ -14,7 +14,10 @@ export function createStandbyMetrics(registers: Registry[]) {
     registers,
   });
   return {
-    /** Registers whether the standby is read, which `isUp` returns. */
+    /**
+     * Registers `isUp`, which tells at each scrape whether the standby is read, and shows the count of its reads from 0
+     * on.
+     */
     watchStandby(isUp: () => boolean): void {
       readState = isUp;
       started(

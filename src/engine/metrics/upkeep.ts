@@ -2,7 +2,10 @@ import { Counter, type Registry } from 'prom-client';
 import { CONSOLIDATION_METHODS } from '../types.ts';
 import { started } from './series.ts';
 
-/** Makes the metrics of what happens to memories without a request: decay, expiry and consolidation. */
+/**
+ * Makes the metrics of what happens to memories without a request: decay, archiving, expiry, consolidation, and the
+ * removal of weak waypoints.
+ */
 export function createUpkeepMetrics(registers: Registry[]) {
   return {
     decayedMemories: new Counter({

@@ -30,7 +30,10 @@ export interface ComparedAnswers {
    * the engines.
    */
   readonly questions: number;
-  /** Number of compared questions whose answers differ in the ids, the scores or the order of the hits. */
+  /**
+   * Number of compared questions whose answers differ in the ids, the scores or the order of the hits, or in the
+   * reasons for which they are incomplete.
+   */
   readonly different: number;
 }
 

@@ -21,7 +21,10 @@ const SIZE_COLUMNS: readonly MovedColumn[] = [
 /** Called with the number of rows that were copied, compared or indexed since the last call. */
 export type OnRows = (rows: number) => void;
 
-/** Returns the number of rows that a copy and its comparison process, for a progress bar. */
+/**
+ * Returns the number of rows that `copyTenant` and `compareTenants` report to `onRows` together, for a progress bar:
+ * each row twice, and each memory a third time.
+ */
 export function countWork({ rows }: MovedTenant): number {
   const all = COPIED_TABLES.reduce((sum, table) => sum + rows.count(table), 0);
   // Each row is copied and compared, and each memory indexed.
@@ -32,8 +35,8 @@ export function countWork({ rows }: MovedTenant): number {
 export type TenantDigests = ReadonlyMap<string, TableDigest>;
 
 /**
- * Copies a tenant: all rows, and the uploaded files of documents that are not processed yet. The word index is not
- * copied but built anew from the texts.
+ * Copies a tenant: all rows, and the uploaded files that are still kept, of documents that wait to be read or could not
+ * be read. The word index is not copied but built anew from the texts.
  * @returns a digest of each table, computed from the rows as they were read
  */
 export function copyTenant(

@@ -7,7 +7,7 @@ import type { Config } from '../config.ts';
 import { openControlFile, type ControlFile, type SqliteControlFile } from '../control/control-file.ts';
 import { listPresentTenants } from '../control/moved-control.ts';
 import { requireWholeFolder, stagingFolder, tenantFile } from '../control/tenant-paths.ts';
-import { hasUpload, readInParts, uploadsFolder, writeInParts } from '../documents/uploads.ts';
+import { hasUpload, readInParts, uploadsFolder, writeUploadPart } from '../documents/uploads.ts';
 import { EngineError } from '../errors.ts';
 import { openStore, type SqliteStore } from '../store/open-store.ts';
 import { writeFileRows } from '../store/postgres/moved-file.ts';
@@ -129,7 +129,7 @@ function openFile(file: string, store: SqliteStore): MovedFile {
     rows: writeFileRows(store),
     store,
     readUpload: (name) => (hasUpload(file, name) ? readInParts(file, name) : []),
-    writeUpload: (part) => writeInParts(file, part),
+    writeUpload: (part) => writeUploadPart(file, part),
     rewriteWords(onProgress) {
       const writable = openStore(file, { role: 'worker' });
       try {

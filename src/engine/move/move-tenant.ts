@@ -26,7 +26,7 @@ import {
 import { EngineError } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
 import { systemClock } from '../ports.ts';
-import { deleteRemains, freezeTenant, nameArrived } from '../store/postgres/leave-database.ts';
+import { deleteRemains, freezeTenant, nameArrived } from '../store/postgres/move-steps.ts';
 import { movingName, openMovedTenants } from '../store/postgres/moved-tenant.ts';
 import { claimDatabase, placeIdOf } from '../store/postgres/placed-tenant.ts';
 import { openTenantOf } from './database-place.ts';

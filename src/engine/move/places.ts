@@ -18,9 +18,7 @@ export interface MovedTenant {
   /** Reads the tenant's rows, and writes those of a new tenant. */
   readonly rows: RowWriter;
   readonly store: Store;
-  /**
-   * Reads the uploaded file of a document that is not processed yet, in parts; yields nothing if there is no such file.
-   */
+  /** Reads an uploaded file that is still kept, in parts; yields nothing if there is no such file. */
   readUpload(name: string): Iterable<UploadPart>;
   writeUpload(part: UploadPart): void;
   /**
@@ -53,6 +51,7 @@ export interface MoveTarget extends MovePlace {
   requireRoomFor(tenant: string | null): void;
   /**
    * Whether an earlier move from the same source made all copies and only its last step, `finish`, has to be repeated.
+   * Always false for a database, where that step is one commit.
    */
   readonly isComplete: boolean;
   /** Whether the target holds copies of an unfinished move from the same source. */

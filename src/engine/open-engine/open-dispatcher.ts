@@ -11,8 +11,8 @@ import type { Tracing } from '../tracing.ts';
 import type { Writer } from '../writer/writer.ts';
 
 /**
- * Opens the dispatcher over the queues that `queuesAt` names. If it is null, the dispatcher does nothing, and workers
- * find due jobs when they next read the ledgers. The caller closes it.
+ * Opens the dispatcher over the queues that `queuesAt` names. If `queuesAt` is null, the dispatcher does nothing, and
+ * workers find due jobs when they next read the ledgers. The caller closes it.
  * @throws EngineError of `openQueueLink`, if the queues are in PostgreSQL
  */
 export async function openDispatcher({

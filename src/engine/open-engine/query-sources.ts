@@ -9,8 +9,8 @@ import type { EngineParts } from '../parts/engine-parts.ts';
 
 /**
  * Makes the function that returns the embedding source for the queries of a model, or null if the settings do not say
- * how to reach the model. The function keeps one source for each provider, and each source keeps a cache of query
- * vectors that all tenants share.
+ * how to reach the model. The function keeps one source for each model, and each source keeps a cache of query vectors
+ * that all tenants share.
  */
 export function createQuerySources(
   { embedder, gatherer, sourceOf }: Pick<EngineParts, 'embedder' | 'gatherer' | 'sourceOf'>,

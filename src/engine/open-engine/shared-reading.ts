@@ -8,8 +8,8 @@ import type { SharedFile } from '../tenant-file/shared-files.ts';
 import type { TenantPool } from '../tenant-file/tenant-pool.ts';
 
 /**
- * Number of tries of a read from which on the answer may lack data that another thread has removed since the read's
- * snapshot. Earlier tries are repeated if such data is missing.
+ * Number of the try of a read, from 1, from which on the answer may lack data that another thread has removed since the
+ * read's snapshot. An earlier try that lacks such data is repeated.
  */
 const LENIENT_FROM_TRY = 4;
 /**
@@ -63,7 +63,7 @@ export function createSharedReading({ reader: number, pool, ask, lose }: SharedR
   const asked: Asked = new Map();
   const awaited = new Map<string, PromiseWithResolvers<void>>();
 
-  /** Waits until this thread has the file's shared memory, with vectors of all live models. */
+  /** Waits until this thread has the file's shared memory, with the vectors of all live models that found room. */
   async function prepare(path: string): Promise<void> {
     for (;;) {
       const pending = awaited.get(path);
@@ -76,7 +76,7 @@ export function createSharedReading({ reader: number, pool, ask, lose }: SharedR
     }
   }
 
-  /** Returns the spaces to ask for: none if the thread has no memory of the file; undefined if nothing is missing. */
+  /** Lists the spaces to ask for: none if there is no memory of the file yet; undefined if nothing need be asked. */
   function missingSpaces(path: string): VectorSpace[] | undefined {
     const file = files.get(path);
     if (file === undefined) return [];

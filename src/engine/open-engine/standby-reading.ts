@@ -17,7 +17,10 @@ interface StandbyRead<R> extends StandbyUse {
   /** Path of the tenant's file. */
   readonly path: string;
   readonly signal: AbortSignal;
-  /** Runs the read on the tenant that the pool opens under a key; it may be called twice, for different keys. */
+  /**
+   * Runs the read on the tenant that the pool opens under a key. It is called with the standby's key first, then
+   * perhaps with that of the primary, and again with the same key if `SharedReading.run` repeats it.
+   */
   readonly read: (key: string) => Promise<R>;
   /**
    * Called with what became of the read on the standby. If the primary is asked then, called a second time with the
@@ -31,7 +34,8 @@ type Wait = Pick<StandbyRead<unknown>, 'floor' | 'waitMs' | 'signal'>;
 /** The standby, as one reader thread uses it. */
 export interface StandbyReading {
   /**
-   * Runs a read on the standby, or, if the standby does not answer it, on the primary. It runs at most once on each.
+   * Runs a read on the standby, or, if the standby does not answer it, on the primary; on each of them as
+   * `SharedReading.run` does.
    * @throws what the read throws on the server that answers
    */
   run<R>(read: StandbyRead<R>): Promise<R>;

@@ -23,8 +23,9 @@ interface Found {
 }
 
 /**
- * Makes the looks that find the tenants which have standing queries or evals. A tenant is opened for a look only if its
- * stamp shows that it may have changed since the last one. The caller closes them.
+ * Makes the looks that find the tenants which have standing queries or webhooks (`standing`), or evaluation sets
+ * (`evals`). Only a tenant without a stamp, or with another stamp than at the last look, is opened. The caller closes
+ * them.
  */
 export function createTenantLooks(
   config: Config,

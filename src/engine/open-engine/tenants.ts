@@ -23,7 +23,10 @@ type CreateTenantsOptions = Omit<TenantOptions, 'id' | 'path' | 'open' | 'arrivi
   readonly pool: TenantPool;
 };
 
-/** Time between two looks for tenants that have moved to another database, whose old place is then closed (ms). */
+/**
+ * Time between two looks for tenants that were deleted or have moved to another database, whose old place is then
+ * closed (ms). Only tenants in PostgreSQL are looked at.
+ */
 const LOOK_EVERY_MS = 1_000;
 
 /**

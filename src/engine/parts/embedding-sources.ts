@@ -25,8 +25,8 @@ export interface EmbeddingSources {
   readonly identity: SpaceIdentity | readonly SpaceIdentity[] | null;
   /**
    * Finds the source for another model than that of `embedder`: the model of a sector, or a model whose vectors a file
-   * still has. The source is opened at the first call for the model. The result is null if the settings do not say how
-   * to reach the model.
+   * still has. Sources of sectors are opened with this object, others at the first call for the model. The result is
+   * null if the settings do not say how to reach the model.
    */
   readonly sourceOf: (model: SpaceIdentity) => EmbeddingSource | null;
   /** Closes the budgets of all sources that were opened. */

@@ -22,8 +22,8 @@ export interface EngineParts extends Omit<EmbeddingSources, 'close'> {
   /** The limits on provider calls, which all processes share. The caller of `openParts` closes them. */
   readonly budget: { close(): void };
   /**
-   * Counts and logs that the word index of a file has a format which Cairn cannot read, so that SQLite's own functions
-   * search the index. The argument is the path of the file.
+   * Counts that the word index of a file has a format which Cairn cannot read, so that SQLite's own functions search
+   * it, and logs each such file once. The argument is the path of the file.
    */
   readonly reportUnknownFormat: (path: string) => void;
   /** Reads documents; null for a thread with the role `reader`. The caller of `openParts` closes it. */
@@ -35,9 +35,12 @@ export interface EngineParts extends Omit<EmbeddingSources, 'close'> {
 /** Options of `openParts`: the options of the providers, a logger (silent by default) and the role of the thread. */
 export interface EnginePartsOptions extends ProviderOptions {
   readonly logger?: Logger;
-  /** Role of the thread: `reader` answers queries; `worker` runs steps, writes and reads documents. */
+  /** Role of the thread: `reader` answers queries; `worker` runs steps, commits, and reads documents. */
   readonly role: 'reader' | 'worker';
-  /** Whether the thread serves requests, so that its reads of a database wait for 5 s at most; false by default. */
+  /**
+   * Whether the thread serves requests, so that a read of a tenant in PostgreSQL waits for 5 s at most for a statement;
+   * false by default.
+   */
   readonly waitsBriefly?: boolean;
 }
 
@@ -90,13 +93,13 @@ export function openParts({
         limitedModel?.close();
       },
     },
-    ...(role === 'worker' ? openReaders(config, metrics) : { documentParser: null, pageFetcher: null }),
+    ...(role === 'worker' ? createDocumentReaders(config, metrics) : { documentParser: null, pageFetcher: null }),
   };
 }
 
 /**
- * Creates the function that counts each opening of a file whose word index has an unknown format, and logs each such
- * file once. Its argument is the path of the file.
+ * Creates the function that reports a word index of an unknown format, as `OpenTenantOptions.onUnknownWordFormat` calls
+ * it. It counts each call, and logs each file once. Its argument is the path of the file.
  */
 function createFormatReporter(metrics: Metrics, logger: Logger): (file: string) => void {
   const reported = new Set<string>();
@@ -110,10 +113,10 @@ function createFormatReporter(metrics: Metrics, logger: Logger): (file: string) 
 }
 
 /**
- * Creates the parser of documents and the fetcher of pages. Neither starts a process or opens a socket before its first
- * use.
+ * Creates the parser of documents and the fetcher of pages of a worker. Neither starts a process or opens a socket
+ * before its first use.
  */
-function openReaders(config: Config, metrics: Metrics): Pick<EngineParts, 'documentParser' | 'pageFetcher'> {
+function createDocumentReaders(config: Config, metrics: Metrics): Pick<EngineParts, 'documentParser' | 'pageFetcher'> {
   return {
     documentParser: createParserPool({
       size: config.OM_PARSERS,

@@ -15,9 +15,10 @@ export interface PrivacyGuard {
   isOn(): boolean;
   /**
    * Screens the fields of a memory, a patch or a document. If the policy marks a kind of value that was found,
-   * `metadata.sensitive` names this kind, even for a patch that has no metadata.
-   * @throws EngineError `unprocessable` for values that the policy refuses; `unavailable` while the external analyzer
-   *   cannot be reached and `OM_PII_FAIL` is `refuse`
+   * `metadata.sensitive` names this kind, even for a patch that has no metadata, unless the metadata would then exceed
+   * 16 KiB.
+   * @throws EngineError `unprocessable` for values that the policy refuses or would redact in an external id or a URL;
+   *   `unavailable` while the external analyzer cannot be reached and `OM_PII_FAIL` is `refuse`
    */
   fields<T extends ScreenedFields>(fields: T): Promise<{ readonly fields: T; readonly report: ScreenReport }>;
   /**
@@ -37,7 +38,7 @@ export interface GuardOptions {
   readonly analyzer: TextAnalyzer | null;
   /**
    * Adds to a counter, by group and mode: the number of values that were redacted, the number of kinds that were marked
-   * in a text, or 1 for a text that was refused.
+   * in a memory or document, or 1 for one that was refused.
    */
   readonly count: (labels: { readonly group: string; readonly mode: string }, values: number) => void;
 }

@@ -8,7 +8,9 @@ import type { SensitiveKind } from '../types.ts';
  */
 export interface SensitivePattern {
   readonly kind: SensitiveKind;
-  /** A quick test: a text that this expression does not match has no such value. It costs less than `pattern`. */
+  /**
+   * A quick test: a text that this expression does not match has no value of this form. It costs less than `pattern`.
+   */
   readonly hint: RegExp;
   /**
    * The expression that finds the value, with the flag `g`. Its named group `before` matches the text in front of the

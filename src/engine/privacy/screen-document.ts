@@ -6,10 +6,10 @@ import { markerOf, type Screening } from './screening.ts';
 
 /**
  * Screens the text of a document as a whole, so that a value that is split between two chunks is found. The redacted
- * text is cut again at the chunk boundaries; a boundary within a redacted value moves to the end or the start of the
- * value's marker. Title, authors, headings and outline are screened one by one.
+ * text is cut again at the chunk boundaries; where a value that is redacted lies across the boundary of two chunks,
+ * each of them gets its whole marker. Title, authors, headings and outline are screened one by one.
  * @returns the document to store; its chunks name the kinds that the policy marks
- * @throws EngineError `unprocessable` if the policy refuses a kind that was found
+ * @throws EngineError `unprocessable` if the policy refuses a kind that was found; else as `Screening.find`
  */
 export async function screenDocument(
   screening: Screening,

@@ -23,7 +23,7 @@ export type ScreenedFields = {
  * be found and no page fetched by a marker.
  * @returns the fields to store, with redacted values replaced by markers
  * @throws EngineError `unprocessable` if the policy refuses a kind that was found, or would redact an external id or a
- *   URL
+ *   URL; else as `Screening.find`
  */
 export async function screenFields<T extends ScreenedFields>(screening: Screening, fields: T): Promise<T> {
   const screened: { -readonly [name in keyof ScreenedFields]: NonNullable<ScreenedFields[name]> } = {};

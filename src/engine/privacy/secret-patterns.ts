@@ -4,7 +4,7 @@ import type { SensitiveKind } from '../types.ts';
 
 /**
  * Makes the pattern of a provider's API key, which is recognised by its beginning. A match is no key if a letter, a
- * digit, `_` or `-` is next to it, if it is a placeholder, or if its entropy is low.
+ * digit, `_` or `-` is next to it, if it is a placeholder, or if its entropy is under 2.8 bits a character.
  * @param hint expression that a text with such a key always matches, for a quick test
  * @param shape expression of the key itself
  */
@@ -94,8 +94,8 @@ const PEM_BEGIN = 'BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?';
  * Source of a regular expression for a PEM block with a private key, to its last line or to the next row of hyphens, at
  * most 16,384 characters. An RSA key of 16,384 bits has 12,500.
  */
-// eslint-disable-next-line max-len -- one pattern
-const PEM_BLOCK = `-----${PEM_BEGIN}-----(?:[^-]|-(?!----)){0,16384}(?:-----${PEM_BEGIN.replace('BEGIN', 'END')}-----)?`;
+const PEM_BLOCK =
+  `-----${PEM_BEGIN}-----(?:[^-]|-(?!----)){0,16384}` + `(?:-----${PEM_BEGIN.replace('BEGIN', 'END')}-----)?`;
 
 /**
  * Returns the length of a private key's whole PEM block or, if the text ends within the block, of the lines that are

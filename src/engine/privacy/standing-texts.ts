@@ -14,9 +14,9 @@ const TEXT_CONDITIONS: ReadonlySet<string> = new Set([
 export type ScreenedQuery = Pick<NewStandingQuery, 'query' | 'filter' | 'given'>;
 
 /**
- * Screens the question and the filter of a standing query for sensitive values. Redacted conditions still match,
- * because the values in the stored memories are redacted in the same way. User and session ids are not screened, as in
- * memories.
+ * Screens the question of a standing query, its filter, and the filter as the caller wrote it (`given`) for sensitive
+ * values. Redacted conditions still match, because the values in the stored memories are redacted in the same way. User
+ * and session ids are not screened, as in memories.
  * @param screen screens a JSON value
  */
 export async function screenStandingQuery(

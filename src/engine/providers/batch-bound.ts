@@ -14,8 +14,9 @@ export interface BatchBound {
 /** Smallest bound (tokens): a window of a memory has up to 512, and calls must be able to carry one. */
 export const MIN_BOUND = 512;
 /**
- * Number of refusals in a row that lower the bound to half of the last refused call. A refusal counts only if its call
- * began after the refusal before it, so that calls which ran at the same time count as one.
+ * Number of refusals in a row that lower the bound to half of the last refused call, but not below `MIN_BOUND` or the
+ * largest call that was answered. A refusal counts only if its call began after the refusal before it, so that calls
+ * which ran at the same time count as one.
  */
 export const MAX_REFUSALS = 3;
 /**

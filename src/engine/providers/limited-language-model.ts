@@ -30,12 +30,12 @@ const CACHED_BYTES = 8_000_000;
 const CACHED_FOR_MS = 600_000;
 
 /**
- * Wraps a language model in a budget (limits of calls and tokens) that all processes share, and in a cache: equal
- * requests within ten minutes cost one call, because answers are given at temperature 0. A rerank does not wait until
- * the budget allows a call, since the query can keep the order that it has. `onCall` is called for every request that
- * was sent, not for answers from the cache.
- * @returns a model that throws what the wrapped one and the budget throw, and does not call `onReply`; a request
- *   that fails with `conflict` is sent once more
+ * Wraps a language model in a budget (limits of calls and tokens) that all processes share, and in a cache: a request
+ * that equals one which was answered within the last ten minutes costs no call, because answers are given at
+ * temperature 0. A rerank does not wait until the budget allows a call, since the query can keep the order that it has.
+ * `onCall` is called for every request that was sent, not for answers from the cache.
+ * @returns a model that throws what the wrapped one and the budget throw, and does not call `onReply`; a request that
+ *   fails with `conflict` is sent once more
  */
 export function createLimitedLanguageModel(
   model: LanguageModel,

@@ -5,7 +5,7 @@ import type { Config } from '../config.ts';
 import type { Embedder, VectorIndex } from '../ports.ts';
 import { explainMemory } from '../retrieve/explain-memory.ts';
 import { keepRecall } from '../retrieve/keep-recall.ts';
-import type { Recall } from '../retrieve/recall.ts';
+import type { StageResults } from '../retrieve/stage-results.ts';
 import type { RecallToKeep } from '../store/recalls.ts';
 import { completeQuery } from '../retrieve/options.ts';
 import { type QuerySpace, retrieve, type RetrieveContext } from '../retrieve/retrieve.ts';
@@ -43,7 +43,10 @@ interface Answer {
    * hits.
    */
   readonly effects: RecallEffects | null;
-  /** What the recall log stores of the answer, computed after the answer has been sent; null if nothing is stored. */
+  /**
+   * Resolves to what the recall log stores of the answer; it is computed after the turn in which the answer was made.
+   * Null if the recall log does not keep the answer.
+   */
   readonly later: Promise<RecallToKeep> | null;
 }
 
@@ -62,7 +65,7 @@ export async function answerQuery(
   const { open, config, clock } = context;
   const reinforces = query.reinforce ?? config.OM_DECAY_REINFORCE_ON_QUERY;
   const isRecallLogged = config.OM_RECALL_DAYS > 0 && query.isLogged !== false;
-  const onRecall = (recall: Recall, answer: QueryResult) => {
+  const onRecall = (recall: StageResults, answer: QueryResult) => {
     stages = recall.trace;
     if (reinforces) effects = effectsOf(recall, answer, clock.now());
     if (!isRecallLogged) return;
@@ -115,7 +118,7 @@ export function explainAnswer(
  * these memories; null without hits.
  * @param at time of the recall, Unix ms
  */
-function effectsOf({ packing }: Recall, { hits }: QueryResult, at: number): RecallEffects | null {
+function effectsOf({ packing }: StageResults, { hits }: QueryResult, at: number): RecallEffects | null {
   if (hits.length === 0) return null;
   const paths = packing.packed.map(({ candidate: { row, arrival } }, place) =>
     // The path of a hit that the query found directly has only this hit.
@@ -183,8 +186,8 @@ class TenantSpace implements QuerySpace {
   }
 
   /**
-   * Vector index of the model that was live when the query began, even if another one went live since; null where the
-   * model has no index.
+   * Vector index of the space's model, which stays the same even if another model went live since the query began; null
+   * without a model, and where the model has no index.
    */
   get index(): VectorIndex | null {
     return (this.modelNo === null ? null : this.#open().indexes.get(this.modelNo)) ?? null;

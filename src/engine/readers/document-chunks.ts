@@ -43,10 +43,10 @@ export interface ContentSlice {
 
 /**
  * Reads the next slice of a document's text, as `readTextSlice` bounds it. Slices after the first one go on with the
- * generation of that one, as long as its chunks are there.
+ * generation of that one, as long as its chunks are there, even if a newer one is shown meanwhile.
  * @param asked.place what the previous slice returned as `next`; null for the first slice
- * @throws EngineError `not_found`; `conflict` if no reading of the document is complete yet, and if it was replaced or
- *   deleted since the slice before
+ * @throws EngineError for the first slice `not_found`, and `conflict` if no reading of the document is complete yet;
+ *   for a later slice `conflict` if the chunks are gone, since the document was replaced or deleted
  */
 export function readContent(
   { open, clock }: ReadContext,

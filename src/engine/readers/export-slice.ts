@@ -12,12 +12,14 @@ import {
   type ExportBounds,
   type LeftOut,
   listExportedDocuments,
-  listExportedLinks,
   listExportedLogItems,
   listExportedMemories,
+  type LinkPlace,
   type LogPosition,
   readExportBounds,
+  readLinkRows,
   selectsLogs,
+  withFewLinks,
 } from '../store/export-selection.ts';
 import { listModels } from '../store/embeddings.ts';
 import type { Store } from '../store/open-store.ts';
@@ -30,13 +32,13 @@ import type { ReadContext } from './read-context.ts';
 /**
  * Position up to which an export was read. Documents come first, then memories, links, and session logs. `after` is the
  * number of the last document, memory, or memory whose links were read, or the position of the last item of a session
- * log; `text` is the document whose text is read next, and `revisions` the position after which the revisions of the
- * last memory go on, if they are not all read.
+ * log; `text` is the document whose text is read next; `revisions` and `links` are the positions after which the
+ * revisions or links of the last memory go on, if they are not all read.
  */
 export type ExportPlace =
   | { readonly stage: 'documents'; readonly after: number; readonly text: OpenText | null }
   | { readonly stage: 'memories'; readonly after: number; readonly revisions?: RevisionPlace | null }
-  | { readonly stage: 'links'; readonly after: number }
+  | { readonly stage: 'links'; readonly after: number; readonly links?: LinkPlace | null }
   | { readonly stage: 'logs'; readonly after: LogPosition };
 
 /** A document of which the export has written only a part of the text so far. */
@@ -102,7 +104,7 @@ export function readExportSlice(
       case 'memories':
         return memorySlice(store, asked, asked.place);
       case 'links':
-        return linkSlice(store, asked, asked.place.after);
+        return linkSlice(store, asked, asked.place);
       case 'logs':
         return logSlice(store, asked, asked.place.after);
     }
@@ -173,18 +175,26 @@ function memorySlice(
   );
 }
 
-function sliceOf(lines: readonly string[], counts: ExportSlice['counts'], next: ExportPlace): ExportSlice {
+function sliceOf(lines: readonly string[], counts: ExportSlice['counts'], next: ExportPlace | null): ExportSlice {
   return { text: lines.map((line) => `${line}\n`).join(''), counts, next };
 }
 
-function linkSlice(store: Store, { options: { filter = {} }, bounds }: Asked, after: number): ExportSlice {
-  const { numbers, next } = listExportedMemories(store, filter, { bounds, after, limit: SLICE_MEMORIES });
-  const lines = listExportedLinks(store, filter, { bounds, from: numbers }).map((row) => `${linkText(row)}\n`);
-  return {
-    text: lines.join(''),
-    counts: { link: lines.length },
-    next: next !== null ? { stage: 'links', after: next } : selectsLogs(filter) ? FIRST_LOG : null,
-  };
+function linkSlice(
+  store: Store,
+  { options: { filter = {} }, bounds }: Asked,
+  { after, links }: Extract<ExportPlace, { stage: 'links' }>,
+): ExportSlice {
+  if (links) {
+    const { rows, end } = readLinkRows(store, filter, { bounds, from: links });
+    return sliceOf(rows.map(linkText), { link: rows.length }, { stage: 'links', after, links: end });
+  }
+  const listed = listExportedMemories(store, filter, { bounds, after, limit: SLICE_MEMORIES });
+  const taken = withFewLinks(store, listed.numbers);
+  const { rows, end } = readLinkRows(store, filter, { bounds, from: taken });
+  const next = end !== null || taken.length < listed.numbers.length ? taken.at(-1)! : listed.next;
+  const place: ExportPlace | null =
+    next !== null ? { stage: 'links', after: next, links: end } : selectsLogs(filter) ? FIRST_LOG : null;
+  return sliceOf(rows.map(linkText), { link: rows.length }, place);
 }
 
 const FIRST_LOG: ExportPlace = { stage: 'logs', after: [0, -1] };

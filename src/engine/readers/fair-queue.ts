@@ -96,7 +96,7 @@ export class FairQueue<Read extends QueuedRead> {
     return latest;
   }
 
-  /** Removes and returns all reads. */
+  /** Removes and returns all waiting reads. */
   clear(): Read[] {
     const reads: Read[] = [];
     for (const { keys } of this.#tenants.members.values()) {
@@ -115,7 +115,7 @@ export class FairQueue<Read extends QueuedRead> {
     this.#size += 1;
   }
 
-  /** Removes a read from its list; returns false if the read is not waiting. */
+  /** Removes a waiting read from its list, but not from the schedules; returns false if the read is not waiting. */
   #takeOut(read: Read): boolean {
     const lists = this.#tenants.members.get(read.path)?.keys.members.get(read.key)?.lists;
     const list = lists?.get(read.name);

@@ -62,7 +62,7 @@ export const FEW_ROWS = {
   },
   documentNoOf: ({ open, clock }: ReadContext, { id }: { readonly id: string }) =>
     getDocumentRow(open().store, id, clock.now()).document_no,
-  /** Lists the uploaded files of documents, by the `documentNo` of each. */
+  /** Lists the names of the uploaded files to which the generations of these documents still refer. */
   listUploads: ({ open }: ReadContext, { documentNos }: { readonly documentNos: readonly number[] }) =>
     listUploadsOf(open().store, documentNos),
   /** Counts the bytes of uploaded files that wait to be read. */

@@ -35,7 +35,7 @@ export function createHandOut({
   readonly pool: Pick<ReaderPool, 'idle' | 'soonIdle' | 'working' | 'has'>;
   readonly places: Pick<ThreadPlaces, 'hasRoom' | 'isQuick' | 'endsSoon'>;
 }): HandOut {
-  /** Number of tenants whose home (`homes`) a thread is, by thread. */
+  /** Number of tenants of which a thread is the home (`homes`), by thread. */
   const tenantsOf = new WeakMap<ThreadLink, number>();
   const count = (link: ThreadLink, by: 1 | -1) => tenantsOf.set(link, (tenantsOf.get(link) ?? 0) + by);
   /** The thread on which the commands `ON_ONE_THREAD` run, by the path of a tenant's file. */

@@ -96,10 +96,7 @@ function vectorOf({ memory: _, precisionNo, bytes, ...vector }: VectorRow): unkn
   return { ...vector, precision: VECTOR_PRECISIONS[precisionNo - 1] ?? null, data: bytes.toString('base64') };
 }
 
-/**
- * Writes the earlier state of a memory, which an update replaced, as a line.
- * @param memory id of the memory
- */
+/** Writes a revision (the values of a memory that an update replaced) as a line. */
 export function revisionText(row: RevisionRow): string {
   const line: Written<PortableRevision> = {
     type: 'revision',

@@ -169,9 +169,10 @@ export interface QueryVectors {
 }
 
 /**
- * Returns the vectors of these queries by the live model: the stored ones, and new ones of at most `EMBEDDED_IN_READ`
- * queries, which a provider makes in few calls. A query is left out, so that its words decide, if there is no model, it
- * cannot be reached, or there are more queries.
+ * Returns the vectors of these queries by the live model: the stored ones, and new ones that are made now: for all
+ * other queries with the offline embedder, for at most `EMBEDDED_IN_READ` of them with a provider, in few calls. A
+ * query is left out, so that its words decide, if there is no model, if the model cannot be reached or fails, or if
+ * there are more queries.
  */
 export async function vectorsOf(
   { open, querySourceOf }: ReadContext,

@@ -20,7 +20,7 @@ import { meterOf } from './standing-meters.ts';
 import { forgetIndex, indexOf } from './standing-upkeep.ts';
 import { createCosines, createNearFinder, forgetNeighbours, keepNeighbours, vectorsOf } from './standing-vectors.ts';
 
-/** Length of the beginning of a memory's text that is compared, in UTF-16 code units: as much as a query reads. */
+/** Length of the beginning of a memory's text that is compared, in Unicode code points: as much as a query reads. */
 const MAX_CHARACTERS = 4_000;
 /** Number of characters of texts, queries and filters after which a read compares no more pairs: some 0.1 s. */
 const COMPARED_CHARACTERS = 1_000_000;

@@ -196,7 +196,7 @@ type LaterParts = ReturnType<typeof createLaterParts>;
 function createLaterParts() {
   const parts = new Map<number, PromiseWithResolvers<unknown>>();
   return {
-    /** Returns the promise of the part of the result of the read `id` that is still being computed. */
+    /** Returns a promise of the field `later` of the result of the read `id`: the part that is still being computed. */
     expect(id: number): Promise<unknown> {
       const part = Promise.withResolvers<unknown>();
       // Nobody has to wait for it.

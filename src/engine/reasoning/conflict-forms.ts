@@ -1,6 +1,7 @@
 /**
  * Finds, without a model, two statements that contradict each other, if their form shows it: one denies what the other
- * says, or both give different values to an attribute that has only one value. Every less obvious case is ignored.
+ * says; both give different values to an attribute that has only one; both put a thing into states that exclude each
+ * other; or both give a thing another number, time or code. Every less obvious case is ignored.
  */
 import { stem } from '../text/english-words.ts';
 import { type PlainStatement, plainStatements, type PlainWord } from './plain-statement.ts';
@@ -37,7 +38,10 @@ function saySame(a: readonly PlainWord[], b: readonly PlainWord[]): boolean {
 
 // ── One thing, one value ─────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Attributes that have one value for each thing, such as a birthday. The last word before "is" names the attribute. */
+/**
+ * Attributes that have one value for each thing, such as a birthday. The last word before "is" names the attribute; an
+ * attribute with "favourite" or "default" before it also has one value.
+ */
 const SINGLE = new Set(
   `birthday name surname nickname number email e-mail mail address password passphrase boss manager owner capital
    husband wife spouse fiancé mother father landlord type size height weight age deadline branch port host version

@@ -2,7 +2,7 @@ import type { Candidate } from './candidate.ts';
 import type { Evidence, QueryEvidence } from './evidence.ts';
 import type { WordFormsKnown } from '../text/query-language.ts';
 import { comparability, enoughHeld } from './lenience.ts';
-import { type Formula, rawScoreOf } from './score.ts';
+import { type Formula, rawScoreOf } from './raw-score.ts';
 
 /**
  * Constants that map the strength of evidence (`Evidence.strength`) to a confidence, 0..1, that can be compared between
@@ -71,7 +71,7 @@ const AMONG_OTHERS = 0.7;
 
 /** Facts about a question that are known before any memory is read, and on which the calibration depends. */
 export interface Circumstances {
-  /** Approximate number of memories that are searched. */
+  /** Approximate number of memories that are searched: the result of `scopeSize`. */
   readonly scope: number;
   /** How inflected forms of the question's words are recognised: the result of `wordFormsOf`. */
   readonly forms: WordFormsKnown;
@@ -130,7 +130,7 @@ const JUST_ENOUGH = CHANCE_SCORE + 0.02;
 
 /**
  * Computes the confidence from the share of the query's words that one memory contains: 0 below `enoughHeld(scope)`,
- * `JUST_ENOUGH` at this share, and rising to `HELD_SCORE` for a memory that contains all words.
+ * `HELD_SCORE` for a memory that contains all words, and between these, rising from `JUST_ENOUGH`.
  */
 function confidenceByHeld(held: number, scope: number): number {
   const enough = enoughHeld(scope);

@@ -6,7 +6,7 @@ import type { LexicalHit } from './lexical.ts';
 
 /**
  * Number of candidates, from the best on, whose texts are read by the reranker and by the stages for dates and topic.
- * These stages share one reader of texts, so each text is read once.
+ * These stages share one reader of texts, which keeps what it has read where that pays off.
  */
 export const READ_CANDIDATES = 24;
 

@@ -11,8 +11,9 @@ const NAMES_SHARE = 0.5;
  */
 const NEAR_WEIGHT = 0.5;
 /**
- * Least fit (`fitOf`) of a memory that counts as an answer. Without a near vector, a memory that has all names of the
- * query must contain 0.6 of the query's other words, by weight; a memory with none of the names cannot reach it.
+ * Least fit (`fitOf`) of a memory that counts as an answer. If its vector is not near, a memory that has all names of
+ * the query must contain 0.6 of the query's other words, by weight, and a memory with none of the names cannot reach
+ * it.
  */
 const LEAST_FIT = 0.6;
 /** Least ratio of two consecutive fits, sorted from high to low, at which the list of answers may end. */

@@ -46,8 +46,8 @@ const WIDENED = 8;
 /** Greatest number of vectors that one search requests from the index. */
 const MAX_INDEX = 4_096;
 /**
- * Greatest number of memories that an exact scan compares in a wide scope (`Scope`). If the scope has more memories,
- * only the oldest are compared.
+ * Greatest number of memories that an exact scan lists in a wide scope (`Scope`): the oldest ones of a larger scope. A
+ * scan that follows a search of the index compares the memories that the index found as well.
  */
 const MAX_SCAN = 50_000;
 /**

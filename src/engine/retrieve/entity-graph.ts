@@ -28,7 +28,8 @@ const MAX_NAMED = 8;
 /** Greatest number of related entities whose memories are read: those with the strongest relations. */
 const MAX_RELATED = 8;
 /**
- * Greatest number of memories that are returned; the same limit applies to the memories read for one related entity.
+ * Greatest number of memories that are returned, and greatest number of the latest memories that are read for each
+ * related entity.
  */
 const MAX_MEMORIES = 20;
 

@@ -31,9 +31,9 @@ export interface Measured {
    */
   readonly held: number;
   /**
-   * Share of the query's words, without names, that the memory contains, 0..1, weighted by how much each word says
-   * about the topic. An inflected form of a word counts 0.7 (`FORM_SHARE`). For a query in a script without spaces the
-   * share is doubled, up to 1. It is 1 for a query of names alone.
+   * Share of the query's words, without names and stop words, that the memory contains, 0..1, weighted by how much each
+   * word says about the topic. An inflected form of a word counts 0.7 (`FORM_SHARE`). For a query in a script without
+   * spaces the share is doubled, up to 1. It is 1 if the query has only names and stop words.
    */
   readonly topicHeld: number;
   /**

@@ -15,7 +15,8 @@ export interface Evidence {
   readonly strength: number;
   /**
    * Greatest `Measured.strength` of the memories that were compared by words only, since the memory or the question has
-   * no vector: 0..1, and up to 2 for a question in a script without spaces. It is 0 if there is no such memory.
+   * no vector, as an asking sentence never has: 0..1, and up to 2 for a question in a script without spaces. It is 0 if
+   * there is no such memory.
    */
   readonly wordsStrength: number;
   /**
@@ -51,21 +52,24 @@ export interface QueryEvidence {
    */
   readonly strange: ReadonlySet<number>;
   /**
-   * For each examined memory, by `memoryNo`, its measurements for the query, or for the asking sentence that it answers
-   * best.
+   * The measurements of each examined memory, by `memoryNo`: those for the whole query or for one of its asking
+   * sentences, whichever have the greatest `strength`.
    */
   readonly measuredBy: ReadonlyMap<number, Measured>;
 }
 
 /** Greatest number of candidates that are examined, from the best on. */
 const WITNESSES = 20;
-/** Length of the beginning of each candidate's text that is read, in UTF-16 code units. */
+/** Length of the beginning of each candidate's text that is read, in Unicode code points. */
 const MAX_CHARACTERS = 4_000;
-/** Total length of the texts read, in UTF-16 code units, above which no further candidate is examined. */
+/**
+ * Total length of the texts read, in UTF-16 code units, above which no further candidate is examined. The text that
+ * exceeds it is still examined.
+ */
 const MAX_ALL_CHARACTERS = 12_000;
 /**
- * Greatest number of truncated texts for which the word index is asked for the query's words: the texts of the best
- * candidates.
+ * Greatest number of texts longer than `MAX_CHARACTERS` for which the word index is asked for the query's words, since
+ * only their beginnings are read: those of the best candidates.
  */
 const MAX_LONG = 3;
 
@@ -132,7 +136,7 @@ export function evidenceOf(
   return { evidence, heldBy, strange, measuredBy };
 }
 
-/** The highest values among all examined memories, for the query or one of its asking sentences. */
+/** The highest values among all examined memories, for the whole query or for one of its asking sentences. */
 interface Gathered {
   strength: number;
   wordsStrength: number;

@@ -7,7 +7,7 @@ import { inspect, termsHeld } from './inspect.ts';
 import { explainHit } from './present.ts';
 import { findRemedies } from './remedies.ts';
 import type { RetrieveContext } from './retrieve-context.ts';
-import { degradationOf, recallMemories } from './retrieve.ts';
+import { degradationOf, runStages } from './retrieve.ts';
 
 /**
  * Explains why a query did or did not return a memory, and what would change that. The query runs unchanged first,
@@ -25,7 +25,7 @@ export async function explainMemory(
 ): Promise<MemoryExplanation> {
   // The memory is looked up before anything is awaited, and again where it is inspected.
   requireReached(context, request, memoryId);
-  const recall = await recallMemories(context, request, signal);
+  const recall = await runStages(context, request, signal);
   const inspection = context.store.read(() => {
     requireReached(context, request, memoryId);
     return inspect(context, recall, memoryId);

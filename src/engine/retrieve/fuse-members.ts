@@ -1,10 +1,10 @@
 /**
- * Merges the answers of several stores to one question by their calibrated scores, which can be compared between stores
- * (`calibrate`). The order within each answer is kept: a hit is placed by the lowest score among itself and the hits
- * before it in its answer.
- * @param answers the hits of each store, best first
+ * Merges the answers of several members (tenants or servers) to one question by their calibrated scores, which can be
+ * compared between members (`calibrate`). The order within each answer is kept: a hit is placed by the lowest score
+ * among itself and the hits before it in its answer.
+ * @param answers the hits of each member, best first
  * @param k greatest number of hits returned
- * @returns at most `k` hits of all stores, best first; of equal scores, the hit that stands earlier in its own answer
+ * @returns at most `k` hits of all members, best first; of equal scores, the hit that stands earlier in its own answer
  *   comes first
  */
 export function fuseMembers<Hit extends { readonly score: number }>(

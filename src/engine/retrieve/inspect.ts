@@ -7,12 +7,15 @@ import { matchingText } from '../store/word-index/matching-rows.ts';
 import type { Memory, MemoryExplanation, Outcome, TextColumn } from '../types.ts';
 import type { Candidate } from './candidate.ts';
 import { similaritiesOf } from './dense.ts';
-import type { Recall } from './recall.ts';
+import type { StageResults } from './stage-results.ts';
 import type { RetrieveContext } from './retrieve-context.ts';
 
 /** What happened to a memory in one run of a query's stages, for an explanation. */
 export interface Inspection extends ReachedStage {
-  /** The memory as the filter saw it: its present state, or with `asOf.recorded` its recorded state at that time. */
+  /**
+   * The memory as the filter saw it: its present state, or with `asOf.recorded` its recorded state at that time (its
+   * first state if it was stored later).
+   */
   readonly memory: Memory;
   /** Times of the memory's last changes, newest first, Unix ms; at most 4 (`CHANGES_READ`). */
   readonly changedAt: readonly number[];
@@ -22,8 +25,8 @@ export interface Inspection extends ReachedStage {
    */
   readonly failedFilters: readonly string[];
   /**
-   * Id of the successor that replaced the memory among the candidates, because the memory is superseded; null if it was
-   * not replaced.
+   * Id of the successor that replaced the memory among the candidates, because the memory is superseded; null if the
+   * memory was not replaced, or if no successor passes the filter.
    */
   readonly supersededBy: string | null;
   /**
@@ -44,10 +47,13 @@ export interface Inspection extends ReachedStage {
   readonly ids: ReadonlyMap<number, string>;
 }
 
-/** The outcome of a memory in a query: the last stage that it reached, and its rank there. */
+/** The outcome of a memory in a query: the last stage that it reached, and its place among the candidates. */
 interface ReachedStage {
   readonly outcome: Outcome;
-  /** Rank among all candidates, from 1; null if the memory is not a candidate. */
+  /**
+   * Place, from 1, in the final order of all candidates, those that floor or packing drop included; null if the memory
+   * is no candidate.
+   */
   readonly rank: number | null;
   readonly candidate: Candidate | null;
 }
@@ -63,7 +69,7 @@ const CHANGES_READ = 4;
  * @param recall the results of the stages
  * @throws EngineError `not_found` for a memory that does not exist or has expired
  */
-export function inspect({ store }: RetrieveContext, recall: Recall, memoryId: string): Inspection {
+export function inspect({ store }: RetrieveContext, recall: StageResults, memoryId: string): Inspection {
   const { plan, vectors, now, replaced, query } = recall;
   const row = getMemoryRow(store, memoryId, now);
   const { conditions } = plan.filter;
@@ -100,7 +106,7 @@ export function inspect({ store }: RetrieveContext, recall: Recall, memoryId: st
  * reached a stage has passed all stages before it.
  */
 function findReachedStage(
-  { packing, floored, candidates, replaced }: Recall,
+  { packing, floored, candidates, replaced }: StageResults,
   memoryNo: number,
   { passes, sharesWords }: { readonly passes: boolean; readonly sharesWords: boolean },
 ): ReachedStage {
@@ -121,7 +127,7 @@ function findReachedStage(
  * neighbours; not found.
  */
 function termsOf(
-  { plan: { terms } }: Recall,
+  { plan: { terms } }: StageResults,
   finds: (words: string, columns?: readonly TextColumn[]) => boolean,
 ): MemoryExplanation['terms'] {
   const PLACES = ['missed', 'inContext', 'matched'] as const;
@@ -140,7 +146,7 @@ function termsOf(
  * Lists the query's terms that the memory or the text of its neighbours contains, each once, in the order of the query,
  * spelled as in an explanation.
  */
-export function termsHeld({ plan }: Recall, { terms: { matched, inContext } }: Inspection): string[] {
+export function termsHeld({ plan }: StageResults, { terms: { matched, inContext } }: Inspection): string[] {
   const held = new Set([...matched, ...inContext]);
   return [...new Set(plan.terms.map(({ text }) => text))].filter((text) => held.has(text));
 }

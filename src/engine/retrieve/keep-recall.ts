@@ -12,7 +12,7 @@ import type { RecallToKeep } from '../store/recalls.ts';
 import { VERSION } from '../version.ts';
 import type { Arrival, Candidate } from './candidate.ts';
 import { scopeSize } from './plan.ts';
-import type { Recall } from './recall.ts';
+import type { StageResults } from './stage-results.ts';
 
 /**
  * Greatest number of candidates that are stored with a recall in addition to its hits: the best candidates that were
@@ -25,13 +25,13 @@ const MAX_FILTER_LENGTH = 16 * 1024;
 /**
  * Collects what the recall log stores of a recall (an answered query), so that the recall can be inspected and scored
  * again later. The text of the question is stored, the texts of memories are not. If the filter takes more than 16 Ki
- * code units as JSON, question and filter are withheld, but for users, sessions (if short enough) and the tags
- * within which the caller's key reads.
+ * code units as JSON, question and filter are withheld; of the filter, only the tags within which the caller's key
+ * reads stay, with users and sessions if these are short enough.
  * @param request the query before defaults are filled in
  * @param model the model whose vectors took part; stored as null if the recall used no vectors
  */
 export function keepRecall(
-  recall: Recall,
+  recall: StageResults,
   answer: QueryResult,
   {
     request,
@@ -100,7 +100,10 @@ export function keepRecall(
   };
 }
 
-/** Returns what is stored of what was asked. A question without its filter would ask for something else. */
+/**
+ * Returns the question and the filter as they are stored: both whole, or no question and a part of the filter if the
+ * filter is longer than `MAX_FILTER_LENGTH`, since a question without its filter would ask for something else.
+ */
 function toKeep({ query: question, filter }: MemoryQuery): Pick<RecallHead, 'question' | 'filter' | 'questionKept'> {
   if (JSON.stringify(filter).length <= MAX_FILTER_LENGTH) return { question, filter, questionKept: 'whole' };
   const { userIds, sessionIds, withinTags } = filter;
@@ -109,12 +112,12 @@ function toKeep({ query: question, filter }: MemoryQuery): Pick<RecallHead, 'que
   return { question: null, filter: isShort ? named : { withinTags }, questionKept: 'withheld' };
 }
 
-function outcomeOf({ packing, floored }: Recall, memoryNo: number): Outcome {
+function outcomeOf({ packing, floored }: StageResults, memoryNo: number): Outcome {
   return packing.cut.get(memoryNo) ?? floored.cut.get(memoryNo) ?? 'beyond_k';
 }
 
 function toLoggedCandidate(
-  { evidence }: Recall,
+  { evidence }: StageResults,
   { row, fit, lexical, dense, fused, arrival, features, adjustments, rerank, rawScore, score }: Candidate,
   fate: Pick<LoggedCandidate, 'outcome' | 'hit'>,
 ): LoggedCandidate {

@@ -59,7 +59,7 @@ const STEPS = [0.1, 0.05, 0.02, 0.01];
  */
 const CLEAR = 0.05;
 /**
- * Strength of the regularisation: the cost of a squared change of a weight, relative to the mean cost of a recall. It
+ * Strength of the regularisation: the cost of a squared change of a weight, added to the mean cost of a recall. It
  * keeps changes small if the feedback is on few recalls.
  */
 const CAUTION = 0.2;

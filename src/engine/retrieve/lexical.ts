@@ -70,7 +70,7 @@ const NARROW_BYTES = 150_000;
  * narrow scope is searched by the index or by reading its texts.
  */
 const BYTES_PER_TEXT = 1_500;
-/** Length of the beginning of each text that is read if texts are read instead of the index, in UTF-16 code units. */
+/** Length of the beginning of each text that is read if texts are read instead of the index, in Unicode code points. */
 const TEXT_CHARACTERS = 1_000;
 /**
  * Number of memories that are ranked at first for each requested hit, multiplied by the dilution (the number of
@@ -89,8 +89,8 @@ const MAX_FIRST = 2_000;
 /** The limits and the column weights of a search by words. */
 export interface TextSearchOptions {
   /**
-   * Number of hits that suffice: with fewer, more common words of the query are searched as well. It is ignored in a
-   * narrow scope, in which all words are searched.
+   * Number of hits that suffice: if the rarest words of the query find fewer, more common words are searched as well.
+   * It is ignored in a narrow scope, in which all words are searched.
    */
   readonly wanted: number;
   /** Greatest number of hits that are returned. */
@@ -275,7 +275,7 @@ function bestPassing(
  * Ranks memories by the first 1,000 characters of their texts and by their labels: coverage of the query's words,
  * scaled to BM25. Memories that contain none of the words are left out.
  * @param limit greatest number of memories returned
- * @param most the BM25 of a memory that has every word
+ * @param most the BM25 of a memory of usual length that has every word once
  */
 function rankByTexts(
   plan: QueryPlan,

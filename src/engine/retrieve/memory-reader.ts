@@ -5,11 +5,14 @@ import type { Memory, MemoryQuery } from '../types.ts';
 
 /** Reads memories by `memoryNo`, all in the present state or all in the state that was recorded at one past time. */
 export interface MemoryReader {
-  /** Reads memories; those that have been erased are left out. */
+  /**
+   * Reads memories. Those that were erased, and unknown numbers, are left out; in a past state, a memory that was
+   * stored later has its first state.
+   */
   read(memoryNos: readonly number[]): ReadonlyMap<number, Memory>;
   /**
-   * Returns as many of the first numbers as have memories of at most `bytes` together, in the state that `read` reads;
-   * at least the first number.
+   * Returns as many of the first numbers as have memories of at most `bytes` together (texts, values and metadata), in
+   * the state that `read` reads; at least the first number.
    */
   within(memoryNos: readonly number[], bytes: number): readonly number[];
 }

@@ -4,7 +4,7 @@ import type { QueryPlan } from './plan.ts';
 
 /** Greatest amount that is added to the factor 1 on the raw score of a memory whose date the question names. */
 const DATE_WEIGHT = 0.8;
-/** Length of the beginning of a candidate's text that is searched for dates, in UTF-16 code units. */
+/** Length of the beginning of a candidate's text that is searched for dates, in Unicode code points. */
 const MAX_CHARACTERS = 1_000;
 
 /**

@@ -2,11 +2,12 @@ import { EngineError } from '../errors.ts';
 import type { LanguageModel } from '../ports.ts';
 import type { MemoryQuery, Penalties, RetrievalOptions, Weights } from '../types.ts';
 import { DEFAULT_DECAY_PER_HOP, DEFAULT_MAX_HOPS } from './expand.ts';
-import { PROFILE_WEIGHTS } from './score.ts';
+import { PROFILE_WEIGHTS } from './raw-score.ts';
 
 /**
  * Retrieval options that apply if neither the request nor the tenant nor the settings give them. An option that is
- * missing here gets its default in the stage that uses it. The values were measured: `npm run eval` prints the table.
+ * missing here gets its default in the stage that uses it; `k` gets its default (`DEFAULT_K`) from the caller. The
+ * values were measured: `npm run eval` prints the table.
  */
 export const DEFAULT_OPTIONS = {
   profile: 'composite',
@@ -42,8 +43,8 @@ export type CompleteQuery = MemoryQuery & {
 /**
  * Fills in the options that a query leaves out. An option is taken from the request, else from the first of `defaults`
  * that gives it, else from `DEFAULT_OPTIONS`; undefined counts as left out. `weights`, `penalties` and `columnWeights`
- * are merged name by name. `cut: relative` sets a relative floor of 0.5 if none is given; `includeEpisodes: false` sets
- * `topK.episodes` to 0 if the request does not give it.
+ * are merged name by name. `cut: relative` sets a relative floor of 0.5 if neither request nor defaults give one;
+ * `includeEpisodes: false` sets `topK.episodes` to 0 if neither gives a value of it.
  * @param defaults options in order of precedence
  * @throws EngineError `invalid` for a weight in the request that the profile does not use; weights of defaults are not
  *   checked

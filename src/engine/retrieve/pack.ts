@@ -196,7 +196,7 @@ function createTexts(reader: MemoryReader, k: number) {
       if (left >= 0) taken.set(memoryNo, bytes);
       return left >= 0;
     },
-    /** Adds the bytes again that `take` subtracted for a memory that fits and is no hit any more. Returns them. */
+    /** Adds the bytes again that `take` subtracted for a memory that is no hit any more, and returns them. */
     giveBack(memoryNo: number): number {
       const bytes = taken.get(memoryNo) ?? 0;
       taken.delete(memoryNo);

@@ -6,7 +6,7 @@ import type { Findings, Fit } from './candidate.ts';
 import type { RankedList } from './fuse.ts';
 import type { LexicalResult } from './lexical.ts';
 import { matcherFor, type QueryPlan, termsOf } from './plan.ts';
-import { relevance } from './score.ts';
+import { relevance } from './raw-score.ts';
 import { beginningOf } from '../text/beginning-of.ts';
 
 /** A sentence of a message that asks or may ask a question, with the results of a search for this sentence alone. */
@@ -21,7 +21,10 @@ export interface SearchedPart {
   readonly asks: boolean;
 }
 
-/** An asking sentence with its weight among the asking sentences of the message, above 0 and at most 1. */
+/**
+ * An asking sentence with its weight relative to the other asking sentences, above 0 and at most 1: 1 for each if
+ * question marks show which sentences ask, else 1 for the one whose best memory has the highest BM25.
+ */
 interface Part extends SearchedPart {
   readonly weight: number;
 }

@@ -35,14 +35,17 @@ type Scope =
       readonly kind: 'narrow';
       /** `memoryNo` of every memory that passes the filter. */
       readonly memoryNos: readonly number[];
-      /** The one user who owns all of `memoryNos`; undefined if the query names no user or several. */
+      /**
+       * The user who owns all of `memoryNos`; undefined unless exactly one of the users that the query names has
+       * memories.
+       */
       readonly userNo: number | undefined;
     }
   | {
       readonly kind: 'wide';
       /**
-       * The only user that the query names; undefined for several users, for all users, and for a user who owns all
-       * memories of the file.
+       * The user who owns all memories that pass the filter; undefined if the query names no user, unless exactly one
+       * of the users that it names has memories, and for a user who owns all memories of the file.
        */
       readonly userNo: number | undefined;
       /**
@@ -62,8 +65,8 @@ export interface QueryPlan {
   readonly filter: CompiledFilter;
   /**
    * Conditions that a returned memory must meet. A superseded memory fails them, unless it still holds, and is replaced
-   * by a successor (`resolve`). This is the same object as `filter` if superseded memories are returned themselves, as
-   * with `deepRecall` or `asOf`.
+   * by a successor (`resolve`). This is the same object as `filter` if superseded memories are not replaced: with
+   * `deepRecall`, with `asOf`, and if the query names statuses.
    */
   readonly liveFilter: CompiledFilter;
   readonly scope: Scope;
@@ -87,7 +90,7 @@ export interface QueryPlan {
 
 /**
  * Number of memories up to which every scope (the memories that a query searches) is narrow (`Scope`), even in a small
- * file.
+ * file, if the memories can be listed within the work budget.
  */
 const MIN_NARROW = 400;
 /**

@@ -50,7 +50,7 @@ export function prefetchForPlan(store: Store, { query, filter: { userIds }, enti
 }
 
 /**
- * Prefetches the vectors that the search by vectors reads, in the round trip that reads the first words.
+ * Prefetches the vectors that the search by vectors reads, in the round trip that reads the query's words.
  * @param searches searches whose indexes `onceAsked` made, so that a speculative read does not search twice
  */
 export function prefetchForVectors(store: Store, searches: readonly VectorSearch[]): void {

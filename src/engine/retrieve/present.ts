@@ -5,7 +5,7 @@ import type { Candidate } from './candidate.ts';
 import type { QueryPlan } from './plan.ts';
 import type { MemoryReader } from './memory-reader.ts';
 import { render } from './prompt.ts';
-import type { Recall } from './recall.ts';
+import type { StageResults } from './stage-results.ts';
 import { surroundingsOf } from './surroundings.ts';
 
 /**
@@ -15,7 +15,7 @@ import { surroundingsOf } from './surroundings.ts';
  */
 export function present(
   store: Store,
-  recall: Recall,
+  recall: StageResults,
   reader: MemoryReader,
 ): Pick<QueryResult, 'hits' | 'isCut' | 'bestNeeds' | 'episodes' | 'rendered'> {
   const { format = 'json', tokenBudget } = recall.query;
@@ -35,7 +35,7 @@ export function present(
 const MAX_SIMILAR_IDS = 20;
 
 /** Makes the hits, each with the path of links that led to it. */
-function presentHits(store: Store, recall: Recall): Hit[] {
+function presentHits(store: Store, recall: StageResults): Hit[] {
   const { packing, plan, query } = recall;
   const memoryNos = packing.packed.map(({ candidate }) => candidate.row.memoryNo);
   const ids = idsOf(recall);
@@ -54,9 +54,9 @@ function presentHits(store: Store, recall: Recall): Hit[] {
 }
 
 /**
- * Lists the ids of the memories on the path of links from the direct hit to this memory. The list has only this
- * memory's id for a direct hit, for a memory reached from an entity, and if another memory of the path was erased
- * meanwhile, as may happen while a language model answers.
+ * Lists the ids of the memories on the path of links from the direct hit to this memory, which comes last. The list has
+ * only this memory's id for a direct hit, for a memory reached from an entity, and if another memory of the path was
+ * erased meanwhile, as may happen while a language model answers.
  */
 function pathTo({ row, fused, arrival }: Candidate, ids: ReadonlyMap<number, string>): string[] {
   if (fused !== null || arrival === null) return [row.id];
@@ -64,7 +64,7 @@ function pathTo({ row, fused, arrival }: Candidate, ids: ReadonlyMap<number, str
   return before.every((id) => id !== undefined) ? [...before, row.id] : [row.id];
 }
 
-function idsOf({ packing, plan }: Recall): Map<number, string> {
+function idsOf({ packing, plan }: StageResults): Map<number, string> {
   const hits = packing.packed.map(({ candidate: { row } }): [number, string] => [row.memoryNo, row.id]);
   const origins = packing.packed.flatMap(({ candidate }) => candidate.arrival?.path ?? []);
   const others = plan.rows.read([...new Set(origins)]).map(({ memoryNo, id }): [number, string] => [memoryNo, id]);
@@ -77,7 +77,7 @@ function idsOf({ packing, plan }: Recall): Map<number, string> {
  * @param terms terms of the query that the hit contains
  */
 export function explainHit(
-  { scoring, confidence }: Recall,
+  { scoring, confidence }: StageResults,
   { lexical, dense, fused, arrival, features, adjustments, rerank }: Candidate,
   { ids, terms }: { ids: ReadonlyMap<number, string>; terms: readonly string[] },
 ): HitExplanation {
@@ -104,8 +104,8 @@ export function explainHit(
 }
 
 /**
- * Lists, by `memoryNo`, the terms of the query that each memory or the text of its neighbours contains, in the order of
- * the query.
+ * Lists, by `memoryNo`, the terms of the query that each memory, or the memories before it in its session, contain,
+ * each once, in the order of the query.
  */
 function matchedTerms(store: Store, { terms }: QueryPlan, memoryNos: readonly number[]): Map<number, string[]> {
   const matched = new Map<number, string[]>(memoryNos.map((memoryNo) => [memoryNo, []]));

@@ -27,8 +27,8 @@ export function applySessionPrior(candidates: readonly Candidate[], weight: numb
 }
 
 /**
- * Computes how well other candidates of a session match: the sum of the squared fits of its candidates except the best
- * one, by session. Squares keep many weak matches from outweighing a few good ones.
+ * Computes how well the other candidates of a session match, by the key of the session (`sessionOf`): the sum of the
+ * squared fits of its candidates except the best one. Squares keep many weak matches from outweighing a few good ones.
  */
 function supportOfSessions(witnesses: readonly Candidate[]): Map<string, number> {
   const sums = new Map<string, { sum: number; best: number }>();

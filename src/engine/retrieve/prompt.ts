@@ -23,8 +23,8 @@ export interface Answer {
   readonly hits: readonly Hit[];
   readonly episodes?: readonly Episode[] | undefined;
   /**
-   * Token budget that the best match would need, if it did not fit the query's budget; null if it fit or nothing
-   * matched. The text names it only if the answer has no hits, as shorter matches may fit instead.
+   * Token budget that the best match would need, if it did not fit the query's budget; null or left out if it fit or
+   * nothing matched. The text names it only if the answer has no hits, as shorter matches may fit instead.
    */
   readonly bestNeeds?: number | null;
 }
@@ -138,8 +138,8 @@ function promptLines(hits: readonly Hit[], episodes: readonly Episode[], tokenBu
 }
 
 /**
- * Subtracts the cost of lines from what is left of the token budget. Returns false if the lines cost more; then nothing
- * is subtracted.
+ * Subtracts the cost of lines from what is left of the token budget. Returns false if the lines cost more than is left;
+ * then nothing is subtracted. Without a budget, always true.
  */
 type Afford = (lines: readonly string[]) => boolean;
 

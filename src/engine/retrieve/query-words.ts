@@ -58,7 +58,7 @@ function worthOf(query: string, spelled: readonly string[]): number[] {
   return isName && worth[0] === 0 ? [1] : worth;
 }
 
-/** Matches Chinese question words and pronouns. Chinese writes no spaces around them. */
+/** Matches Chinese question words, pronouns and particles. Chinese writes no spaces around them. */
 const CJK_GRAMMAR =
   /什么时候|为什么|什么|怎么样|怎么|哪里|哪儿|哪个|哪些|哪天|哪一天|多少|几点|几号|我们|你们|他们|她们|[我你他她]的|[我你他她谁吗呢吧是在]/gu;
 

@@ -1,4 +1,4 @@
-import { documentsOf, type Origin } from '../store/derivations.ts';
+import { unfilteredOriginsOf, type Origin } from '../store/derivations.ts';
 import type { Store } from '../store/open-store.ts';
 import { readProvenance } from '../store/provenance.ts';
 import type { Candidate } from './candidate.ts';
@@ -48,10 +48,10 @@ export function quotasOf(store: Store, ranked: readonly Candidate[], { k, perDoc
       // Where documents crowd the list, each statement reads as many as all before it, so that they stay few.
       const count = Math.max(ORIGINS_AT_ONCE, k, learnt);
       const next = ranked.slice(learnt, (learnt += count)).map(({ row }) => row.memoryNo);
-      for (const [memoryNo, origin] of documentsOf(store, next)) origins.set(memoryNo, origin);
+      for (const [memoryNo, origin] of unfilteredOriginsOf(store, next)) origins.set(memoryNo, origin);
     }
     const { memoryNo } = ranked[place]!.row;
-    return origins.get(memoryNo) ?? { root: memoryNo, isSource: false, isConclusion: false };
+    return origins.get(memoryNo) ?? { root: memoryNo, isSource: false, hasAutomaticSource: false };
   };
   const ofRoot = new Map<number, number>();
   /** `memoryNo` of each root of a document that is a hit. */
@@ -59,8 +59,8 @@ export function quotasOf(store: Store, ranked: readonly Candidate[], { k, perDoc
   const isChunk = createChunkLook(store, ranked);
   const left = { knowledge: topK?.knowledge ?? Infinity, episodes: topK?.episodes ?? Infinity, other: Infinity };
   // A conclusion repeats nothing of its sources and must not crowd them out, so it counts as a document of its own.
-  const documentAt = (place: number, { root, isConclusion }: Origin) =>
-    isConclusion ? ranked[place]!.row.memoryNo : root;
+  const documentAt = (place: number, { root, hasAutomaticSource }: Origin) =>
+    hasAutomaticSource ? ranked[place]!.row.memoryNo : root;
   const count = (place: number, hits: 1 | -1) => {
     const origin = originOf(place);
     left[kindOf(ranked[place]!, origin)] -= hits;

@@ -44,7 +44,8 @@ export function quoteText(text: string): string {
 }
 
 /**
- * Quotes a name or another short text as a JSON string on one line. The text is cut after `maxCharacters` characters.
+ * Quotes a name or another short text as a JSON string on one line, after cutting it to at most `maxCharacters`
+ * characters.
  */
 export function quoteLine(text: string, maxCharacters: number): string {
   return JSON.stringify(inline(text, maxCharacters));

@@ -6,9 +6,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Json, MemoryQuery } from '../types.ts';
 import { inspect, type Inspection } from './inspect.ts';
-import type { Recall } from './recall.ts';
+import type { StageResults } from './stage-results.ts';
 import type { QuerySpace, RetrieveContext } from './retrieve-context.ts';
-import { recallMemories } from './retrieve.ts';
+import { runStages } from './retrieve.ts';
 
 /** Greatest number of queries that one explanation runs to find changes with which the memory is returned. */
 export const MAX_TRIALS = 32;
@@ -19,7 +19,7 @@ const RESERVED_TRIALS = 6;
 export interface Explained {
   readonly request: MemoryQuery;
   /** The results of the stages for the original request. */
-  readonly recall: Recall;
+  readonly recall: StageResults;
   /** What happened to the memory in the stages of the original request. */
   readonly inspection: Inspection;
   readonly signal: AbortSignal | undefined;
@@ -46,7 +46,7 @@ export interface Remedy extends Change {
 /** A request that was run, the results of its stages, and what happened to the memory in them. */
 export interface Trial {
   readonly request: MemoryQuery;
-  readonly recall: Recall;
+  readonly recall: StageResults;
   readonly inspection: Inspection;
 }
 
@@ -98,7 +98,7 @@ export function createTrials(
     left -= 1;
     // Between two trials the thread can do other work: notice an aborted request, or answer other requests.
     await nextTurn();
-    const result = hasEnded() ? undefined : await recallMemories(trialContext, request, signal);
+    const result = hasEnded() ? undefined : await runStages(trialContext, request, signal);
     // The results of a trial that ended early say nothing about the changed request.
     if (result === undefined || result.end !== null) {
       for (const field of newFields(tried, request)) notTried.add(field);

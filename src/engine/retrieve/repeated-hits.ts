@@ -2,32 +2,36 @@ import { words } from '../text/words.ts';
 import type { Memory } from '../types.ts';
 
 /**
- * Least Jaccard index of the distinct words of two near-duplicates. In addition, every word that only one of them has
- * must contain a digit, as numbers and times do: one other word, such as "not", may reverse the meaning of a text.
+ * Least Jaccard index of the distinct words of a hit and of a memory that repeats it. In addition, every word that only
+ * one of them has must contain a digit, as numbers and times do: one other word, such as "not", may reverse the meaning
+ * of a text.
  */
 const NEAR = 0.8;
-/** Fewest distinct words of a near-duplicate. In a shorter text, a single number may make the difference. */
+/**
+ * Fewest distinct words of a memory that counts as a repeated hit. In a shorter text, a single number may make the
+ * difference.
+ */
 const MIN_WORDS = 8;
 /**
- * Greatest length of a text that is compared, title included, in UTF-16 code units. A longer text is never a
- * near-duplicate.
+ * Greatest length of a text that is compared, title included, in UTF-16 code units. A memory with a longer text never
+ * counts as repeated.
  */
 const MAX_CHARACTERS = 2_000;
 const HAS_DIGIT = /\p{N}/u;
 
-/** A hit with which later memories are compared: its distinct words, and the ids of its near-duplicates. */
+/** A hit with which later memories are compared: its distinct words, and the ids of the memories that repeat it. */
 interface Known {
   readonly words: ReadonlySet<string>;
   readonly similar: string[];
 }
 
 /**
- * Creates a detector of memories that nearly repeat an earlier hit of the same query (near-duplicates): it keeps the
- * words of each hit and compares later memories with them. Two memories are compared only if they belong to one user
- * and were written with one API key. Otherwise, anyone who may write could store better matches with nearly the same
- * words, so that the memories of other writers would be left out. Memories whose writer is not known, as in an engine
- * without keys, are not compared.
- * @param collapses whether near-duplicates are detected; with false, nothing is compared
+ * Creates a detector of repeated hits: memories with nearly the same words as an earlier hit of the same query. It
+ * keeps the words of each hit and compares later memories with them. Two memories are compared only if they belong to
+ * one user and were written with one API key. Otherwise, anyone who may write could store better matches with nearly
+ * the same words, so that the memories of other writers would be left out. Memories whose writer is not known, as in an
+ * engine without keys, are not compared.
+ * @param collapses whether repeated hits are detected; with false, nothing is compared
  */
 export function createRepeatedHits(collapses: boolean) {
   const known = new Map<string, Known[]>();
@@ -45,8 +49,8 @@ export function createRepeatedHits(collapses: boolean) {
   };
   return {
     /**
-     * Tells whether a memory is a near-duplicate of an earlier hit. If so, its id is added to the list of the first
-     * such hit.
+     * Tells whether a memory repeats an earlier hit. If so, its id is added to the list that `take` returned for the
+     * first such hit.
      */
     isRepeated(memory: Memory): boolean {
       const others = collapses && hasKnownWriter(memory) ? known.get(sourceOf(memory)) : undefined;
@@ -58,7 +62,7 @@ export function createRepeatedHits(collapses: boolean) {
     },
     /**
      * Adds a memory as a hit, with which later memories are compared.
-     * @returns the ids of the hit's near-duplicates: an empty array that later calls of `isRepeated` fill
+     * @returns the ids of the memories that repeat the hit: an empty array, which later calls of `isRepeated` fill
      */
     take(memory: Memory): readonly string[] {
       const similar: string[] = [];

@@ -13,7 +13,7 @@ import { calibrate } from './calibrate.ts';
 import { DEFAULT_DECAY_PER_HOP } from './expand.ts';
 import { applyFloors } from './floor.ts';
 import { completeQuery } from './options.ts';
-import { type Formula, rawScoreOf, weightsOf } from './score.ts';
+import { type Formula, rawScoreOf, weightsOf } from './raw-score.ts';
 
 /**
  * Fields of a query that can be changed when a stored recall is scored again, since the stored candidates suffice for
@@ -35,10 +35,11 @@ export interface Rescored {
 }
 
 /**
- * Scores a stored recall (an answered query) again, over its stored candidates only, with its own formula and floors or
- * with changed ones. Without changes, the hits are those of the recall in their order, with equal scores if no memory
- * was erased. Without changes, the stored scores are kept if they cannot be computed again: if the best candidate, with
- * which the others were compared, was erased, or if a language model had ordered the candidates.
+ * Scores a stored recall (an answered query) again, over its stored candidates only (its hits and the best three
+ * others), with its own formula and floors or with changed ones. Without changes, the hits are those of the recall in
+ * their order, with equal scores if no memory was erased; the stored scores are kept if they cannot be computed again:
+ * if the best candidate, with which the others were compared, was erased, or if a language model had ordered the
+ * candidates.
  * @throws EngineError `invalid` for a change of a field other than `profile`, `weights`, `minScore`, `relativeFloor`
  *   and `k`, or for a weight that the profile does not use
  */

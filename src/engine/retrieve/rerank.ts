@@ -47,8 +47,9 @@ const WEIGHTS: Readonly<Record<keyof RerankFeatures, { readonly weight: number; 
 const MIN_FACTOR = 0.8;
 const MAX_FACTOR = 1.25;
 /**
- * Length of the beginning of each candidate's text that is read, in UTF-16 code units, at most; `MAX_ALL_CHARACTERS`
- * limits all these texts together.
+ * Greatest length of the beginning of each candidate's text that is read, in Unicode code points. The limit
+ * `MAX_ALL_CHARACTERS` for all these texts together is shared equally, so that it is lower for more than six
+ * candidates.
  */
 const MAX_CHARACTERS = 4_000;
 const MAX_ALL_CHARACTERS = 24_000;

@@ -5,14 +5,17 @@ import type { Tracing } from '../tracing.ts';
 import type { Memory, MemoryQuery, QueryResult, RetrievalOptions } from '../types.ts';
 import type { QueryVector } from './dense.ts';
 import type { CompleteQuery } from './options.ts';
-import type { Recall } from './recall.ts';
+import type { StageResults } from './stage-results.ts';
 import type { Trace } from './trace-stages.ts';
 
 /** A vector space of a tenant's file: all vectors of one model, and how to embed a query with that model. */
 export interface QuerySpace {
-  /** Embedder of the space's model; null if the settings do not say how to reach the model, or if there is no model. */
+  /**
+   * Embedder of the space's model; null if the settings do not say how to reach the model, or if queries search by
+   * words alone.
+   */
   readonly embedder: Embedder | null;
-  /** Number of the model in the file; null if the file has no vectors. */
+  /** Number, in this file, of the space's model; null if queries search by words alone (`OM_EMBEDDINGS=none`). */
   readonly modelNo: number | null;
   /**
    * Index of the vectors; null if there is none. Read the field again after each `await`, as the file may have been
@@ -34,14 +37,18 @@ export interface RetrieveContext extends QuerySpace {
    */
   readonly store: Store;
   /**
-   * Embedder of the tenant's main vector space; null if the tenant has no vectors, or if their model cannot be reached.
+   * Embedder of the tenant's main vector space; null if the settings do not say how to reach its model, or if queries
+   * search by words alone.
    */
   readonly embedder: Embedder | null;
-  /** Number, in this file, of the main vector space's model; null if the file has no vectors. */
+  /**
+   * Number, in this file, of the main vector space's model; null if queries search by words alone
+   * (`OM_EMBEDDINGS=none`).
+   */
   readonly modelNo: number | null;
   /**
-   * Whether the file has a vector space of a model that the settings do not say how to reach; false if left out. Such a
-   * space is not searched, and answers are marked as degraded.
+   * Whether the settings do not say how to reach one of the models whose vectors the file has; false if left out. The
+   * space of such a model is not searched, and answers are marked as degraded.
    */
   readonly isModelUnreachable?: boolean;
   /**
@@ -51,7 +58,7 @@ export interface RetrieveContext extends QuerySpace {
   readonly index: VectorIndex | null;
   /**
    * Embeds a query in the main vector space. Results are cached and the call has a time limit. The result is null if
-   * the provider failed.
+   * the provider failed or did not answer in time.
    */
   embedQuery(text: string, signal: AbortSignal | undefined): Promise<Float32Array | null>;
   /**
@@ -70,8 +77,8 @@ export interface RetrieveContext extends QuerySpace {
   /** Default retrieval options in order of precedence: the tenant's own first, then those of the process's settings. */
   readonly defaults: readonly RetrievalOptions[];
   /**
-   * Runs reads that belong to one question in one snapshot where possible, on a database behind a network; if left out,
-   * `store.read` runs each.
+   * Runs the reads of one question: in one snapshot as long as nothing was awaited between them, which saves round
+   * trips to a database behind a network. If left out, `store.read` runs each on a snapshot of its own.
    */
   readonly read?: Store['read'] | undefined;
   /** Work budget that all queries of this context share; unbounded if left out. */
@@ -81,10 +88,10 @@ export interface RetrieveContext extends QuerySpace {
   /** Tracing that records each stage as a span; null or left out if the request is not traced. */
   readonly tracing?: Tracing | null;
   /**
-   * Callback that `retrieve` calls with the results of all stages and the answer made from them. `recallMemories` does
+   * Callback that `retrieve` calls with the results of all stages and the answer made from them. `runStages` does
    * not call it.
    */
-  readonly onRecall?: (recall: Recall, answer: QueryResult) => void;
+  readonly onRecall?: (recall: StageResults, answer: QueryResult) => void;
   /**
    * Reads memories by `memoryNo`; an unknown number has no entry.
    * @param now time for which salience and strength are computed, Unix ms

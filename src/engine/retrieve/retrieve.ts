@@ -27,14 +27,14 @@ import { present } from './present.ts';
 import { applyDates } from './named-dates.ts';
 import { applySessionPrior } from './prior.ts';
 import { createMemoryReader } from './memory-reader.ts';
-import type { Recall } from './recall.ts';
+import type { StageResults } from './stage-results.ts';
 import { rerankByModel } from './rerank-by-model.ts';
 import { rerank } from './rerank.ts';
 import { resolve, type ResolveOptions } from './resolve.ts';
 import type { RetrieveContext, RunningQuery } from './retrieve-context.ts';
 import { sharePlaces } from './share-places.ts';
 import { scoreCandidates } from './score-candidates.ts';
-import { scoreCandidate } from './score.ts';
+import { scoreCandidate } from './raw-score.ts';
 import { searchLists, searchParts } from './search-lists.ts';
 import { askedText, type Parts, withFoundParts } from './parts.ts';
 import { raritiesOf } from './term-frequencies.ts';
@@ -61,14 +61,14 @@ export async function retrieve(
   signal?: AbortSignal,
 ): Promise<QueryResult> {
   const { onRecall } = context;
-  return recallAnd(context, query, signal, (recall) => {
+  return runStagesAnd(context, query, signal, (recall) => {
     const answer = answerOf(context, query, recall);
     onRecall?.(recall, answer);
     return answer;
   });
 }
 
-function answerOf(context: RetrieveContext, query: MemoryQuery, recall: Recall): QueryResult {
+function answerOf(context: RetrieveContext, query: MemoryQuery, recall: StageResults): QueryResult {
   return {
     ...present(context.store, recall, createMemoryReader(context, query, recall.now)),
     ...degradationOf(recall),
@@ -83,7 +83,7 @@ function answerOf(context: RetrieveContext, query: MemoryQuery, recall: Recall):
  * Tells whether vectors were missing or the stages stopped early, with the reasons: `vectors`, or why the stages
  * stopped.
  */
-export function degradationOf({ degraded, end }: Recall): Pick<QueryResult, 'degraded' | 'degradedReasons'> {
+export function degradationOf({ degraded, end }: StageResults): Pick<QueryResult, 'degraded' | 'degradedReasons'> {
   const degradedReasons = [...(degraded ? (['vectors'] as const) : []), ...(end === null ? [] : [end])];
   return { degraded: degradedReasons.length > 0, degradedReasons };
 }
@@ -92,23 +92,23 @@ export function degradationOf({ degraded, end }: Recall): Pick<QueryResult, 'deg
  * Runs all stages of a query and returns the result of each. It throws as `retrieve` does, but does not call
  * `onRecall`.
  */
-export async function recallMemories(
+export async function runStages(
   context: RetrieveContext,
   request: MemoryQuery,
   signal?: AbortSignal,
-): Promise<Recall> {
-  return recallAnd(context, request, signal, (recall) => recall);
+): Promise<StageResults> {
+  return runStagesAnd(context, request, signal, (recall) => recall);
 }
 
 /**
  * Runs all stages of a query and returns the result of `conclude`, which gets the results of the stages.
  * @param conclude is called inside the read of the last stage, so that it reads the same snapshot as that stage
  */
-async function recallAnd<T>(
+async function runStagesAnd<T>(
   context: RetrieveContext,
   request: MemoryQuery,
   signal: AbortSignal | undefined,
-  conclude: (recall: Recall) => T,
+  conclude: (recall: StageResults) => T,
 ): Promise<T> {
   signal?.throwIfAborted();
   const query = completeQuery(request, context.defaults);
@@ -159,7 +159,7 @@ async function recallAnd<T>(
 }
 
 type RankedCandidates = Pick<
-  Recall,
+  StageResults,
   | 'plan'
   | 'lexical'
   | 'dense'
@@ -288,7 +288,7 @@ function finish(
   ranked: RankedCandidates,
   candidates: readonly Candidate[],
   degraded: boolean,
-): Recall {
+): StageResults {
   const { store } = context;
   const acts = doesMinScoreApply(request, ranked.plan.query.asking);
   const aboveFloors = trace.run('floor', candidates.length, () => {

@@ -1,7 +1,7 @@
 import type { LoggedCandidate, RecallRecord } from '../types.ts';
 import type { Fit } from './candidate.ts';
 import { rankShare } from './fuse.ts';
-import { relevance } from './score.ts';
+import { relevance } from './raw-score.ts';
 
 /**
  * Tells whether both words and vectors had a weight in a recall, so that it can be scored again with another weight.
@@ -11,8 +11,8 @@ export function isFused({ scoring }: Pick<RecallRecord, 'scoring'>): boolean {
 }
 
 /**
- * Computes what the stored candidates of a recall (an answered query) would be with another weight of vectors:
- * similarity from the stored fit, and the fused score from the stored ranks. Both are relative to the best of all
+ * Computes what the stored candidates of a recall (an answered query) would be with another weight of vectors: the
+ * features similarity and activation, from the stored fit and the stored ranks. Both are relative to the best of all
  * candidates. The best candidate may not be stored, so its value is assumed to change by the same factor as the best
  * value among the stored candidates. No candidate is added or removed. A recall in which words or vectors had no weight
  * is returned unchanged.

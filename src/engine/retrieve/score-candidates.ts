@@ -7,15 +7,17 @@ import { type DenseResult, type QueryVector, similaritiesOf } from './dense.ts';
 import { coverageByRelation } from './entity-graph.ts';
 import { joinParts, matchQuestions, type Parts } from './parts.ts';
 import { readRankingRowsAsOf } from './read-as-of.ts';
-import type { Recall } from './recall.ts';
+import type { StageResults } from './stage-results.ts';
 import type { RunningQuery } from './retrieve-context.ts';
-import { relevance, scoreCandidate, type Scoring, weightsOf } from './score.ts';
+import { relevance, scoreCandidate, type Scoring, weightsOf } from './raw-score.ts';
 
 /**
  * The input of scoring: the plan, the results of both searches, their fusion, the memories reached over links or from
  * entities, and the message's asking sentences.
  */
-type SearchResults = Pick<Recall, 'plan' | 'lexical' | 'dense' | 'fused' | 'arrivals'> & { readonly parts: Parts };
+type SearchResults = Pick<StageResults, 'plan' | 'lexical' | 'dense' | 'fused' | 'arrivals'> & {
+  readonly parts: Parts;
+};
 
 /**
  * Scores every memory that a search found or that activation reached over a link or from an entity.

@@ -68,7 +68,7 @@ interface Entry {
   readonly query: PreparedQuery;
   /** The keys of the query's words, under which it is indexed; a key may occur several times. */
   readonly keys: readonly string[];
-  /** Total weight of the query's words. */
+  /** Total weight of the query's words that a memory must contain for a strength of 1 (`fullWeightOf`). */
   readonly total: number;
   /** Weight of the query's words that the memory in question contains; 0 between two memories. */
   held: number;

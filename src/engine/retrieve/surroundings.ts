@@ -7,7 +7,7 @@ import { neighboursOf } from '../store/timeline.ts';
 import type { Episode, Hit, Memory } from '../types.ts';
 import type { MemoryReader } from './memory-reader.ts';
 import type { Packed, Packing } from './pack.ts';
-import type { Recall } from './recall.ts';
+import type { StageResults } from './stage-results.ts';
 
 /** Greatest number of neighbouring memories that are returned on each side of a hit. */
 const NEIGHBOURS = 2;
@@ -32,7 +32,7 @@ export interface Surroundings {
  * statement each for all hits. The memories around a hit must pass the query's filter like the hits, so that a query
  * returns nothing that it could not find.
  */
-export function surroundingsOf(store: Store, recall: Recall, reader: MemoryReader): Surroundings {
+export function surroundingsOf(store: Store, recall: StageResults, reader: MemoryReader): Surroundings {
   const { query, packing } = recall;
   const wantsEpisodes = query.includeEpisodes ?? query.format === 'prompt';
   if (wantsEpisodes) store.ahead?.readSpeculatively(() => episodesOf(store, packing.packed, recall, reader));
@@ -53,7 +53,7 @@ function placed(store: Store, { packed, provenance }: Packing, around: Surroundi
 
 const memoryNosOf = (packed: readonly Packed[]) => packed.map(({ candidate }) => candidate.row.memoryNo);
 
-function aroundOf(store: Store, { packing, plan, query }: Recall, reader: MemoryReader): Surroundings['around'] {
+function aroundOf(store: Store, { packing, plan, query }: StageResults, reader: MemoryReader): Surroundings['around'] {
   const memoryNos = memoryNosOf(packing.packed);
   const visible = plan.liveFilter;
   const wants = (expansion: 'neighbours' | 'document') =>
@@ -110,7 +110,7 @@ function readWithin(
  * which the hit is derived, or the hit itself if others are derived from it, else its session. A hit with none of these
  * has no episode, and neither has one whose root was not read, since all roots together exceed 4 MiB.
  */
-function episodesOf(store: Store, packed: readonly Packed[], { plan }: Recall, reader: MemoryReader): Episode[] {
+function episodesOf(store: Store, packed: readonly Packed[], { plan }: StageResults, reader: MemoryReader): Episode[] {
   const origins = originsOf(store, memoryNosOf(packed), plan.liveFilter);
   const groups = new Map<string, { readonly root: number | null; readonly members: Memory[] }>();
   for (const { candidate, memory } of packed) {

@@ -38,7 +38,7 @@ export interface QueryMatcher {
 /**
  * Prepares the terms of a query for comparing texts with it.
  * @param rarityOf returns the rarity of each word, above 0, in the order given; it is called once, before this function
- *    returns
+ *   returns
  */
 export function createQueryMatcher(
   { words: single, phrases, identifiers, ...comparison }: QueryTerms,
@@ -85,8 +85,8 @@ export function createQueryMatcher(
 }
 
 /**
- * Lists the words of a text in the form that the terms of a query have: for scripts without spaces, these are single
- * characters and pairs of characters.
+ * Lists the words of a text as the index has them, unstemmed (`searchableWords`): a run of a script without spaces
+ * gives its characters and pairs, so that a query's words and phrases can be found among them.
  */
 function wordsOf(text: string): string[] {
   return isAscii(text) ? words(text) : searchableWords(text);

@@ -7,7 +7,7 @@ import { headOf } from './rerank.ts';
 
 /** Number of candidates, from the best on, from whose texts the topic of the question is derived. */
 const EXAMPLES = 10;
-/** Length of the beginning of each text that is read, in UTF-16 code units. */
+/** Length of the beginning of each text that is read, in Unicode code points. */
 const MAX_CHARACTERS = 1_500;
 /** Number of words of the best candidates' texts, the words of the greatest weight, whose rarity is looked up. */
 const LOOKED_UP = 60;
@@ -103,7 +103,7 @@ function topicFits(
 
 /**
  * Returns the cosine of each text and the question in the latent space, 0..1; 0 for a text without known words. Returns
- * null if there is no such space or the space knows no word of the question.
+ * null if no question is given, if there is no such space, or if the space knows no word of the question.
  */
 function latentFits(counted: readonly WordCounts[], { question, latentSpace }: TopicSources): number[] | null {
   const space = question === undefined ? null : (latentSpace?.() ?? null);

@@ -2,7 +2,7 @@ import { SECTORS, type Sector } from '../types.ts';
 import { denseFeaturesOf, featuresOf } from './features.ts';
 import { probabilitiesOf, type SectorCorrection } from './learned-model.ts';
 import { scorePatterns } from './score-patterns.ts';
-import { sectorWordsOf, type SectorWords } from './sector-words.ts';
+import { sectorWordsOf, type SectorWords } from './words-to-classify.ts';
 
 /** The sectors (kinds of memory, such as `episodic` or `procedural`) that a classifier found for a text. */
 export interface Classification {
@@ -11,7 +11,7 @@ export interface Classification {
   readonly additional: readonly Sector[];
   /**
    * Confidence in the primary sector, 0..1, at most 0.999. It is 0.2 if the text has no clear sign of a sector; the
-   * primary sector is then `semantic` or a guess.
+   * primary sector is then `semantic`, or the guess of the learned classifier.
    */
   readonly confidence: number;
 }

@@ -2,7 +2,7 @@
  * Features of a text for the learned classifier of sectors: numbers that stand for its words and their combinations.
  */
 import { STOP_WORDS } from '../text/stop-words.ts';
-import type { SectorWords } from './sector-words.ts';
+import type { SectorWords } from './words-to-classify.ts';
 
 /** Number of different features of words (each has one weight for each sector): a power of two. */
 export const FEATURES = 1 << 15;
@@ -79,7 +79,7 @@ export function denseFeaturesOf(scores: Float64Array): Float64Array {
 /** Score of the patterns below which they recognise no sector. */
 const NO_PATTERN = 0.7;
 
-/** Facts about a word that do not depend on its position in a text, so that they can be cached. */
+/** Facts about a word that do not depend on its position in a text; they are cached. */
 interface WordFacts {
   /** Hash of the word. */
   readonly word: number;
@@ -91,7 +91,7 @@ interface WordFacts {
   /** Features of the word, as indexes below `FEATURES`. */
   readonly features: readonly number[];
   readonly endsSentence: boolean;
-  /** Whether the word is a stop word or has at most three characters. */
+  /** Whether the word is a stop word or has at most three characters, as a punctuation mark has. */
   readonly isGrammar: boolean;
 }
 

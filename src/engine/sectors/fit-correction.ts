@@ -3,7 +3,7 @@ import { SECTORS, type Sector } from '../types.ts';
 import { denseFeaturesOf, featuresOf } from './features.ts';
 import { probabilitiesOf, weightFactorOf, type SectorCorrection } from './learned-model.ts';
 import { scorePatterns } from './score-patterns.ts';
-import { sectorWordsOf } from './sector-words.ts';
+import { sectorWordsOf } from './words-to-classify.ts';
 
 /** A text for which somebody stated the sector (kind of memory). */
 interface StatedSector {

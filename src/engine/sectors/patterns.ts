@@ -39,7 +39,7 @@ export const SECTOR_PATTERNS: Readonly<Record<Sector, readonly (readonly [weight
       1.8,
       `ayer | anoche | la semana pasada | el ano pasado | esta manana | gestern | letzte woche | letztes jahr
       | heute morgen | hier | hier soir | la semaine derniere | l'annee derniere | ce matin | вчера
-      | на прошлои неделе | на прошлой неделе | в прошлом году | сегодня утром`,
+      | на прошлой неделе | в прошлом году | сегодня утром`,
     ],
   ],
   semantic: [
@@ -218,9 +218,9 @@ export const UNSPACED_PATTERNS: Readonly<Record<Sector, readonly (readonly [weig
 };
 
 /**
- * The words of each class, separated by blanks, by the name of the class without its brackets. Words of the classes
- * `<number>`, `<year>`, `<clock>` and `<date>` are recognised by their form, and so are unlisted words of `<past>` and
- * `<ing>`.
+ * The words of each class, separated by blanks, by the name of the class without its brackets. A word that is listed in
+ * several classes belongs to the last of them. Words of the classes `<number>`, `<year>`, `<clock>` and `<date>` are
+ * recognised by their form, and so are unlisted words of `<past>` and `<ing>`.
  */
 export const WORD_CLASSES: Readonly<Record<string, string>> = {
   who: `i we he she they you someone somebody everyone nobody`,
@@ -231,20 +231,20 @@ export const WORD_CLASSES: Readonly<Record<string, string>> = {
   month: `january february march april may june july august september october november december`,
   past: `went met told said bought sold came left got made took gave found lost broke fell ran drove flew wrote sent
     spent slept woke ate drank saw heard won built began caught brought knew kept held paid drew sang swam grew
-    became rode stole threw wore shook spoke stood sat lay led hit cut shut fought sought hid bit blew froze rang
+    became rode stole threw wore shook spoke stood sat lay led hit fought sought hid bit blew froze rang
     sank shot stuck struck swore tore gone done seen`,
   // Words in -ed that describe a state instead of an event.
-  state: `hundred indeed breed speed greed exceed proceed succeed embed shred kindred sacred wicked naked rugged hatred
+  state: `hundred indeed breed speed greed exceed proceed succeed embed shred kindred sacred wicked naked rugged
     infrared moped advanced assorted compressed distributed limited unlimited rated gifted talented detailed complicated
     sophisticated supposed related`,
-  feeling: `happy happier happiest sad sadder angry anger furious afraid scared fear terrified charmed startled anxious
+  feeling: `happy happier happiest sad sadder angry anger furious afraid scared fear terrified startled anxious
     anxiety worried worry nervous stressed stress stressful overwhelmed frustrated frustrating frustration annoyed
     annoying irritated upset hurt lonely depressed depressing miserable heartbroken devastated disappointed
     disappointing disappointment excited exciting thrilled delighted joy joyful glad relieved relief grateful
     gratitude thankful proud pride ashamed shame embarrassed embarrassing guilty jealous jealousy envious bored
     boring exhausted exhausting hopeless hopeful hate hates hated hating despise dislike dislikes dread dreads cry
     cried crying wept sobbed awful terrible horrible touched grief grieving mourning panic panicked shocked
-    surprised amused cheerful confused hugged comforted insecure homesick nostalgic ecstatic elated gutted hurtful
+    surprised amused confused hugged comforted insecure homesick nostalgic ecstatic elated gutted hurtful
     resent resents bitter rage raging worrying heartwarming delight delightful unhappy mad tense uneasy ugh laugh
     laughed laughs laughing giggle giggled giggling grin grinned beaming blissful serene satisfied dissatisfied
     offended insulted humiliated helpless powerless discouraged encouraged inspired motivated demotivated passionate
@@ -261,7 +261,7 @@ export const WORD_CLASSES: Readonly<Record<string, string>> = {
     cheered cheering pleasantly tormented haunted haunts crush flattered uncomfortable awkward`,
   liking: `love loves loved loving adore adores adored enjoy enjoys enjoyed calm pleased kindness sorry miss misses
     blush blushes blushed impatient peace peaceful rude charmed cheerful`,
-  praise: `wonderful amazing awesome fantastic wow yay lovely beautiful great nice cool super`,
+  praise: `wonderful amazing awesome fantastic wow yay lovely beautiful great nice super`,
   do: `add adjust allow append apply ask assign attach avoid bake beat boil book breathe bring brush build call cancel
     change check choose clean clear click clone close collect combine commit compare compile complete configure
     confirm connect contact convert cook copy cover create cut debug delete deploy describe dilute disable

@@ -2,7 +2,7 @@
 import { SECTORS, type Sector } from '../types.ts';
 import { SECTOR_PATTERNS, UNSPACED_PATTERNS } from './patterns.ts';
 import { SECTOR_PROFILES } from './profiles.ts';
-import type { SectorWords } from './sector-words.ts';
+import type { SectorWords } from './words-to-classify.ts';
 
 /**
  * Factors on the weight of a pattern for its first, second and third occurrence in a text; further occurrences add

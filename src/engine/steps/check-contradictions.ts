@@ -19,7 +19,8 @@ import { statementOf, unchangedOf } from './shown-memories.ts';
 import { liveSources, type StepContext } from './step-context.ts';
 
 /**
- * Greatest number of memories that a new memory is compared with: the nearest ones, if they are near enough for a link.
+ * Greatest number of memories that a memory, which has just got its vectors, is compared with: the nearest ones that
+ * are near enough for a waypoint (automatic link).
  */
 const MAX_COMPARED = 5;
 /** Number of vectors that a search of the index returns. Memories that cannot be compared are dropped afterwards. */
@@ -86,23 +87,24 @@ interface Compared {
 }
 
 /**
- * Finds the memories, at most 5, with which a memory is compared; null if there is none, or if the memory itself is not
- * compared: it was erased, is not active or not valid now, or is a chunk or reflection.
+ * Finds the at most 5 nearest memories with which a memory is compared, without those that have a later check of their
+ * own. Null if there is none, or if the memory itself is not compared: it was erased, is not active or not valid now,
+ * or is a chunk or reflection; neither are such memories among the others.
  */
-function findCompared(context: StepContext, { memoryNo: memory, jobNo }: Question): Compared | null {
+function findCompared(context: StepContext, { memoryNo, jobNo }: Question): Compared | null {
   const tenant = context.open();
   const { store } = tenant;
   return store.read(() => {
-    if (memory === null) return null;
-    const near = nearestOf(context, tenant, memory);
-    const memoryNos = [memory, ...near.map((neighbour) => neighbour.memory)];
+    if (memoryNo === null) return null;
+    const near = nearestOf(context, tenant, memoryNo);
+    const memoryNos = [memoryNo, ...near.map((neighbour) => neighbour.memoryNo)];
     const passing = new Set(listPassingOf(store, compileFilter({}, context.clock.now()), memoryNos));
     const rows = new Map(readMemoryRows(store, memoryNos).map((row) => [row.memoryNo, row]));
     const isSaid = (row: MemoryRow) =>
       passing.has(row.memoryNo) && row.generation_no === null && !isReflection(store, row.memoryNo);
-    const own = rows.get(memory);
+    const own = rows.get(memoryNo);
     if (own === undefined || !isSaid(own)) return null;
-    const others = near.flatMap(({ memory: other, similarity }) => {
+    const others = near.flatMap(({ memoryNo: other, similarity }) => {
       const row = rows.get(other);
       return row !== undefined && isSaid(row) && !hasLaterCheck(store, other, jobNo) ? [{ row, similarity }] : [];
     });
@@ -110,12 +112,15 @@ function findCompared(context: StepContext, { memoryNo: memory, jobNo }: Questio
   });
 }
 
-/** Lists other memories of the same user that are near enough for a waypoint (automatic link), nearest first. */
+/**
+ * Lists at most 32 other memories of the same user that are near enough for a waypoint (automatic link), nearest first;
+ * none if the memory has no vector.
+ */
 function nearestOf(
   context: StepContext,
   tenant: OpenTenant,
   memoryNo: number,
-): { readonly memory: number; readonly similarity: number }[] {
+): { readonly memoryNo: number; readonly similarity: number }[] {
   const { store, liveModels, indexes } = tenant;
   if (liveModels === null) return [];
   const model = linkModel(tenant, memoryNo);
@@ -129,9 +134,9 @@ function nearestOf(
   const cosineWith = compareStored(own.embedding, space.encoding);
   return readVectors(store, space, vectorNos)
     .filter((other) => other.memory !== memoryNo)
-    .map(({ memory, blob, offset, form }) => ({ memory, similarity: cosineWith(blob, offset, form) }))
+    .map(({ memory, blob, offset, form }) => ({ memoryNo: memory, similarity: cosineWith(blob, offset, form) }))
     .filter(({ similarity }) => similarity >= threshold)
-    .sort((a, b) => b.similarity - a.similarity || a.memory - b.memory);
+    .sort((a, b) => b.similarity - a.similarity || a.memoryNo - b.memoryNo);
 }
 
 /**

@@ -82,11 +82,11 @@ export async function consolidate(context: StepContext, question: Question, sign
       const kept = keep(context, question, run, { ...thread, content, method });
       if (kept === 'lost') return asked;
       if (kept === 'gathered') context.metrics.gatheredMemories.inc({ method });
-      if (performance.now() > until || signal?.aborted === true) return pause(context, question, asked);
+      if (performance.now() > until || signal?.aborted === true) return handBack(context, question, asked);
     }
-    if (!move(context, question, { bytes, next })) return asked;
+    if (!storeProgress(context, question, { bytes, next })) return asked;
     if (next === null) return finish(context, question, asked, 'complete');
-    if (performance.now() > until) return pause(context, question, asked);
+    if (performance.now() > until) return handBack(context, question, asked);
   }
 }
 
@@ -97,7 +97,8 @@ function threadsAt({ open }: StepContext, run: ConsolidationRun) {
 
 /**
  * Erases consolidated memories, of the user that the run has reached, that no longer say what their sources say: at
- * most 50 with 32 KiB of texts, or, if too many rows depend on them for one commit, only some of those rows.
+ * most 50 with 32 KiB of texts, values and metadata (`ERASE_BYTES`), or, if too many rows depend on them for one
+ * commit, only some of those rows.
  * @returns whether there were any; false also if the claim no longer holds the job
  */
 function dissolveOutdated(context: StepContext, question: Question, { place }: ConsolidationRun): boolean {
@@ -235,10 +236,11 @@ function memoryOf(
 }
 
 /**
- * Stores how far a run of consolidation has come, so that it can continue there.
+ * Stores how far a run of consolidation has come, so that it can continue there; nothing after its last memory (`next`
+ * is null).
  * @returns false, with nothing changed, if the claim no longer holds the job
  */
-function move(
+function storeProgress(
   { open }: StepContext,
   question: Question,
   { bytes, next }: Pick<ReturnType<typeof threadsAt>, 'bytes' | 'next'>,
@@ -255,7 +257,7 @@ function move(
  * Hands the job back to the ledger, so that other jobs come next before it continues.
  * @returns `asked`, unchanged: whether a language model wrote one of the texts
  */
-function pause({ open, clock }: StepContext, question: Question, asked: boolean): boolean {
+function handBack({ open, clock }: StepContext, question: Question, asked: boolean): boolean {
   const { store } = open();
   const now = clock.now();
   store.write(() => releaseJob(store, question, now, now));

@@ -61,9 +61,9 @@ export function keepEqualParts(
   const kept = new Map<number, number>();
   if (document.live_no === null) return kept;
   const memoriesByKey = new Map<string, number[]>();
-  for (const { memory, index, title, content } of readChunkTexts(store, document.live_no)) {
+  for (const { memoryNo, index, title, content } of readChunkTexts(store, document.live_no)) {
     const key = keyOf(index, title, content);
-    memoriesByKey.set(key, [...(memoriesByKey.get(key) ?? []), memory]);
+    memoriesByKey.set(key, [...(memoriesByKey.get(key) ?? []), memoryNo]);
   }
   for (const part of parts) {
     const memory = memoriesByKey.get(keyOf(part.index, part.title, part.content))?.shift();

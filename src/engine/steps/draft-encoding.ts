@@ -9,7 +9,7 @@ import { windowsOf } from '../text/windows.ts';
 import { SECTORS, type Sector } from '../types.ts';
 import { textOfMemory } from './text-of-memory.ts';
 
-/** The classifier's result for a text in which it recognises no sector. */
+/** Result of the classifier by patterns for a text in which it recognises no sector. */
 const UNRECOGNISED = classify('', 'patterns');
 
 export interface Draft {

@@ -37,8 +37,8 @@ import { readTogether } from './read-together.ts';
 import { sourceOfModel, type StepContext, type StepFailure } from './step-context.ts';
 
 /**
- * Number of memories that are computed and then written as one group while nobody else writes. A group takes some 5 ms,
- * so that no other pause is needed.
+ * Number of memories that are computed and then written as one group, in a file while nobody else writes, if this
+ * thread computes everything itself. A group takes some 5 ms, so that no other pause is needed.
  */
 const COMPUTED_AT_ONCE = 32;
 /**
@@ -48,7 +48,8 @@ const COMPUTED_AT_ONCE = 32;
 const COMPUTED_AT_ONCE_IN_DATABASE = 64;
 
 /**
- * Result of the encode step. A claim whose lease was lost, or whose memory no longer exists, is in none of its fields.
+ * Result of the encode step. A claim whose memory no longer exists, or whose lease was lost before its memory was
+ * written, is in none of its fields; one whose memory could not be embedded is among the failures in any case.
  */
 export interface EncodeResult {
   /** Claims whose jobs have moved to the step `link`. They still hold their leases. */
@@ -223,7 +224,7 @@ interface Encoded extends Draft {
 /**
  * Embeds a text once by each model of its sectors. While the models change, these are the configured models, whose
  * vectors the memory must get, and the live ones, which answer queries until then. A failure of a live model is
- * ignored, since its server may be gone for good.
+ * ignored, since its server may be gone for good. Models whose vectors an import has brought are left out.
  * @returns vectors by each model that answered, the configured models first; null if nothing is embedded: there is no
  *   embedder, or the text is empty
  * @throws EngineError if a configured model fails
@@ -256,7 +257,7 @@ async function embedDraft(
 }
 
 /**
- * Embeds the windows of a text by one model.
+ * Embeds the windows of a text by one model. The result says `isConfigured: true`, whatever the model.
  * @throws EngineError `unavailable` if the settings do not say how to reach the model, and what the gatherer throws
  */
 export async function embedBy(

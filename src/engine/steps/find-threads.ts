@@ -13,12 +13,10 @@ import { textOfMemory } from './text-of-memory.ts';
 const LOOKED_AT_ONCE = 1_000;
 /** Greatest number of memories of a thread, which become the sources of one consolidation. */
 const MAX_SOURCES = 8;
-/**
- * Least nearness (0 for unrelated texts, 1 for equal ones) at which two memories count as about one topic. A thread of
- * only two memories needs a nearness of at least `NEAR_DUPLICATES`.
- */
-const ONE_THING = 0.6;
-const NEAR_DUPLICATES = 0.8;
+/** Least nearness (0 for unrelated texts, 1 for equal ones) at which two memories count as about one topic. */
+const NEARNESS_OF_A_TOPIC = 0.6;
+/** Least nearness of the two memories of a thread that has no third one. */
+const NEARNESS_OF_A_PAIR = 0.8;
 /**
  * Smallest number of distinct words, without stop words, of a text that is consolidated: in a shorter text, no word can
  * be left out.
@@ -96,8 +94,8 @@ interface NearPair {
 }
 
 /**
- * Lists the links between memories with equal keys whose nearness is at least 0.6, nearest first. Two memories have
- * equal keys if they have the same tags, metadata and writer.
+ * Lists the links (waypoints, and those of `linksBy`) between memories with equal keys whose nearness is at least 0.6,
+ * nearest first. Two memories have equal keys if they have the same tags, metadata and writer.
  */
 function linksAmong(store: Store, memories: readonly Gatherable[], nearness: (link: Near) => number): NearPair[] {
   const keyOf = new Map(memories.map(({ memoryNo, key }) => [memoryNo, key]));
@@ -106,14 +104,15 @@ function linksAmong(store: Store, memories: readonly Gatherable[], nearness: (li
     (keyOf.get(link.src) === keyOf.get(link.dst) ? within : beyond).push(link);
   return [...within, ...linksBy(beyond, keyOf)]
     .map((link) => ({ src: link.src, dst: link.dst, nearness: nearness(link) }))
-    .filter((pair) => pair.nearness >= ONE_THING)
+    .filter((pair) => pair.nearness >= NEARNESS_OF_A_TOPIC)
     .sort((a, b) => b.nearness - a.nearness || a.src - b.src);
 }
 
 /**
  * Links memories with equal keys (tags, metadata and writer) whose waypoints (automatic links) lead to the same third
- * memory, if that memory cannot be consolidated with them, for example because it is the source of a consolidation
- * already. Their similarity is estimated as the product of their cosines to the third memory.
+ * memory, each to the one before it in the list, if that memory cannot be consolidated with them, for example because
+ * it is the source of a consolidation already. Their similarity is estimated as the product of their cosines to the
+ * third memory.
  */
 function linksBy(links: readonly Near[], keyOf: ReadonlyMap<number, string>): Near[] {
   const groups = Map.groupBy(links, ({ src, dst }) => `${dst} ${keyOf.get(src)}`);
@@ -141,7 +140,7 @@ function joinNear(links: readonly NearPair[]): readonly number[][] {
   for (const { src, dst, nearness } of links) {
     const [one, other] = [groupOf.get(src)!, groupOf.get(dst)!];
     if (one === other || one.length + other.length > MAX_SOURCES) continue;
-    if (nearness >= NEAR_DUPLICATES) pairs.add(src);
+    if (nearness >= NEARNESS_OF_A_PAIR) pairs.add(src);
     one.push(...other);
     for (const memoryNo of other) groupOf.set(memoryNo, one);
   }

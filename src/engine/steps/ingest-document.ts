@@ -33,8 +33,9 @@ import { finishShown, storeDocument } from './store-document.ts';
  * chunks are written as memories of a hidden generation (reading of the document), in short slices, each with a job
  * that embeds it. One update then makes queries find all of them. A step that was interrupted begins anew: what it had
  * written is still hidden, and is erased first.
- * @throws DocumentError if the file cannot be fetched or read; EngineError `storage_full` if there is no room to read
- *   it, `internal` without a parser
+ * @throws DocumentError if the file cannot be fetched or read, if the privacy policy refuses its text, or if it has
+ *   more parts than the tenant may ever store; EngineError `storage_full` if there is no room to read it, `internal`
+ *   without a parser
  */
 export async function ingestDocument(
   context: StepContext,
@@ -149,7 +150,7 @@ const PROGRESS_MS = 1_000;
 
 /**
  * Reads the file of a document, and stores what was found about it.
- * @returns `wait` if the tenant may not store as many memories now
+ * @returns the text and fields of the file, screened; or only `wait` if the tenant may not store as many memories now
  */
 async function parse(
   { open, config, documentParser, guard, metrics, share }: StepContext,

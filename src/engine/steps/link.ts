@@ -46,22 +46,22 @@ const LINKED_AT_ONCE = 64;
 
 /** A memory that is near another one, by their mean vectors (means of the vectors of all windows of a text). */
 export interface Neighbour {
-  /** `memoryNo` of the near memory. */
-  readonly memory: number;
+  /** Number of the near memory. */
+  readonly memoryNo: number;
   /** Cosine of the two vectors, -1..1. */
   readonly similarity: number;
   /** `vectorNo` of the two vectors that were compared. */
   readonly vectorNos: readonly [own: number, other: number];
 }
 
-/**
- * Result of the search for the nearest neighbour of the memory `memory` (a `memoryNo`), in the space of the model
- * `modelNo`.
- */
+/** Result of the search for the nearest neighbour of the memory `memoryNo`, in the space of the model `modelNo`. */
 export interface Found {
-  readonly memory: number;
+  readonly memoryNo: number;
   readonly modelNo: number;
-  /** The nearest neighbour, which may be too far away to be linked; undefined if there is no candidate. */
+  /**
+   * The nearest neighbour, which may be too far away to be linked; undefined if there is no candidate, or if the memory
+   * has no vector of the model.
+   */
   readonly nearest: Neighbour | undefined;
   /** `memoryNo` of each memory that was compared, the nearest neighbour among them; at most 12. */
   readonly compared: readonly number[];
@@ -148,7 +148,7 @@ function prefetch(store: Store, linked: readonly Linked[]): void {
   prefetchForLink(
     store,
     claims,
-    linked.map(({ nearest }) => nearest?.memory),
+    linked.map(({ nearest }) => nearest?.memoryNo),
   );
 }
 
@@ -168,7 +168,7 @@ async function findNeighbours(context: StepContext, claims: readonly Claim[]): P
       const isGathered = createGatheredTest(store);
       const isCandidate = (other: number, memoryNo: number) =>
         other <= upTo && (other < memoryNo || (other > memoryNo && isLinked(other))) && !isGathered(other);
-      const searched = group.map(({ memoryNo: memory }) => ({ memory, upTo }));
+      const searched = group.map(({ memoryNo }) => ({ memoryNo, upTo }));
       const near = findNearest({ store, indexes, liveModels }, searched, isCandidate);
       const proposed = config.OM_CONTRADICTIONS === 'forms' ? findProposed(store, near, clock.now()) : null;
       return group.map((claim, place) => ({ claim, upTo, ...near[place]!, proposed: proposed?.[place] ?? null }));
@@ -223,31 +223,31 @@ type SearchedTenant = Pick<OpenTenant, 'store' | 'indexes' | 'liveModels'>;
  */
 export function findNearest(
   tenant: SearchedTenant,
-  memories: readonly { readonly memory: number; readonly upTo: number }[],
+  memories: readonly { readonly memoryNo: number; readonly upTo: number }[],
   isCandidate: (other: number, memoryNo: number) => boolean,
 ): Found[] {
-  const byModel = Map.groupBy(memories, ({ memory }) => linkModel(tenant, memory));
+  const byModel = Map.groupBy(memories, ({ memoryNo }) => linkModel(tenant, memoryNo));
   const results = [...byModel].flatMap(([model, group]) => {
     const index = tenant.indexes.get(model.modelNo);
     assert(index !== undefined, 'linking needs vectors');
     const near = nearestIn({ store: tenant.store, space: spaceOf(model), index }, group, isCandidate);
-    return group.map(({ memory }) => ({
-      memory,
+    return group.map(({ memoryNo }) => ({
+      memoryNo,
       modelNo: model.modelNo,
-      nearest: near.get(memory)?.nearest,
-      compared: near.get(memory)?.compared ?? [],
+      nearest: near.get(memoryNo)?.nearest,
+      compared: near.get(memoryNo)?.compared ?? [],
     }));
   });
-  const byMemory = new Map(results.map((result) => [result.memory, result]));
-  return memories.map(({ memory }) => byMemory.get(memory)!);
+  const byMemory = new Map(results.map((result) => [result.memoryNo, result]));
+  return memories.map(({ memoryNo }) => byMemory.get(memoryNo)!);
 }
 
 function nearestIn(
   { store, space, index }: { readonly store: Store; readonly space: VectorSpace; readonly index: VectorIndex },
-  memories: readonly { readonly memory: number; readonly upTo: number }[],
+  memories: readonly { readonly memoryNo: number; readonly upTo: number }[],
   isCandidate: (other: number, memoryNo: number) => boolean,
 ): Map<number, Pick<Found, 'nearest' | 'compared'>> {
-  const upTo = new Map(memories.map(({ memory, upTo }) => [memory, upTo]));
+  const upTo = new Map(memories.map(({ memoryNo, upTo }) => [memoryNo, upTo]));
   const found = new Map<number, Pick<Found, 'nearest' | 'compared'>>();
   const vectors = new Map<number, EncodedVector>();
   const readMissing = (numbers: readonly number[]) => {
@@ -292,7 +292,10 @@ function nearestIn(
   return found;
 }
 
-/** Asks whether candidates are linked, for those that arrived later than one of the memories, as only these must be. */
+/**
+ * In PostgreSQL, reads ahead whether candidates are linked that arrived later than one of the memories: only of these
+ * `isCandidate` asks it. In a file it does nothing.
+ */
 function askCandidates(
   store: Store,
   vectors: ReadonlyMap<number, EncodedVector>,
@@ -347,8 +350,8 @@ function nearestAmong(
     const isNearer =
       nearest === undefined ||
       similarity > nearest.similarity ||
-      (similarity === nearest.similarity && memory < nearest.memory);
-    if (isNearer) nearest = { memory, similarity, vectorNos: [own.vectorNo, vectorNo] };
+      (similarity === nearest.similarity && memory < nearest.memoryNo);
+    if (isNearer) nearest = { memoryNo: memory, similarity, vectorNos: [own.vectorNo, vectorNo] };
   }
   return nearest;
 }
@@ -359,9 +362,9 @@ function nearestAmong(
  */
 function rememberLinked(store: Store): (memoryNo: number) => boolean {
   const linked = new Map<number, boolean>();
-  return (memory) => {
-    let isLinked = linked.get(memory);
-    if (isLinked === undefined) linked.set(memory, (isLinked = isReady(store, memory)));
+  return (memoryNo) => {
+    let isLinked = linked.get(memoryNo);
+    if (isLinked === undefined) linked.set(memoryNo, (isLinked = isReady(store, memoryNo)));
     return isLinked;
   };
 }
@@ -369,7 +372,7 @@ function rememberLinked(store: Store): (memoryNo: number) => boolean {
 function drawWaypoint(
   store: Store,
   src: number,
-  { memory: dst, similarity }: Neighbour,
+  { memoryNo: dst, similarity }: Neighbour,
   { now, models }: { readonly now: number; readonly models: SectorModels },
 ): void {
   const [from, to] = listPrimarySectors(store, src, dst);

@@ -16,9 +16,12 @@ export interface Proposed {
   readonly others: readonly MemoryRow[];
 }
 
-/** A memory that was linked, and the memories of the same user that are near it, at most a dozen, all by number. */
+/**
+ * The number of a memory that is being linked, and those of the memories of its user that it was compared with, at most
+ * a dozen.
+ */
 interface Compared {
-  readonly memory: number;
+  readonly memoryNo: number;
   readonly compared: readonly number[];
 }
 
@@ -27,15 +30,16 @@ interface Compared {
  * active and valid now are compared, and only those that callers wrote as plain memories: no chunks of documents, no
  * reflections, and no items (memories that are stored by a key in a namespace). A memory that is only linked again is
  * skipped, so that a proposal that somebody has dismissed does not come back.
- * @returns one entry for each of `searched`; null if nothing near the memory contradicts it
+ * @returns one entry for each of `searched`, in order; null if nothing near the memory contradicts it, or if it is
+ *   skipped
  */
 export function findProposed(store: Store, searched: readonly Compared[], now: number): (Proposed | null)[] {
   const plain = findPlain(
     store,
-    searched.flatMap(({ memory, compared }) => (compared.length > 0 ? [memory] : [])),
+    searched.flatMap(({ memoryNo, compared }) => (compared.length > 0 ? [memoryNo] : [])),
   );
-  const findOthers = searched.map(({ memory, compared }) => () => {
-    const own = plain.get(memory);
+  const findOthers = searched.map(({ memoryNo, compared }) => () => {
+    const own = plain.get(memoryNo);
     return own === undefined || !isSaid(store, own) ? [] : conflictingAmong(store, own, compared, now);
   });
   // The first question is which memories pass, and the second one is for the texts near those that do.
@@ -43,9 +47,9 @@ export function findProposed(store: Store, searched: readonly Compared[], now: n
     store.ahead.readSpeculatively(...findOthers);
     store.ahead.send();
   }
-  return searched.map(({ memory }, place) => {
+  return searched.map(({ memoryNo }, place) => {
     const others = findOthers[place]!();
-    return others.length === 0 ? null : { own: plain.get(memory)!, others };
+    return others.length === 0 ? null : { own: plain.get(memoryNo)!, others };
   });
 }
 

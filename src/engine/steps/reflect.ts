@@ -41,10 +41,10 @@ const MAX_EARLIER = 10;
  */
 const CONFIDENCE = 0.5;
 /**
- * Number of reflections after which one run of the schedule ends, once its page of users is done. The next run
- * continues with other users.
+ * Number of added jobs, each for one user, after which one run of the schedule ends, once its page of users is done.
+ * The next run continues with other users.
  */
-const MAX_USERS = 1_000;
+const MAX_QUEUED = 1_000;
 /** Number of users on one page of the schedule, after which the thread yields to other work. */
 const USERS_AT_ONCE = 50;
 
@@ -58,7 +58,7 @@ export async function enqueueReflections(
   { newId, yieldTurn }: { readonly newId: () => string; readonly yieldTurn: () => Promise<void> },
 ): Promise<void> {
   const page = { limit: USERS_AT_ONCE, atLeast: config.OM_REFLECTION_MIN_MEMORIES };
-  for (let after = -1, queued = 0; queued < MAX_USERS;) {
+  for (let after = -1, queued = 0; queued < MAX_QUEUED;) {
     const { store } = open();
     const { due, last } = listUnreflected(store, { ...page, after });
     if (last === undefined) return;
@@ -78,7 +78,8 @@ export async function enqueueReflections(
  * Asks a language model what follows from the latest 40 memories of a user, or of one session of the user, and stores
  * each insight as a memory that points to the memories it was drawn from. The end of the job, the new memories and
  * their links are one commit.
- * @returns whether the model was asked. With fewer than two memories to reflect on, the job ends unasked
+ * @returns whether the model was asked. With fewer than two memories to reflect on, or if its user or session is no
+ *   longer stored, the job ends unasked
  * @throws EngineError of `LanguageModel.complete`: `rate_limited`, `unavailable`, `conflict`, or `invalid` if the model
  *   declines or answers in another form; `invalid` too if there is something to ask but no language model
  */
@@ -156,7 +157,8 @@ async function askFor(
 /**
  * Stores a conclusion of the language model as a memory with links to its sources. Nothing is stored if a source was
  * erased, hidden or changed since it was read, or if the conclusion repeats an earlier memory: its text is stored
- * already, or one earlier reflection has all of its sources. Call it inside a write transaction.
+ * already (that memory is then reinforced), or one earlier reflection has all of its sources. Call it inside a write
+ * transaction.
  */
 function keep(
   context: WriteContext,

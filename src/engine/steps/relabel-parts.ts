@@ -10,9 +10,9 @@ import { writeContextOf, type StepContext } from './step-context.ts';
 /**
  * Gives memories that a document kept from its earlier reading the fields that its caller now states (such as tags and
  * metadata), rewrites their indexed words, and keeps revisions of what is replaced. A memory that supersedes over 200
- * others keeps its event time, since all of them would end anew. This happens after the commit by
- * which queries find the document, in short slices, as rewriting the words of a long document takes seconds. Repeating
- * it changes nothing, so it may be interrupted at any time.
+ * others keeps its event time, since all of them would end anew. This happens after the commit by which queries find
+ * the document, in short slices, as rewriting the words of a long document takes seconds. Repeating it changes nothing,
+ * so it may be interrupted at any time.
  */
 export async function relabelParts(
   context: StepContext,

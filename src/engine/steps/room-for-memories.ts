@@ -11,7 +11,8 @@ import { countExpectedMemories, readSizes } from '../store/waiting-documents.ts'
  * Returns why and how long a document that a worker has claimed must wait unread, because the tenant's quota of
  * memories has no room for it; undefined if it may be read. How many memories it will have is known only after an
  * attempt to read it. Before, it needs room for one, or for none if queries find an earlier reading, whose memories it
- * replaces.
+ * replaces. A document that can never fit does not wait, since its reading then says so; nor does one of which a
+ * broken-off attempt has stored parts, since only a reading erases these.
  */
 export function waitToRead(
   store: Store,

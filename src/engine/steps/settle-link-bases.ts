@@ -12,18 +12,21 @@ import { SECTORS } from '../types.ts';
 import { readTogether } from './read-together.ts';
 import { type EmbeddingSource, liveSources, type StepContext } from './step-context.ts';
 
-/** Number of memories whose vectors are compared with each other. In a file with fewer memories nothing is measured. */
+/**
+ * Number of memories whose vectors are compared with each other. While fewer memories have vectors of a model, nothing
+ * is measured.
+ */
 const COMPARED = 50;
-/** The compared memories are searched among this many of the oldest ones. */
+/** Number of the oldest memories among which the compared ones are searched. */
 const WITHIN = 2_000;
 /**
  * Smallest number of pairs of memories that are not of one session (two memories without a session never are). If there
  * are fewer, pairs of one session are compared too.
  */
 const MIN_PAIRS = 20;
-/** Greatest number of waypoints that one write deletes. */
+/** Greatest number of memories whose weak waypoints one write deletes. */
 const DELETED_AT_ONCE = 200;
-/** Pause between two such writes (ms), in which other connections can write. */
+/** Pause after each write that deletes weak waypoints (ms), in which other connections can write. */
 const BREATH_MS = 2;
 
 /**

@@ -13,8 +13,8 @@ export function statementOf(row: MemoryRow): Statement {
 }
 
 /**
- * Returns the `memoryNo` of those memories that still have the text that the model read, and were neither erased nor
- * hidden since.
+ * Returns the `memoryNo` of those memories that still have the text that the model read, and are active and valid now,
+ * so that they were neither erased nor hidden since.
  */
 export function unchangedOf(store: Store, shown: readonly MemoryRow[], now: number): ReadonlySet<number> {
   const memoryNos = shown.map(({ memoryNo }) => memoryNo);

@@ -41,7 +41,8 @@ export interface StepContext {
   /** Screens what the steps store for the tenant; if it is left out, nothing is screened. */
   readonly guard?: PrivacyGuard | undefined;
   /**
-   * Limits how much of the document parsers and page fetches the tenant uses; if it is left out, nothing is limited.
+   * Limits how much of the document parsers and page fetches the tenant uses, and makes its documents wait for its
+   * quota of memories; if it is left out, nothing is limited.
    */
   readonly share?: DocumentShare | undefined;
   readonly newId: () => string;

@@ -22,7 +22,10 @@ import { relabelParts } from './relabel-parts.ts';
 import { removeReadUploads } from './remove-uploads.ts';
 import type { StepContext } from './step-context.ts';
 
-/** Shortest slice in which the memories of a document are written (ms): writing the words of one chunk takes 2 ms. */
+/**
+ * Least time (ms) for which a slice goes on to write further memories of a document: writing the words of one chunk
+ * takes 2 ms.
+ */
 const PARTS_SLICE_MS = 4;
 
 /**

@@ -62,7 +62,10 @@ export function verifyAudit(store: AuditFile): AuditVerdict {
   return { records, brokenAt: (given ?? no) > no ? no + 1 : null, head: hash.toString('hex') };
 }
 
-/** What one look at an audit log found, and the number below which the next one looks; null at the end of the log. */
+/**
+ * What one look at an audit log found. `next` is the number below which the next look begins; null if no older record
+ * is left.
+ */
 export interface AuditSlice {
   readonly records: readonly AuditRecord[];
   readonly next: number | null;
@@ -94,7 +97,10 @@ export async function listAudit(
 /** Greatest number of records that one slice examines, which takes some milliseconds. */
 const EXAMINED = 10_000;
 
-/** Lists the records that match a filter among the 10,000 newest ones before `before`, newest first. */
+/**
+ * Lists at most `limit` records that match a filter, newest first, among the 10,000 newest ones with numbers below
+ * `before` (all numbers if undefined). If `limit` cuts the list, `next` leaves out the rest of the 10,000.
+ */
 export function readAuditSlice(store: AuditFile, { before, keyId, action, from, to, limit }: AuditFilter): AuditSlice {
   const newest = (store.prepare(SELECT_LAST_RECORD).get() as AuditRow | undefined)?.audit_no ?? 0;
   const end = Math.min(before ?? Infinity, newest + 1);
@@ -124,8 +130,8 @@ export function* iterateAudit(store: AuditFile): Iterable<AuditRecord> {
 }
 
 /**
- * Deletes the oldest records, at most `limit`, up to the first one whose time is not before `before` (Unix ms). The
- * hash of the last deleted record is kept, so that the remaining chain can still be checked. Call inside a write.
+ * Deletes the oldest records, at most `limit`. It stops before the first one whose time is `before` (Unix ms) or later.
+ * The hash of the last deleted record is kept, so that the remaining chain can still be checked. Call inside a write.
  * @returns the number of deleted records
  */
 export function purgeAudit(store: AuditFile, before: number, limit: number): number {

@@ -10,14 +10,14 @@ const MAX_PARTS = 20_000;
 const PURGED_AT_ONCE = 100;
 
 /**
- * An item of a batch as a row stores it in JSON: number; result (`stored`, `merged` or `refused`); `memoryNo`, null if
- * refused; version of the memory if it then held the text that was sent, else null; length of that text in UTF-16 code
- * units; code and message of the error if refused.
+ * An item of a batch as a row stores it in JSON: its number in the batch, from 1; its result (`stored`, `merged` or
+ * `refused`); `memoryNo` (null if refused); the version of the memory if it then held the text that was sent, else
+ * null; the length of that text in UTF-16 code units; code and message of the error if refused.
  */
 type KeptItem = readonly [
   item: number,
   fate: ItemFate,
-  memory: number | null,
+  memoryNo: number | null,
   version: number | null,
   characters: number,
   code: string | null,
@@ -84,8 +84,8 @@ export function purgeBatchReceipts(store: Store, before: number): void {
 /**
  * Reads a batch receipt, and compares its items with their memories as they are now: whether each memory exists, and
  * whether its text was changed after the item was stored. Call inside a read.
- * @param wanted.since least time (Unix ms) at which it was stored
- * @throws EngineError `not_found` for an unknown or older one, and for a batch of another key than `writtenBy`
+ * @param wanted.since parts of the receipt that were stored before this time (Unix ms) are left out
+ * @throws EngineError `not_found` if no part is left, and for a batch of another key than `writtenBy`
  */
 export function readBatchReceipt(
   store: Store,
@@ -131,7 +131,10 @@ export function readBatchReceipt(
 /** Greatest number of memories that one statement compares with their revisions. */
 const COMPARED_AT_ONCE = 1_000;
 
-/** Compares the items of a receipt with their memories as they are now. */
+/**
+ * Compares the items of a receipt with their memories as they are now. An item `isHeld` if its memory has had the text
+ * that was sent ever since; null for a refused item.
+ */
 function statesOf(store: Store, kept: readonly KeptItem[]): ReceiptItemState[] {
   const memories = readPresent(store, kept);
   return kept.map(([item, fate, memoryNo, version, characters, code, message]) => {

@@ -72,7 +72,8 @@ export function clearCalibrations(store: Store): number {
 
 /**
  * Returns a text that changes when a memory, a vector or a job is added, but not when one is deleted. It is made of the
- * highest number that each of the three kinds ever had, since no number is given twice.
+ * highest number that each of the three kinds ever had, since no number is given twice. Null, in spite of the type, in
+ * a file that never had any of them.
  */
 export function lastNumbers(store: Store): string {
   return store

@@ -126,8 +126,8 @@ interface WaitingRow extends WaitingPlace {
 const BEFORE_ALL: WaitingPlace = { step: '', suspect: 0, priority: 0, run_at: 0, jobNo: 0 };
 
 /**
- * Reads the next 2,000 waiting jobs after a position in the index of due jobs, including suspects (jobs that were
- * active when their worker died).
+ * Reads the next 2,000 jobs that are `queued` or `failed` after a position in the index of due jobs, including suspects
+ * (jobs that were active when their worker died).
  */
 function waitingAfter(store: Store, { step, suspect, priority, run_at, jobNo }: WaitingPlace): WaitingRow[] {
   return store

@@ -36,7 +36,7 @@ export function listChainEnds(store: Store, memoryNos: readonly number[], now: n
 /**
  * Joins the chains of two memories into one; a memory in no chain counts as a chain of its own. Call inside the write
  * that makes `newer` supersede `older`. No memory may have superseded `older` before.
- * @returns the number of memories that were moved from one chain to the other
+ * @returns the number of memories that were moved from one chain to the other; 0 if `older` or `newer` was in no chain
  */
 export function joinChains(store: Store, { older, newer }: { readonly older: number; readonly newer: number }): number {
   const [old, next] = [chainOf(store, older), chainOf(store, newer)];
@@ -112,8 +112,9 @@ function putInChain(store: Store, members: readonly number[], liveEnd: number): 
 }
 
 /**
- * Lists the members of the smaller part of a chain. One part is `older` with all that it superseded, the other part is
- * the rest. The cost depends only on the size of the smaller part.
+ * Lists the members of the smaller part of a chain. One part is `older` with all that it superseded (`areOlder`), the
+ * other part is the rest. Of two parts of similar size, the larger one may be listed. The cost depends only on the size
+ * of the smaller part.
  */
 function smallerPart(
   store: Store,
@@ -216,7 +217,8 @@ const WALK_CHAIN = `WITH RECURSIVE member (newer, older) AS (
  * Lists the numbers of a memory and of all memories that it superseded, directly or indirectly. The cost depends on the
  * length of the list, not on how many memories one of them superseded.
  * @param most greatest length of the list; no limit if left out
- * @param except a memory that is not followed, so that memories which only it superseded are left out; null for none
+ * @param except a memory that is left out and not followed, so that memories which only it superseded are left out,
+ *   too; null for none
  */
 function listChain(store: Store, end: number, most = Number.MAX_SAFE_INTEGER, except: number | null = null): number[] {
   const walk = store.prepare(WALK_CHAIN).pluck();

@@ -19,9 +19,9 @@ export interface ChangeLog {
   last(store: Store): number;
   /**
    * Reads the changes with numbers above `after`.
-   * @returns `changed`: numbers of the changed rows, oldest change first, with repetitions; 'all' if changes after
-   *   `after` are no longer kept, or if one of them is about all rows. `last`: number of the last change, to pass as
-   *   `after` next time
+   * @returns `changed`: numbers of the changed rows, oldest change first, with repetitions; 'all' if one of the changes
+   *   is about all rows, or if the change `after` itself is not in the log any more, since later ones may then be
+   *   missing, too. `last`: number of the last change, to pass as `after` next time; 0 if the log ends before `after`
    */
   readAfter(store: Store, after: number): { readonly changed: readonly number[] | 'all'; readonly last: number };
 }

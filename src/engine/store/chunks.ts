@@ -113,49 +113,52 @@ export function listParts(store: Store, generationNo: number): number[] {
 }
 
 /**
- * Reads the memories of a generation (one parsed version of a document) one by one, with `memory` as their number: the
- * root memory (index ROOT_INDEX), then the chunks in the order of the text. The connection cannot write until the
- * iteration has ended.
+ * Reads the memories of a generation (one parsed version of a document) one by one: the root memory (index ROOT_INDEX),
+ * then the chunks in the order of the text. The connection cannot write until the iteration has ended.
  */
 export function* readChunkTexts(
   store: Store,
   generationNo: number,
-): Generator<{ readonly memory: number; readonly index: number; readonly title: string; readonly content: string }> {
+): Generator<{ readonly memoryNo: number; readonly index: number; readonly title: string; readonly content: string }> {
   yield* store
     .prepare(
-      `SELECT c.memory, c.chunk_index AS "index", m.title, m.content FROM chunks c JOIN memories m ON m.seq = c.memory
+      `SELECT c.memory AS memoryNo, c.chunk_index AS "index", m.title, m.content
+       FROM chunks c JOIN memories m ON m.seq = c.memory
        WHERE c.generation_no = ? ORDER BY c.chunk_index`,
     )
-    .iterate(generationNo) as IterableIterator<{ memory: number; index: number; title: string; content: string }>;
+    .iterate(generationNo) as IterableIterator<{ memoryNo: number; index: number; title: string; content: string }>;
 }
 
 /**
  * Finds the chunks before and after these memories in their documents, at most `each` on a side, sorted by `memoryNo`
  * and then in the order of the text. A memory that is no chunk has none. Neither the memory itself nor the document's
  * root memory is returned.
- * @returns `memory` is the number of the chunk near `memoryNo`, and `distance` its distance in chunks, negative for a
- *   chunk before
+ * @returns `nearNo` is the number of the chunk near `memoryNo`, as a memory, and `distance` its distance in chunks,
+ *   negative for a chunk before
  */
 export function chunksAround(
   store: Store,
   memoryNos: readonly number[],
   each: number,
-): { readonly memoryNo: number; readonly memory: number; readonly distance: number }[] {
+): { readonly memoryNo: number; readonly nearNo: number; readonly distance: number }[] {
   return store
     .prepare(
-      `SELECT d.seq AS memoryNo, near.memory, near.chunk_index - c.chunk_index AS distance
+      `SELECT d.seq AS memoryNo, near.memory AS nearNo, near.chunk_index - c.chunk_index AS distance
        FROM json_each(?) AS wanted CROSS JOIN memory_dynamics d ON d.seq = wanted.value
          CROSS JOIN chunks c ON c.memory = d.seq AND c.generation_no = d.generation_no AND c.chunk_index > ${ROOT_INDEX}
          CROSS JOIN chunks near ON near.generation_no = c.generation_no
            AND near.chunk_index BETWEEN max(0, c.chunk_index - ?) AND c.chunk_index + ?
        WHERE near.chunk_index <> c.chunk_index ORDER BY d.seq, near.chunk_index`,
     )
-    .all(JSON.stringify(memoryNos), each, each) as { memoryNo: number; memory: number; distance: number }[];
+    .all(JSON.stringify(memoryNos), each, each) as { memoryNo: number; nearNo: number; distance: number }[];
 }
 
-/** Greatest number of chunks of a slice. */
+/** Greatest number of chunks that one call of `readTextSlice` reads. */
 const SLICE_CHUNKS = 16;
-/** Greatest number of bytes of text of a slice, which holds at least one chunk: an imported chunk may have 1 MiB. */
+/**
+ * Greatest number of bytes of text that one call of `readTextSlice` reads, except for a single larger chunk: an
+ * imported chunk may have 1 MiB.
+ */
 const SLICE_BYTES = 256 * 1024;
 
 /**
@@ -166,8 +169,8 @@ export interface TextPlace {
   /** Index, from 0, of the last chunk that `readTextSlice` has returned; ROOT_INDEX (-1) before the first call. */
   readonly after: number;
   /**
-   * End of this chunk in the extracted text, exclusive, in UTF-16 code units; 0 before the first call. The next chunk
-   * may begin before it, and is then cut so that no text is returned twice.
+   * End of the chunk `after` in the extracted text, exclusive, in UTF-16 code units; 0 before the first call. The next
+   * chunk may begin before it, and is then cut so that no text is returned twice.
    */
   readonly end: number;
 }
@@ -179,7 +182,9 @@ export const TEXT_START: TextPlace = { after: ROOT_INDEX, end: 0 };
  * Reads the next chunks of a document's text: at most 16, of at most 256 KiB together, but at least one. The beginning
  * of a chunk that overlaps the chunk before it is left out. Call it on a snapshot.
  * @returns `pieces`: the texts, empty if no chunk follows; `place`: the position after them
- * @throws EngineError `conflict` if a chunk is missing, since a part of the text must not pass for the whole
+ * @throws EngineError `conflict` if a chunk is missing before a later one. If the last chunks are missing, `pieces` is
+ *   empty: the caller must compare `place` with the number of chunks, since a part of the text must not pass for the
+ *   whole
  */
 export function readTextSlice(
   store: Store,
@@ -208,7 +213,10 @@ export function readTextSlice(
   return { pieces, place: { after, end } };
 }
 
-/** Counts the chunks after the index `after` that fit into one slice (16 chunks, 256 KiB of text); at least one. */
+/**
+ * Returns how many chunks after the index `after` one slice may read (16 chunks, 256 KiB of text): at least one; 16
+ * also if fewer are left.
+ */
 function countWithinSlice(store: Store, generationNo: number, after: number): number {
   const sizes = store
     .prepare(

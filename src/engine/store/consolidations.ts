@@ -10,8 +10,8 @@ import { lastMemory } from './memory-counts.ts';
 import type { Store } from './open-store.ts';
 
 /**
- * Position that a run of consolidation has reached. Memories are ordered by user, then event time (Unix ms), then
- * number.
+ * Position that a run of consolidation has reached: the last memory that it has gone through. Memories are ordered by
+ * user, then event time (Unix ms), then number.
  */
 export interface RunPlace {
   readonly userNo: number;
@@ -258,7 +258,8 @@ export function listGatheredBy(
 const ofUser = '(:user IS NULL OR c.user_no = (SELECT user_no FROM users WHERE user_id = :user))';
 
 /**
- * Tells whether the job with this id is a run of consolidation.
+ * Tells whether the job with this id is a run of consolidation. An ended run is forgotten when the next one for the
+ * same user (or all users) is stored.
  * @param userId counts only a run for this user alone; undefined for any run
  * @param options.unfinished whether the job must be unfinished
  */

@@ -17,7 +17,11 @@ interface Room {
   countedAt: number;
 }
 
-/** What is stored of a webhook's room, and of the events that found none. */
+/**
+ * What is stored with a webhook: its `room` (number of deliveries that may be added before those that wait are counted
+ * again), the time of the last count, the number of events that were dropped for it, and the time of the last of these
+ * (null if none was). Times are Unix ms.
+ */
 export interface StoredRoom {
   readonly room: number;
   readonly countedAt: number;
@@ -141,8 +145,8 @@ function storeRooms(store: Store, hooks: ReadonlyMap<number, HookRoom>, tenant: 
 }
 
 /**
- * Makes the next addition of a delivery to a webhook count what waits first. Call it inside a write that made
- * deliveries pending again.
+ * Forgets the room of a webhook and that of the tenant, so that the next addition of a delivery counts what waits
+ * first. Call it inside a write that made deliveries of the webhook pending again.
  */
 export function countRoomAnew(store: Store, hookNo: number): void {
   store.prepare('UPDATE webhooks SET room = 0, counted_at = 0 WHERE hook_no = ?').run(hookNo);
@@ -168,7 +172,10 @@ function countsOfHooks(store: Store, hookNos: readonly number[], limit: number):
 const countOfUser = (store: Store, userId: string, limit: number) =>
   countsOfUsers(store, [userId], limit).get(userId) ?? 0;
 
-/** Counts the deliveries that wait for the webhooks of users, of each user at most `limit`, by the user's name. */
+/**
+ * Counts the deliveries that wait for the webhooks of users, of each user at most `limit`, by `userId`. A user without
+ * webhooks is left out.
+ */
 function countsOfUsers(store: Store, userIds: readonly string[], limit: number): ReadonlyMap<string, number> {
   if (userIds.length === 0) return new Map();
   const rows = store

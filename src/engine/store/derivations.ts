@@ -27,17 +27,17 @@ export interface Origin {
    */
   readonly isSource: boolean;
   /**
-   * Whether the memory was concluded from its sources by a language model, as a reflection is, rather than being a part
-   * of its source.
+   * Whether the link to the memory's first source is automatic, as it is for a reflection, a consolidation, and a
+   * memory whose add named its sources. False for a part of a document, and for a link that a caller stated later.
    */
-  readonly isConclusion: boolean;
+  readonly hasAutomaticSource: boolean;
 }
 
 /**
  * Finds the origins of memories as `originsOf` does, but follows sources whatever their status. The root of a
- * document's chunk is the document's root memory.
+ * document's chunk is the document's root memory; a memory outside of documents may have another memory as its root.
  */
-export function documentsOf(store: Store, memoryNos: readonly number[]): Map<number, Origin> {
+export function unfilteredOriginsOf(store: Store, memoryNos: readonly number[]): Map<number, Origin> {
   return originsOf(store, memoryNos, null);
 }
 
@@ -79,10 +79,10 @@ export function originsOf(
     .all(numbers, ...filtered, ...filtered, numbers) as { origin: number; root: number | null; concluded: 0 | 1 }[];
   const origins = new Map<number, Origin>();
   for (const { origin, root, concluded } of rows) {
-    const earlier = origins.get(origin) ?? { root: origin, isSource: true, isConclusion: false };
+    const earlier = origins.get(origin) ?? { root: origin, isSource: true, hasAutomaticSource: false };
     origins.set(
       origin,
-      root === null ? { ...earlier, isSource: true } : { root, isSource: false, isConclusion: concluded === 1 },
+      root === null ? { ...earlier, isSource: true } : { root, isSource: false, hasAutomaticSource: concluded === 1 },
     );
   }
   return origins;

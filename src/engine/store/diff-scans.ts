@@ -65,8 +65,8 @@ function createLists(limit: number) {
 export type FoundLists = ReturnType<typeof createLists>;
 
 /**
- * Finds what changed. Each list keeps its first `limit` entries and counts all. If the work budget is used up, entries
- * may be missing.
+ * Finds what changed. Each list keeps its first `limit` entries and counts all. On the axis `valid`, `changed`,
+ * `contradicted`, `archived` and `restored` stay empty. If the work budget is used up, entries may be missing.
  */
 export function scanChanges(store: Store, request: DiffRequest): FoundLists {
   const scope = scopeOf(request);
@@ -81,7 +81,7 @@ export function scanChanges(store: Store, request: DiffRequest): FoundLists {
 
 /**
  * Compiles the condition that a memory is in scope, over the aliases `m` and `d`: it passes the filter and the topic,
- * has not expired and is no part of a document.
+ * has not expired at `now` and is no part of a document. Its status does not matter unless the filter names statuses.
  */
 function scopeOf({ filter, topicIds, now }: DiffRequest): CompiledFilter {
   const compiled = compileFilter(filter, now, { includeHidden: true });
@@ -164,8 +164,9 @@ interface RevisionRow {
 }
 
 /**
- * Finds the memories that were changed between the two times, without those that were added in between, and the
- * memories with another status at the second time than at the first. It stops when the work budget is used up.
+ * Finds the memories whose fields a caller changed between the two times, without those that were added in between, and
+ * the memories that were superseded, archived or active at the second time but had another status at the first. It
+ * stops when the work budget is used up.
  */
 function scanRevisions(store: Store, { from, to }: DiffRequest, scope: CompiledFilter, found: FoundLists): void {
   const statement = store.prepare(
@@ -186,13 +187,14 @@ function scanRevisions(store: Store, { from, to }: DiffRequest, scope: CompiledF
 interface Changes {
   readonly first: RevisionRow;
   last: RevisionRow;
-  /** The latest change by a caller, and the one that set the present status; undefined if there was none. */
+  /** The latest change of another field than the status by a caller; undefined if there was none. */
   lastByCaller: RevisionRow | undefined;
+  /** The latest change of the status, by a caller or a link; undefined if there was none. */
   lastMove: RevisionRow | undefined;
   readonly fields: Set<string>;
 }
 
-/** Sums up changes that are sorted by memory and version. */
+/** Sums up changes that are sorted by memory and version: yields one result for each memory. */
 function* changesIn(rows: Iterable<RevisionRow>): Generator<Changes> {
   let changes: Changes | undefined;
   for (const row of rows) {

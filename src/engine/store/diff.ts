@@ -20,8 +20,8 @@ import { createPastReader } from './past-memories.ts';
 import { hasWorkEnded } from './work-budget.ts';
 
 /**
- * Greatest number of bytes of text that one list of the result reads. Eight such lists stay well within a reply of 8
- * MiB.
+ * Greatest number of bytes of texts, values and metadata that one list of the result reads, and of UTF-16 code units
+ * that `changed` returns. Eight such lists stay well within a reply of 8 MiB.
  */
 const LIST_BYTES = 512 * 1024;
 
@@ -100,9 +100,9 @@ function withinLength<Entry extends { readonly memory: Memory; readonly before: 
 }
 
 /**
- * Makes the functions that read the memories of the lists. They read memories as they were at the second time; on the
- * axis `valid`, as they are now. A version that lacks one of the tags `withinTags` is left out, since the caller was
- * not allowed to see it.
+ * Makes the functions that read the memories of the lists. They read memories as they were at the second time (on the
+ * axis `valid`, as they are now), and the changed ones also as they were at the first. A version that lacks one of the
+ * tags `withinTags` is left out, since the caller was not allowed to see it.
  */
 function createReader(store: Store, { from, to, axis, now, filter: { withinTags = [] } }: DiffRequest) {
   const withinBounds = (memories: Map<number, Memory>): Map<number, Memory> =>
@@ -114,7 +114,7 @@ function createReader(store: Store, { from, to, axis, now, filter: { withinTags 
   const readPresent = (memoryNos: readonly number[]) =>
     readMemories(store, withinBytes(store, memoryNos, LIST_BYTES), now);
   const [readAtStart, readAtEnd] = [pastAt(from), axis === 'recorded' ? pastAt(to) : readPresent];
-  /** Reads the first of these memories, as many as have texts and values of `LIST_BYTES` together. */
+  /** Reads the first of these memories, as many as have texts, values and metadata of `LIST_BYTES` together. */
   const atEnd = (memoryNos: readonly number[]) => withinBounds(readAtEnd([...new Set(memoryNos)]));
   /** Finds the memories that superseded these, without those that the caller may not see at present. */
   const reachedSuccessors = (memoryNos: readonly number[]): Map<number, number> => {

@@ -119,8 +119,9 @@ export function peekDispatchBatch(store: Store, options: DispatchBatchOptions): 
 }
 
 /**
- * Returns the latest due time of the jobs of a lane that may be handed out while documents are read, as `bulkDueUntil`
- * does; null if reading documents holds none of them back.
+ * Returns the latest due time (Unix ms) of the jobs of a lane that may be handed out while documents are read: 30
+ * seconds ago for bulk jobs that embed, if vectors are computed on this machine. Null for any other lane, which reading
+ * documents does not hold back.
  */
 export function heldUntil({ step, bulk, embedsHere, now }: Omit<DispatchBatchOptions, 'partial'>): number | null {
   return step === 'encode' && bulk && embedsHere ? now - BULK_HELD_MS : null;

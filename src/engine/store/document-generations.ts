@@ -80,9 +80,9 @@ export const IS_SHOWN = `(d.generation_no IS NULL OR NOT EXISTS (SELECT 1 FROM d
   WHERE hidden_one.generation_no = d.generation_no AND hidden_one.hidden > 0))`;
 
 /**
- * Adds a new generation of a document, the version that is to be read next. Queries do not find it yet. The document
- * becomes `queued`, and its error is removed. If queries find no earlier generation, the document also takes session,
- * source and URL of the new one. Call inside a write.
+ * Adds a new generation of a document, the version that is to be read next. Queries do not find it yet. An earlier next
+ * generation is marked to be erased. The document becomes `queued`, and its error is removed. If queries find no
+ * earlier generation, the document also takes session, source and URL of the new one. Call inside a write.
  * @returns the number of the generation
  */
 export function insertGeneration(
@@ -147,7 +147,10 @@ export function insertGeneration(
   return generationNo;
 }
 
-/** Reads the row of a generation (one parsed version of a document) by its number. @throws EngineError `not_found` */
+/**
+ * Reads the row of a generation (one version of a document, read already or not) by its number. @throws EngineError
+ * `not_found`
+ */
 export function getGenerationRow(store: Store, generationNo: number): GenerationRow {
   const row = store.prepare('SELECT * FROM document_generations WHERE generation_no = ?').get(generationNo) as
     GenerationRow | undefined;
@@ -276,8 +279,8 @@ export function showGeneration(
 }
 
 /**
- * Gives up a document's next generation, which is being read or could not be read. Queries never found its memories,
- * which a later step erases.
+ * Gives up a document's next generation, which waits, is being read or could not be read. Queries never found its
+ * memories, which a later step erases.
  */
 export function dropNextGeneration(store: Store, documentNo: number): void {
   abandonNext(store, documentNo);

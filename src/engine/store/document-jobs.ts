@@ -4,8 +4,8 @@ import type { Store } from './open-store.ts';
 
 /**
  * Moves the job of a document that was read to the step `settle`, at which it waits for the jobs of the document's
- * chunks. No worker claims this step; `settleDocumentJob` ends it. If another worker has claimed the job meanwhile,
- * nothing changes.
+ * chunks. No worker claims this step; `settleDocumentJob` ends it. If the claim `held` was lost meanwhile, because
+ * another worker has claimed the job or it was cancelled, nothing changes.
  */
 export function awaitChunks(store: Store, held: DocumentClaim, now: number): void {
   store

@@ -93,7 +93,7 @@ export function readDocuments(store: Store, documentNos: readonly number[]): Doc
 /**
  * Turns a row into a document as callers see it. Its fields are those of the generation (parsed version) that queries
  * find; if they find none, those of the next or else the latest generation. `state` and `error` come from the latest
- * reading. `progress` is that of a reading under way, or without one that of the generation shown.
+ * reading. `progress` is that of a reading under way, or without one that of the generation of the other fields.
  */
 export function toDocument(store: Store, row: DocumentRow): Document {
   const shown = row.live_no ?? row.next_no ?? lastGeneration(store, row.document_no);

@@ -30,7 +30,7 @@ export interface DocumentRow {
   readonly error: string | null;
   /** Number of the generation (parsed version) that queries find; null if they find none. */
   readonly live_no: number | null;
-  /** Number of the generation that is being read or that could not be read; null if there is none. */
+  /** Number of the generation that waits, is being read or could not be read; null if there is none. */
   readonly next_no: number | null;
   /** Id of the erasure (delete with a receipt) that erases the document; null if there is none. */
   readonly erasure: string | null;
@@ -92,7 +92,7 @@ export function getDocumentRow(store: Store, id: string, now: number): DocumentR
  * this URL, for a file the one with this hash in this session, in any generation. An expired document is not found,
  * since it is about to be erased.
  * @param onlyBy number of the writer (key) that must have handed in the file, for a file without an external id;
- *   undefined for any writer
+ *   undefined for any writer; with null no file is found
  * @returns undefined if there is none
  */
 export function findKnownDocument(
@@ -139,7 +139,7 @@ export function takeIdentity(store: Store, documentNo: number, generationNo: num
     .run(generationNo, documentNo);
 }
 
-/** Sets the external id of a document, which is not empty. No other document of its user may have it. */
+/** Sets the external id of a document, which must not be empty, and which no other document of its user may have. */
 export function setExternalId(store: Store, documentNo: number, externalId: string): void {
   store.prepare('UPDATE documents SET external_id = ? WHERE document_no = ?').run(externalId, documentNo);
   store.prepare('UPDATE document_generations SET nameless_of = NULL WHERE document_no = ?').run(documentNo);

@@ -130,9 +130,7 @@ export function findPrimarySector(store: Store, memoryNo: number): Sector | unde
 /** SQL that selects the primary sectors of two memories; its parameters are their numbers. */
 export const SELECT_PRIMARY_SECTORS = 'SELECT primary_sector FROM memory_dynamics WHERE seq IN (?, ?)';
 
-/**
- * Reads the primary sectors of two memories, in the order of their numbers; a memory that does not exist is left out.
- */
+/** Reads the primary sectors of two memories, in no certain order; a memory that does not exist is left out. */
 export function listPrimarySectors(store: Store, memoryNo: number, otherNo: number): Sector[] {
   return store.prepare(SELECT_PRIMARY_SECTORS).pluck().all(memoryNo, otherNo) as Sector[];
 }
@@ -213,7 +211,7 @@ export function setLastSeen(store: Store, memoryNo: number, lastSeenAt: number):
 /**
  * Reinforces a memory that a query returned: its salience as of `now` rises by 0.1 (RECALL_SALIENCE_BOOST), to at most
  * 1, the access is counted, and the memory is last seen at `now`. All reinforcements of a memory together raise its
- * salience by at most `perHour` in one hour.
+ * salience by at most `perHour` in one hour of the clock.
  */
 export function recallMemory(
   store: Store,

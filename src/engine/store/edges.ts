@@ -1,7 +1,8 @@
 /**
  * Links between memories, indexed in both directions. A waypoint is an automatic link to the nearest memory; the schema
- * allows at most one automatic waypoint from each memory. The other automatic links are conclusions: `contradicts` and
- * `supports` from a comparison of texts, `derived_from` from a reflection or consolidation.
+ * allows at most one automatic waypoint from each memory. The other automatic links are `contradicts` and `supports`,
+ * from a comparison of texts, and `derived_from`, from a reflection or consolidation, or from a memory whose add named
+ * its sources.
  */
 
 import { RECALL_WAYPOINT_BOOST } from '../dynamics.ts';
@@ -32,8 +33,7 @@ export function findWaypoint(store: Store, src: number): Waypoint | undefined {
 
 /**
  * Stores the automatic waypoint of the memory `waypoint.src`, in place of an earlier one. Its weight is the similarity,
- * at most 1. If a caller stated a waypoint between the same two memories, that one stays, and no automatic one is
- * stored.
+ * at most 1. If a caller stated a waypoint from `src` to `dst`, that one stays, and no automatic one is stored.
  */
 export function putWaypoint(store: Store, waypoint: Waypoint, now: number): void {
   deleteWaypoint(store, waypoint.src);
@@ -51,7 +51,10 @@ export function deleteWaypoint(store: Store, src: number): void {
   store.prepare(`DELETE FROM edges WHERE src = ? AND type = 'waypoint' AND automatic = 1`).run(src);
 }
 
-/** Greatest number of memories that get a new waypoint because the target of their waypoint was changed or deleted. */
+/**
+ * For each memory that is changed or deleted, the greatest number of memories whose waypoint leads to it and that get
+ * another waypoint.
+ */
 export const MAX_LINKED_ANEW = 100;
 /** SQL that selects memories whose automatic waypoint leads to a memory; its parameter is the number of that memory. */
 export const SELECT_WAYPOINT_SOURCES = `SELECT src FROM edges
@@ -113,7 +116,7 @@ export interface EdgeKey {
 
 /** A link, automatic or stated: a row of `edges`. */
 export interface Edge extends EdgeKey {
-  /** Cosine similarity when a job made the link; null if it was not measured, as for a stated link. */
+  /** Cosine similarity when a job made the link; null if none was measured, as for a link that only a caller stated. */
   readonly similarity: number | null;
   /** Weight of the link, 0..1. */
   readonly weight: number;
@@ -167,8 +170,9 @@ export function putStatedEdge(
 }
 
 /**
- * Stores an automatic link that a language model concluded, or that a rule found in the form of two texts (`similarity`
- * is then null). An existing link of this type, automatic or stated, stays as it is.
+ * Stores an automatic link that is no waypoint: one that a language model concluded, one that a rule found in the form
+ * of two texts (`similarity` is then null), or a `derived_from` link to a source. An existing link of this type,
+ * automatic or stated, stays as it is.
  */
 export function putConcludedEdge(
   store: Store,
@@ -291,7 +295,7 @@ export interface Released {
   readonly memory: number;
   /**
    * Number of the memory that supersedes `memory` after the erasure: the next later one in its chain that is not
-   * erased. Null if there is none, and for a contradiction.
+   * erased, the one with the highest number if there are several. Null if there is none, and for a contradiction.
    */
   readonly successor: number | null;
 }

@@ -45,8 +45,8 @@ const NAMES_GROWTH = 8;
 /** Greatest number of names whose first mentions are looked at together. */
 const NAMES_AT_ONCE = 500;
 /**
- * Greatest number of mentions that are read to count the memories of all names on a page, divided among the names. It
- * is also the greatest number of one read.
+ * About the greatest number of mentions that are read to count the memories of all names on a page, divided among the
+ * names. Names are also looked at in groups until they have this number of mentions together.
  */
 const MAX_COUNTED = 20_000;
 /**
@@ -87,7 +87,10 @@ export function listEntities(
   return { items: items.sort((a, b) => b.mentions - a.mentions || (a.name < b.name ? -1 : 1)), isCut: hasWorkEnded() };
 }
 
-/** Counts the memories that mention each of these names; of the first `most` mentions only those that pass. */
+/**
+ * Returns the names with the number of memories that mention each. Of its first `most` mentions only those that pass
+ * are counted, of the others all.
+ */
 function summaries(
   store: Store,
   names: readonly SeenName[],

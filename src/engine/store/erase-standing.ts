@@ -38,7 +38,10 @@ export function deleteStandingRows(store: Store, part: StandingPart, limit: numb
   return deliveries + answers + ('userIds' in part ? removeNames(store, part, limit) : 0);
 }
 
-/** Returns the conditions that select the webhooks, and the standing queries; null if no standing query is deleted. */
+/**
+ * Returns the conditions on the table of webhooks and on that of standing queries which select what is deleted; null in
+ * place of the second one if no standing query is.
+ */
 function rowsOf(part: StandingPart): readonly [hooks: Condition, queries: Condition | null] {
   if ('webhook' in part) return [['id = ?', [part.webhook]], null];
   if ('query' in part)

@@ -63,8 +63,10 @@ export function noteErasedQuestions(
 }
 
 /**
- * Makes the function that tells whether a question was asked before a delete of the last hour that named one of its
- * users or sessions. Removes the notes of earlier deletes if all are that old. Call inside a write.
+ * Makes the function that tells whether a question must not be logged because of a delete of the last hour: it was
+ * asked before the delete, and named one of the users and one of the sessions that the delete named (a delete that
+ * named only users or only sessions asks for no more), or it was asked by `allUntil`. Removes the notes of earlier
+ * deletes if all are that old. Call inside a write.
  */
 export function createErasedCheck(store: Store, now: number): (question: Question) => boolean {
   const { allUntil, notes } = read(store);

@@ -164,9 +164,9 @@ export function verifyErasures(store: Store): AuditVerdict {
 }
 
 /**
- * Deletes the oldest closed erasure receipts, at most `limit`, up to the first one that was not closed before `before`
- * (Unix ms). The hash of the last deleted receipt is kept, so that the remaining chain of hashes can still be checked.
- * Call inside a write.
+ * Deletes the oldest closed erasure receipts, at most `limit`. It stops before the first one that was closed at
+ * `before` (Unix ms) or later. The hash of the last deleted receipt is kept, so that the remaining chain of hashes can
+ * still be checked. Call inside a write.
  * @returns the number of deleted receipts
  */
 export function purgeErasures(store: Store, before: number, limit: number): number {

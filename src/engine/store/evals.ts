@@ -18,8 +18,8 @@ const SETS = `SELECT set_no AS setNo, name, guard, updated_at AS updatedAt,
 
 /**
  * Stores an evaluation set, in place of one with the same name, whose runs are kept. Call inside a write.
- * @throws EngineError `conflict` for more than 100 sets, for sets of more than 64 MiB together, or for more than 1,000
- *   items together in sets that guard changes of the model
+ * @throws EngineError `conflict` for more than 100 sets, for sets of more than 64 MiB together (unless this put makes
+ *   them smaller), or for more than 1,000 items together in sets that guard changes of the model
  */
 export function putEval(store: Store, { name, guard, items }: NewEvalSet, now: number): void {
   const before = countBytes(store);

@@ -113,8 +113,8 @@ export function purgeEvents(
 }
 
 /**
- * Returns the number of the last event for which deliveries to webhooks were made; a number above all events if there
- * is no webhook.
+ * Returns the number of the last event for which deliveries to webhooks were made, 0 if there is none in this feed; a
+ * number above all events if there is no webhook.
  */
 function handedOut(store: Store): number {
   const isAny = store.prepare('SELECT 1 FROM webhooks LIMIT 1').get() !== undefined;
@@ -278,7 +278,8 @@ export function newestNo(store: Store): number {
 }
 
 /**
- * Returns the id of the present feed: 8 hexadecimal digits, which change when the feed is switched on again.
+ * Returns the id of the present feed: 8 hexadecimal digits, which change whenever the feed is switched on or off, and
+ * when a backup was restored.
  * @throws EngineError `conflict` while the change feed is off
  */
 export function feedId(store: Store): string {
@@ -291,8 +292,8 @@ const cursorAt = (feed: string, eventNo: number) => `${feed}.${eventNo.toString(
 
 /**
  * Decodes a cursor: returns the number of the event that it stands after.
- * @throws EngineError `invalid` for a text that is no cursor; `conflict` for a cursor of another feed, or if events
- *   after it are no longer kept
+ * @throws EngineError `invalid` for a text that is no cursor; `conflict` for a cursor of another feed or beyond the
+ *   newest event, or if events after it are no longer kept
  */
 function placeOf(store: Store, cursor: string, feed: string): number {
   const [, ofFeed, digits = ''] = /^([0-9a-f]{8})\.([0-9a-z]{1,11})$/.exec(cursor) ?? [];

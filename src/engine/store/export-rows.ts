@@ -46,7 +46,8 @@ export function readOrigins(store: Store, memoryNos: readonly number[]): Map<num
 }
 
 /**
- * A row of `memory_revisions` (values that an update of a memory replaced), with the public id of the key that made it.
+ * A row of `memory_revisions`: values of a memory that an update replaced. `written_by` is the public id of the key
+ * that made this update; null if none did or it is not known.
  */
 export interface RevisionRow {
   readonly memory: number;
@@ -75,7 +76,10 @@ export interface RevisionPart {
   readonly end: RevisionPlace | null;
 }
 
-/** Number of bytes for which a revision counts in addition to its values. */
+/**
+ * Number of bytes that each revision counts for, beside its values, towards the limit of one call of
+ * `readRevisionRows`.
+ */
 const REVISION_BYTES = 256;
 
 /**
@@ -98,7 +102,8 @@ export function withFewRevisions(store: Store, memoryNos: readonly number[], mos
 
 /**
  * Reads revisions (earlier values) of memories that were made by the time `at` (Unix ms, included), in the order of the
- * memories' numbers, oldest first. They end with the one whose values make up `bytes` with those before it.
+ * memories' numbers, oldest first. It stops with the revision at which the read ones together reach `bytes`, each
+ * counted with 256 bytes more than its values; `end` is then its position.
  * @param from the memories by number; or a position, for the revisions of its memory that follow
  */
 export function readRevisionRows(

@@ -33,7 +33,7 @@ interface Selection {
    */
   readonly sql: string;
   readonly parameters: readonly (string | number)[];
-  /** Whether the tags or the metadata of each examined row are parsed, so that a slice must examine fewer rows. */
+  /** Whether tags, metadata or values of each examined row are parsed, so that a slice must examine fewer rows. */
   readonly isSlow: boolean;
 }
 
@@ -148,27 +148,78 @@ export interface LinkRow {
   readonly written_by: string | null;
 }
 
+/** Position of a link of one memory. A list continues with the links of this memory after it, by `dst` and type. */
+export interface LinkPlace {
+  readonly memoryNo: number;
+  readonly dst: number;
+  readonly type: string;
+}
+
+/** Links of an export, and the position after which more links of the last memory follow; null if none do. */
+export interface LinkPart {
+  readonly rows: readonly LinkRow[];
+  readonly end: LinkPlace | null;
+}
+
+/** Greatest number of links that are examined for one slice: a memory can have any number of them. */
+const SLICE_LINKS = 2_000;
+
 /**
- * Lists the links from these memories to other selected memories. Both the links and the memories existed when the
- * export began.
+ * Returns as many of the first memories as have at most `SLICE_LINKS` links to others together; at least the first
+ * one.
  */
-export function listExportedLinks(
+export function withFewLinks(store: Store, memoryNos: readonly number[]): readonly number[] {
+  const counts = store
+    .prepare(
+      `SELECT (SELECT count(*)
+         FROM (SELECT 1 FROM edges e WHERE e.src = wanted.value LIMIT ${SLICE_LINKS + 1}) AS first)
+       FROM json_each(?) AS wanted ORDER BY wanted.value`,
+    )
+    .pluck()
+    .all(JSON.stringify(memoryNos)) as number[];
+  let left = SLICE_LINKS;
+  const beyond = counts.findIndex((count, place) => {
+    left -= count;
+    return place > 0 && left < 0;
+  });
+  return beyond === -1 ? memoryNos : memoryNos.slice(0, beyond);
+}
+
+/**
+ * Reads the links from memories to other selected memories, in the order of the memories' numbers. Both the links and
+ * the memories existed when the export began.
+ * @param from the memories by number, ascending, as `withFewLinks` returns them; or a position, for the links of its
+ *   memory that follow, of which at most `SLICE_LINKS` are examined
+ */
+export function readLinkRows(
   store: Store,
   filter: MemoryFilter,
-  { bounds, from }: { readonly bounds: ExportBounds; readonly from: readonly number[] },
-): LinkRow[] {
+  { bounds, from }: { readonly bounds: ExportBounds; readonly from: readonly number[] | LinkPlace },
+): LinkPart {
+  if (!('dst' in from) && from.length === 1) {
+    return readLinkRows(store, filter, { bounds, from: { memoryNo: from[0]!, dst: 0, type: '' } });
+  }
+  const source =
+    'dst' in from
+      ? `(SELECT * FROM edges WHERE src = ? AND (dst, type) > (?, ?) ORDER BY dst, type LIMIT ${SLICE_LINKS}) AS e`
+      : 'json_each(?) AS wanted CROSS JOIN edges e ON e.src = wanted.value';
+  const place = 'dst' in from ? [from.memoryNo, from.dst, from.type] : [JSON.stringify(from)];
   const { sql, parameters } = selectionOf(filter, bounds.at);
-  return store
+  const examined = store
     .prepare(
       `SELECT a.id AS src, b.id AS dst, e.type, e.similarity, e.weight, e.automatic, w.id AS winner, e.created_at,
-         e.updated_at, ${writerOf('e.writer_no')} AS written_by
-       FROM json_each(?) AS wanted CROSS JOIN edges e ON e.src = wanted.value
-         CROSS JOIN memories a ON a.seq = e.src CROSS JOIN memories b ON b.seq = e.dst
+         e.updated_at, ${writerOf('e.writer_no')} AS written_by, e.dst AS dst_no,
+         CASE WHEN e.created_at <= ? AND e.dst <= ? AND EXISTS (SELECT 1 ${sql} AND own.seq = e.dst)
+           THEN 1 ELSE 0 END AS selected
+       FROM ${source} CROSS JOIN memories a ON a.seq = e.src CROSS JOIN memories b ON b.seq = e.dst
          LEFT JOIN memories w ON w.seq = e.winner
-       WHERE e.created_at <= ? AND e.dst <= ? AND EXISTS (SELECT 1 ${sql} AND own.seq = e.dst)
        ORDER BY e.src, e.dst, e.type`,
     )
-    .all(JSON.stringify(from), bounds.at, bounds.lastMemory, ...parameters) as LinkRow[];
+    .all(bounds.at, bounds.lastMemory, ...parameters, ...place) as (LinkRow & { dst_no: number; selected: number })[];
+  const rows = examined.filter(({ selected }) => selected === 1);
+  const last = examined.at(-1);
+  if (!('dst' in from) || last === undefined || examined.length < SLICE_LINKS) return { rows, end: null };
+  return { rows, end: { memoryNo: from.memoryNo, dst: last.dst_no, type: last.type } };
 }
 
 /** Position of an item of a session log. A list continues with the items after it. */

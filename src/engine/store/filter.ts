@@ -15,8 +15,8 @@ export interface CompiledFilter {
   /** The conditions that `sql` joins by AND. With them it can be found out which condition a memory fails. */
   readonly conditions: readonly FilterCondition[];
   /**
-   * Whether `sql` parses tags or metadata. If so, evaluating it counts each examined row, and what it parses, against
-   * the work budget.
+   * Whether `sql` parses tags, metadata or values. If so, evaluating it counts each examined row, and what it parses,
+   * against the work budget.
    */
   readonly countsWork: boolean;
 }
@@ -32,8 +32,8 @@ export interface FilterCondition {
 }
 
 /**
- * Request field that a condition comes from. `bounds`, `document`, `status`, `expires_at` and `validity` come from no
- * field: these conditions hide memories by default.
+ * Request field that a condition comes from. `bounds` are the tags to which the caller's key is bound. `document`,
+ * `status`, `expires_at` and `validity` come from no field either: these conditions hide memories by default.
  */
 type FilterName =
   | 'user_id'
@@ -58,7 +58,7 @@ interface ShownOptions {
    * valid or expired. Statuses that the filter names still apply. False by default.
    */
   readonly includeHidden?: boolean;
-  /** Statuses that pass if the filter names none; only `active` by default. */
+  /** Statuses that pass if the filter names none, unless `includeHidden` lets all pass; only `active` by default. */
   readonly statuses?: readonly MemoryStatus[];
   /**
    * Whether the filter is asked about a few memories whose numbers are known. Then it looks up the files and the
@@ -259,8 +259,8 @@ function metadataConditions(
 }
 
 /**
- * Makes the condition on the status: one of those that the filter names, otherwise one that is not hidden. All of them
- * are no condition: PostgreSQL would join them to the memories first, and parse the tags of each four times.
+ * Makes the condition on the status: one of those that the filter names, otherwise one that is not hidden. There is
+ * none if it names every status: PostgreSQL would join them to the memories first, and parse all tags four times.
  */
 function statusConditions(filter: MemoryFilter, now: number, options: FilterOptions): FilterCondition[] {
   const status = columnAt('d.status', options.asOf?.recorded);
@@ -334,8 +334,8 @@ const STILL_HOLDS = `d.status = 'superseded'
     OR EXISTS (SELECT 1 FROM memory_dynamics nd WHERE nd.seq = n.seq AND nd.status = 'superseded')))`;
 
 /**
- * Makes the conditions for an earlier time. With `recorded` alone, the memory must also have been valid at that time,
- * as a query at that time would have demanded.
+ * Makes the conditions for an earlier time. With `recorded` alone, the memory must also have been valid then, as a
+ * query would have demanded; with `valid`, its event time must not be later than that.
  */
 function conditionsAsOf({ valid, recorded }: AsOf, now: number): FilterCondition[] {
   const then = valid ?? recorded ?? now;

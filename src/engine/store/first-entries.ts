@@ -5,7 +5,7 @@ const SORTED_AT_ONCE = 1_000;
 
 export interface FirstEntries<Entry> {
   add(entry: Entry): void;
-  /** Returns the first of the entries that were added, in their order. */
+  /** Returns the first `limit` of the entries that were added, in the order of `compare`. */
   list(): readonly Entry[];
   /** Number of entries that were added. */
   readonly count: number;

@@ -30,8 +30,8 @@ export interface Foresight {
 }
 
 /**
- * Number of round trips from which a write in PostgreSQL takes no further request, item, line or memory, for another
- * write to take. All tenants' writes wait for a write of one of them, in a busy network some 0.1 s for so many.
+ * Number of round trips after which a write in PostgreSQL takes no further request, item, line or memory: another write
+ * takes them. All tenants' writes wait for a write of one of them, in a busy network some 0.1 s for 150 round trips.
  */
 const MAX_TRIPS = 150;
 

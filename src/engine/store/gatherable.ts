@@ -50,9 +50,10 @@ const MAY_BE_GATHERED = `d.status = 'active' AND d.generation_no IS NULL AND d.c
   AND NOT EXISTS (SELECT 1 FROM edges WHERE dst = m.seq AND type = 'contradicts')`;
 
 /**
- * Reads those memories of a user after a position that a consolidation may gather, in the order of event times.
+ * Reads those memories of a user after a position that a consolidation may gather, in the order of event times. Left
+ * out are those that `MAY_BE_GATHERED` excludes, and sources of an earlier consolidation.
  * @param looked greatest number of memories that are examined; fewer if they have much metadata
- * @param again whether memories whose earlier consolidation was undone may be gathered
+ * @param again whether the sources of a consolidation that was undone or refused may be gathered again
  */
 export function listGatherable(
   store: Store,

@@ -16,7 +16,7 @@ import { hasWorkEnded, readUntilWorkEnds, ROW_BYTES, spendWork } from './work-bu
  * highest weights, and the newest memories that mention an entity.
  */
 const FOLLOWED = 64;
-/** Greatest number of nodes whose edges one statement reads. The work budget is only checked between statements. */
+/** Greatest number of nodes whose edges one statement reads, since the work budget is checked before each statement. */
 const NODES_AT_ONCE = 50;
 /**
  * Greatest number of edges of one kind (links, mentions, relations) in a graph, as a multiple of its greatest number of
@@ -107,7 +107,7 @@ export function readUserGraph(store: Store, userNo: number, bounds: GraphBounds)
 
 /**
  * Lists the `count` most salient memories of a user that pass a filter. It examines the user's memories, the newest
- * first, until the work budget is used up.
+ * first, until the work budget is used up; `isCut` is then true.
  */
 function mostSalient(
   store: Store,
@@ -203,7 +203,10 @@ function describe(store: Store, nodes: Nodes, { limit, now }: GraphBounds, passe
   const [memoryNos, entityNos] = [JSON.stringify(shown.memories), JSON.stringify(shown.entities)];
   const most = LINES_PER_NODE * limit;
   let isCut = nodes.isCut || hasWorkEnded();
-  /** Reads the edges of one kind, group by group of their nodes. It stops when there are more than a graph may have. */
+  /**
+   * Reads the edges of one kind, group by group of their nodes, until the work budget is used up. Notes in `isCut`
+   * whether that ended it, or there are more edges than the graph may have.
+   */
   const lines = <Line>(from: readonly number[], to: readonly number[], read: (group: string) => Iterable<Line>) => {
     const found = readUntilWorkEnds(function* (): Generator<Line> {
       for (let at = 0; at < from.length; at += NODES_AT_ONCE) {

@@ -107,7 +107,7 @@ function listHooks(store: Store, condition: string, ...values: readonly (string 
 /** An event with the webhooks that are told of it, if they have room. */
 interface Wanted {
   readonly event: NumberedEvent;
-  /** At least one webhook. */
+  /** The webhooks that are told of the event, each if it has room; at least one. */
   readonly wanted: readonly Hook[];
   /** Those of `wanted` that belong to no standing query. */
   readonly followers: readonly Hook[];
@@ -171,9 +171,9 @@ function hooksOfErasedUsers(store: Store): ReadonlyMap<number, readonly Hook[]> 
 }
 
 /**
- * Makes a function that tells whether an event is handed to the `followers` of its kind, the webhooks that are no
- * standing query's. Of the answers that one memory gives, it is so only for those to the oldest queries: as many as
- * make at most `STANDING_LIMITS.answersOfMemory` deliveries.
+ * Makes a function that tells whether an event is handed to its `followers`, the webhooks that belong to no standing
+ * query. It is false only for an answer to a standing query: of the answers that one memory gives, those to the oldest
+ * queries are handed, as many as make at most `STANDING_LIMITS.answersOfMemory` deliveries.
  */
 function readShares(
   store: Store,

@@ -89,7 +89,10 @@ export function findDocumentTwin(store: Store, id: string): DocumentTwin | undef
   return store.prepare(`${DOCUMENT_TWIN} WHERE o.id = ?`).get(id) as DocumentTwin | undefined;
 }
 
-/** Finds a user's document by its external id; undefined if there is none, and for the external id ''. */
+/**
+ * Finds a user's document by its external id, even one that is being erased; undefined if there is none, and for the
+ * external id ''.
+ */
 export function findDocumentNamed(store: Store, userId: string, externalId: string): DocumentTwin | undefined {
   return store
     .prepare(`${DOCUMENT_TWIN} WHERE o.external_id = ? AND o.external_id <> '' AND o.user_id = ?`)
@@ -258,7 +261,8 @@ export function insertExactLink(
 }
 
 /**
- * Inserts a document with its generation, which queries find only once all of its memories are stored (`showComplete`).
+ * Inserts a document with its generation, which queries find only once all of its memories are stored (`showComplete`);
+ * without chunks they find it at once.
  * @returns the number of the document
  */
 export function insertExactDocument(store: Store, line: PortableDocument, writerNo: number | null): number {

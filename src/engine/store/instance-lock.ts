@@ -124,7 +124,10 @@ function inUse(file: string, cause: unknown): EngineError {
   );
 }
 
-/** Reads the process id of the holder; undefined if the holder has ended or has not written it yet. */
+/**
+ * Reads the process id in the file beside a lock; undefined if there is no such file, or it holds no number. A process
+ * that was killed leaves its id there.
+ */
 function readPid(pidFile: string): number | undefined {
   try {
     const pid = Number.parseInt(fs.readFileSync(pidFile, 'utf8'), 10);

@@ -34,7 +34,10 @@ const BEHIND_ALL = '\u{10ffff}'.repeat(MAX_NAMESPACE_CHARACTERS);
 /** Returns the end (excluded) of the range of sort keys of a path and all paths below it; '' stands for all paths. */
 const endOf = (path: string) => (path === '' ? BEHIND_ALL : `${orderOf(path)}\u0002`);
 
-/** Greatest number of bytes of item values that one read examines. */
+/**
+ * Greatest size of the items that one read examines if the filter has conditions on values, in bytes of their texts,
+ * values and metadata.
+ */
 const LOOKED_INTO_BYTES = 4 * 1024 * 1024;
 
 const ITEMS = 'items';
@@ -48,8 +51,8 @@ interface ItemInOrder {
 
 /**
  * Lists the next items that pass a filter, by namespace and key, examining at most 2,000. There may be fewer than
- * `limit`, or none, before the end of the list. Values are read only if the filter has conditions on them, and then at
- * most 4 MiB of them, fewer if they take long.
+ * `limit`, or none, before the end of the list. Values are read only if the filter has conditions on them, and then
+ * only those of the first items, which have at most 4 MiB together, fewer if they take long.
  * @throws EngineError `invalid` for a cursor of another list, and for a meaningless condition on the value
  */
 export function listItemPlaces(store: Store, filter: ItemFilter, wanted: SliceWanted): PlacedSlice {
@@ -138,11 +141,9 @@ export function listNamespacesBelow(
 }
 
 const NAMESPACES = 'namespaces';
-/**
- * Number of items after which no further namespace is counted for a page; and (`LOOKED_AT`) greatest number of
- * namespaces that are examined for a page.
- */
+/** Number of items after which no further namespace is counted for a page. */
 const COUNTED = 200_000;
+/** Greatest number of namespaces that are examined for a page. */
 const LOOKED_AT = 5_000;
 
 /**

@@ -15,7 +15,7 @@ export interface ClaimOptions<Step extends QueuedStep = QueuedStep> {
   readonly now: number;
 }
 
-/** Selects the jobs that a worker claims, except those that its queue or a crash names. */
+/** Selects the due jobs that `claimJobs` claims: `ClaimOptions`, with a bound for bulk jobs. */
 interface DueClaimOptions<Step extends QueuedStep> extends ClaimOptions<Step> {
   /**
    * Latest due time of bulk jobs that may be taken, Unix ms, included: the result of `bulkDueUntil`. All due bulk jobs

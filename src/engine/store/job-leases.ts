@@ -31,7 +31,7 @@ function claimedState(store: Store, held: HeldJob): string | undefined {
   return claimed?.state;
 }
 
-/** Sets the end of all leases of the worker `owner` to `until` (Unix ms). */
+/** Sets the end of the leases of all jobs that the worker `owner` holds to `until` (Unix ms). */
 export function renewLeases(store: Store, owner: string, until: number): void {
   store.prepare(`UPDATE jobs SET lease_until = ? WHERE state = 'active' AND lease_owner = ?`).run(until, owner);
 }
@@ -85,9 +85,10 @@ const CRASH_PAUSE_MS = 10_000;
 
 /**
  * Takes jobs back from workers that died: the active jobs whose leases have expired, or with `everyOwner` all active
- * jobs. Jobs that ran beside others become suspects and are queued again. If a job ran alone, the crash counts against
- * it; after three such crashes (CRASH_BUDGET) the job is dead, and its memory or document `failed`. A memory that has a
- * vector, and a document of which queries find an earlier reading, become `ready` instead. Call inside a write.
+ * jobs. They become suspects and are queued again. If a job ran alone, the crash counts against it; with its third such
+ * crash (CRASH_BUDGET) the job is dead. The memory of a dead `memory` or `import` job, and the document of a job that
+ * reads one, become `failed`; `ready` if the memory has a vector, or if queries find an earlier reading of the
+ * document. Call inside a write.
  */
 export function recoverLeases(
   store: Store,

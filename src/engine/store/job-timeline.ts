@@ -23,8 +23,8 @@ const LETTERS = {
 /**
  * Name of an event of a job. `read`, `settled`, `encoded`, `linked` and `reasoned`: a step ended. `done`: the job ended
  * successfully. `failed`: an attempt failed, and another follows. `dead`: the job failed for good. `crashed`: its
- * worker died. `requeued`: a change of its memory sent it back to an earlier step. `retried`: a caller queued it again.
- * `cancelled`: a caller cancelled it, or its memory was erased.
+ * worker died. `requeued`: a change of its memory sent it back to the step `encode` or `link`. `retried`: a caller
+ * queued it again. `cancelled`: a caller cancelled it, or its memory was erased.
  */
 export type JobEvent = keyof typeof LETTERS;
 
@@ -35,7 +35,7 @@ const EVENTS = new Map(Object.entries(LETTERS).map(([event, letter]) => [letter 
  * has 150 events or more. Each change of a memory whose job cannot end adds one, and rewrites the row with all others.
  */
 const MAX_TIMELINE = 2_000;
-/** SQL for the end of a timeline. */
+/** SQL for the last 2,000 characters of the column `timeline`. */
 const LAST_EVENTS = `CASE WHEN length(timeline) > ${MAX_TIMELINE}
   THEN substr(timeline, length(timeline) - ${MAX_TIMELINE - 1}) ELSE timeline END`;
 

@@ -178,7 +178,10 @@ export function countActive(store: Store): number {
     .get() as number;
 }
 
-/** Counts the jobs that wait for a worker or for their next attempt (`queued` and `failed`). */
+/**
+ * Counts the `queued` and `failed` jobs: those that wait for a worker, for their next attempt, or at the step `settle`
+ * for the chunks of their document.
+ */
 export function countWaiting(store: Store): number {
   return (store.prepare(`SELECT count(*) AS n FROM jobs WHERE state IN ('queued', 'failed')`).get() as { n: number }).n;
 }

@@ -27,7 +27,7 @@ import { beginningOf } from '../text/beginning-of.ts';
 /** A job that was claimed, identified by its number and the epoch of the claim. */
 export interface HeldJob {
   readonly jobNo: number;
-  /** Step at which the claim took the job. */
+  /** Step of the job under this claim: the one at which it was claimed, or after `advanceJob` the next one. */
   readonly step: JobStep;
   /** Epoch of the claim. A later claim of the job has a higher one, and this claim then no longer holds the job. */
   readonly epoch: number;
@@ -77,7 +77,7 @@ export type ClaimAt<Step extends QueuedStep> = Step extends 'ingest'
     ? Question
     : Claim;
 
-/** Number of times that a worker may die while it runs only this job; after that the job is dead. */
+/** Number of crashes at which a job is given up (`dead`): deaths of a worker while it ran only this job. */
 export const CRASH_BUDGET = 3;
 
 /** Error code of a job that was given up because it killed its workers. */

@@ -5,12 +5,12 @@ import type { Store } from './open-store.ts';
 import { readCandidates, readFeedback } from './recalls.ts';
 import { parseStored } from './stored-json.ts';
 
-/**
- * Greatest number of recalls from which is learned, and number of their candidates after which no further recall is
- * read. A recall has some 13 candidates, but may have hundreds, and a candidate takes a kilobyte of memory and as much
- * for each weight of vectors that is tried.
- */
+/** Greatest number of recalls from which is learned. */
 const MAX_RECALLS = 1_000;
+/**
+ * Number of candidates after which no further recall is read. A recall has some 13 candidates, but may have hundreds,
+ * and a candidate takes a kilobyte of memory and as much for each weight of vectors that is tried.
+ */
 const MAX_CANDIDATES = 30_000;
 
 /**

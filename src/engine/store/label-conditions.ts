@@ -8,7 +8,7 @@ import { EngineError } from '../errors.ts';
 import { type Json, MAX_METADATA_CONDITIONS, type MemoryFilter, type MetadataCondition } from '../types.ts';
 import { ROW_BYTES, spendWork } from './work-budget.ts';
 
-/** A condition on one key of the metadata, as the SQL function receives it. */
+/** A condition on one key of the metadata or of an item's value, as the SQL function receives it. */
 type KeyCondition = readonly [key: string, operator: Operator, operand: Json];
 
 const OPERATORS = ['$eq', '$ne', '$gt', '$gte', '$lt', '$lte', '$in', '$nin', '$exists'] as const;

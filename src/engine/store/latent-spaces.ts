@@ -9,12 +9,11 @@ import type { Store } from './open-store.ts';
 import { deleteInfo, findInfo, hasInfo, putInfo } from './store-info.ts';
 import { parseStored } from './stored-json.ts';
 
-/**
- * Keys of entries in `store_info`: a `LatentFit` as JSON; the bytes of the space in base64; the name of a computation
- * (fit) that is not finished.
- */
+/** Key of the entry in `store_info` with the circumstances of the last fit: a `LatentFit` as JSON. */
 const FIT = 'latent_fit';
+/** Key of the entry in `store_info` with the latent space, as bytes in base64. */
 const SPACE = 'latent_space';
+/** Key of the entry in `store_info` with the name of a fit (computation of the space) that is not finished. */
 const BEGUN = 'latent_begun';
 
 /** Circumstances of the last fit, the computation of a file's latent space. */

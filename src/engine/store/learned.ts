@@ -5,7 +5,7 @@ import type { Learned, LearnedState, RetrievalOptions } from '../types.ts';
 import type { Store } from './open-store.ts';
 import { parseStored } from './stored-json.ts';
 
-/** Greatest number of rows that are kept; older ones are deleted. */
+/** Greatest number of learned weights that are kept, each in one row; older ones are deleted. */
 const KEPT = 100;
 
 interface Row {

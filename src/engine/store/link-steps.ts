@@ -30,7 +30,10 @@ const FEW_LINKS = 400;
 /** Conditions on the memories to which a step may lead. */
 export interface Allowed {
   readonly filter: CompiledFilter;
-  /** Numbers of all memories that pass the filter, if they are known already; the filter is then not applied. */
+  /**
+   * Numbers of all memories that pass the filter, if they are known already. The filter is then not applied, unless
+   * there are more than 400 links.
+   */
   readonly passing?: { has(memoryNo: number): boolean } | undefined;
   /** Numbers of memories that are known to pass the filter. Other memories may pass as well. */
   readonly known?: { has(memoryNo: number): boolean } | undefined;

@@ -68,8 +68,9 @@ export function openCursor<P extends Place>(
   return placeOf(parsedList(cursor, open), list, shape);
 }
 
-/** Number of bytes of a nonce and of a tag of AES-GCM. */
+/** Number of bytes of the nonce of a sealed cursor (AES-GCM), which stands at its beginning. */
 const NONCE_BYTES = 12;
+/** Number of bytes of the tag of a sealed cursor (AES-GCM), which stands at its end. */
 const TAG_BYTES = 16;
 
 function keyOf(store: Store): Buffer {

@@ -5,7 +5,7 @@
 
 import type { Store } from './open-store.ts';
 
-/** SQL statements that read these texts; each row has one column. */
+/** SQL statements that read the texts which a file stores intentionally; each row has one column. */
 const TEXTS = [
   `SELECT content || char(10) || title || char(10) || gist || char(10) || entities || char(10) || tags || char(10) ||
      files || char(10) || metadata || char(10) || session_id || char(10) || coalesce(external_id, '') || char(10) ||

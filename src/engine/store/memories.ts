@@ -313,7 +313,8 @@ export interface MatchingSlice {
  * status unless the filter names statuses. Parts of documents that queries do not find are included.
  * @param page.after lists only higher numbers
  * @param page.limit greatest length of a slice, which may be shorter or empty although more slices follow
- * @param page.bytes greatest size of the texts and values in a slice together, in bytes; a single memory may have more
+ * @param page.bytes greatest size of the texts, values and metadata in a slice together, in bytes; a single memory may
+ *   have more
  */
 export function listMatchingMemoryNos(
   store: Store,

@@ -21,7 +21,7 @@ export interface PageOrder {
 }
 
 /** A memory in the order of a list. `eventTime` (Unix ms) is 0 if the list is not sorted by it. */
-interface Candidate {
+interface Ordered {
   readonly memoryNo: number;
   readonly eventTime: number;
 }
@@ -38,14 +38,17 @@ export function listMemoryPlaces(store: Store, page: PageOrder, wanted: SliceWan
   const passes = compileFilter(filter, wanted.now, { asOf });
   const after =
     wanted.cursor === undefined ? undefined : decodeCursor<[number, number]>(list, wanted.cursor, ['number', 'number']);
-  const found = candidates(store, page, after);
+  const found = listInOrder(store, page, after);
   return placesOf(store, {
     ...{ found, wanted, ...firstPassingWithin(store, passes, found, wanted.limit) },
     cursorAfter: ({ memoryNo, eventTime }) => encodeCursor(list, [eventTime, memoryNo]),
   });
 }
 
-/** A part of a page that counts the memories that it skips. */
+/**
+ * A page that `limit` and `offset` (the number of passing memories that are skipped) select, or the part of it that is
+ * still to be listed.
+ */
 export interface PagePart extends Page {
   /** Number of a memory below which the part begins; the newest memory by default. */
   readonly below?: number | undefined;
@@ -72,7 +75,7 @@ export function listMemoryNos(
     return { memoryNos: statement.pluck().all(...passes.parameters, limit, offset) as number[], more: null };
   }
   const page = { filter, order: { by: 'id', direction: 'desc' } } as const;
-  const found = candidates(store, page, below === undefined ? undefined : [0, below]);
+  const found = listInOrder(store, page, below === undefined ? undefined : [0, below]);
   const { looked, passing } = firstPassingWithin(store, passes, found, offset + limit);
   const memoryNos = passing.slice(offset).map(({ memoryNo }) => memoryNo);
   const isEnd = looked.length === found.length && found.length < LOOKED_AT_ONCE;
@@ -91,11 +94,11 @@ export function listMemoryNos(
  * read from an index by user. A condition on files or external ids is read from an index of its own, and the few rows
  * that it finds are sorted.
  */
-function candidates(
+function listInOrder(
   store: Store,
   { filter, order, asOf }: PageOrder,
   after: readonly [eventTime: number, memoryNo: number] | undefined,
-): Candidate[] {
+): Ordered[] {
   if (filter.userIds?.length === 0) return [];
   const narrow = narrowSources(filter, asOf);
   const userNos = filter.userIds?.length === 1 ? [findUserNo(store, filter.userIds[0]!) ?? -1] : [];
@@ -121,7 +124,7 @@ function candidates(
        FROM memories m ${narrow.length > 0 ? 'NOT INDEXED' : index}
        ${where} ORDER BY ${byTime ? `m.event_time ${direction}, ` : ''}m.seq ${direction} LIMIT ?`,
     )
-    .all(...userNos, ...place, ...narrow.map(({ wanted }) => JSON.stringify(wanted)), LOOKED_AT_ONCE) as Candidate[];
+    .all(...userNos, ...place, ...narrow.map(({ wanted }) => JSON.stringify(wanted)), LOOKED_AT_ONCE) as Ordered[];
 }
 
 /** Makes the conditions that select memories by an index which has few rows for each value, with the values. */

@@ -8,7 +8,7 @@ import { withinBytes } from './text-sizes.ts';
 
 /** Greatest number of memories in one slice of a page: reading them takes about a millisecond. */
 const SLICE_MEMORIES = 128;
-/** Greatest number of bytes of text of a slice, which holds at least one memory. */
+/** Greatest number of bytes of a slice, as `withinBytes` counts them. A slice has at least one memory. */
 const SLICE_BYTES = 512 * 1024;
 
 /** A slice of a page: its memories, and the numbers of the memories that follow on the page. */
@@ -20,8 +20,9 @@ export interface MemorySlice {
 }
 
 /**
- * Reads the first memories of a list of numbers, in its order: at most 128, with at most 512 KiB of text together, but
- * at least one. Memories that were erased since are left out. With `recorded`, call inside a read.
+ * Reads the first memories of a list of numbers, in its order: at most 128, with at most 512 KiB of texts, values and
+ * metadata together, but at least one. Memories that were erased since are left out. With `recorded`, call inside a
+ * read.
  * @param recorded reads the memories as they were recorded at this time (Unix ms); as they are now if left out
  */
 export function readMemorySlice(

@@ -19,11 +19,9 @@ import type { Store } from './open-store.ts';
 import { parsedAtOnce } from './passing-memories.ts';
 import { findUserNo } from './users.ts';
 
-/**
- * Number of examined memories (and session logs) at which a page ends; `LOOKED_AT` is the greatest number of names that
- * are examined for a page.
- */
+/** Number of examined memories and session logs at which a page ends. */
 const COUNTED = 200_000;
+/** Greatest number of names that are examined for a page. */
 const LOOKED_AT = 5_000;
 /** Time (ms) after which a page ends before it parses the tags of further memories. */
 const PARSED_MS = 500;
@@ -49,7 +47,7 @@ interface Tally {
   readonly memories: number;
   readonly lastUsedAt: number;
   readonly upTo: number | null;
-  /** Number of memories that were examined since the page began. */
+  /** Number of memories of the name that were examined for this page. */
   readonly examined: number;
 }
 
@@ -57,6 +55,7 @@ const NOTHING: Tally = { memories: 0, lastUsedAt: 0, upTo: 0, examined: 0 };
 /** Position of a list: a name, and how far it was counted; `upTo` is `COUNTED_WHOLE` if the list goes on behind it. */
 type NamePlace = [name: string, upTo: number, memories: number, lastUsedAt: number];
 const PLACE_SHAPE = ['string', 'number', 'number', 'number'] as const;
+/** Value of `upTo` in the position after a name that was counted whole. */
 const COUNTED_WHOLE = -1;
 
 /**
@@ -125,7 +124,9 @@ function placeOfPage(
 
 /** The time (`PARSED_MS`) that a page may spend on parsing tags. */
 interface ParsingTime {
-  /** Whether this time is over; always false at the first call, so that each page gets further. */
+  /**
+   * Whether the page's time for parsing tags is over; always false at the first call, so that each page gets further.
+   */
   isOver(): boolean;
   /**
    * Runs work that parses nothing. The time of the first such work does not count, so that a slow count leaves time to

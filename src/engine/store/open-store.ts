@@ -362,7 +362,7 @@ export interface BusyTotals {
 
 const busy = { retries: 0, waitedMs: 0, timeouts: 0 };
 
-/** Returns a copy of the totals of this thread. */
+/** Returns how often and how long this thread has waited for locks so far: a copy, which does not change afterwards. */
 export function busyTotals(): BusyTotals {
   return { ...busy };
 }

@@ -23,8 +23,9 @@ interface OpenMemoryItem {
 
 /** An open file of OpenMemory (another memory service), with the counts of what it contains. */
 export interface OpenMemoryFile {
-  /** Number of memories in the file; `facts` is the number of facts, which have a time of validity. */
+  /** Number of memories in the file. */
   readonly memories: number;
+  /** Number of facts in the file, which have a time of validity; they are not among `memories`. */
   readonly facts: number;
   /**
    * How many things of each kind are not imported: links, vectors and summaries of users, which Cairn makes itself;

@@ -61,7 +61,10 @@ function isPlain(value: object): boolean {
 
 /** Fields of memories and of items of session logs that hold a caller's JSON. */
 const FIELDS: ReadonlySet<string> = new Set(['value', 'metadata', 'item']);
-/** Greatest number of objects and lists between a result and such a field. */
+/**
+ * Greatest number of keys and indexes that lead from a result to a field with a caller's JSON (`FIELDS`). Deeper fields
+ * stay in the result.
+ */
 const MAX_DEPTH = 6;
 
 /** A field of a result as JSON text; `path` has the keys and indexes that lead to it. */

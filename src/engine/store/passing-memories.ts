@@ -26,7 +26,7 @@ export function listPassing(store: Store, filter: CompiledFilter, limit: number)
 
 /**
  * Lists numbers as `listPassing` does, but uses at most `share` (0..1) of the remaining work budget. `isCut` tells
- * whether it stopped before all memories were examined.
+ * whether the budget ended the list; it is false if `limit` did.
  */
 export function listPassingWithin(
   store: Store,
@@ -101,14 +101,16 @@ export function listPassingIds(store: Store, filter: CompiledFilter, ids: readon
     .all(JSON.stringify(ids), now, ...filter.parameters) as string[];
 }
 
-/**
- * Number of memories in the first piece of `firstPassingWithin`, factor on the size of each piece after it, greatest
- * size, and time (ms) after which no further piece begins. As memories differ in size, a large piece could take many
- * times as long as all before it.
- */
+/** Number of memories in the first piece of `firstPassingWithin`. */
 const FIRST_PIECE = 8;
+/** Factor by which each piece of `firstPassingWithin` is larger than the one before it. */
 const PIECE_GROWTH = 4;
+/**
+ * Greatest number of memories in a piece of `firstPassingWithin`. As memories differ in size, a large piece could take
+ * many times as long as all before it.
+ */
 const MAX_PIECE = 200;
+/** Time (ms) after which `firstPassingWithin` begins no further piece. */
 const PIECES_MS = 500;
 
 /**

@@ -112,8 +112,9 @@ function readWeights(
 }
 
 /**
- * Reads memories as they were in given versions; salience and strength are as of `now` (Unix ms). If a version or its
- * revisions do not exist, the memory is returned in the nearest version. Unknown numbers are left out.
+ * Reads memories as they were in given versions; salience and strength are as of `now` (Unix ms). If the revision with
+ * a version is not kept, the memory is returned in the next later version that is, or as it is now. Unknown numbers are
+ * left out.
  * @param versions pairs of a memory's number and the wanted version
  */
 export function readMemoriesInVersion(

@@ -24,7 +24,7 @@ export interface PlacedSlice {
 
 /** The part of a page that is still to be read: its cursor, and the greatest number and size of its memories. */
 export interface SliceWanted extends CursorPage {
-  /** Greatest number of bytes of texts and values together; a single memory may have more. */
+  /** Greatest number of bytes of texts, values and metadata together; a single memory may have more. */
   readonly bytes: number;
   readonly now: number;
 }
@@ -45,8 +45,8 @@ export interface FoundPlaces<Entry extends { readonly memoryNo: number }> {
 }
 
 /**
- * Makes a slice of a page: the passing entries whose texts together fit into `wanted.bytes`, and the cursor with which
- * the list continues.
+ * Makes a slice of a page: the passing entries that together fit into `wanted.bytes`, and the cursor with which the
+ * list continues.
  */
 export function placesOf<Entry extends { readonly memoryNo: number }>(
   store: Store,
@@ -64,7 +64,10 @@ export function placesOf<Entry extends { readonly memoryNo: number }>(
   };
 }
 
-/** Returns the first entries, as many as have at most `bytes` bytes of text and value together; at least one. */
+/**
+ * Returns the first entries, as many as have at most `bytes` bytes of texts, values and metadata together; at least
+ * one.
+ */
 export function firstWithin<Entry extends { readonly memoryNo: number }>(
   store: Store,
   entries: readonly Entry[],

@@ -33,7 +33,7 @@ const MAX_PREFETCHED = 256;
 /** Adds whose lookups are prefetched. */
 export interface AskedByAdds {
   readonly memories: readonly NewMemory[];
-  /** Public ids of the keys. */
+  /** Public ids of the keys that make the adds. */
   readonly writers: readonly string[];
   /** Whether the adds append an audit record. */
   readonly isAudited: boolean;
@@ -138,7 +138,7 @@ export function prefetchReadyStates(store: Store, memoryNos: Iterable<number>): 
   );
 }
 
-/** Prefetches for each memory whether it is a reflection. Call inside a transaction. */
+/** Prefetches what `isReflection` reads of these memories. Call inside a transaction. */
 export function prefetchReflections(store: Store, memoryNos: Iterable<number>): void {
   store.ahead?.ask(
     SELECT_CONCLUDED,

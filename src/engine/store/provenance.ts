@@ -49,9 +49,12 @@ export function readProvenance(store: Store, memoryNos: readonly number[]): Map<
   return new Map(rows.map((row) => [row.memory, toProvenance(row)]));
 }
 
-/** Greatest number of chunks of a slice; reading one takes some 5 µs. */
+/** Greatest number of chunks that one call of `readChunkSlice` reads; each takes some 5 µs. */
 const SLICE_CHUNKS = 256;
-/** Greatest number of bytes of headings, titles and names of a slice, which holds at least one chunk. */
+/**
+ * Greatest number of bytes of headings, titles and names that one call of `readChunkSlice` reads, except for a single
+ * larger chunk.
+ */
 const SLICE_BYTES = 256 * 1024;
 
 /** Position in the chunks of a document between two slices. */

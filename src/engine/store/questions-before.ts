@@ -3,7 +3,10 @@ import type { Store } from './open-store.ts';
 /** Number of Unicode code points at the start of a text that are searched for a question mark and returned. */
 const MAX_CHARACTERS = 1_000;
 
-/** Greatest number of old parts of documents before a memory that are passed over on the way to that text. */
+/**
+ * Greatest number of memories just before a memory in its session that are looked through, the nearest first, for one
+ * that is no part of a document. Only parts that earlier versions of Cairn stored have to be passed over.
+ */
 const PASSED_OVER = 200;
 
 /**
@@ -14,7 +17,8 @@ const MARKS = [0x3f, 0xff1f, 0x61f];
 
 /**
  * Reads the text just before each memory in its session, if it has a question mark in its first 1,000 characters.
- * Memories outside of sessions and chunks of documents have none, nor has one after 200 chunks of old documents.
+ * Memories outside of sessions and chunks of documents have none, nor has a memory that follows 200 old chunks of
+ * documents.
  * @returns the first 1,000 characters of that text, by the number of the memory after it
  */
 export function readQuestionsBefore(store: Store, memoryNos: readonly number[]): Map<number, string> {

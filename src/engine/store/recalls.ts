@@ -101,13 +101,14 @@ export function purgeRecalls(store: Store, before: number, limit: number): numbe
     .run(before, limit).changes;
 }
 
-/**
- * Greatest number of recalls that one call of `eraseRecalls` examines, and of the bytes that their users and sessions
- * have together, unless it examines a single recall: a query may name 100 of each, which take up to 154 kB. The next
- * constant is the greatest number of recalls that it deletes, each with its candidates.
- */
+/** Greatest number of recalls that one call of `eraseRecalls` examines. */
 const LOOKED_AT_ONCE = 2_000;
+/**
+ * Greatest number of bytes that the users and sessions of the recalls have together which one call of `eraseRecalls`
+ * examines, unless it examines a single recall: a query may name 100 of each, which take up to 154 kB.
+ */
 const LOOKED_AT_BYTES = 512 * 1024;
+/** Greatest number of recalls that one call of `eraseRecalls` deletes, each with its candidates. */
 const ERASED_AT_ONCE = 10;
 
 /**

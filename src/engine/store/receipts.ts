@@ -75,8 +75,9 @@ class TextAccount {
   readonly spans: HeldSpan[] = [];
   /** Number of characters (UTF-16 code units) that unchanged chunks hold; overlapping parts are counted once. */
   held = 0;
-  /** Content of the previous chunk, and the offset at which it ends in the extracted text. */
+  /** Content of the previous chunk. */
   #before = '';
+  /** Offset at which the previous chunk ends in the extracted text. */
   #end = 0;
 
   /**

@@ -182,7 +182,7 @@ export function withdrawReembedController(store: Store): void {
  * Deletes the unfinished jobs that embed memories by the new model. Call inside a write.
  * @returns the lowest number of a memory whose job was deleted; undefined if there was none
  */
-export function withdrawMemories(store: Store): number | undefined {
+export function withdrawReembedJobs(store: Store): number | undefined {
   const rows = store
     .prepare(
       `DELETE FROM jobs

@@ -1,6 +1,7 @@
 /**
  * Stores which reflections are still to be made on a user's memories, and up to which memory the last one has read. A
- * reflection is a memory that a language model concluded from others; it has automatic `derived_from` edges to them.
+ * reflection is a memory that a language model concluded from others; it has automatic `derived_from` edges to them. A
+ * memory whose add named memories from which it is derived has such edges, too, and counts as a reflection here.
  */
 
 import { deleteEdge } from './edges.ts';
@@ -59,8 +60,8 @@ export function finishReflection(store: Store, jobNo: number, upTo: number): voi
 }
 
 /**
- * SQL condition that a memory is taken into reflections. Parts of documents, and conclusions of a language model, are
- * not.
+ * SQL condition that a memory is taken into reflections. Parts of documents are not, nor are memories that were
+ * concluded, gathered or derived from others (automatic `derived_from` links).
  */
 const IS_SAID = `d.generation_no IS NULL
   AND NOT EXISTS (SELECT 1 FROM edges e WHERE e.src = m.seq AND e.type = 'derived_from' AND e.automatic = 1)`;
@@ -111,13 +112,16 @@ export function listReflections(
     .all(userNo, ...visible.parameters, limit) as number[];
 }
 
-/** SQL that selects a row if a memory was concluded from other memories; its parameter is the number of the memory. */
+/**
+ * SQL that selects a row if a memory has an automatic `derived_from` link (see `isReflection`); its parameter is the
+ * number of the memory.
+ */
 export const SELECT_CONCLUDED = `SELECT 1 FROM edges
   WHERE src = ? AND type = 'derived_from' AND automatic = 1 LIMIT 1`;
 
 /**
- * Tells whether a memory has an automatic `derived_from` link, as reflections and memories made by a consolidation
- * have.
+ * Tells whether a memory has an automatic `derived_from` link. Reflections have one, and so have memories that a
+ * consolidation made, and those whose add named memories from which they are derived.
  */
 export function isReflection(store: Store, memoryNo: number): boolean {
   return store.prepare(SELECT_CONCLUDED).get(memoryNo) !== undefined;

@@ -100,9 +100,12 @@ function latestOf(...statuses: readonly MemoryStatus[]): string {
     .join(' UNION ALL ');
 }
 
-/** Greatest number of revisions of a slice. */
+/** Greatest number of revisions of a memory that one read returns. */
 const SLICE_REVISIONS = 128;
-/** Greatest number of bytes of replaced values of a slice, which holds at least one revision. */
+/**
+ * Greatest number of bytes of replaced values that one call of `readRevisionSlice` returns, except for a single larger
+ * revision.
+ */
 const SLICE_BYTES = 512 * 1024;
 
 /** A slice of the revisions of a memory, newest first, and whether older ones follow. */
@@ -227,13 +230,16 @@ export function readStatusesAsOf(store: Store, memoryNos: readonly number[], at:
   return new Map(rows.map(({ memory, status }) => [memory, status]));
 }
 
-/** Greatest size of the texts of memories that one commit archives (bytes), since each row is rewritten with them. */
+/**
+ * Greatest size of the texts, values and metadata of memories that one commit archives (bytes), since each row is
+ * rewritten with them. A single memory may have more.
+ */
 export const ARCHIVED_BYTES = 2 * 1024 * 1024;
 
 /**
  * Archives faded memories, those whose salience has become low: at most `limit` active memories with a `salience_now`
- * (as `refreshSalience` wrote it) below `below` and with at most 2 MiB of texts, each with a revision. It examines
- * memories with numbers above `afterMemoryNo` up to `last`, included. Call inside a write.
+ * (as `refreshSalience` wrote it) below `below`, and of at most 2 MiB together but at least one, each with a revision.
+ * It examines memories with numbers above `afterMemoryNo` up to `last`, included. Call inside a write.
  * @returns the number of archived memories; 0 if none is left
  */
 export function archiveFaded(

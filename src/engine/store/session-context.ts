@@ -97,8 +97,8 @@ interface SessionMemory {
 }
 
 /**
- * In PostgreSQL, reads the latest memories of a session before a new memory is stored there, from prefetched answers
- * (see `Foresight`).
+ * In PostgreSQL, reads the three latest memories of a session before a new memory is stored there, latest first, from
+ * prefetched answers (see `Foresight`).
  * @returns undefined for a SQLite file, outside of a session, and for a chunk of a document
  */
 export function latestOf(

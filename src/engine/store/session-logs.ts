@@ -45,7 +45,10 @@ export function findLog(store: Store, { userId, sessionId }: LogPlace): LogRow |
     .get(userId, sessionId) as LogRow | undefined;
 }
 
-/** Adds an empty log for a session that has none, with the time `now` (Unix ms). Call inside a write. */
+/**
+ * Adds an empty log for a session that has none, with the time `now` (Unix ms). Call inside a write.
+ * @param operationsNo number under which the operations of the log are stored; null for the number of the log itself
+ */
 export function insertLog(
   store: Store,
   { userId, sessionId }: LogPlace,

@@ -54,7 +54,7 @@ export function insertStandingQuery(
   { id, writerNo, now }: { readonly id: string; readonly writerNo: number | null; readonly now: number },
 ): number {
   const filterText = JSON.stringify(filter);
-  refuseOneMore(store, userId, query.length + filterText.length);
+  requireRoomForOneMore(store, userId, query.length + filterText.length);
   const { lastInsertRowid } = store
     .prepare(
       `INSERT INTO standing_queries (id, user_id, query, filter, given, min_score, created_at, writer_no)
@@ -70,7 +70,7 @@ export function insertStandingQuery(
  * @param length number of characters of the new query and of the JSON of its filter
  * @throws EngineError `conflict` if they may not
  */
-function refuseOneMore(store: Store, userId: string | undefined, length: number): void {
+function requireRoomForOneMore(store: Store, userId: string | undefined, length: number): void {
   const refuseOver = (whose: string, most: { count: number; characters: number }, where = '', ...of: string[]) => {
     const { count, characters } = store
       .prepare(
@@ -103,8 +103,8 @@ export interface StandingSlice extends Listed<StandingQuery> {
 }
 
 /**
- * Lists a slice of a page of standing queries, newest first: at most 64 of them, so that no thread receives megabytes
- * at once. With `userId` they are of this user.
+ * Lists a slice of a page of standing queries, newest first: at most 64, and no further one after 128 Ki characters, so
+ * that no thread receives megabytes at once. With `userId` they are of this user.
  * @param before number of the last query of the slice before; the first slice begins at `offset`
  * @returns the slice; in the first one `total` counts all pages, in others it is 0
  */
@@ -124,7 +124,7 @@ export function listStandingQueries(
   return { items: taken.map(queryOf), total, next: isEnd ? null : taken.at(-1)!.queryNo };
 }
 
-/** Returns the first rows, until they have enough characters for a slice. */
+/** Returns the first rows, up to and including the one with which they reach the 128 Ki characters of a slice. */
 function firstOf(rows: readonly QueryRow[]): readonly QueryRow[] {
   let characters = 0;
   const last = rows.findIndex(({ query, given }) => (characters += query.length + given.length) >= SLICE.characters);
@@ -295,7 +295,10 @@ export function hasDueMemories(store: Store, now: number): boolean {
   return store.prepare(`SELECT 1 ${DUE} LIMIT 1`).get(now) !== undefined;
 }
 
-/** Returns the time at which the next claim of a memory for comparison ends (Unix ms); Infinity if none is noted. */
+/**
+ * Returns the earliest time (Unix ms) at which the claim on a memory that is to be compared ends: a past time if a
+ * memory is not claimed; Infinity if no memory is to be compared.
+ */
 export function nextClaimAt(store: Store): number {
   return (store.prepare('SELECT min(lease_until) FROM standing_due').pluck().get() as number | null) ?? Infinity;
 }

@@ -80,8 +80,9 @@ export function damaged(file?: string, cause?: unknown): EngineError {
 }
 
 /**
- * Turns an error of SQLite into the EngineError that a caller gets: `storage_full` for a full disk, `unavailable` for a
- * locked database, or `internal` for a damaged one. Returns any other error as it is.
+ * Turns an error of SQLite into the EngineError that a caller gets: `storage_full` for a disk that is full or to which
+ * a write failed, `unavailable` for a locked database, or `internal` for a damaged one. Returns any other error as it
+ * is.
  * @param file path of the database, which the error about a damaged one names
  */
 export function storageError(error: unknown, file?: string): unknown {

@@ -3,10 +3,10 @@
 import type { Store } from './open-store.ts';
 
 /**
- * Makes the function that finds the older answers which one of these memories supersedes: those to queries with numbers
- * above `afterQuery`, in their order. It returns by the number of the query the newest memory that is superseded, of at
- * most `limit` queries, since a memory may be an answer of all.
- * @param limit one more than the caller takes, so that it knows of a rest
+ * Makes a function that finds the answers of standing queries which a memory directly superseded, for the memories
+ * `memoryNos`. For each query with a number above `afterQuery` that has such an answer, it returns the newest one, a
+ * memory's number, by the number of the query; of the first `limit` queries, by ascending number.
+ * @param limit one more than the caller takes, so that it knows whether there are more
  */
 export function createSupersededFinder(
   store: Store,

@@ -113,7 +113,7 @@ export function textWeights(store: Store, memoryNos: readonly number[]): Map<num
 
 interface Size {
   readonly memoryNo: number;
-  /** `TEXT_BYTES` of the memory. */
+  /** Bytes of the memory's texts, as `TEXT_BYTES` counts them. */
   readonly text: number;
   readonly value: number;
   readonly metadata: number;

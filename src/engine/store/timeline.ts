@@ -15,14 +15,17 @@ import { withinBytes } from './text-sizes.ts';
  * of an index until enough are found. So only a memory that is surrounded by many invisible ones costs more: some 5 ms.
  */
 const MAX_LOOKED_AT = 5_000;
-/** Greatest number of bytes of text that are read of the memories before, and of those after a memory. */
+/**
+ * Greatest number of bytes that are read of the memories before, and of those after a memory, as `withinBytes` counts
+ * them.
+ */
 const MAX_SIDE_BYTES = 3 * 1024 * 1024;
 
 /**
  * Reads the memories before and after another one, of its user or only of its session, that are active, valid and not
- * expired, and have all `tags`. The memory itself may have any status and tags. If the texts before or after it exceed
- * 3 MiB, the farthest memories are left out. At most 5,000 memories on each side are examined, fewer if their tags take
- * long. `isCut` is true if one of these bounds may have left a memory out.
+ * expired, and have all `tags`. The memory itself may have any status and tags. If the texts, values and metadata
+ * before or after it exceed 3 MiB, the farthest memories are left out. At most 5,000 memories on each side are
+ * examined, fewer if their tags take long. `isCut` is true if one of these bounds may have left a memory out.
  * @param id id of the memory in the middle
  * @throws EngineError `not_found` for an unknown id, an expired memory and a part of a document that queries do not
  *   find
@@ -105,15 +108,17 @@ export interface Neighbours {
   readonly after: readonly number[];
 }
 
-/** Number of memories that may be examined before and after each memory, however many memories a call is about. */
+/**
+ * Least number of memories that may be examined before and after each memory, however many memories a call is about.
+ */
 const LOOKED_AT_EACH = 50;
 
 /**
  * Finds the visible memories just before and just after each of these, at most `each` in each direction. For a chunk
  * they are the chunks around it in its document; for other memories, the memories around it in its session, by event
  * time.
- * @returns neighbours by memory number. A memory outside of documents and sessions is left out, and so is a chunk
- *   without visible chunks around it
+ * @returns neighbours by memory number. A memory outside of documents and sessions is left out, and so are a document's
+ *   root memory and a chunk without visible chunks around it
  */
 export function neighboursOf(
   store: Store,
@@ -156,16 +161,16 @@ function neighboursInDocument(
   { visible, each }: { readonly visible: CompiledFilter; readonly each: number },
 ): [number, Neighbours][] {
   const rows = chunksAround(store, memoryNos, each);
-  const passing = new Set(listPassingOf(store, visible, [...new Set(rows.map(({ memory }) => memory))]));
+  const passing = new Set(listPassingOf(store, visible, [...new Set(rows.map(({ nearNo }) => nearNo))]));
   const byMemoryNo = Map.groupBy(
-    rows.filter(({ memory }) => passing.has(memory)),
+    rows.filter(({ nearNo }) => passing.has(nearNo)),
     ({ memoryNo }) => memoryNo,
   );
   return [...byMemoryNo].map(([memoryNo, near]) => [
     memoryNo,
     {
-      before: near.filter(({ distance }) => distance < 0).map(({ memory }) => memory),
-      after: near.filter(({ distance }) => distance > 0).map(({ memory }) => memory),
+      before: near.filter(({ distance }) => distance < 0).map(({ nearNo }) => nearNo),
+      after: near.filter(({ distance }) => distance > 0).map(({ nearNo }) => nearNo),
     },
   ]);
 }

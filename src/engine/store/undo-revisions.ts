@@ -28,14 +28,17 @@ export interface FormerSearch {
   readonly memoryNo: number;
   /** Version of the memory when the search began; a search of another version is of no use. */
   readonly version: number;
-  /** Version down to which the revisions were looked at, excluded. */
+  /**
+   * Version of the last revision that was looked at; the search goes on with lower versions. Above all versions before
+   * the first look.
+   */
   readonly below: number;
   /** The oldest version of the series that has a value of the field, by the name of the field in `Memory`. */
   readonly oldest: Readonly<Record<string, number>>;
   readonly isDone: boolean;
 }
 
-/** What one commit may still look at and read; the functions below subtract what they take. */
+/** What one commit may still look at and read; `searchFormer` and `valuesBefore` subtract what they take. */
 export interface UndoRoom {
   /** Number of revisions that may be looked at. */
   revisions: number;

@@ -10,8 +10,9 @@ import type { Store } from './open-store.ts';
 /** Size of a part of an uploaded file, in bytes; the last part may be smaller. */
 export const PART_BYTES = 256 * 1024;
 /**
- * Age (ms) of the first part of an upload after which all its parts are deleted if no document generation names them:
- * no upload takes longer than 15 minutes, so a killed process must have left them.
+ * Age (ms) of the first part of a file after which all its parts are deleted if no document generation names them.
+ * Parts are stored one after the other once the whole file has arrived, which takes far less than this, so a process
+ * that was killed must have left them.
  */
 const ABANDONED_MS = 1_200_000;
 

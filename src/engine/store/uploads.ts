@@ -92,8 +92,8 @@ export function failedBytes(store: Store): number {
 }
 
 /**
- * Returns the total size of the uploaded files that are waiting to be read, in bytes. Files of failed generations are
- * kept for a while but not counted, so that they do not keep new files out.
+ * Returns the total size of the uploaded files that wait to be read, in bytes; one that was read counts until it is
+ * deleted. Files of failed generations are kept for a while but not counted, so that they do not keep new files out.
  */
 export function waitingBytes(store: Store): number {
   const row = store

@@ -68,7 +68,10 @@ export function deleteCodes(store: Store, vectorNos: readonly number[]): void {
   vectorRemovals.note(store, vectorNos);
 }
 
-/** Deletes codes of a model that is no longer searched, without logging the removals. Call inside a write. */
+/**
+ * Deletes the codes of vectors without logging the removals, which is enough for a model that is no longer searched.
+ * Call inside a write.
+ */
 export function dropCodes(store: Store, vectorNos: readonly number[]): void {
   const remove = store.prepare('DELETE FROM vector_codes WHERE vector_no = ?');
   for (const vectorNo of vectorNos) remove.run(vectorNo);

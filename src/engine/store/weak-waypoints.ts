@@ -23,7 +23,7 @@ export function listWeakWaypoints(store: Store, after: WaypointKey | null, limit
 }
 
 /**
- * Deletes those of the given waypoints whose weight is still below the limit. Call inside a write.
+ * Deletes those of the given waypoints whose weight is still below 0.05 (PRUNE_BELOW_WEIGHT). Call inside a write.
  * @returns the number of deleted waypoints
  */
 export function pruneWaypoints(store: Store, weak: readonly WaypointKey[]): number {

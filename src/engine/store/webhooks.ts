@@ -39,18 +39,19 @@ interface HookRow {
 const HOOKS = `SELECT h.hook_no AS hookNo, h.id, h.url, h.kinds, h.user_id AS userId, q.id AS standingId,
   h.created_at AS createdAt, ${writerOf('h.writer_no')} AS writtenBy, h.dropped,
   h.dropped_at AS lastDroppedAt FROM webhooks h LEFT JOIN standing_queries q ON q.query_no = h.query_no`;
-/** Number of random bytes of a secret, as Standard Webhooks recommends. */
+/** Number of random bytes of a webhook's secret, as Standard Webhooks recommends. */
 const SECRET_BYTES = 24;
 
 // ── Webhooks ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * Stores a webhook, which gets the events that follow. Before the first webhook of a file, it also moves the cursor of
- * the webhooks to the newest event. The returned secret cannot be read again. Call inside a write.
+ * Stores a webhook, which gets the events that follow. If the file has no webhook now, it first moves the cursor that
+ * all webhooks share to the newest event. The returned secret cannot be read again. Call inside a write.
  * @param owned.queryNo number of the standing query whose answers alone it gets; null for a webhook that also gets
  *   other events
  * @param owned.writerNo number of the key that asked for it; null if no caller did
- * @throws EngineError `conflict` over `STANDING_LIMITS`, and while there is no feed
+ * @throws EngineError `conflict` if a limit of `STANDING_LIMITS` is reached, and while the change feed is off
+ *   (`OM_EVENTS`)
  */
 export function insertWebhook(
   store: Store,
@@ -67,7 +68,7 @@ export function insertWebhook(
   const count = store.prepare('SELECT count(*) FROM webhooks').pluck().get() as number;
   if (count >= STANDING_LIMITS.webhooks)
     throw new EngineError('conflict', `a tenant has at most ${STANDING_LIMITS.webhooks} webhooks: delete one first`);
-  if (queryNo === null) refuseOneMore(store, userId);
+  if (queryNo === null) requireRoomForOneMore(store, userId);
   const newest = newestNo(store);
   // Without webhooks nobody moved the cursor on.
   if (count === 0) store.prepare('UPDATE webhook_cursor SET feed_id = ?, event_no = ?').run(feed, newest);
@@ -86,7 +87,7 @@ export function insertWebhook(
  * webhook gets a delivery of each of these events.
  * @throws EngineError `conflict` if there may not
  */
-function refuseOneMore(store: Store, userId: string | undefined): void {
+function requireRoomForOneMore(store: Store, userId: string | undefined): void {
   const count = (condition: string, ...values: string[]) =>
     store
       .prepare(`SELECT count(*) FROM webhooks WHERE query_no IS NULL${condition}`)
@@ -279,7 +280,10 @@ function withoutFull(
   return owned.filter(({ hookUserId }) => !isFull(hookUserId)).map(({ hookNo }) => hookNo);
 }
 
-/** Lists the next webhooks with pending deliveries, by skips along the index: one may have a hundred thousand. */
+/**
+ * Lists the numbers above `after` of webhooks with pending deliveries, ascending, at most 256. It skips along the index
+ * from one webhook to the next, since one may have a hundred thousand deliveries.
+ */
 function hooksWithPending(store: Store, after: number): number[] {
   return store
     .prepare(

@@ -6,8 +6,8 @@ export interface WordTable {
   /**
    * Writes the row of a memory, in place of an earlier one. Call inside a write.
    * @param columns the terms of each of TEXT_COLUMNS, in the order of the text
-   * @returns number of the row's terms that no other row of this write has which is not stored yet. For each of them,
-   *   the commit writes a further row of a table
+   * @returns how many of the row's terms are in no other row that this write has collected and not stored yet. For each
+   *   of them, the commit writes a further row of a table
    */
   put(memoryNo: number, columns: readonly (readonly string[])[]): number;
   /** Deletes the row of a memory, if there is one. Call inside a write. */
@@ -23,6 +23,6 @@ export interface WordTable {
    * outside of a write.
    */
   hasBlocksToJoin(): boolean;
-  /** Joins some old blocks, as many as one commit may, in a write of its own. */
+  /** Joins some old blocks, as many as one commit may. Call inside a write that does nothing else. */
   joinBlocks(): void;
 }

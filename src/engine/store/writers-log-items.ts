@@ -52,9 +52,11 @@ export interface ErasedLogItems {
   readonly isDone: boolean;
 }
 
-/** Greatest numbers of items that one slice examines, swaps with others, and erases. One swap takes some 30 µs. */
+/** Greatest number of items that one slice examines. */
 const LOOKED_AT = 1_000;
+/** Greatest number of kept items that one slice swaps with others; one swap takes some 30 µs. */
 const EXCHANGED = 200;
+/** Greatest number of items that one slice erases. */
 const ERASED = 500;
 /** Greatest number of logs among which one slice looks for one with items of the writers; each takes some 2 µs. */
 const LOOKED_LOGS = 1_000;
@@ -251,7 +253,8 @@ function moveForward(
 }
 
 /**
- * Erases the newest items of a log, up to the last one that is kept. From `from.first` on, all items are to be erased.
+ * Erases the newest items of a log, at most 500, down to the last one that is kept. From `from.first` on, all items are
+ * to be erased.
  */
 function cutEnd(
   store: Store,

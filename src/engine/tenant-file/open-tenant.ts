@@ -29,7 +29,7 @@ import type { WordIndexChoice } from '../store/word-index/word-search.ts';
 
 /**
  * Key of the entry in the table `store_info` that a file has while its indexes are rebuilt. Until they are complete, a
- * query would find only some of the memories, so a file with this entry is not opened.
+ * query would find only some of the memories, so only a rebuild opens a file with this entry.
  */
 export const REBUILDING = 'rebuilding';
 
@@ -47,7 +47,8 @@ export type SpaceIdentity = Pick<Embedder, 'provider' | 'model' | 'dimensions' |
 export interface OpenTenant {
   readonly store: Store;
   /**
-   * Id of the file, which is made with the file. Write receipts contain it, so that they are valid for this file only.
+   * Id of the tenant's file, made when it is first opened; copies of the file keep it. Write receipts contain it, so
+   * that another tenant's are refused.
    */
   readonly storeId: string;
   /**
@@ -115,7 +116,10 @@ export interface OpenTenantOptions {
    * there. By default the connection has memory of its own.
    */
   readonly shared?: { readonly file: () => SharedFile; readonly reader: SharedReader } | undefined;
-  /** Called once if 'auto' finds a word index in an unknown format. */
+  /**
+   * Called when a search with 'auto' meets a word index of an unknown format and uses SQLite's own functions instead;
+   * again only if the format was known in between.
+   */
   readonly onUnknownWordFormat?: (() => void) | undefined;
   /**
    * Whether changes append events to the change feed, as `OM_EVENTS` says; if left out, the file keeps its present
@@ -201,9 +205,12 @@ function openAndLook(
 
 /** What the opening of a tenant's file finds in it. */
 interface Found {
-  /** Whether the file has an id, and the configured models have numbers. */
+  /**
+   * Whether the file has an id and, unless it is opened without vectors, live models and numbers of the configured
+   * models.
+   */
   readonly isPrepared: boolean;
-  /** Whether a rebuild of the indexes was interrupted. */
+  /** Whether a rebuild of the indexes has begun and not ended: it runs, or was interrupted. */
   readonly isRebuilding: boolean;
   /** Whether changes append events to the change feed. */
   readonly hasEvents: boolean;

@@ -49,8 +49,9 @@ export interface SharedFilesOptions {
   readonly vectorIndex: VectorIndexChoice;
   /** Greatest number of threads that share the memory. Threads have the numbers 0 to `maxReaders` - 1. */
   readonly maxReaders: number;
-  /** Greatest total size of the shared vectors of all files (bytes), and greatest number of files. */
+  /** Greatest total size of the shared vectors of all files (bytes); `trim` drops files beyond it. */
   readonly maxBytes: number;
+  /** Greatest number of files that have shared memory; `trim` drops files beyond it. */
   readonly maxFiles: number;
 }
 

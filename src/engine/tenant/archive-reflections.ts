@@ -11,9 +11,12 @@ const MAX_LOOKS = 100;
  * conclusions) rest on the memory for one commit, they are listed by a reader thread and archived in small commits
  * first, so none of them is active once its source has another text. If the process ends meanwhile, some are archived
  * although the memory is unchanged.
- * @param write writes the change. It is given the highest number of a memory when the reflections were listed, and
- *   returns undefined if only a part of the change was written
- * @throws EngineError `conflict` if others make so many reflections that new ones were always found; errors of `write`
+ * @param write writes the change. It is given the highest memory number of the file when the reflections were last
+ *   listed; undefined before they are. It returns undefined if only a part of the change was written, and `many
+ *   reflections` if the reflections must be listed and archived before it can be
+ * @returns what `write` returns once all is written
+ * @throws EngineError `conflict` if that is still so after 100 lists of the reflections, since others make new ones;
+ *   errors of `write`
  */
 export async function writeWhole<T extends object>(
   options: TenantOptions,
@@ -32,8 +35,9 @@ export async function writeWhole<T extends object>(
 }
 
 /**
- * Archives all reflections on a memory in small commits.
- * @returns the highest number of a memory when they were listed
+ * Archives all active reflections drawn from a memory, directly or through other reflections, in commits of at most 100
+ * (`MAX_ARCHIVED`).
+ * @returns the highest memory number of the file when they were listed, so that later reflections can be told from them
  */
 export async function archiveAll({ path, readers, writer }: TenantOptions, source: SourceName): Promise<number> {
   const { memoryNos, newest } = await readers.read(path, 'listActiveReflections', source);

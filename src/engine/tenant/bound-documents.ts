@@ -6,8 +6,8 @@ import type { NewDocument, Upload } from '../types.ts';
 import { type Reach, refusal } from './bound-reach.ts';
 
 /**
- * Makes the methods of documents: those outside the bounds are answered as not found. A caller that is bound to tags
- * cannot list documents.
+ * Makes the methods of documents for a bound key: a document outside its bounds is answered as not found. A key that is
+ * bound to tags gets `forbidden` for lists of documents, which know no condition on tags.
  */
 export function documentMethods(tenant: Tenant, { tags, reachedDocument, onlyOwn, ownOf }: Reach) {
   const uploads = new Map<string, Upload>();
@@ -36,11 +36,17 @@ export function documentMethods(tenant: Tenant, { tags, reachedDocument, onlyOwn
     },
     async documentContent(id) {
       await reachedDocument(id);
-      return tenant.documentContent(id);
+      const pieces = await tenant.documentContent(id);
+      // The text may be of a version that the document got after it left the bounds.
+      await reachedDocument(id);
+      return pieces;
     },
     async *streamDocumentChunks(id, page) {
       await reachedDocument(id);
-      yield* tenant.streamDocumentChunks(id, page);
+      for await (const slice of tenant.streamDocumentChunks(id, page)) {
+        await reachedDocument(id);
+        yield slice;
+      }
     },
     documentReceipt: (id, page) => reachedDocument(id).then(() => tenant.documentReceipt(id, page)),
     async deleteDocument(id) {
@@ -55,7 +61,7 @@ export function documentMethods(tenant: Tenant, { tags, reachedDocument, onlyOwn
 
   /**
    * Passes a document, with the user and tags of the bounds, on to `accept`. If the document is refused before that, or
-   * not found, its upload is discarded, since the tenant never took it over.
+   * `accept` throws `not_found`, its upload is discarded, since the tenant has not taken it over.
    */
   async function handIn<Reply>(document: NewDocument, accept: (owned: NewDocument) => Promise<Reply>): Promise<Reply> {
     const { source } = document;

@@ -7,14 +7,14 @@ import { listed, type Reach } from './bound-reach.ts';
  * Makes the methods of items for a bound key: items outside its bounds are answered as not found, and what it stores
  * gets the user and the tags of its bounds.
  */
-export function itemMethods(tenant: Tenant, { tags, ownerOf, onlyOwn, ownOf, reachedIds }: Reach) {
+export function itemMethods(tenant: Tenant, { tags, holds, ownerOf, onlyOwn, ownOf, reachedIds }: Reach) {
   const ownPlace = (place: ItemPlace) => ({ ...place, userId: ownerOf(place.userId) });
   const ownItems = (filter: ItemFilter) => ({ ...filter, userId: ownerOf(filter.userId), withinTags: tags });
   return {
     putItem: async (item, options) => tenant.putItem({ ...item, ...ownOf(item) }, { ...options, withinTags: tags }),
     async getItem(place) {
       const item = await tenant.getItem(ownPlace(place));
-      if ((await reachedIds([item.id])).size === 0) throw noItem();
+      if (!holds(item)) throw noItem();
       return item;
     },
     async renewItems(ids) {
@@ -34,7 +34,10 @@ export function itemMethods(tenant: Tenant, { tags, ownerOf, onlyOwn, ownOf, rea
   } satisfies Partial<Tenant>;
 }
 
-/** Makes the methods that list names and return graphs for a bound key: they read only memories within its bounds. */
+/**
+ * Makes the methods for a bound key that tell which memories exist, list names and return graphs: they see only
+ * memories within its bounds. The neighbourhood of another memory is answered as not found.
+ */
 export function listMethods(tenant: Tenant, { tags, reachedMemory, ownerOf, onlyOwn, withTags }: Reach) {
   return {
     listPresent: async (ids, { userIds, withinTags = [], writtenBy }) =>

@@ -12,10 +12,12 @@ export interface Reach {
   /** Tags that everything within the bounds must have; empty if the key is bound to no tags. */
   readonly tags: readonly string[];
   /**
-   * Ids of the jobs that this caller requested through this object. They are remembered because some jobs, such as
-   * reflections, belong to no single memory by which they could be recognised as the caller's.
+   * Ids of the jobs of reflections and consolidations that this caller requested through this object. They are
+   * remembered because such a job belongs to no single memory by which it could be recognised as the caller's.
    */
   readonly ownJobs: Set<string>;
+  /** Tells whether a memory or document, as it was read, is within the bounds. */
+  holds(found: Memory | Document): boolean;
   /** Returns a memory within the bounds. Throws EngineError `not_found` for any other. */
   reachedMemory(id: string): Promise<Memory>;
   /**
@@ -73,19 +75,19 @@ export interface Reach {
 /** Makes the checks of the bounds of a caller's key, which look data up through `tenant`. */
 export function reachOf(tenant: Tenant, bounds: Bounds): Reach {
   const { userId, tags = [] } = bounds;
-  const holds = (item: Memory | Document) =>
-    (userId === undefined || item.userId === userId) && tags.every((tag) => item.tags.includes(tag));
   const reach: Reach = {
     bounds,
     tags,
     ownJobs: new Set(),
+    holds: (found) =>
+      (userId === undefined || found.userId === userId) && tags.every((tag) => found.tags.includes(tag)),
     async reachedMemory(id) {
       const memory = await tenant.getMemory(id);
       reach.requireReached(memory);
       return memory;
     },
     requireReached(memory) {
-      if (!holds(memory)) throw new EngineError('not_found', 'no memory with this id');
+      if (!reach.holds(memory)) throw new EngineError('not_found', 'no memory with this id');
     },
     reachedIds: async (ids) =>
       new Set(
@@ -100,7 +102,7 @@ export function reachOf(tenant: Tenant, bounds: Bounds): Reach {
     },
     async reachedDocument(id) {
       const document = await tenant.getDocument(id);
-      if (!holds(document)) throw new EngineError('not_found', 'no document with this id');
+      if (!reach.holds(document)) throw new EngineError('not_found', 'no document with this id');
       return document;
     },
     async reachedJob(id) {
@@ -142,9 +144,9 @@ export function reachOf(tenant: Tenant, bounds: Bounds): Reach {
 }
 
 /**
- * Returns the newest revisions of a memory, back to the update that gave the memory all of `tags`; that update's
- * revision is left out. They are read from the newest on, because a revision holds only what its update replaced. Once
- * they are read, the memory is looked for again: if it has left the bounds, the newest of them may lie outside.
+ * Yields the newest revisions of a memory, back to the update that gave the memory all of `tags`; that update's
+ * revision is left out. They are read from the newest on, because a revision holds only what its update replaced. After
+ * each slice is read, the memory is looked for again: if it has left the bounds, the newest of them may lie outside.
  * @throws EngineError `not_found` for a memory outside the bounds
  */
 async function* revisionsWithin(
@@ -175,7 +177,7 @@ function lacksTags(replaced: unknown, tags: readonly string[]): boolean {
 
 /**
  * Checks that a request of a bound caller names no other user. Without a bound user it passes.
- * @param named user that the request names; undefined, null and '' name nobody in particular
+ * @param named user that the request names; undefined and null name nobody and pass. '' counts as another user
  * @throws EngineError `forbidden`
  */
 export function requireOwnUser({ userId }: Bounds, named: string | null | undefined): void {

@@ -9,8 +9,8 @@ import { listed, type Reach, refusal } from './bound-reach.ts';
 
 /**
  * Makes the methods of standing queries and webhooks for a bound key: they see only those of its user. A key that is
- * bound to tags gets `forbidden`, since standing queries and webhooks have no tags. `tendStanding` is refused to every
- * bound key.
+ * bound to tags gets `forbidden`, since standing queries and webhooks have no tags. `tendStanding` and `standingDueAt`,
+ * which are for the service itself, are refused to every bound key.
  */
 export function standingMethods(tenant: Tenant, { tags, bounds, ownerOf, onlyOwn }: Reach) {
   const requireUntagged = () => {

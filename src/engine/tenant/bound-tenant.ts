@@ -29,7 +29,8 @@ import { joined } from './memory-lists.ts';
  * does not compile until somebody has decided how it is bounded.
  *
  * A method throws EngineError `forbidden` if the caller names another user than its own or if the method is refused,
- * and else what the tenant's own method throws. Of an add, only the items that name another user are rejected.
+ * and else what the tenant's own method throws. Of an add, only the items are rejected that name another user or
+ * supersede a memory outside the bounds.
  */
 export function boundTenant(tenant: Tenant, bounds: Bounds): Tenant {
   const reach = reachOf(tenant, bounds);
@@ -85,8 +86,8 @@ export function boundTenant(tenant: Tenant, bounds: Bounds): Tenant {
 }
 
 /**
- * Makes the methods of memories: those outside the bounds are answered as not found, and what is written gets the user
- * and the tags of the bounds.
+ * Makes the methods of memories for a bound caller: memories outside its bounds are answered as not found, and what is
+ * written gets the user and the tags of the bounds.
  */
 function memoryMethods(tenant: Tenant, reach: Reach) {
   const {
@@ -158,7 +159,10 @@ function memoryMethods(tenant: Tenant, reach: Reach) {
   } satisfies Partial<Tenant>;
 }
 
-/** Makes the methods of links: both memories of a link must lie within the bounds. */
+/**
+ * Makes the methods of links for a bound caller: lists have only links and pairs of which both memories lie within its
+ * bounds, and a change of any other link throws `not_found`.
+ */
 function linkMethods(tenant: Tenant, { tags, reachedMemory, reachedIds, onlyOwn }: Reach) {
   // As they were read, too: on a standby that is behind, a memory may have the text of before it had the tags.
   const isReached = (memory: Memory) => hasTags(memory.tags, tags);
@@ -204,7 +208,10 @@ function linkMethods(tenant: Tenant, { tags, reachedMemory, reachedIds, onlyOwn 
   } satisfies Partial<Tenant>;
 }
 
-/** Makes the methods of queries, names and counts. Counts over a whole tenant are refused. */
+/**
+ * Makes the methods of queries, entities and statistics for a bound caller. Queries and entities see only memories
+ * within its bounds. Statistics and provider calls of the whole tenant, and changes of the query defaults, are refused.
+ */
 function queryMethods(tenant: Tenant, { tags, reachedMemory, onlyOwn, ownFilter }: Reach) {
   return {
     query: async (query, signal) => tenant.query({ ...query, filter: ownFilter(query.filter) }, signal),
@@ -227,9 +234,9 @@ function queryMethods(tenant: Tenant, { tags, reachedMemory, onlyOwn, ownFilter 
 }
 
 /**
- * Makes the methods of recalls. They reach the recalls whose query searched nothing outside the caller's bounds: only
- * memories of its user, and only those with all its tags. Memories of such a recall that have left the bounds since
- * count as erased.
+ * Makes the methods of recalls for a bound caller. They reach the recalls whose query searched nothing outside its
+ * bounds: only memories of its user, and only those with all its tags. Memories of such a recall that have left the
+ * bounds since count as erased.
  */
 function recallMethods(tenant: Tenant, { bounds: { userId }, tags, reachedMemory, reachedIds, ownFilter }: Reach) {
   const isWithin = ({ filter: { userIds = [], withinTags = [] } }: Pick<RecallRecord, 'filter'>) =>
@@ -264,8 +271,8 @@ function recallMethods(tenant: Tenant, { bounds: { userId }, tags, reachedMemory
 }
 
 /**
- * Makes the methods of reflections. A key that is bound to tags gets `forbidden`, since a reflection reads all memories
- * of a user whatever their tags.
+ * Makes the methods of reflections for a bound caller: it requests and lists only those of its user. A key that is
+ * bound to tags gets `forbidden`, since a reflection reads all memories of a user whatever their tags.
  */
 function reflectionMethods(tenant: Tenant, { tags, ownerOf, ownJobs }: Reach) {
   return {
@@ -284,8 +291,8 @@ function reflectionMethods(tenant: Tenant, { tags, ownerOf, ownJobs }: Reach) {
 }
 
 /**
- * Makes the methods of jobs: a caller finds only jobs that it requested or whose memory or document is within the
- * bounds. It cannot list or change jobs.
+ * Makes the methods of jobs for a bound caller: it finds only jobs that it requested or whose memory or document is
+ * within its bounds. It may wait for any write receipt, but cannot list, count or change jobs.
  */
 function jobMethods(tenant: Tenant, { reachedJob }: Reach) {
   return {
@@ -303,7 +310,10 @@ function jobMethods(tenant: Tenant, { reachedJob }: Reach) {
   } satisfies Partial<Tenant>;
 }
 
-/** Makes the methods of the embedding model, which no bound caller may change. */
+/**
+ * Makes the methods of the embedding model for a bound caller, which may ask what the model is, but not change it or
+ * see the progress of a change.
+ */
 function modelMethods(tenant: Tenant) {
   return {
     embedding: () => tenant.embedding(),

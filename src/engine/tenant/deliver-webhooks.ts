@@ -9,13 +9,19 @@ import type { TenantOptions } from './tenant-options.ts';
 /** Greatest number of deliveries of a tenant that this process sends at the same time. */
 const MAX_UNDER_WAY = 32;
 /**
- * Greatest number of these deliveries that go to webhooks of one user, so that those of other users find a place at
- * once, whatever the number of webhooks of that user that do not answer.
+ * Greatest number of deliveries under way to webhooks of one user, so that those of other users find a place at once,
+ * whatever the number of webhooks of that user that do not answer.
  */
 const MAX_OF_USER = MAX_UNDER_WAY / 2;
-/** Number of places that webhooks which are told of all users leave to those of one user. */
+/**
+ * Number of the `MAX_UNDER_WAY` places that webhooks without a user, which are told of the events of all users, leave
+ * to webhooks of one user.
+ */
 const KEPT_FREE = 4;
-/** Time until the next claim if there was nothing to claim while one user has as many deliveries as it may, ms. */
+/**
+ * Time for which no claim follows one that found nothing, while at least `MAX_OF_USER` deliveries are under way (ms);
+ * it is over as soon as one of them ends.
+ */
 const REST_MS = 1_000;
 
 /**
@@ -38,8 +44,8 @@ export function createDeliveries({
   /** Number of the webhook (`hookNo`) after which the next claim looks; 0 begins with the first. */
   let after = 0;
   /**
-   * Time (ms, `performance.now`) before which no claim is made while as many deliveries are under way as one user may
-   * have: the last claim found nothing for others.
+   * Time (ms, `performance.now`) before which no claim is made while at least `MAX_OF_USER` deliveries are under way,
+   * since the last claim found nothing; 0 if it found something.
    */
   let restsUntil = 0;
   return async (signal) => {
@@ -87,7 +93,7 @@ export function createDeliveries({
   }
 }
 
-/** HTTP status with which a receiver says that it wants no further deliveries. */
+/** HTTP status with which a receiver says that it wants no further deliveries: this one is not tried again. */
 const GONE = 410;
 /** Pauses after the first, second and further failed attempts (ms); the last one applies to all later attempts. */
 const PAUSES = [5_000, 60_000, 300_000, 1_800_000, 7_200_000, 18_000_000, 36_000_000];
@@ -102,7 +108,10 @@ function pauseAfter(attempts: number): number {
   return Math.round(pause * (1 + JITTER * (2 * Math.random() - 1)));
 }
 
-/** Writes the body of a delivery as JSON: type, time and ids, with names as in the API. */
+/**
+ * Writes the body of a delivery as JSON, with names as in the API: type, time, ids and score of the event, but no text
+ * of a memory.
+ */
 function bodyOf({
   event: { type, id, standingId, documentId, score, supersedes },
   userId,

@@ -15,7 +15,8 @@ import { eraseStandingOf } from './tenant-standing.ts';
 
 /**
  * Makes the method that erases all memories and documents that match a filter. Reads find what matches, and the writer
- * erases it in commits of at most `ERASE_SLICE` memories each.
+ * erases it in commits of at most `ERASE_SLICE` memories each. The method throws EngineError `invalid` for a filter
+ * without a condition.
  */
 export function createEraseMatching(
   options: TenantOptions,
@@ -33,7 +34,7 @@ export function createEraseMatching(
   async function eraseAll(filter: ErasureFilter, erasure: OpenErasure): Promise<ErasureReceipt> {
     let receipt: ErasureReceipt = EMPTY_RECEIPT;
     // The first commits: what follows makes events, which are not to reach the address of a leaked key.
-    const registered = await eraseRegistered(options, filter);
+    const registered = await eraseStandingOfKeys(options, filter);
     const matchingDocuments = () => readers.read(path, 'listMatchingDocuments', { filter, limit: ERASE_SLICE });
     const write = async (command: () => Promise<DeleteReceipt>) => {
       const slice = await writeDelete(command, matchingDocuments);
@@ -46,7 +47,7 @@ export function createEraseMatching(
       if (found > 0) await write(() => writer.write(path, 'hideMatching', { filter, documentNos, erasure }));
     }
     while ((await writer.write(path, 'abandonLogs', { filter, limit: ERASE_SLICE })) === ERASE_SLICE);
-    const standing = registered ?? (await eraseQuestions(options, filter));
+    const standing = registered ?? (await eraseEvalItemsAndStanding(options, filter));
     // Items of logs that are being erased would be walked past again and again by what follows.
     let logItems = await eraseLogItems(options);
     for (let progress: LogProgress | null = null, isDone = false; !isDone;) {
@@ -81,11 +82,14 @@ export function createEraseMatching(
 }
 
 /**
- * Erases the questions of users in evaluation sets, and their standing queries and webhooks, if the filter names only
- * users. A filter with any further condition leaves them.
- * @returns the numbers of erased standing queries and webhooks; undefined for another filter
+ * If a filter names only users, erases the items of evaluation sets whose queries are about these users, and the users'
+ * standing queries and webhooks. A filter with any further condition leaves them.
+ * @returns the numbers of erased standing queries and webhooks; undefined for a filter with another condition or none
  */
-async function eraseQuestions(options: TenantOptions, filter: ErasureFilter): Promise<ErasedStanding | undefined> {
+async function eraseEvalItemsAndStanding(
+  options: TenantOptions,
+  filter: ErasureFilter,
+): Promise<ErasedStanding | undefined> {
   const { userIds } = filter;
   if (userIds === undefined || !namesOnlyUsers(filter)) return undefined;
   while (!(await options.writer.write(options.path, 'eraseEvalItems', { userIds })).isDone);
@@ -95,9 +99,9 @@ async function eraseQuestions(options: TenantOptions, filter: ErasureFilter): Pr
 /**
  * Erases the standing queries and webhooks that the keys of a filter stored; with users in the filter, only those of
  * these users. A filter with any further condition leaves them.
- * @returns their numbers; undefined for another filter
+ * @returns their numbers; undefined for a filter without keys or with a further condition
  */
-async function eraseRegistered(
+async function eraseStandingOfKeys(
   options: TenantOptions,
   { writtenBy, ...others }: ErasureFilter,
 ): Promise<ErasedStanding | undefined> {

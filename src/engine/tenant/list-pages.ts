@@ -7,7 +7,10 @@ import type { TenantOptions } from './tenant-options.ts';
  * page ends after these reads, with fewer memories than asked for and a cursor.
  */
 const MAX_READS = 25;
-/** Greatest number of bytes of text and values of a page's memories; as JSON they mostly fit into one reply. */
+/**
+ * Number of bytes of text and values after which a page takes no further memory; the last memory may exceed it. As JSON
+ * they mostly fit into one reply.
+ */
 const PAGE_BYTES = 4 * 1024 * 1024;
 
 /**

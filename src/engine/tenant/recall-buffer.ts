@@ -8,23 +8,29 @@ import type { Writer } from '../writer/writer.ts';
 import type { RecallBuffer } from './tenant-options.ts';
 
 /**
- * Longest time for which the effects of a recall (what an answered query strengthens) wait, so that several are written
- * together (ms).
+ * Time from the first recall (answered query) that waits for a write to a file until the write begins, so that several
+ * are written together (ms). While another write is under way, they wait longer.
  */
 const FLUSH_MS = 200;
-/**
- * Greatest number of recalls in one write, of the rows that they change or log together, and of the UTF-16 code units
- * that they log; a single recall may have more rows or a longer text. A user or session that a logged recall names
- * counts as a row, since its hash is compared with those that deletes have noted.
- */
+/** Greatest number of recalls (answered queries) that one write logs, and whose effects one write stores. */
 const BATCH = 64;
+/**
+ * Greatest number of rows that the effects in one write change together, and that the recalls in one write log; one
+ * recall alone may have more. A user or session that a logged recall names counts as a row, since its hash is compared
+ * with those that deletes have noted.
+ */
 const BATCH_ROWS = 1_000;
+/** Greatest length of the texts that one write logs, in UTF-16 code units; a single recall may have more. */
 const BATCH_LENGTH = 256 * 1024;
 /**
- * Greatest number of recalls (answered queries) of a tenant whose effects wait for a write, and of the rows that they
- * change, some 200 bytes each; beyond either the oldest are dropped.
+ * Greatest number of recalls (answered queries) of a tenant whose effects wait for a write; beyond it the oldest are
+ * dropped.
  */
 const MAX_HELD = 10_000;
+/**
+ * Greatest number of rows that the waiting effects of a tenant change, some 200 bytes each; beyond it the oldest are
+ * dropped.
+ */
 const MAX_HELD_ROWS = 200_000;
 /**
  * Greatest number of recalls (answered queries) of one tenant that wait to be logged, 10 to 200 kB each; beyond it the
@@ -38,8 +44,8 @@ const MAX_HELD_FOR_LOG = 1_000;
 const MAX_LENGTH = 64 * 1024 * 1024;
 
 /**
- * Greatest number of files that are written at the same time. Files take equal turns at the writer, so that many writes
- * of recalls would delay those for which clients wait.
+ * Greatest number of tenants' files to which this buffer writes at the same time. Files take equal turns at the writer,
+ * so that many writes of recalls would delay those for which clients wait.
  */
 const MAX_FILES = 8;
 
@@ -51,9 +57,9 @@ interface Waiting<Item> {
 
 /** A recall (answered query) that waits to be logged. */
 interface Kept {
-  /** The recall, screened; undefined if it cannot be logged. It never rejects. */
+  /** The recall, screened; undefined if it cannot be logged, or was dropped before it was built. It never rejects. */
   built: Promise<RecallToKeep | undefined>;
-  /** Length of its texts, and of the users and sessions that it names; 0 until it is built. */
+  /** Length of its texts, and of the users and sessions that it names, in UTF-16 code units; 0 until it is built. */
   length: number;
   /** Whether this recall waits no more: it is being written, or was dropped. */
   isGone: boolean;
@@ -65,7 +71,7 @@ interface Owed {
   /** Number of rows that `effects` change. */
   rows: number;
   readonly kept: Waiting<Kept>[];
-  /** Length of the texts in `kept`. */
+  /** Sum of the lengths (`Kept.length`) of what is in `kept`. */
   length: number;
   /** Everything in the buffer with a `no` up to this number is to be written now, without waiting for the timer. */
   target: number;
@@ -97,7 +103,7 @@ export function createRecallBuffer(writer: Writer, logger: Logger): RecallBuffer
     return own;
   };
 
-  /** Begins to write what is owed to a tenant's file now, if this is not under way. */
+  /** Begins to write what is owed to a tenant's file; if a write is under way, it goes on until that is written. */
   function begin(path: string, own: Owed): void {
     clearTimeout(own.timer);
     own.timer = undefined;

@@ -53,8 +53,8 @@ export class ImportRehearsal {
 
   /**
    * Predicts the outcome of each line, in order.
-   * @throws EngineError `too_large` for the only dry run beyond 2,000,000 names; `unavailable` if it and other dry runs
-   *   of this process would remember more together
+   * @throws EngineError `too_large` if this dry run alone would remember more than 2,000,000 names; `unavailable` if
+   *   all dry runs of this process together would
    */
   async importLines(lines: readonly PortableLine[]): Promise<ImportOutcome[]> {
     const judged = await this.#judge(lines);
@@ -134,8 +134,9 @@ function userOf(mark: string): string {
   return mark.slice(-USER_AND_TEXT, -TEXT);
 }
 
-/** Length of a text's hash at the end of a mark, and of a user's hash and a text's hash together, in characters. */
+/** Length of the hash of the text, at the end of a mark that `claimsOf` makes of a memory, in characters. */
 const TEXT = 8;
+/** Length of the hashes of the user and of the text together, at the end of a mark of a memory, in characters. */
 const USER_AND_TEXT = 20;
 
 function refused(code: string, message: string): ImportOutcome {

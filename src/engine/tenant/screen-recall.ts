@@ -19,8 +19,8 @@ export async function screenRecall(guard: PrivacyGuard, recall: RecallToKeep): P
 
 /**
  * Returns the head of a logged recall (answered query) with its query and filter as the present privacy policy allows:
- * with markers in place of redacted data. If the policy refuses the query, or the analyzer cannot be reached, the query
- * is null, and of the filter only user ids, session ids and bound tags are kept.
+ * with markers in place of redacted data. If the policy refuses the query or a condition of the filter, or the analyzer
+ * cannot be reached, the query is null, and of the filter only user ids, session ids and bound tags are kept.
  */
 export async function screenHead<Head extends RecallHead>(guard: PrivacyGuard, head: Head): Promise<Head> {
   if (!guard.isOn()) return head;

@@ -3,8 +3,8 @@ import type { Consolidations } from '../types.ts';
 import type { TenantOptions } from './tenant-options.ts';
 
 /**
- * Greatest number of consolidated memories that one commit erases, so that other writes can be made between two
- * commits.
+ * Greatest number of gathered memories (consolidations) that one commit of an undo erases, so that other writes can be
+ * made between two commits.
  */
 const UNDONE_AT_ONCE = 50;
 

@@ -1,10 +1,10 @@
 import type { Tenant } from '../engine.ts';
 import { EngineError } from '../errors.ts';
-import { MEMORY_STATUSES } from '../types.ts';
+import { MEMORY_STATUSES, QUERY_LIMITS } from '../types.ts';
 import type { TenantOptions } from './tenant-options.ts';
 
 /** Greatest number of memories to which a topic restricts a list of changes: the largest `k` of a query. */
-const TOPIC_MEMORIES = 200;
+const TOPIC_MEMORIES = QUERY_LIMITS.k;
 
 /** Makes the method by which a tenant lists what changed between two times. */
 export function createDiffMethods({ path, readers }: TenantOptions, query: Tenant['query']): Pick<Tenant, 'diff'> {

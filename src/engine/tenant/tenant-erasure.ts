@@ -23,7 +23,7 @@ export interface Erasure {
 }
 
 /**
- * Repeats a delete until nothing is left to erase.
+ * Repeats a delete, of which each call of `write` erases a part, until nothing is left to erase.
  * @returns counts of everything that was erased
  */
 export async function inSlices(write: () => Promise<ErasedSlice>): Promise<DeleteReceipt> {

@@ -106,7 +106,9 @@ async function packSet(
 
 /**
  * Runs all evaluation sets (queries with expected answers) if they are due and no other process runs them.
- * @returns the number of sets that were run; 0 if they are not due, are run elsewhere, or `OM_EVAL_EVERY` is not set
+ * @returns the number of sets that were run; 0 if there are none, they are not due or run elsewhere, `OM_EVAL_EVERY` is
+ *   not set, or the tenant may not have rows here (`mayHoldRows`)
+ * @throws what the run of a set throws; the sets after it are not run then
  */
 async function runDue(
   { path, config, clock, writer, readers }: TenantOptions,

@@ -65,7 +65,8 @@ export function createJobMethods(options: TenantOptions, { eraseAbandoned }: Era
   };
 
   /**
-   * Reads the ledger, and lets later reads see what this one saw: the writes of a token, and their work that has ended.
+   * Reads the ledger, and makes later reads see a state at least as new: the writes of a write receipt, and their work
+   * that has ended. Without this, a read from a standby could miss them.
    */
   function seen<T>(work: (opened: Store) => T): T {
     const opened = store();

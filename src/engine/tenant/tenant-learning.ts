@@ -5,7 +5,7 @@ import { EngineError } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
 import { MIN_JUDGED_RECALLS } from '../retrieve/learn-weights.ts';
 import { DEFAULT_OPTIONS } from '../retrieve/options.ts';
-import { PROFILE_WEIGHTS, weightsOf } from '../retrieve/score.ts';
+import { PROFILE_WEIGHTS, weightsOf } from '../retrieve/raw-score.ts';
 import type {
   Learned,
   LearnedOptions,
@@ -91,8 +91,8 @@ export function createLearningMethods(
 }
 
 /**
- * Returns a tenant's query defaults with the weights, vector weight and score limit of an accepted proposal. Weights of
- * other profiles and all other options stay.
+ * Returns a tenant's query defaults with the weights, the vector weight (if it has one) and the least score of an
+ * accepted proposal. Weights of other profiles and all other options stay.
  */
 function accepted(
   defaults: RetrievalOptions,

@@ -3,7 +3,10 @@ import type { Items, Lists } from '../types.ts';
 import { placedSlices } from './list-pages.ts';
 import type { TenantOptions } from './tenant-options.ts';
 
-/** Makes the methods by which a tenant lists page by page, on reader threads. */
+/**
+ * Makes the methods by which a tenant returns pages of memories and of names, graphs of links, and which of given
+ * memories exist. They read on reader threads.
+ */
 export function createListMethods(options: TenantOptions): Omit<Lists, keyof Items> {
   const { path, readers } = options;
   return {

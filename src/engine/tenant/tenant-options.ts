@@ -26,14 +26,20 @@ export interface TenantOptions {
   readonly tracing: Tracing | null;
   /** Returns what embeds queries by a model; null if the settings do not say how to reach that model. */
   readonly querySourceOf: (model: SpaceIdentity) => QueryEmbeddingSource | null;
-  /** The language model that queries may call, limited in time; null if `OM_LLM_MODEL` is not set. */
+  /**
+   * The language model of `OM_LLM_MODEL`; null if none is set. A tenant only asks whether there is one; queries call it
+   * on the readers.
+   */
   readonly languageModel: LanguageModel | null;
   readonly control: ControlDatabase;
   /** Returns what finds personal data in a tenant's prose, by the tenant's id; null if `OM_PII_URL` is not set. */
   readonly analyzerOf: ((tenantId: string) => TextAnalyzer) | null;
   /** Returns the tenant's file, open for reading. Call it anew after each await: the pool may have closed the file. */
   readonly open: () => OpenTenant;
-  /** Runs reads that may take long, on reader threads where there are any. */
+  /**
+   * Runs reads, on reader threads where there are any. Short ones (`readFew`) run on this thread, unless the tenants
+   * are in PostgreSQL and there are reader threads.
+   */
   readonly readers: Readers;
   readonly writer: Writer;
   readonly dispatcher: JobDispatcher;
@@ -44,7 +50,7 @@ export interface TenantOptions {
    * compared with new memories, and their webhooks delivered, regularly.
    */
   readonly tended: Set<string>;
-  /** Counts what files of all tenants still write to the disk while they arrive in this process. */
+  /** Counts the bytes that arriving files of all tenants of this process have still to write to the disk. */
   readonly arrivingSpace: ArrivingSpace;
 }
 

@@ -197,7 +197,11 @@ async function screenLines(
   return screened;
 }
 
-/** Returns a line as the privacy policy lets it be stored. The key of an item is only checked, not changed. */
+/**
+ * Returns a memory, a document, an earlier version or an item of a session log as the privacy policy lets it be stored;
+ * other lines are unchanged. The key of an item and the URL of a document are only checked.
+ * @throws EngineError `unprocessable` if the policy refuses it; `unavailable` while the analyzer cannot be reached
+ */
 async function screenLine(guard: PrivacyGuard, line: PortableLine): Promise<PortableLine> {
   switch (line.type) {
     case 'memory': {

@@ -52,7 +52,7 @@ export function createQueryMethods(options: TenantOptions): QueryMethods {
     if (result.degradedReasons.includes('vectors')) metrics.degradedQueries.inc();
     countWorkEnds('query', result);
     observeStages(metrics, stages);
-    metrics.queries.observe((performance.now() - started) / 1000);
+    metrics.queryDuration.observe((performance.now() - started) / 1000);
     metrics.queriesByProfile.inc({ profile });
     metrics.queryHits.observe(result.hits.length);
     if (result.hits.length === 0) metrics.emptyQueries.inc();

@@ -123,9 +123,9 @@ async function readQueries(
 }
 
 /**
- * Adds deliveries of the next events. Resolves to whether there was something to hand over, and room for it. If the
- * tenant takes as much disk space as it may, its events wait in the feed until there is room: one small memory may
- * have very many answers and deliveries.
+ * Turns the next events, at most 500, into deliveries to the webhooks that follow them. Resolves to whether any
+ * delivery was made or dropped. If the tenant takes as much disk space as it may, its events wait in the feed until
+ * there is room: one small memory may have very many answers and deliveries.
  */
 async function handEvents(options: TenantOptions): Promise<boolean> {
   const { path, metrics, readers, writer } = options;
@@ -136,8 +136,8 @@ async function handEvents(options: TenantOptions): Promise<boolean> {
 }
 
 /**
- * Deletes the answers and deliveries of the queries or webhooks that are about to be deleted, in short writes: one long
- * write would hold up the writes of all tenants.
+ * Deletes the answers and deliveries of the standing queries or webhooks that `part` names, which are deleted
+ * afterwards. It does so in short writes: one long write would hold up the writes of all tenants.
  */
 async function deleteStandingRows(
   { path, writer }: Pick<TenantOptions, 'path' | 'writer'>,
@@ -149,6 +149,7 @@ async function deleteStandingRows(
 /**
  * Erases the standing queries and webhooks of users or of keys, with their answers and deliveries, in commits of at
  * most 1,000 each.
+ * @returns the numbers of standing queries and of webhooks that were erased
  */
 export async function eraseStandingOf(
   { path, writer }: Pick<TenantOptions, 'path' | 'writer'>,
@@ -229,8 +230,8 @@ function createComparison(options: TenantOptions): () => Promise<boolean> {
 
 /**
  * Makes the function that embeds standing queries that have no vector of the live model (the one in use), at most 256
- * per call. If the provider fails, they are compared by their words alone, and the provider is called again after 30
- * seconds.
+ * per call. It does nothing for the offline embedder, whose vectors say no more than words. If the provider fails, they
+ * are compared by their words alone, and the provider is called again after 30 seconds.
  */
 function createStandingEmbedder({
   path,

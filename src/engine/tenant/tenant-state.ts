@@ -2,9 +2,12 @@ import { createJobWaits, type JobWaits } from './wait-for-jobs.ts';
 
 /** What runs regularly for a tenant's standing queries and webhooks. */
 export interface StandingWork {
-  /** Starts the deliveries that are due; see `createDeliveries`. */
+  /** Starts the deliveries that are due, and resolves to whether there is more to do; see `createDeliveries`. */
   readonly deliver: (signal: AbortSignal) => Promise<boolean>;
-  /** Compares new memories with the standing queries; see `createComparison`. */
+  /**
+   * Compares some new memories with the standing queries, and resolves to whether there was something to compare; see
+   * `createComparison`.
+   */
   readonly compareDue: () => Promise<boolean>;
 }
 

@@ -84,7 +84,10 @@ export function createUploadMethods(options: TenantOptions, state: TenantState):
   }
 }
 
-/** Counts the bytes of files that wait to be read or are arriving, except for the one with this name. */
+/**
+ * Counts the bytes of files that wait to be read or are arriving, except for the arriving one with this name; undefined
+ * excepts none.
+ */
 async function takenBeside(
   name: string | undefined,
   arriving: ArrivingBytes,
@@ -115,6 +118,7 @@ function refuseOverWaiting({ OM_UPLOADS_MAX_MB: maxMb }: Config, taken: number, 
 /**
  * Removes files from the uploads folder of a tenant in PostgreSQL, where uploaded files are stored as rows: such files
  * belong to uploads that ended because their process was killed.
+ * @returns true, by which the caller notes that it was done
  */
 function sweepBrokenOff(path: string, arriving: TenantState['arriving'], now: number): true {
   sweepUploads(path, new Set(arriving.keys()), now);

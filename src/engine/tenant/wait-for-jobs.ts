@@ -2,14 +2,15 @@
 import { setImmediate as yieldTurn } from 'node:timers/promises';
 
 /**
- * First and longest pause between two polls (ms); each pause is half as long again as the one before it. One who begins
- * to wait makes the present pause a short one.
+ * First pause between two polls (ms); each pause is half as long again as the one before it. One who begins to wait
+ * makes the present pause such a short one.
  */
 const POLL_MIN_MS = 4;
+/** Longest pause between two polls (ms), unless `REST_TIMES` makes it longer. */
 const POLL_MAX_MS = 50;
 /** Shortest pause as a multiple of the time of the poll before it: polling takes at most a tenth of the thread. */
 const REST_TIMES = 9;
-/** Greatest number of jobs that are checked before the thread is yielded: a receipt may name many. */
+/** Greatest number of jobs that are checked before the thread is yielded: a write receipt may name many. */
 const JOBS_AT_ONCE = 1_000;
 /** Longest time for which one poll goes on along ranges of more than `JOBS_AT_ONCE` jobs (ms). */
 const WALK_MS = 5;
@@ -86,7 +87,7 @@ export function createJobWaits(): JobWaits {
     return polledAt + Math.max(POLL_MIN_MS, tookMs * REST_TIMES);
   }
 
-  /** Ends a wait whose time has run out; those whose time runs out together share a last poll. */
+  /** Ends a wait out of time, after a last poll that such waits share; without it if the ledger was just read. */
   async function end(list: ListUnfinished, wait: Wait): Promise<void> {
     if (performance.now() >= Math.min(restsUntil(), polledAt + POLL_MAX_MS)) await pollOnce(list);
     wait.settle({ isDone: false });
@@ -174,8 +175,8 @@ interface Limits {
 }
 
 /**
- * Adds a wait to `waits`, and resolves when a poll settles it: to true once its jobs have ended, to false when its time
- * is over or `signal` aborts.
+ * Adds a wait to `waits`, and resolves when it is settled: to true once its jobs have ended, to false if its time runs
+ * out or `signal` aborts before. It rejects with the error of a poll that fails.
  */
 function untilSettled(
   { next, last }: Pick<Wait, 'next' | 'last'>,

@@ -26,10 +26,9 @@ const MAX_CHARACTERS = 2_000;
  * after a word such as `in` or `last`. Words that name a day do not give a month as well.
  * @param now time of the question, Unix ms, to which relative dates such as `yesterday` refer; days are those of UTC
  */
-export function datesIn(question: string, now: number): NamedDate[] {
-  const text = question.slice(0, MAX_CHARACTERS);
+export function datesIn(text: string, now: number): NamedDate[] {
   const dates: NamedDate[] = [];
-  let rest = text;
+  let rest = text.slice(0, MAX_CHARACTERS);
   for (const { pattern, read } of PATTERNS) {
     rest = rest.replace(pattern, (...found) => {
       const date = read(found.at(-1) as Readonly<Record<string, string | undefined>>, now);

@@ -81,10 +81,11 @@ const SPELLINGS = new Map(
 );
 
 /**
- * Returns the stem of an English word: removes one inflection, then one ending that derives the word from another, if
- * at least four letters remain. The stem is a key for comparison, not a word, and not the stem that the word index has
- * (`stemOf` of `stem-finder.ts`): `relate`, `related`, `relation` and `relations` have the same stem. A word with
- * anything but a to z, of fewer than 4 letters or of more than 32 is returned unchanged.
+ * Returns the stem of an English word: removes a plural ending, then `-ing`, `-ed` or `-ly`, then one ending that
+ * derives the word from another if at least four letters remain, then a final `e`, `i` or `y`. The stem is a key for
+ * comparison, not a word, and not the stem that the word index has (`stemOf` of `stem-finder.ts`): `relate`, `related`,
+ * `relation` and `relations` have the same stem. A word with anything but a to z, of fewer than 4 letters or of more
+ * than 32 is returned unchanged.
  */
 export function stem(word: string): string {
   if (word.length < 4 || word.length > MAX_STEMMED_LENGTH || !LATIN.test(word)) return word;
@@ -114,7 +115,9 @@ function withoutPlural(word: string): string {
   return word;
 }
 
-/** Drops one of two equal consonants at the end: running → runn → run, but falling → fall. */
+/**
+ * Drops one of two equal consonants (b, d, f, g, m, n, p, r or t) at the end: running → runn → run, but falling → fall.
+ */
 function undoubled(word: string): string {
   return DOUBLE.test(word) ? word.slice(0, -1) : word;
 }

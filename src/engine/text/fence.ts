@@ -14,8 +14,8 @@ export function fenceOf(texts: readonly string[]): string {
 }
 
 /**
- * Encloses a text in markers with a fence, for a prompt. Runs of `<` or `>` in the text are separated by blanks, and
- * white space around the text is removed.
+ * Encloses a text in markers with a fence, for a prompt. Runs of two or more `<` or `>` in the text are separated by
+ * blanks, and white space around the text is removed.
  * @param fence result of `fenceOf` for all texts of the prompt
  * @param name name of the text in its markers; it is not escaped, so it must not come from a user
  */

@@ -16,7 +16,8 @@ const INFORMATIVE_WORDS = 3;
 /**
  * Returns the first informative sentence of a text, on one line, without the Markdown mark at its start. Greetings,
  * headings of a word or two and a repetition of the title are skipped, unless the first 8 sentences have nothing else.
- * A sentence of more than 200 (`MAX_GIST_LENGTH`) UTF-16 code units is cut between words and ends with `…`.
+ * A sentence of more than 200 (`MAX_GIST_LENGTH`) UTF-16 code units is cut, between words where possible, and ends with
+ * `…`.
  * @returns '' for a blank text
  */
 export function gistOf(content: string, title = ''): string {

@@ -40,7 +40,7 @@ const MAX_QUERY_LENGTH = 8_192;
 const MAX_IDENTIFIER_TERMS = 4_096;
 /** Greatest length of an identifier, or of a part of one, that becomes a term, in characters. */
 const MAX_IDENTIFIER_LENGTH = 128;
-/** Greatest number of parts into which an identifier is split. An identifier with more parts is data, not a name. */
+/** Greatest number of parts that an identifier gives; further ones are dropped, as it is data then and not a name. */
 const MAX_PARTS = 64;
 
 /**
@@ -95,7 +95,7 @@ export function mayHoldIdentifier(text: string, identifiers: readonly string[]):
  * Returns the term for a whole identifier: in lower case, without separators except between digits, with a marker at
  * its end. So `userName`, `user_name` and `user-name` give one term, while `1.2.3` and `12.3` differ; `v1.2.3` gives
  * the term of `1.2.3`.
- * @returns '' if there is no letter or digit in the identifier
+ * @returns '' if the identifier has no letter, digit, `+` or `#`
  */
 export function identifierTerm(whole: string): string {
   if (isEmoji(whole)) return emojiTerm(whole);
@@ -332,7 +332,7 @@ function isMarkedName(text: string): boolean {
   );
 }
 
-/** Tells whether a text is a path: it has a root or a second separator. `and/or` is not a path. */
+/** Tells whether a text with a separator is a path: it begins with one, `.` or `~`, or has a second; not `and/or`. */
 function isPath(text: string): boolean {
   const first = text.search(PATH_SEPARATOR);
   if (first === -1) return false;

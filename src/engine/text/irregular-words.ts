@@ -47,7 +47,7 @@ const ENDINGS = ['s', 'es', 'ing'] as const;
 
 /**
  * Returns the other forms of an irregular English word: `went` and `gone` for `go`, `goes` and `going`; `child` for
- * `children`. The list is empty for any other word.
+ * `children`. Forms whose stem is a stop word, such as `ate`, are left out. The list is empty for any other word.
  * @param word a normalised word
  */
 export function irregularFormsOf(word: string): readonly string[] {

@@ -19,7 +19,7 @@ export function wordFormsOf(question: string): WordFormsKnown {
 
 /**
  * Tells whether a question is in English: it has a common English word of grammar, and fewer than a quarter of its
- * words are not ASCII. False for a few keywords without such a word.
+ * words are not ASCII. False for a few keywords without such a word, even if they are English.
  */
 export function isEnglish(question: string): boolean {
   return areEnglish(termsIn(question));

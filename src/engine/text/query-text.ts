@@ -21,7 +21,10 @@ export interface QueryText {
   readonly mayAskTerms: readonly QueryTerms[];
 }
 
-/** Splits the text of a query into terms and sentences. */
+/**
+ * Splits the text of a query into terms and sentences. If the part from which the language is recognised is English,
+ * the terms also get the irregular forms of their words (`QueryTerms.forms`).
+ */
 export function readQueryText(text: string): QueryText {
   const asking = askingSentences(text);
   const asked = asking.areKnown && asking.sentences.length > 0 ? asking.sentences.join('\n') : text;

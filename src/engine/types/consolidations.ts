@@ -8,17 +8,17 @@ export type ConsolidationMethod = (typeof CONSOLIDATION_METHODS)[number];
 
 /**
  * Record of a consolidation: several memories of one user, the sources, were made into one new memory, which says what
- * they say.
+ * they say. The record is deleted once a source is erased, or is changed while the new memory exists.
  */
 export interface Consolidation {
   readonly id: string;
-  /** Id of the job that made the consolidation. */
+  /** Id of the job whose run made the consolidation. */
   readonly runId: string;
   /** User who owns the memories; '' for no particular user. */
   readonly userId: string;
   /** Id of the new memory; null once the consolidation was undone, or if the privacy policy refused the text. */
   readonly memoryId: string | null;
-  /** Ids of the sources that still exist, ordered by event time, earliest first. */
+  /** Ids of all sources, ordered by event time, earliest first. */
   readonly sourceIds: readonly string[];
   readonly method: ConsolidationMethod;
   /** Time at which the consolidation was made, Unix ms. */
@@ -75,6 +75,10 @@ export interface Consolidations {
     scope: ConsolidationScope,
     limit: number,
   ): Promise<{ readonly proposals: readonly ConsolidationProposal[]; readonly isCut: boolean }>;
+  /**
+   * Lists consolidations, newest first, also those that were undone.
+   * @throws EngineError `invalid` if no consolidation has the id `before`
+   */
   listConsolidations(page: ConsolidationPage): Promise<Consolidation[]>;
   /**
    * Undoes one consolidation, or all consolidations of a run: erases the new memories that it made, so that queries

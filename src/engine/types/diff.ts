@@ -12,7 +12,8 @@ export interface DiffOptions {
   /** End of the window, Unix ms. It is included, and must be later than `from`. */
   readonly to: number;
   /**
-   * Time axis. `recorded` compares what was stored at the two times, so it lists what was added or changed in between.
+   * Time axis. `recorded` compares what was stored at the two times, so it lists what was added or changed in between,
+   * and what ended or faded.
    * `valid` compares what held at the two times by what is known now, so it lists only validity that began (`added`) or
    * ended (`ended`, `superseded`), and memories that faded.
    */
@@ -65,12 +66,12 @@ export interface SupersededEntry extends DiffEntry {
 
 /**
  * Two memories about which it was recorded in the window that they contradict each other. `automatic` is true if Cairn
- * or a language model recorded it; `at` is the time of the record, Unix ms.
+ * or a language model recorded it and no caller has stated it since; `at` is the time of the record, Unix ms.
  */
 export interface ContradictedEntry {
   readonly a: Memory;
   readonly b: Memory;
-  /** Id of the memory for which the contradiction was decided; null while it is undecided. */
+  /** Id of the memory for which the contradiction has been decided by now; null while it is undecided. */
   readonly winner: string | null;
   readonly automatic: boolean;
   readonly at: number;
@@ -78,7 +79,7 @@ export interface ContradictedEntry {
 
 /**
  * An active memory that faded: its salience (how present it is) fell from at least `fadedBelow` at the start of the
- * window of time to less at its end, and it was not reinforced since the start.
+ * window of time to less at its end, and nothing (recall, reinforcement, update) raised it since the start.
  */
 export interface FadedEntry {
   readonly memory: Memory;

@@ -64,7 +64,10 @@ export interface NewDocument {
   readonly sessionId: string;
   /**
    * Name of the document in the caller's system, unique for each user; null for none. A document with the name of an
-   * earlier one is a new version of it: it is read again if anything changed, and otherwise nothing is written.
+   * earlier one is a new version of it, and so is one without a name that has the URL, or in its session the bytes, of
+   * an earlier one without a name. A new version of a file is read if the file or what is stated with it has changed,
+   * or if the latest reading failed; otherwise nothing is written. A page is always fetched, unless its fetch is still
+   * to come.
    */
   readonly externalId: string | null;
   /** Title of the document; with '' the title in the file is used, or else the name of the file. */

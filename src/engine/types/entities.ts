@@ -1,8 +1,14 @@
 /** A name that memories mention, such as that of a person or a library, with the number of memories that mention it. */
 export interface EntitySummary {
-  /** Name in folded form (lower case, without accents), by which it is looked up. */
+  /**
+   * Name in folded form (lower case, without accents), by which it is looked up; for a well-known name its first
+   * spelling in the lexicon, such as `kubernetes` for `k8s`.
+   */
   readonly name: string;
-  /** Spelling of the name in the first memory that still mentions it. */
+  /**
+   * Spelling of the name in the first memory that still mentions it; of the spellings of several users, the first in
+   * alphabetical order.
+   */
   readonly label: string;
   /**
    * Type of the named thing, one of those of the setting `OM_ENTITY_MODE`; `other` if no memory gives it another type.

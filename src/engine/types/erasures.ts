@@ -47,12 +47,12 @@ export interface Erasure {
   readonly ids: readonly string[];
   /**
    * Salted hashes of the words of the erased texts, each 12 hexadecimal digits. If there are more than 1,024
-   * (`ERASURE_HASHES`), only the lowest are kept.
+   * (`ERASURE_HASHES`), only the lowest are kept. Of each text at most the first 16,384 characters count, and at most
+   * 49,152 of all texts that one commit erased.
    */
   readonly words: readonly string[];
   /**
-   * Salted hashes of the phrases of four words of the erased texts, each 12 hexadecimal digits. If there are more than
-   * 1,024, only the lowest are kept.
+   * Salted hashes of the phrases of four words of the erased texts, each 12 hexadecimal digits; bounded like `words`.
    */
   readonly phrases: readonly string[];
   /** Position of the receipt in the chain of closed receipts, from 1; null while it is open. */

@@ -9,8 +9,8 @@ export interface EvalItem {
   readonly k?: number | undefined;
   /**
    * Entries that the answer must contain: an entry that is a UUID asks for the memory with this id among the hits, any
-   * other text asks for its words, in this order, in the title or text of one hit. An empty list says that no hit may
-   * be returned.
+   * other text asks for its words, next to each other and in this order, in the title or text of one hit. An empty list
+   * says that no hit may be returned.
    */
   readonly expected: readonly string[];
   /** Entries, as in `expected`, that no hit may be or contain; none if left out. */

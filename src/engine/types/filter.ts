@@ -50,8 +50,8 @@ export interface MemoryFilter {
   readonly createdFrom?: number | undefined;
   readonly createdTo?: number | undefined;
   /**
-   * Tags that a memory must have at present, even if the query is about an earlier time. The caller's key is bound to
-   * them and sees nothing else, so `explain` proposes no change of them.
+   * Tags that a memory must have at present, and with `asOf.recorded` must have had at that time, too. The caller's key
+   * is bound to them and sees nothing else, so `explain` proposes no change of them.
    */
   readonly withinTags?: readonly string[] | undefined;
   /**

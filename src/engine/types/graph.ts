@@ -47,7 +47,8 @@ export interface MemoryGraph {
     readonly type: EdgeType;
     readonly weight: number;
     /**
-     * Cosine similarity when Cairn made the link; null for a link that a caller stated or that was made without one.
+     * Cosine similarity when Cairn made the link; null if it was not measured, as for a link that Cairn did not find
+     * before a caller stated it.
      */
     readonly similarity: number | null;
   }[];

@@ -17,8 +17,8 @@ export interface Features {
   readonly activation: number;
   /**
    * Highest activation (relevance that spreads in the query) that reached the memory over a link or from a related
-   * name; 0 if none did. A link counts only if it gave the memory more than the memory's own match did; a related name
-   * always counts.
+   * name; 0 if none did. A link counts only if it gave the memory more than the memory's own match did; a name counts
+   * in any case.
    */
   readonly waypoint: number;
   /** Salience (how present the memory is, 0..1) at the time of the query. */
@@ -44,14 +44,15 @@ export interface Adjustment {
   /**
    * Reason of the factor. `status`: the memory is not active. `contradicted`: a stronger candidate contradicts it.
    * `superseded` (factor 1): it replaces an older memory that matched. `consolidated`: it is a source of a consolidated
-   * memory that is a candidate, too. `session`: other memories of its session match. `rerank`: the built-in reranker
-   * read its text. `model`: a language model ordered the candidates.
+   * memory that is a candidate, too, or such a memory, which ranks no higher than its best source. `session`: other
+   * memories of its session match. `rerank`: its text was compared with the query, or its date or topic fits. `model`:
+   * a language model ordered the candidates.
    */
   readonly by: 'contradicted' | 'superseded' | 'status' | 'consolidated' | 'rerank' | 'session' | 'model';
   readonly factor: number;
   /**
-   * Id of the memory that contradicts this one, that this one replaces, or into which this one was consolidated; absent
-   * for other reasons.
+   * Id of the memory that contradicts this one, that this one replaces, into which this one was consolidated, or that
+   * is the best source of this one; absent for other reasons.
    */
   readonly because?: string;
   /** Set if the contradiction was found by a language model or by the form of the texts, and no caller stated it. */
@@ -79,7 +80,7 @@ export interface HitExplanation {
   /**
    * The strongest link, or related name (`via` `entity`), by which the memory was reached; null if there was none, or
    * only links that gave it less activation than its own match. `from` is the id of the memory before it on the path,
-   * null for a name; `hops` is the number of links from the first memory on the path.
+   * null for a name; `hops` is the number of links from the first memory on the path, and 1 for a name.
    */
   readonly arrival: {
     readonly from: string | null;
@@ -123,7 +124,8 @@ export interface Hit {
   readonly rawScore: number;
   /**
    * Ids of the memories on the path of links to this hit, from the memory that matched the query to the hit itself. A
-   * hit that matched by itself, or that was reached from a name, has only its own id.
+   * hit that matched by itself, or that was reached from a name, has only its own id, and so has one on whose path a
+   * memory was erased meanwhile.
    */
   readonly path: readonly string[];
   /**
@@ -170,15 +172,15 @@ export interface Episode {
   readonly memoryIds: readonly string[];
 }
 
-/** Duration of one stage of a query, with the number of candidates before and after it. */
+/** A stage of a query: its duration, and the number of items (mostly candidates) before and after it. */
 export interface StageTrace {
   /** Name of the stage, such as `plan`, `dense` or `rerank by model`. */
   readonly stage: string;
   /** Duration of the stage, in ms. */
   readonly ms: number;
-  /** Number of candidates that entered the stage. */
+  /** Number of items that entered the stage: candidates, or terms, vectors or models in the first stages. */
   readonly in: number;
-  /** Number of candidates that left the stage. */
+  /** Number of items that left the stage, such as candidates or terms. */
   readonly out: number;
   /**
    * What the stage decided, as a sentence for a person, such as the plan that was chosen or the terms that were
@@ -201,10 +203,7 @@ export type DegradedReason = 'vectors' | WorkEnd;
 export interface QueryResult {
   /** At most `k` hits, best first. */
   readonly hits: readonly Hit[];
-  /**
-   * True if hits or episodes were left out because the memories of the answer are too large together (6 MiB for the
-   * hits); absent otherwise.
-   */
+  /** True if hits were left out because all hits together would exceed 6 MiB; absent otherwise. */
   readonly isCut?: true;
   /** The `tokenBudget` that the best match would need, if it was left out because it does not fit; absent otherwise. */
   readonly bestNeeds?: number;
@@ -282,12 +281,13 @@ export const OUTCOMES = [
 /**
  * Says what became of a memory in a query. `returned`: it is a hit. `filtered`: it fails the filter. `no_match`: it
  * shares no word with the query and was not among the nearest by vectors. `not_a_candidate`: it shares words, but too
- * many others matched better. `superseded`: its successor took its place, or it was left out because no successor
- * passes the filter. `below_min_score` and `below_relative_floor`: its score is below `minScore`, or its raw score
- * below `relativeFloor`. `not_exact`: with `cut` `exact`, it answers too little of the query, or clearly less than
- * others. `near_duplicate`: a better hit says nearly the same (`Hit.similar`). `document_limit`: `perDocument` hits of
- * its document, or a chunk that it repeats, are returned. `kind_limit`: `topK` is reached. `beyond_k`: `k` better
- * memories are returned. `over_budget`: it does not fit into `tokenBudget`.
+ * many others matched better, or it is a consolidated memory of whose sources none is a candidate or one is not shown.
+ * `superseded`: its successor took its place, or it was left out because no successor passes the filter.
+ * `below_min_score` and `below_relative_floor`: its score is below `minScore`, or its raw score below `relativeFloor`.
+ * `not_exact`: with `cut` `exact`, it answers too little of the query, or clearly less than others. `near_duplicate`: a
+ * better hit says nearly the same (`Hit.similar`). `document_limit`: `perDocument` hits of its document, or a chunk
+ * that it repeats, are returned. `kind_limit`: `topK` is reached. `beyond_k`: `k` better memories are returned.
+ * `over_budget`: it does not fit into `tokenBudget`.
  */
 export type Outcome = (typeof OUTCOMES)[number];
 
@@ -295,7 +295,10 @@ export type Outcome = (typeof OUTCOMES)[number];
 export interface MemoryExplanation {
   readonly memoryId: string;
   readonly outcome: Outcome;
-  /** Rank among all candidates by score, from 1; null if the memory was no candidate. */
+  /**
+   * Place, from 1, in the final order of all candidates, those that were left out of the answer included; null if the
+   * memory was no candidate.
+   */
   readonly rank: number | null;
   /** Calibrated score, 0..1; null if the memory was no candidate. */
   readonly score: number | null;
@@ -303,7 +306,10 @@ export interface MemoryExplanation {
   readonly rawScore: number | null;
   /** Names, in the HTTP API, of the filter's conditions that the memory fails; empty if it passes. */
   readonly failedFilters: readonly string[];
-  /** Id of the memory that was a candidate in place of this one because it supersedes this one; null if none was. */
+  /**
+   * Id of the memory that was a candidate in place of this one because it supersedes this one; null if there was none,
+   * also because no successor passes the filter.
+   */
   readonly supersededBy: string | null;
   /**
    * Terms of the query: those that the memory's own text contains, those that only the text of its neighbours in the

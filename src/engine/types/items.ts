@@ -49,7 +49,10 @@ export interface PutReply {
   readonly memory: Memory;
   /** Whether the item did not exist before. */
   readonly created: boolean;
-  /** Whether the put changed anything. If it did, and the item existed, its former values are kept as a revision. */
+  /**
+   * Whether the put changed anything but the `ttlMs`. If it did, and the item existed, its former values are kept as a
+   * revision.
+   */
   readonly changed: boolean;
 }
 
@@ -161,7 +164,8 @@ export interface Items {
   streamItems(filter: ItemFilter, page: CursorPage, signal?: AbortSignal): Promise<MemorySlices>;
   /**
    * Lists namespaces that have items which `listItems` would list, with their number, in its order. Each item of the
-   * namespaces on a page is examined, so a page with many items takes long.
+   * namespaces on a page is examined; a page ends early once 200,000 items were counted or 5,000 namespaces examined,
+   * so it is the last only if `next` is null.
    * @throws EngineError `invalid` for a cursor of another list
    */
   listNamespaces(filter: NamespaceFilter, page: CursorPage): Promise<ListPage<NamespaceSummary>>;

@@ -5,7 +5,7 @@ export const JOB_STATES = ['queued', 'active', 'failed', 'done', 'dead', 'cancel
 /**
  * Says how far a job is. `queued`: it waits for a worker. `active`: a worker holds it. `failed`: an attempt failed, and
  * another one follows. `done`: it ended well. `dead`: it was given up after its last attempt, or because its workers
- * died. `cancelled`: a caller ended it, or its memory or document was erased.
+ * died. `cancelled`: a caller ended it, its memory or document was erased, or its document was sent again.
  */
 export type JobState = (typeof JOB_STATES)[number];
 

@@ -26,7 +26,8 @@ export interface Link {
   /** `out` if the memory that was asked about is the link's source, else `in`. */
   readonly direction: 'out' | 'in';
   /**
-   * Cosine similarity of the two memories when the link was made; null if it was not measured, as for a stated link.
+   * Cosine similarity of the two memories when the link was made; null if it was not measured, as for a link that
+   * Cairn did not find before a caller stated it.
    */
   readonly similarity: number | null;
   /** Weight of the link, 0..1: the share of relevance that a query passes along it, except along `contradicts`. */
@@ -61,6 +62,8 @@ export interface Proposal {
   readonly createdAt: number;
 }
 
+/** Cosine similarity from which two memories count as near duplicates if a list names no other. */
+export const NEAR_DUPLICATE_COSINE = 0.9;
 /** Greatest number of pairs of near duplicates in one list. */
 export const MAX_NEAR_DUPLICATES = 200;
 

@@ -74,7 +74,8 @@ export interface Lists extends Items {
   /**
    * Lists the distinct users, sessions, types or tags that memories have, sorted by their Unicode code points, with the
    * number of memories of each. Names of session logs count as users and sessions. A page ends early once about 200,000
-   * memories have been looked at for it, and with `withinTags` after about half a second.
+   * memories or 5,000 names have been looked at for it, and with `withinTags` after about half a second, so it is the
+   * last only if `next` is null.
    * @throws EngineError `invalid` for a cursor of another list, and for `sessions` without a user
    */
   listNames(kind: NameKind, filter: NameFilter, page: CursorPage): Promise<ListPage<NameSummary>>;

@@ -183,7 +183,8 @@ export interface Memory {
  * replaced as a whole. A changed `content` empties `gist` and `entities` unless the update states them. After a change
  * of `content` or `title` the memory has no vectors until it is embedded and linked again; links that Cairn concluded
  * from the old text are removed, and reflections drawn from it are archived. A change of text, tags, metadata or times
- * also erases memories that were consolidated from it. A number as `importance` also becomes the present salience.
+ * also erases memories that were consolidated from it. A number as `importance` also becomes the present salience. A
+ * change of `expiresAt` also removes the `ttlMs` of an item.
  */
 export interface MemoryPatch {
   readonly content?: string | undefined;
@@ -287,7 +288,7 @@ export interface ErasureReceipt extends DeleteReceipt {
   readonly restored?: number;
   /**
    * After a delete by `writtenBy` alone: number of memories that keep the key's changes, because another key changed
-   * them afterwards.
+   * them afterwards, or because they supersede over 200 others, whose validity would end anew.
    */
   readonly unrestored?: number;
 }
@@ -354,7 +355,10 @@ export interface AddDocumentOptions {
   readonly onlyNew?: boolean | undefined;
 }
 
-/** Use of an Idempotency-Key by a request: the reply to the first use is stored, and returned again for later uses. */
+/**
+ * Use of an Idempotency-Key by a request: the reply to the first use is stored, and returned again for later uses by
+ * the same API key.
+ */
 export interface IdempotencyClaim {
   readonly key: string;
   /** Route of the request. One key on two routes counts as two keys. */

@@ -22,7 +22,10 @@ export interface CursorPage {
   readonly cursor?: string | undefined;
 }
 
-/** A page of a list with cursors. An entry that exists while all pages are read is on exactly one of them. */
+/**
+ * A page of a list with cursors. An entry that exists, and keeps its place in the order, while all pages are read is on
+ * exactly one of them.
+ */
 export interface ListPage<Entry> {
   readonly items: readonly Entry[];
   /** Cursor of the next page; null if this is the last page. */

@@ -292,9 +292,10 @@ export interface ExportOptions {
 }
 
 /**
- * Result of importing a line. `stored`: it was stored. `known`: it is stored already. `kept`: it is stored and was
- * changed here since, and the change stays. `read`: the line holds nothing to store. `refused`: it was not stored, for
- * the reason in `error`.
+ * Result of importing a line. `stored`: it was stored. `known`: it is stored already. `kept`: what is stored here in
+ * its place is later or differs, and stays: a changed memory, a document that is complete here, another item at the
+ * position of a log, another automatic waypoint. `read`: the engine stores nothing of a line of this type. `refused`:
+ * it was not stored, for the reason in `error`.
  */
 export type ImportOutcome =
   | { readonly kind: 'stored' | 'known' | 'kept' | 'read' }

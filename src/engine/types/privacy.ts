@@ -81,13 +81,13 @@ export interface ScreenReport {
   /** Number of values that a marker replaced, by kind; empty if none was. */
   readonly redacted: Readonly<Partial<Record<SensitiveKind, number>>>;
   /**
-   * Kinds of values that were stored as they are and are named in `metadata.sensitive`, sorted; empty if there are
-   * none.
+   * Kinds of values that were stored as they are, sorted; empty if there are none. `metadata.sensitive` names them,
+   * unless the metadata would exceed 16 KiB with them.
    */
   readonly marked: readonly SensitiveKind[];
 }
 
-/** Reply to a change that may have brought sensitive values; `screened` is absent if it brought none. */
+/** Reply to a change of a memory; `screened` is absent if nothing was redacted and no kind marked. */
 export interface Screened {
   readonly screened?: ScreenReport;
 }

@@ -124,8 +124,9 @@ export interface ReembedStatus {
   /** Model that the settings name; null with `OM_EMBEDDINGS=none`. */
   readonly configured: EmbeddingModel | null;
   /**
-   * Number of memories that the present phase of the change has processed, without those whose jobs gave up. If no
-   * change is under way, number of memories that have all vectors of the configured model.
+   * Number of memories that the present phase of the change has processed, in the phase `embed` without those whose
+   * jobs gave up; all memories in the phase `drop`. If no change is under way, number of memories that have all vectors
+   * of the configured model.
    */
   readonly done: number;
   /** Number of all memories. */

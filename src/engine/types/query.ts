@@ -6,7 +6,7 @@ export const PROFILES = ['composite', 'activation', 'retention', 'fusion'] as co
 /**
  * Names the formula by which a candidate's `Features` give its raw score. `composite` and `activation` are weighted
  * sums of features; `retention` is the similarity times a power of the retention; `fusion` is the fused rank score
- * alone, or the activation that arrived over a link. `retrieve/score.ts` has the formulas and their sources.
+ * alone, or the activation that arrived over a link. `retrieve/raw-score.ts` has the formulas and their sources.
  */
 export type Profile = (typeof PROFILES)[number];
 

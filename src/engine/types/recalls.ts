@@ -69,7 +69,10 @@ export interface LoggedCandidate {
    * `part` (a message of several sentences that ask: the fit to all, and the number of the sentence that it fits best).
    */
   readonly fit: Readonly<Record<string, number | null>>;
-  /** Share of the query's words that the memory's text contains, 0..1; null if its text was not examined. */
+  /**
+   * Share of the query's words that the memory's text contains, 0..1, also 1 if the text contains all words of one
+   * asking sentence; null if the text was not examined.
+   */
   readonly held: number | null;
   /** Whether the text was examined and found to have nothing to do with the query. */
   readonly isStrange: boolean;
@@ -87,7 +90,7 @@ export interface RecallHead {
   readonly at: number;
   /**
    * The text of the query, with markers in place of sensitive values that the privacy policy redacts; null if the
-   * policy refuses to keep it, or if the filter is too long to be kept with it.
+   * policy refuses to keep it, if its external analyzer could not be reached, or if the filter is too long to be kept.
    */
   readonly question: string | null;
   /**
@@ -95,6 +98,7 @@ export interface RecallHead {
    * at all.
    */
   readonly questionKept: 'whole' | 'redacted' | 'withheld';
+  /** The filter of the query; if `question` is null, at most its users, its sessions and `withinTags`. */
   readonly filter: MemoryFilter;
   /** The query as the caller sent it, without question and filter. */
   readonly request: Omit<MemoryQuery, 'query' | 'filter'>;
@@ -275,15 +279,16 @@ export interface RecallLog {
   /**
    * Repeats a recall (answered query) and compares the new answer with the stored one. It reinforces no memory and is
    * not logged.
-   * @throws EngineError `not_found` as `getRecall`; `invalid` for a change that the state `then` does not allow;
-   *   `conflict` if the text of the query was not stored and `changes` has none; with `now` also the errors of
+   * @throws EngineError `not_found` as `getRecall`; `invalid` for a change that the state `then` does not allow; with
+   *   `now` also `conflict` if the text of the query was not stored and `changes` has none, and the errors of
    *   `Tenant.query`
    */
   replayRecall(id: string, options: ReplayOptions, signal?: AbortSignal): Promise<Replay>;
   /**
    * Stores a caller's verdict on hits of a recall (answered query), in place of an earlier verdict on them.
    * @returns all feedback on the recall
-   * @throws EngineError `not_found` as `getRecall`, and for a memory that is no hit of the recall
+   * @throws EngineError `not_found` as `getRecall`, and for a memory that is no hit of the recall; `storage_full` over
+   *   the tenant's quota
    */
   giveFeedback(id: string, verdict: FeedbackVerdict, memoryIds: readonly string[]): Promise<RecallFeedback[]>;
 }

@@ -32,8 +32,10 @@ export const STANDING_LIMITS = {
 export const WEBHOOK_TIMEOUT_MS = 15_000;
 
 /**
- * A standing query to store. Each memory that is stored or changed from then on and answers it becomes an event
- * `standing.answered`, which the change feed and webhooks deliver.
+ * A standing query to store. A memory that is stored from then on is compared with it, and again after a change of its
+ * text, title, stated entities or stated sector. The first time that a memory answers, there is an event
+ * `standing.answered`, which the change feed and webhooks deliver. A memory that comes to supersede an answer counts as
+ * an answer. Consolidated memories are not compared.
  */
 export interface NewStandingQuery {
   readonly query: string;
@@ -193,9 +195,12 @@ export interface Delivery {
   readonly state: DeliveryState;
   /** Number of attempts since the event, or since the delivery was last made pending again (`retryDeliveries`). */
   readonly attempts: number;
-  /** Time of the next attempt, Unix ms; null for a delivery that is delivered or dead. */
+  /**
+   * Time of the next attempt, Unix ms; while an attempt is running, the time from which it may be repeated. null for a
+   * delivery that is delivered or dead.
+   */
   readonly nextAt: number | null;
-  /** HTTP status of the last reply; null if no attempt had a reply. */
+  /** HTTP status of the reply to the last attempt; null if that had none, or if no attempt has ended. */
   readonly lastStatus: number | null;
   /** Why the last attempt failed; null if it succeeded or none was made. */
   readonly lastError: string | null;
@@ -266,8 +271,8 @@ export interface Listed<Entry> {
 /** The methods of a tenant for standing queries and webhooks. */
 export interface Standing {
   /**
-   * Stores a standing query. Memories that are stored or changed from then on are compared with it; those that are
-   * stored already are not, until they change.
+   * Stores a standing query. Memories that are stored from then on are compared with it; those that are stored already
+   * are not, until their text, title, stated entities or stated sector change or they supersede another memory.
    * @throws EngineError `conflict` over `STANDING_LIMITS`, for an id that exists, and with `OM_EVENTS=false`; `invalid`
    *   for a webhook URL to which Cairn does not send; `unprocessable` if the privacy policy refuses a text;
    *   `storage_full` over the tenant's quota

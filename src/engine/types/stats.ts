@@ -19,7 +19,9 @@ export interface TenantStats {
   readonly byState: Readonly<Record<MemoryState, number>>;
   /** Number of stored vectors of all models. A memory may have several. */
   readonly vectors: number;
-  /** Number of automatic links between similar memories. */
+  /**
+   * Number of waypoints: links from a memory to the most similar one, the automatic ones and those that callers stated.
+   */
   readonly waypoints: number;
   readonly jobs: JobCounts;
   /** Size of the file without its write-ahead log, in bytes; 0 with PostgreSQL, where it has no file. */

@@ -3,8 +3,8 @@ import type { Memory, Sector } from './memory.ts';
 import type { Page } from './pages.ts';
 
 /**
- * Rates of decay (λ) per day: one for all sectors, or one for each sector that is named; other sectors keep their
- * default.
+ * Rates of decay (λ) per day: one for all sectors, or one for each sector that is named; other sectors have the rate of
+ * `OM_DECAY_LAMBDA`, or else their default.
  */
 export type DecayRates = number | { readonly [S in Sector]?: number | undefined };
 
@@ -72,8 +72,8 @@ export interface BackupSchedule {
   /** Whether a backup is due: a worker makes it when it next checks the schedules, in about 15 seconds. */
   readonly isDue: boolean;
   /**
-   * Number of attempts that failed since the last completed backup; `failedAt` is the time of the latest of them, null
-   * if there is none.
+   * Number of attempts that failed since the last completed or requested backup; `failedAt` is the time of the latest
+   * of them, null if there is none.
    */
   readonly failures: number;
   readonly failedAt: number | null;
@@ -84,7 +84,8 @@ export interface Backups {
   readonly items: readonly BackupFile[];
   readonly total: number;
   /**
-   * The latest backups of the control database, which all tenants share; at most as many as the page may have entries.
+   * The same page of the backups of the control database, which all tenants share: newest first, with the same `limit`
+   * and `offset`.
    */
   readonly control: readonly BackupFile[];
   readonly schedule: BackupSchedule;

@@ -4,7 +4,7 @@ import os from 'node:os';
 import { makeScheduledBackup } from '../admin/scheduled-backups.ts';
 import { useMasterKey } from '../control/data-keys.ts';
 import { serialiseError } from '../errors.ts';
-import type { BackupAnswer, BackupOrder } from './back-up.ts';
+import type { BackupAnswer, BackupOrder } from './run-scheduled-backup.ts';
 
 /** Nice value of the process, from 0 to 19: a high one takes no processor time that requests need. */
 const NICENESS = 10;

@@ -10,7 +10,8 @@ import { mergeWords } from './merge-words.ts';
  * contexts may contain deleted words; merges the word index, whose old segments still contain them; and empties the
  * log, which still contains the deleted pages. In the file itself `secure_delete` overwrites rows as they are deleted.
  * If a reader still uses an old snapshot, the next call tries again.
- * @returns whether there was something to clean and all of it was cleaned; false if nothing was erased
+ * @returns true if all that was erased before the call was cleaned; false if nothing was erased, or if something is
+ *   left for the next call
  */
 export async function cleanAfterErase(context: MaintenanceContext): Promise<boolean> {
   const mark = findInfo(context.open().store, ERASE_PENDING);

@@ -30,11 +30,11 @@ const WRITTEN_AT_ONCE = 200;
 const COPIES_AT_ONCE = 50;
 
 /**
- * Rewrites vectors of providers that are stored in a finer precision than `OM_VECTOR_PRECISION` in that precision, and
- * deletes the copies of vectors that earlier versions kept as a cache, in short commits. Each commit leaves whole
- * vectors, so the work can be stopped at any time and continues from there. For each precision, the file stores the
- * number up to which no vector is finer. That stays true, since vectors are never made finer and their numbers are
- * never given twice, and so processes with different settings cannot undo each other's work.
+ * Rewrites vectors of providers and local models that are stored in a finer precision than `OM_VECTOR_PRECISION` in
+ * that precision, and deletes the copies of vectors that earlier versions kept as a cache, in short commits. Each
+ * commit leaves whole vectors, so the work can be stopped at any time and continues from there. For each precision, the
+ * file stores the number up to which no vector is finer. That stays true, since vectors are never made finer and their
+ * numbers are never given twice, and so processes with different settings cannot undo each other's work.
  * @throws AbortError if `signal` is aborted
  */
 export async function coarsenVectors(context: CoarsenContext): Promise<void> {

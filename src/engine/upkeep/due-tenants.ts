@@ -17,7 +17,10 @@ export interface DueTenants {
   beginTick(now: number): (path: string) => boolean;
   /** Begins a look for leases and text to erase. The function tells whether a tenant, by its path, may have any. */
   beginSweep(): (path: string) => boolean;
-  /** Runs the due schedules of a tenant, and notes when the next look is due. Throws what opening it throws. */
+  /**
+   * Runs the due schedules of a tenant, and notes when the next look is due, unless the last tick did not find the
+   * tenant or the work was aborted. Throws what opening it throws.
+   */
   runSchedules(path: string, context: MaintenanceContext): Promise<void>;
   close(): void;
 }

@@ -32,11 +32,9 @@ const MAX_TEXTS = 2_000;
 const DRAWN = 2 * MAX_TEXTS;
 /** Greatest number of stems of a space, the most frequent ones. A stem takes 72 bytes. */
 const MAX_STEMS = 8_000;
-/**
- * Smallest number of texts, and greatest share of the texts, in which a stem of the space may occur: rarer stems belong
- * to no topic, more frequent ones to all.
- */
+/** Smallest number of texts in which a stem of the space occurs: rarer stems belong to no topic. */
 const MIN_TEXTS_OF_STEM = 2;
+/** Greatest share of the texts in which a stem of the space occurs: more frequent stems belong to all topics. */
 const MAX_SHARE_OF_TEXTS = 0.3;
 /** Seed of the sample and of the matrix decomposition, so that two fits of the same file give the same latent space. */
 const SEED = 22;

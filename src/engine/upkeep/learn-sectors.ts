@@ -11,8 +11,8 @@ interface LearnContext {
 }
 
 /**
- * Greatest number of memories with a stated sector that are learned from, the newest ones: learning from so many of
- * them holds the worker's thread for some tenths of a second.
+ * Greatest number of memories with a stated sector that are learned from, the newest ones: learning from 300 holds the
+ * worker's thread for some tenths of a second.
  */
 const MAX_STATED = 300;
 

@@ -37,7 +37,10 @@ export async function yieldTurn({ signal, onPause }: MaintenanceContext): Promis
   onPause?.();
 }
 
-/** Makes the context in which upkeep runs commands that erase; it names no API key as the writer. */
+/**
+ * Makes the context in which upkeep runs commands that erase; it names no API key as the writer. It opens the tenant's
+ * file and fixes `now`, so make a new one after each await.
+ */
 export function writeContextOf({ open, config, clock }: MaintenanceContext): WriteContext {
   const { store, indexes } = open();
   return { store, indexes, config, now: clock.now(), newId: uuidv7, backlog: { atMost: 0 }, writtenBy: null };

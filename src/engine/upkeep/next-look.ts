@@ -7,7 +7,7 @@ import { type ScheduleLook, schedules } from './schedules.ts';
 
 /** When a tenant in PostgreSQL needs a look next, if nothing is written to it before. */
 export interface NextLook {
-  /** The tenant's counter of writes at the state for which this holds. */
+  /** Value of the tenant's counter of writes for which this holds; a later write outdates it. */
   readonly writes: number;
   /** Time from which on something is due if nothing is written before, Unix ms. */
   readonly dueAt: number;

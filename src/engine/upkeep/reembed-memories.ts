@@ -19,8 +19,9 @@ import { NOT_MINE_MS } from './reembed.ts';
 /**
  * Embeds the memories of claimed jobs by the configured models of their sectors, and deletes the jobs. The memories
  * keep their sectors, entities, links and live vectors. A memory that got its vectors meanwhile from an encode job is
- * left unchanged. If a configured model is live already, so that the job fills a gap, the memory is linked again. If
- * the change of the model has other target models than this worker's settings name, all claims are handed back.
+ * left unchanged. If a configured model is live already, so that the job fills a gap, the memory is linked again. If no
+ * change of the model is under way, or it has other target models than this worker's settings name, all claims are
+ * handed back.
  * @returns the jobs whose embedding failed, which are still held, with the errors
  */
 export async function reembedMemories(

@@ -94,7 +94,8 @@ export type TrialStep = 'holds' | { readonly trial: ReembedTrial; readonly waits
 export type TriesModels = (models: SectorModels, begun: ReembedTrial | undefined) => Promise<TrialStep>;
 
 /**
- * Time until the next slice of work on a change of the model (ms), 0 for at once; `finished` if the change is complete.
+ * Time until the next slice of work on a change of the model (ms), 0 for at once; `finished` if nothing is left to do,
+ * or if the lease is lost.
  */
 type Next = { readonly inMs: number } | 'finished';
 
@@ -217,7 +218,8 @@ async function tryLive(
  * memories would be found by words alone, and their old vectors would be deleted. This is checked in each slice, so
  * that such a model is not first called for every memory. With `withoutRefused`, or if the model is live already,
  * nothing is checked.
- * @throws EngineError `invalid` if it refused more than 1 memory in 100, and more than a single one
+ * @throws EngineError `invalid` if it refused more than 1 memory in 100 and more than a single one, or the only memory
+ *   of the file
  */
 function stopIfRefused(context: ControllerContext, claim: HeldJob, record: ReembedRecord): void {
   const { store, liveModels } = context.open();
@@ -288,28 +290,28 @@ async function relinkNext(context: ControllerContext, claim: HeldJob): Promise<'
     return sources.size === 0 ? 'finished' : 'more';
   }
   const isGathered = createGatheredTest(store);
-  const searches = next.map((memory) => ({ memory, upTo: next.at(-1)! }));
+  const searches = next.map((memoryNo) => ({ memoryNo, upTo: next.at(-1)! }));
   const results = findNearest(
     { store, liveModels, indexes },
     searches,
-    (other, memory) => other < memory && !isGathered(other) && !isGathered(memory),
+    (other, memoryNo) => other < memoryNo && !isGathered(other) && !isGathered(memoryNo),
   );
   store.write(() => {
     if (!holdsLease(store, claim)) return;
     // If anything changed since the search, the next look searches again.
     if (!results.every((result) => isCurrent({ store, liveModels }, result))) return;
-    for (const { memory, modelNo, nearest } of results) {
+    for (const { memoryNo, modelNo, nearest } of results) {
       const threshold = waypointThreshold(store, modelNo, sources);
-      putNearest(store, memory, { nearest, threshold, now: context.clock.now(), models: liveModels });
+      putNearest(store, memoryNo, { nearest, threshold, now: context.clock.now(), models: liveModels });
     }
     putReembed(store, { ...record, cursor: next.at(-1)! });
   });
   return 'more';
 }
 
-function isCurrent(tenant: Pick<OpenTenant, 'store' | 'liveModels'>, { memory, modelNo, nearest }: Found): boolean {
+function isCurrent(tenant: Pick<OpenTenant, 'store' | 'liveModels'>, { memoryNo, modelNo, nearest }: Found): boolean {
   const isThere = nearest === undefined || areThere(tenant.store, nearest);
-  return isThere && linkModel(tenant, memory).modelNo === modelNo;
+  return isThere && linkModel(tenant, memoryNo).modelNo === modelNo;
 }
 
 /**

@@ -14,7 +14,7 @@ import {
   type Schedule,
 } from '../store/schedules.ts';
 import { addLeftOutWords } from './add-left-out-words.ts';
-import { backUp } from './back-up.ts';
+import { runScheduledBackup } from './run-scheduled-backup.ts';
 import { coarsenVectors } from './coarsen-vectors.ts';
 import { conclusionSchedules } from './conclusion-schedules.ts';
 import { decayMemories } from './decay-memories.ts';
@@ -35,8 +35,8 @@ import { tendReembed } from './tend-reembed.ts';
  */
 const REST_MS = 600_000;
 /**
- * Longest time for which the schedule that notes that a process with these settings looks after the tenant rests while
- * nothing is written (ms). It is well below the 300 s after which such a process counts as gone.
+ * Longest rest of the schedule `reembed` while nothing is written to the tenant (ms). Its run renews the note that a
+ * process with these settings looks after the tenant; after 300 s without that, the process counts as gone.
  */
 const TENDED_MOST_MS = 120_000;
 
@@ -74,7 +74,7 @@ export function schedules(config: Config): readonly RunnableSchedule[] {
     // The last, as it takes the longest.
     ...(config.OM_BACKUP_EVERY === undefined
       ? []
-      : [{ name: 'backup', everyMs: config.OM_BACKUP_EVERY, ...atOnce, backsOff: true, run: backUp }]),
+      : [{ name: 'backup', everyMs: config.OM_BACKUP_EVERY, ...atOnce, backsOff: true, run: runScheduledBackup }]),
   ];
 }
 

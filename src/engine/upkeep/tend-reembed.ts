@@ -16,7 +16,7 @@ export const LOOKED_AT = 20_000;
 export const BREATH_MS = 2;
 /**
  * Time (ms) after which a process that looks after a file with other settings counts as gone. A process that runs
- * renews its note in the file every 30 s.
+ * renews its note every 30 s; in PostgreSQL at least every 120 s (`TENDED_MOST_MS`) while nothing is written.
  */
 const SILENT_MS = 300_000;
 /**

@@ -43,7 +43,8 @@ export function createAuditTrail(): AuditTrail {
 
 /**
  * Merges two details of a shared record: adds up the counts `added`, `duplicates`, `superseding`, `rejected` and
- * `reads`, and keeps the `first` id of `one` and the `last` id of `other`. A shared record has no other fields.
+ * `reads`, and keeps the `first` id of `one` and the `last` id of `other`, or the only one that there is. A shared
+ * record has no other fields.
  */
 function joined(one: AuditDetail, other: AuditDetail): AuditDetail {
   const sum = (name: string) => {

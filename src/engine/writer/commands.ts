@@ -139,7 +139,10 @@ export const WRITE_COMMANDS = {
     { store, now }: WriteContext,
     { schedule, owner, leaseMs }: { readonly schedule: Schedule; readonly owner: string; readonly leaseMs: number },
   ) => claimSchedule(store, schedule, { name: schedule.name, owner, now, leaseMs }),
-  /** Releases the claim on a schedule after a run that completed at `ranAt`, or that failed if `ranAt` is left out. */
+  /**
+   * Releases the claim on a schedule after a run. `ranAt` is the time at which a completed run began (Unix ms); if it
+   * is left out, the run failed, and the schedule stays due.
+   */
   releaseRun: (
     { store, now }: WriteContext,
     run: { readonly name: string; readonly owner: string; readonly ranAt?: number | undefined },

@@ -1,8 +1,9 @@
 import type { WriteCommandName } from './commands.ts';
 
 /**
- * Writes that Cairn makes on its own account, and after which no caller expects to read something new. A read need not
- * wait for them: each query makes such a write, and a standby would be behind whenever a tenant is asked often.
+ * Writes that Cairn makes on its own account, and after which no caller expects to read something new. A read from a
+ * standby need not wait for them: each query makes a write of this kind, and a standby would count as behind whenever a
+ * tenant is asked often.
  */
 const UPKEEP_WRITES: ReadonlySet<WriteCommandName> = new Set<WriteCommandName>([
   'applyRecalls',

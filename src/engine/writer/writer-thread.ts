@@ -39,8 +39,8 @@ const queue = new CommitQueue(createGroupRunner({ pool, config, clock: systemClo
 let closing: Exclude<WriterMessage, { kind: 'commit' }>[] = [];
 
 /**
- * Answers a message and all that arrive in the meantime. A commit begins as soon as the thread is free, and contains
- * every request for its file that has arrived.
+ * Answers a message and all that arrive in the meantime. A commit begins as soon as the thread is free, and takes the
+ * requests for its file that have arrived, at most 256 (`MAX_GROUP_REQUESTS`).
  */
 port.on('message', (first: WriterMessage) => {
   take(first);

@@ -5,8 +5,8 @@ import type { WriteCommandName, WriteInput, WriteOutput } from './commands.ts';
 import type { WriteRequest } from './group-commit.ts';
 
 /**
- * The only way in which the API writes. Requests that arrive during a commit share the next one, so that the number of
- * fsyncs depends on the disk and not on the number of clients.
+ * The only way in which the API writes to the data of tenants. Requests that arrive during a commit share the next one,
+ * so that the number of fsyncs depends on the disk and not on the number of clients.
  */
 export interface Writer {
   /**

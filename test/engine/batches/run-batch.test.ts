@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { EngineError } from '../../../src/engine/errors.ts';
-import { createProviderHealth, MAX_FAILED_BATCHES } from '../../../src/engine/providers/retry.ts';
+import { createProviderHealth, MAX_FAILED_BATCHES } from '../../../src/engine/providers/provider-health.ts';
 import type { BatchResult } from '../../../src/engine/batches/batch-context.ts';
 import { runBatch } from '../../../src/engine/batches/run-batch.ts';
 import { runNextDocument } from '../../../src/engine/batches/run-document.ts';

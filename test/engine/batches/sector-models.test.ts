@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, onTestFinished, test } from 'vitest';
 import { readConfig } from '../../../src/engine/config.ts';
 import { sectorsFromBits } from '../../../src/engine/dynamics.ts';
-import { createProviderHealth } from '../../../src/engine/providers/retry.ts';
+import { createProviderHealth } from '../../../src/engine/providers/provider-health.ts';
 import { runBatch } from '../../../src/engine/batches/run-batch.ts';
 import { findLiveModels, listStrayModels, modelOfSector } from '../../../src/engine/store/live-model.ts';
 import { cosine } from '../../../src/engine/store/vector-encoding.ts';

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { extractGraph, possibleNames } from '../../../src/engine/entities/extract.ts';
 import { MAX_ENTITIES } from '../../../src/engine/entities/named-things.ts';
+import { MAX_RELATIONS } from '../../../src/engine/entities/relations.ts';
 import { builtInMode, type EntityModeName } from '../../../src/engine/entities/modes.ts';
 import { HOSTILE_SHAPES } from '../text/hostile-shapes.ts';
 
@@ -92,7 +93,7 @@ describe('entities and their types', () => {
     );
     const { entities, relations } = graphOf(many.join(' and '));
     expect(entities).toHaveLength(MAX_ENTITIES);
-    expect(relations.length).toBeLessThanOrEqual(MAX_ENTITIES);
+    expect(relations.length).toBeLessThanOrEqual(MAX_RELATIONS);
     for (const shape of Object.values(HOSTILE_SHAPES)) {
       const text = shape(200_000);
       expect(graphOf(text, 'general', [text.slice(0, 100)]).entities.length).toBeLessThanOrEqual(MAX_ENTITIES);
@@ -160,7 +161,7 @@ describe('relations', () => {
   test('a list that does not end states no more than others', () => {
     const list = 'Redis and Grafana and Kibana and MySQL and '.repeat(90);
     const { relations } = graphOf(`${list} SQLite use ${list} Kafka`);
-    expect(relations.length).toBeLessThanOrEqual(MAX_ENTITIES);
+    expect(relations.length).toBeLessThanOrEqual(MAX_RELATIONS);
   });
 
   test('a mode has its own', () => {

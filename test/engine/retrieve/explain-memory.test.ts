@@ -3,7 +3,7 @@ import { silentLogger } from '../../../src/engine/ports.ts';
 import { explainMemory } from '../../../src/engine/retrieve/explain-memory.ts';
 import { inspect } from '../../../src/engine/retrieve/inspect.ts';
 import { createTrials, MAX_TRIALS } from '../../../src/engine/retrieve/remedy-trials.ts';
-import { recallMemories, type RetrieveContext } from '../../../src/engine/retrieve/retrieve.ts';
+import { runStages, type RetrieveContext } from '../../../src/engine/retrieve/retrieve.ts';
 import { readMemories } from '../../../src/engine/store/memories.ts';
 import { createWorkBudget } from '../../../src/engine/store/work-budget.ts';
 import { DAY_MS } from '../../../src/engine/dynamics.ts';
@@ -331,7 +331,7 @@ test('a budget that ends while a second change is tried names that change alone'
   const budget = createWorkBudget({ bytes: 1_000_000_000, deadlineMs: 100 }, () => now);
   const context: RetrieveContext = { ...contextOf(fixture, async () => null), budget };
   const request = ask('night tram', 'trials', { k: 1, filter: { userIds: ['trials'], tags: ['missing'] } });
-  const recall = await recallMemories(context, request);
+  const recall = await runStages(context, request);
   const inspection = context.store.read(() => inspect(context, recall, id));
   const { attempt, notTried } = createTrials(context, { request, recall, inspection, signal: undefined });
   const widened = { ...request, filter: { userIds: ['trials'] } };

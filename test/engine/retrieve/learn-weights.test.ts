@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createRandom } from '../../../src/engine/random.ts';
 import { learnWeights, MIN_JUDGED_RECALLS } from '../../../src/engine/retrieve/learn-weights.ts';
-import { rawScoreOf, relevance, weightsOf } from '../../../src/engine/retrieve/score.ts';
+import { rawScoreOf, relevance, weightsOf } from '../../../src/engine/retrieve/raw-score.ts';
 import type { FeedbackVerdict, LoggedCandidate, Profile, RecallRecord, Weights } from '../../../src/engine/types.ts';
 
 const PRESENT = { weights: weightsOf('composite'), vectorWeight: null, minScore: 0 };

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { createProviderHealth } from '../../../src/engine/providers/retry.ts';
+import { createProviderHealth } from '../../../src/engine/providers/provider-health.ts';
 import { runNextQuestions } from '../../../src/engine/batches/reason.ts';
 import type { Relation } from '../../../src/engine/reasoning/judge-relations.ts';
 import type { Link } from '../../../src/engine/types.ts';

@@ -38,8 +38,8 @@ describe('what a read finds by the way', () => {
       readLinks([part, source, waypoint]);
       expect([...foundByTheWay(store).underived]).toEqual([waypoint]);
       expect(Object.fromEntries(originsOf(store, [alone, waypoint, source, part], null))).toEqual({
-        [part]: { root: source, isSource: false, isConclusion: false },
-        [source]: { root: source, isSource: true, isConclusion: false },
+        [part]: { root: source, isSource: false, hasAutomaticSource: false },
+        [source]: { root: source, isSource: true, hasAutomaticSource: false },
       });
     });
   });

@@ -1,9 +1,12 @@
 /** A key that is bound to tags changes nothing that leaves its bounds between the check of a call and its commit. */
+import { randomUUID } from 'node:crypto';
+import { text as textOf } from 'node:stream/consumers';
 import { beforeEach, afterEach, describe, expect, test } from 'vitest';
+import { LINE_SCHEMAS } from '../../../src/api/schemas/portable.ts';
 import type { Tenant } from '../../../src/engine/engine.ts';
 import { isEngineError } from '../../../src/engine/errors.ts';
 import { boundTenant } from '../../../src/engine/tenant/bound-tenant.ts';
-import { openTestEngine, type TestEngine } from '../../support/engine-fixture.ts';
+import { openTestEngine, START, type TestEngine } from '../../support/engine-fixture.ts';
 import { newDocument } from '../../support/new-document.ts';
 import { newMemory } from '../../support/new-memory.ts';
 
@@ -31,6 +34,7 @@ function boundWhile(act: () => Promise<unknown>): Tenant {
       ...tenant,
       getMemory: (id) => thenAct(tenant.getMemory(id)),
       getDocument: (id) => thenAct(tenant.getDocument(id)),
+      getItem: (place) => thenAct(tenant.getItem(place)),
       listPresent: (ids, filter) => thenAct(tenant.listPresent(ids, filter)),
     },
     { tags: TAGS },
@@ -105,6 +109,7 @@ describe('a memory that leaves the bounds of a key before the commit', () => {
   });
 });
 
+const PAGE = { limit: 10, offset: 0 };
 const pageAt = (url: string) => ({ kind: 'url', url }) as const;
 
 describe('a document that leaves the bounds of a key before the commit', () => {
@@ -125,3 +130,50 @@ describe('a document that leaves the bounds of a key before the commit', () => {
     await calls[name]!(boundTenant(tenant, { userId: '' }), document.id);
   });
 });
+
+test('an item that was read before it came into the bounds is not found, though it is within them now', async () => {
+  const { tenant } = fixture;
+  const place = { userId: '', namespace: 'settings', key: 'theme' };
+  const item = { ...newMemory({ content: '' }), ...place, content: null };
+  await tenant.putItem({ ...item, value: 'private' });
+  const bound = boundWhile(() => tenant.putItem({ ...item, value: 'of the team', tags: TAGS }));
+  await expect(bound.getItem(place)).rejects.toSatisfy(notFound);
+  expect((await bound.getItem(place)).value).toBe('of the team');
+});
+
+test('the text of a document that leaves the bounds after the check is not shown', async () => {
+  const { tenant, store } = fixture;
+  const reads: readonly ((bound: Tenant, id: string) => Promise<unknown>)[] = [
+    async (bound, id) => textOf(await bound.documentContent(id)),
+    async (bound, id) => bound.streamDocumentChunks(id, PAGE)[Symbol.asyncIterator]().next(),
+  ];
+  for (const read of reads) {
+    const id = await importDocument(tenant, TAGS);
+    await read(boundTenant(tenant, { tags: TAGS }), id);
+    // As a new version without the tags would leave it, of which the text is shown from then on.
+    const bound = boundWhile(async () =>
+      store.write(() => store.prepare(`UPDATE document_generations SET tags = '[]'`).run()),
+    );
+    await expect(read(bound, id)).rejects.toSatisfy(notFound);
+  }
+});
+
+/** Imports a document of one chunk. @returns its id */
+async function importDocument(tenant: Tenant, tags: string[]): Promise<string> {
+  const [id, at] = [randomUUID(), new Date(START).toISOString()];
+  const line = { type: 'document', id, source: 'upload', chunks: 1, created_at: at, updated_at: at, read_at: at };
+  const parts = ['The root', 'The text of the team'].map((content, no) => ({
+    type: 'memory',
+    id: randomUUID(),
+    content,
+    tags,
+    document: { id, index: no - 1, start_offset: 0, end_offset: no * content.length },
+  }));
+  const lines = [
+    LINE_SCHEMAS.document.parse({ ...line, tags }),
+    ...parts.map((part) => LINE_SCHEMAS.memory.parse(part)),
+  ];
+  const outcomes = await tenant.importLines(lines);
+  expect(outcomes.map(({ kind }) => kind)).toEqual(['stored', 'stored', 'stored']);
+  return id;
+}

@@ -13,7 +13,7 @@ const TELL_MS = 500;
  * @param token write receipt, which identifies the jobs of the write; null if it has no background work
  * @param describe returns a text that says how far the work is. It is not called for a key with the role `add`, which
  *   may not read.
- * @returns true if the work is done
+ * @returns true if the work has ended or there is none; false if it goes on after 4 s, or `signal` has aborted
  */
 export async function awaitWork(
   call: TenantCall,

@@ -23,8 +23,9 @@ const LABEL_CHARACTERS = 128;
 /** Greatest number of links, and of revisions, that are listed with a memory. */
 const MAX_SHOWN = 50;
 /**
- * Greatest length of the list of a memory's changes, in UTF-16 code units; older changes are left out. If the replaced
- * values that were read exceed `READ_CHARACTERS`, no further changes are read.
+ * Greatest length of the list of a memory's changes, in UTF-16 code units; older changes are left out, except that the
+ * latest one is always listed. If the replaced values that were read exceed `READ_CHARACTERS`, no further changes are
+ * read.
  */
 const HISTORY_CHARACTERS = 50_000;
 const READ_CHARACTERS = 1024 * 1024;
@@ -119,8 +120,8 @@ export async function describeMemory(
 }
 
 /**
- * Describes the latest changes of a memory, one line for each. They are read in slices, and no more than are listed, as
- * all of them together may be too large for memory.
+ * Describes the latest changes of a memory, the latest first, one line for each. They are read in slices until 50 are
+ * listed or they are too long (`HISTORY_CHARACTERS`), as all of them together may be too large for memory.
  */
 async function historyOf(tenant: Tenant, id: string): Promise<string[]> {
   const lines: string[] = [];

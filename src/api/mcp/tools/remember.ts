@@ -104,7 +104,10 @@ interface Correction {
   readonly tags: string[] | undefined;
 }
 
-/** Changes a memory. Returns what the answer says of it: thousands may wait for their turns, with half a MB each. */
+/**
+ * Changes the text or tags of a memory. Returns only what the answer says of it, and not the memory: thousands of
+ * answers may wait for their turns, with half a MB each.
+ */
 async function correct(tenant: Tenant, { id, content, tags }: Correction) {
   const memory = await tenant.patchMemory(id, { content, tags });
   const { version, screened } = memory;
@@ -121,7 +124,7 @@ async function predecessor(tenant: Tenant, id: string) {
 /**
  * Stores a new memory and marks the old memory `id` as superseded by it, in one commit. The new memory gets the user,
  * session and type of the old one, and also its tags unless `tags` is given. If several calls supersede the same memory
- * at once, one stores its text and the others are refused.
+ * at once, one stores its text and the others are refused with `conflict`.
  * @returns a sentence for the model about what was stored
  * @throws EngineError `conflict` if the old memory is superseded already; `not_found` if it does not exist
  */
@@ -132,7 +135,7 @@ async function supersede(
 ): Promise<string> {
   const { tenant } = call;
   const old = await predecessor(tenant, id);
-  if (old.status === 'superseded') throw new EngineError('conflict', await hasSuccessor(tenant, id));
+  if (old.status === 'superseded') throw new EngineError('conflict', await successorSentence(tenant, id));
   takeTokens(call, 'adds', 1);
   const { outcome, token } = await addOne(tenant, {
     ...toNewMemory({ content, tags: tags ?? [...old.tags], type: old.type }),
@@ -146,7 +149,7 @@ async function supersede(
 }
 
 /** Returns a sentence that says that a memory is superseded, with the id of the memory that supersedes it. */
-async function hasSuccessor(tenant: Tenant, id: string): Promise<string> {
+async function successorSentence(tenant: Tenant, id: string): Promise<string> {
   const links = await tenant.listLinks(id);
   const successor = links.find(({ type, direction }) => type === 'supersedes' && direction === 'in');
   const advice = successor === undefined ? '' : `: update memory ${successor.id} instead`;
@@ -177,7 +180,10 @@ async function addOne(tenant: Tenant, memory: NewMemory): Promise<{ outcome: Sto
   throw new EngineError(isErrorCode(code) ? code : 'invalid', message);
 }
 
-/** Waits up to 4 s for the background work of a new memory, and says how far it is. */
+/**
+ * Waits up to 4 s for the background work of a new memory, and returns the end of a sentence about it that says how far
+ * the work is.
+ */
 async function progressOf(
   call: TenantCall,
   {

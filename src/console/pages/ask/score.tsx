@@ -17,7 +17,7 @@ interface Part {
 
 /**
  * Splits the raw score of a match into the amount that each feature adds. The formulas are in
- * `src/engine/retrieve/score.ts`.
+ * `src/engine/retrieve/raw-score.ts`.
  */
 function partsOf({ profile, features, weights }: Pick<Explain, 'profile' | 'features' | 'weights'>): Part[] {
   const values = features as Readonly<Record<string, number>>;

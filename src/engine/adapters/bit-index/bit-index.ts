@@ -22,9 +22,15 @@ const CODES: VectorSource<VectorCode> = {
 
 /** How a bit index counts its memory, scans its codes, and shares them with other threads. */
 export interface BitIndexOptions {
-  /** Counts the memory of all indexes of a thread and enforces its limit; no limit by default. */
+  /**
+   * Counts the memory of all indexes of a thread and enforces its limit; no limit by default. It is not used with
+   * `shared`, whose memory the thread that created it counts.
+   */
   readonly indexMemory?: IndexMemory | undefined;
-  /** Which implementation of the inner loops (kernels) scans the codes; `auto` by default. */
+  /**
+   * Which implementation of the inner loops (kernels) scans the codes; `auto` by default. With `shared`, the choice was
+   * made when the memory was created.
+   */
   readonly kernels?: KernelChoice | undefined;
   /** Vectors in memory that several threads share; by default the index has vectors of its own. */
   readonly shared?: SharedIndexOptions | undefined;

@@ -61,13 +61,14 @@ interface Opened extends RowTable {
 
 /** The matrix as a search sees it, at one snapshot of the tenant's file. */
 interface View extends Matrix {
-  /** Number of its rows, from the first on, whose bits are also stored by dimension (as columns). */
+  /** Number of the matrix's rows, from the first on, whose bits are also stored by dimension (as columns). */
   readonly turned: number;
 }
 
 /**
  * Number of rows from which the bits of new rows are also stored by dimension (as columns) at once. In a smaller
- * matrix, the first search that scans it makes the columns.
+ * matrix, the first search that scans it makes the columns; from then on, new rows are stored in both ways at once,
+ * too.
  */
 const MIN_TURNED = 8_192;
 /** How many times longer it takes to compare one row of a list than to scan one row in the first pass. */
@@ -162,7 +163,7 @@ function remove(opened: Opened, state: State, vectorNo: number): void {
   if (isCounted(vectorNo)) discount(opened, state, row);
 }
 
-/** Subtracts a removed row from the counts of positive signs by dimension. */
+/** Subtracts a row, which is removed or later than the snapshot, from the counts of positive signs by dimension. */
 function discount({ codes }: RowTable, state: State, row: number): void {
   const at = codeAddress(codes.layout, row);
   countSides(state.above, codes.views().bytes.subarray(at, at + state.above.length / 8), -1);

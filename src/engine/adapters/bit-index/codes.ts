@@ -115,7 +115,9 @@ function bytesUpTo({ firstSegment, segmentBytes }: Layout, rows: number): number
   return firstSegment + Math.ceil(rows / SEGMENT_ROWS) * segmentBytes;
 }
 
-/** Prepares a new segment (a block of rows) that begins with `row`, before that row is added. */
+/**
+ * Prepares a new segment (a block of rows) that begins with `row`, before that row is added: fills its column of ones.
+ */
 export function beginSegment(codes: Codes, row: number): void {
   const ones = segmentOf(codes.layout, row) + codes.layout.ones;
   codes.views().bytes.fill(0xff, ones, ones + SEGMENT_ROWS / 8);

@@ -98,7 +98,7 @@ export interface Layout {
   readonly choiceBytes: number;
   /** Address of the sums of the rows of a segment, bit-sliced: a column for each bit of the sums. */
   readonly sums: number;
-  /** Address of the candidates of all questions: pairs of a row and its distance. */
+  /** Address of the candidates of all questions: pairs of a row and its distance (in the second pass, its estimate). */
   readonly candidates: number;
   /** Address of the first segment (a block of rows). */
   readonly firstSegment: number;

@@ -19,7 +19,7 @@ export interface SharedVectors {
   readonly memory: SharedMemory;
   /** The rows of each user, as `users.ts` describes. */
   readonly users: SharedArrayBuffer;
-  /** The lock, and two copies of the state, one of which is valid. */
+  /** The lock of the shared vectors, and two copies of their state, one of which is valid. */
   readonly control: SharedArrayBuffer;
 }
 

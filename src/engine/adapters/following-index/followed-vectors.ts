@@ -21,9 +21,9 @@ export interface Question {
 
 /** A position in the history of a file: up to where vectors were read, or where a snapshot ends. */
 export interface Position {
-  /** Number of the last vector, of any model; 0 before the first. */
+  /** Number of the last vector up to this position, of any model; 0 if there is none. */
   readonly vectorNo: number;
-  /** Number of the last entry in the log of removed vectors. */
+  /** Number of the last entry, up to this position, in the log of removed vectors. */
   readonly removalNo: number;
 }
 
@@ -58,7 +58,7 @@ export interface FollowedVectors<T> {
   readonly count: number;
   /** Number of removed vectors whose memory is not yet free. */
   readonly removed: number;
-  /** Memory in use, in bytes. */
+  /** Memory that the vectors take, in bytes. */
   readonly bytes: number;
   /** Position up to which the file was read; undefined before the first change. */
   readonly position: Position | undefined;

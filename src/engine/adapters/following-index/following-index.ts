@@ -59,8 +59,9 @@ export interface FollowingIndexOptions<T> {
 
 /**
  * Opens the index of one vector space over a connection to the file. It reads nothing until it is loaded or searched. A
- * search throws EngineError `internal` inside a write transaction, and for a vector with another number of dimensions.
- * If threads share the vectors, it may also throw `SnapshotIsBehind` and `SharedMemoryLost`.
+ * search throws EngineError `internal` inside a write transaction, for a vector with another number of dimensions, and
+ * for a `k` that is not in 1..4096. If threads share the vectors, it may also throw `SnapshotIsBehind` and
+ * `SharedMemoryLost`.
  */
 export function openFollowingIndex<T>(
   store: Store,

@@ -14,7 +14,7 @@ export type VectorIndexChoice = KernelChoice | 'vec0';
 
 export interface OpenVectorIndexOptions {
   readonly choice: VectorIndexChoice;
-  /** Counts the memory of all indexes of a thread and enforces its limit. */
+  /** Counts the memory of all indexes of a thread and enforces its limit; not used for sign bits in `shared` memory. */
   readonly indexMemory: IndexMemory;
   /** Vectors in memory that several threads share; none by default. `vec0` ignores it. */
   readonly shared?: SharedIndexOptions | undefined;

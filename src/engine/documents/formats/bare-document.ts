@@ -27,8 +27,8 @@ export function instantOf(date: string | undefined): number | null {
 }
 
 /**
- * Creates the error `document_too_large` for a text over the limit, for formats whose text can be many times longer
- * than the file.
+ * Creates the error `document_too_large` for a text over `PARSE_LIMITS.textCharacters`, for formats whose text can be
+ * many times longer than the file.
  */
 export function tooMuchText(): DocumentError {
   return new DocumentError(

@@ -59,7 +59,8 @@ const DELIMITERS = [',', ';', '\t', '|'] as const;
 
 /**
  * Returns the separator with the highest rating: 100 times the share of lines (0..1) that have as many cells as the
- * first line, plus that number of cells, at most 50. Returns a comma if no separator occurs in the first line.
+ * first line, plus the number of cells of the first line, at most 50. Returns a comma if no separator occurs in the
+ * first line.
  */
 function delimiterOf(text: string): string {
   const start = text.slice(0, JUDGED_CHARACTERS).replace(/"[^"]*"/g, '');

@@ -15,6 +15,8 @@ import { readPart } from './office-archive.ts';
 /**
  * Reads a book: its chapters in reading order, each as a page. Its table of contents is left out, since it repeats the
  * headings. A chapter that cannot be read is left out with a warning.
+ * @throws DocumentError `encrypted_document` for copy protection, `corrupt_document` if no chapter can be read,
+ *   `document_too_large` or `document_too_complex` beyond the limits
  */
 export const readEpub: FormatParser = async (bytes, { onPage }) => {
   const zip = await openZip(bytes);

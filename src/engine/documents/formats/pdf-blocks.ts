@@ -106,7 +106,8 @@ const CELL_CHARACTERS = 2000;
 
 /**
  * Returns the index of the cell in the row above under whose left end a line begins; -1 if there is none. The first
- * cell never counts, since a line below it may as well be the text after the table.
+ * cell never counts, since a line below it may as well be the text after the table, and neither does a cell of 2,000
+ * characters.
  */
 function cellAbove(row: Line, line: Line): number {
   return row.cells.findIndex(

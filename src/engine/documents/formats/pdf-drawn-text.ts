@@ -80,7 +80,7 @@ interface TextState {
   readonly mode: number;
   readonly charSpacing: number;
   readonly wordSpacing: number;
-  /** Horizontal scaling as a factor. */
+  /** Horizontal scaling of text as a factor; 1 for none. */
   readonly hScale: number;
   /** Distance along y by which `nextLine` moves to the next line: negative where lines go down. */
   readonly leading: number;
@@ -109,7 +109,7 @@ interface Drawing {
   state: TextState;
   textMatrix: Matrix;
   lineMatrix: Matrix;
-  /** Number of pieces of text that are not visible. */
+  /** Number of pieces of text on the page that are not visible. */
   hidden: number;
   /** Whether white space was drawn since the last visible piece of text. */
   afterSpace: boolean;

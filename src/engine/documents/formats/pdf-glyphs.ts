@@ -29,7 +29,7 @@ interface GlyphSetting {
   readonly charSpacing: number;
   /** Distance that is added after each space, besides `charSpacing`. */
   readonly wordSpacing: number;
-  /** Horizontal scaling as a factor. */
+  /** Horizontal scaling of text as a factor; 1 for none. */
   readonly hScale: number;
 }
 

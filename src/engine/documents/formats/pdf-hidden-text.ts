@@ -25,9 +25,9 @@ const NUMBERS_BYTES = 34;
 
 /**
  * Tells whether a content stream of a PDF file may switch to an invisible text mode; false only if it is certain that
- * none does. Images are skipped if no page can have them as its content. It is true if the file is encrypted, if a
- * stream is compressed by another method than Flate or cannot be inflated, or if a stream is not written in the usual
- * form.
+ * none does. Images are skipped if no page can have them as its content. It is true if the file is encrypted, if over
+ * 64 MiB would have to be searched, if a stream is compressed by another method than Flate or cannot be inflated, or if
+ * a stream is not written in the usual form.
  */
 export function mayHideText(file: Uint8Array): boolean {
   const bytes = Buffer.from(file.buffer, file.byteOffset, file.byteLength);
@@ -140,7 +140,10 @@ function contentOf(dictionary: StreamDictionary, data: Buffer, budget: number): 
 
 const NO_PARAMETERS = '<< >>';
 
-/** Returns the parameters of the only filter of a stream, as tokens of a dictionary or as another value. */
+/**
+ * Returns the parameters of the only filter of a stream, as tokens of a dictionary or as another value; `<< >>` if it
+ * has none.
+ */
 function parametersOf(dictionary: StreamDictionary, filter: string): string {
   const parameters = dictionary.get('DecodeParms') ?? 'null';
   const own = filter.startsWith('[') ? parameters.replace(/^\[ (.*) \]$/, '$1') : parameters;

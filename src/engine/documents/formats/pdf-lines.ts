@@ -6,7 +6,7 @@ import { byBaseline, quantileOf, type Segment } from './pdf-segments.ts';
  * right and follow each other downwards (`Run`); `baseline` grows upwards.
  */
 export interface Line {
-  /** Text of the cells in reading order, with two blanks between cells. */
+  /** Text of the line: that of its cells in reading order, with two blanks between cells. */
   readonly text: string;
   /** Parts of the line that wide gaps separate, as in a row of a table; a single part for running text. */
   readonly cells: readonly Cell[];
@@ -36,9 +36,12 @@ export interface Cell {
 
 /** The left and right end, in points, of a column or of a band across columns. */
 interface Region {
-  /** Position, in points, at or after which nine tenths of the lines begin. */
+  /** Left end of the column or band, in points: nine tenths of its lines begin there or farther right. */
   readonly left: number;
-  /** Position, in points, that 85 % of the lines do not exceed, so that single lines that are too long do not count. */
+  /**
+   * Right end of the column or band, in points: 85 % of its lines end there or farther left, so that single lines that
+   * are too long do not count.
+   */
   readonly right: number;
 }
 

@@ -137,9 +137,9 @@ function renderCode(lines: readonly Line[]): string {
   return [fence, ...text, fence].join('\n');
 }
 
-/** Least number of rows of a table. */
+/** Least number of rows, the header included, of lines that are rendered as a Markdown table. */
 const MIN_TABLE_ROWS = 3;
-/** Greatest number of columns of a table. */
+/** Greatest number of columns of lines that are rendered as a Markdown table. */
 const MAX_TABLE_COLUMNS = 16;
 
 /**

@@ -77,7 +77,7 @@ function runOfItem(item: TextItem, isVertical: boolean, afterSpace: boolean): Ru
 /** A piece of text at its position on the page, in points. */
 export interface DrawnText {
   readonly text: string;
-  /** Start of the text on the page, in points. */
+  /** Horizontal position at which the text's baseline starts on the page, in points; `y` is the vertical one. */
   readonly x: number;
   readonly y: number;
   /** Direction in which the text advances, in degrees counterclockwise; any number. */

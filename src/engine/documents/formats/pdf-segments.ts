@@ -8,9 +8,12 @@ export interface Segment {
   readonly runs: Run[];
   left: number;
   right: number;
-  /** Baseline of the run with the largest font, since smaller runs such as exponents are above or below the line. */
+  /**
+   * Baseline of the segment: that of its run with the largest font, since smaller runs such as exponents are above or
+   * below the line.
+   */
   baseline: number;
-  /** Font size of the run with the largest font, in points. */
+  /** Font size of the segment, in points: that of its run with the largest font. */
   size: number;
 }
 

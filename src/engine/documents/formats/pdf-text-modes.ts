@@ -45,7 +45,7 @@ function mayHide(content: Buffer, at: number): boolean {
   return !(isVisible && isOnLine && start > 0 && BLANKS.has(content[start - 1]!));
 }
 
-/** Greatest number of characters of a number that are read. A longer one is not of the usual form. */
+/** Greatest number of characters that are read of the number before `Tr`. A longer one is not of the usual form. */
 const MAX_NUMERALS = 16;
 
 /** Tells whether a byte separates two words. The end and the beginning of the data do, too. */
@@ -57,7 +57,10 @@ function isLetter(byte: number): boolean {
   return (byte >= 0x41 && byte <= 0x5a) || (byte >= 0x61 && byte <= 0x7a);
 }
 
-/** Greatest length of a string before a word in it, in bytes. In a longer string the word is taken as an operator. */
+/**
+ * Greatest distance, in bytes, from the beginning of a string to the letters `Tr` in it. Farther on in a string, they
+ * are taken for the operator.
+ */
 const STRING_BYTES = 256;
 
 /**

@@ -248,7 +248,7 @@ const ARABIC = /\p{Script=Arabic}/u;
 
 /**
  * Adds the texts of notes and form fields to the appendices of their pages. Links are skipped, since a file may have
- * thousands. Damaged notes and fields are left out with a warning.
+ * thousands. If one cannot be read, it and all that follow are left out, with one warning.
  */
 async function readAnnotationsOfPages({ pdfjs, pdf, warnings }: Reading, pages: readonly ReadPage[]): Promise<void> {
   const { LINK, POPUP } = pdfjs.AnnotationType;

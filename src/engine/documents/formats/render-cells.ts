@@ -66,7 +66,7 @@ function renderRows(rows: readonly Row[]): string {
     filled += row.length;
   }
   const area = rows.length * used.size;
-  if (area > SMALL_AREA && filled < MIN_FILLED * area) return rows.flatMap((row) => row.map(renderLoose)).join('\n');
+  if (area > SMALL_AREA && filled < MIN_FILLED * area) return rows.flatMap((row) => row.map(renderCellLine)).join('\n');
   const columns = [...used].sort((a, b) => a - b);
   const places = new Map(columns.map((column, place) => [column, place]));
   const grid = rows.map((row) => fill(row, places));
@@ -84,8 +84,11 @@ function fill(row: Row, places: ReadonlyMap<number, number>): string[] {
   return texts;
 }
 
-/** Renders a cell as one line after its reference, such as `AB12: text`. */
-function renderLoose({ row, column, text }: TextCell): string {
+/**
+ * Renders a cell of a large, mostly empty table as one line: its reference, then its text with blanks folded (`AB12:
+ * text`).
+ */
+function renderCellLine({ row, column, text }: TextCell): string {
   let letters = '';
   for (let rest = column; rest > 0; rest = Math.floor((rest - 1) / 26)) {
     letters = String.fromCharCode(65 + ((rest - 1) % 26)) + letters;

@@ -26,8 +26,8 @@ const PIECE_CHARACTERS = 500_000;
 const MAX_COLUMNS = 16_384;
 
 /**
- * Reads the cells of a sheet's XML part in the order of the file. Cells without content, of which a coloured sheet may
- * have millions, are skipped before anything is parsed.
+ * Reads the cells of a sheet's XML part in the order of the file. Cells that are written as one tag without content, of
+ * which a coloured sheet may have millions, are skipped before anything is parsed.
  * @throws DocumentError `corrupt_document` if the XML is not well-formed, `document_too_complex` beyond the limits, or
  *   `unsupported_encoding`
  */
@@ -72,7 +72,10 @@ function* cellsOfRow(element: XmlElement, row: number): Generator<Cell> {
   }
 }
 
-/** Returns the column number, from 1, of a reference such as AB12, at most 16,384; undefined if it has no letters. */
+/**
+ * Returns the column number, from 1, of a reference such as AB12, at most 16,384; undefined if it does not begin with
+ * capital letters.
+ */
 function columnOf(reference: string): number | undefined {
   const letters = /^[A-Z]{1,3}/.exec(reference)?.[0];
   if (letters === undefined) return undefined;

@@ -110,7 +110,10 @@ function controlsIn(text: string): Omission[] {
   return length === 0 ? [] : [{ reason: 'control_characters', count: length, characters: length }];
 }
 
-/** Returns an omission for a text without words, of which no chunk is made; an empty list for an empty text. */
+/**
+ * Returns an omission for a text of blanks and control characters only, of which no chunk is made; an empty list for a
+ * text with a visible character, and for ''.
+ */
 function unreadIn(text: string): Omission[] {
   return text === '' || hasText(text) ? [] : [{ reason: 'no_text', count: 1, characters: text.length }];
 }

@@ -1,16 +1,22 @@
 import type { BlockingConnection } from './blocking-connection.ts';
 
-/** Number of writes of a tenant at which tables are looked at for the first time. */
+/**
+ * Number of writes of a tenant at which it is first looked whether tables have grown; then at each doubling of the
+ * number.
+ */
 const FIRST_LOOK = 8;
-/** Least number of changed rows for which a table is analysed, however few rows it has. */
+/** A table is analysed only if more than this number of its rows have changed, however few rows it has. */
 const FEW_ROWS = 50;
 
 /** Longest time that an analysis may take, ms: writes of other tenants on this connection wait for it. */
 const LONGEST_MS = 5_000;
 
-/** Lets the server count what this session has changed by now; it counts by itself every second at most. */
+/** SQL that lets the server count at once what this session has changed; by itself it does so at most once a second. */
 const COUNT_CHANGES = 'SELECT pg_stat_force_next_flush()';
-/** Finds the tables of which more rows have changed than they had when they were analysed last. */
+/**
+ * Finds the tables of which more rows have changed than they had when they were analysed last, and more than
+ * `FEW_ROWS`.
+ */
 const SELECT_GROWN = `SELECT quote_ident(relname) FROM pg_class
   WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'
     AND pg_stat_get_mod_since_analyze(oid) > greatest(reltuples, ${FEW_ROWS})`;

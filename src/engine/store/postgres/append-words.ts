@@ -14,18 +14,19 @@ export type NumberedRow = readonly [memoryNo: number, row: EncodedRow];
 interface Addition {
   readonly term: string;
   rows: number;
-  /** Numbers of the memories of the first and the last of these rows. */
+  /** Number of the memory of the first of the rows. */
   readonly first: number;
+  /** Number of the memory of the last of the rows. */
   last: number;
-  /** The rows as a block has them, without the number of the first one. */
+  /** The encoded rows as a block has them, but without the memory number of the first one. */
   readonly bytes: number[];
 }
 
 /**
- * `$2` has the terms with blanks between them, and `$8` the bytes of all additions one after the other: a list of texts
- * or bytes takes several times as long to read. The number of the block is computed first, since a condition that calls
- * a function is none of the index; `OFFSET 0` keeps it so. `varint` writes the number of a first row as the difference
- * to the row before it, or whole in a new block.
+ * SQL that writes new rows. `$2` has the terms with blanks between them, and `$8` the bytes of all additions one after
+ * the other: a list of texts or bytes takes several times as long to read. The number of the block is computed first,
+ * since a condition that calls a function is none of the index; `OFFSET 0` keeps it so. `varint` writes the number of a
+ * first row as the difference to the row before it, or whole in a new block.
  *
  * Each addition looks its block up, and the update then takes the block from its place (`ctid`). The condition on the
  * number of the block is always true: it makes the server expect a single row of `added`. Without it the server expects
@@ -114,7 +115,7 @@ function additionsOf(rows: readonly NumberedRow[]): Addition[] {
   return additions;
 }
 
-/** Bytes one after the other, and for each part where it ends and its size. */
+/** Concatenates parts of bytes, and lists for each part the offset at which it ends and its size. */
 function joined(parts: readonly ArrayLike<number>[]): {
   readonly all: Uint8Array;
   readonly ends: number[];

@@ -33,24 +33,27 @@ const POSITION_OFFSET = 2;
 /** Encoded positions of a term in each row that has it, by memory number. */
 export type BlockRows = Map<number, Uint8Array>;
 
-/** Positions of a term in a row. A list, since to make bytes of each one costs as much as to encode them. */
+/**
+ * Positions of a term in a row. They are a list of numbers, since a `Uint8Array` for each would cost as much as the
+ * encoding.
+ */
 interface Positions {
-  /** The encoded bytes. */
+  /** The bytes of the encoded positions. */
   readonly bytes: readonly number[];
 }
 
 /** A row of the word index (one memory) in encoded form. */
 export interface EncodedRow {
-  /** Positions of each of its terms, by the term's key (`keyOfTerm`). */
+  /** Positions of each term of the row, by the key of the term (`keyOfTerm`). */
   readonly terms: ReadonlyMap<string, Positions>;
-  /** Number of terms in each column, as varints. */
+  /** Number of terms in each column of the row, as varints. */
   readonly sizes: Uint8Array;
-  /** Number of terms in all columns. */
+  /** Number of terms in all columns of the row, repeated ones counted each time. */
   readonly length: number;
 }
 
 /**
- * Encodes a row.
+ * Encodes a row of the word index.
  * @param columns the terms of each column in the order of the text
  */
 export function encodeRow(columns: readonly (readonly string[])[]): EncodedRow {
@@ -78,8 +81,8 @@ export function encodeRow(columns: readonly (readonly string[])[]): EncodedRow {
 }
 
 /**
- * Longest term that is stored under itself as its key, in UTF-16 code units. An index of PostgreSQL refuses keys above
- * some 2,700 bytes.
+ * Greatest length of a term that is its own key, in UTF-16 code units. An index of PostgreSQL refuses keys above some
+ * 2,700 bytes.
  */
 const MAX_TERM = 256;
 

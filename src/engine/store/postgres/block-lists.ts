@@ -6,12 +6,15 @@ import { BLOCK_ROWS, restartsOf } from './block-codec.ts';
 
 const BLOCKS_OF_PARTITION = PARTITION_ROWS / BLOCK_ROWS;
 
-/** A row of `word_blocks`. */
+/**
+ * A row of `word_blocks`: the key of its term, the number of its block (of the first one, if several were joined), the
+ * encoded rows, and the sizes of joined blocks, as `restartsOf` takes them.
+ */
 export type BlockRow = readonly [term: string, block: number, data: Uint8Array, parts: string];
 
 /**
- * Concatenates the blocks of each term into one doclist for each partition. All doclists of a term are slices of one
- * buffer.
+ * Concatenates the blocks of each term into one doclist for each partition that has some; returns the doclists by the
+ * key of the term. All doclists of a term are slices of one buffer.
  */
 export function joinBlocks(rows: readonly BlockRow[]): Map<string, Doclist[]> {
   const lists = new Map<string, Doclist[]>();

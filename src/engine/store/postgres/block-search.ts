@@ -29,11 +29,11 @@ import type { LaterAnswer, OwnQuery } from './own-query.ts';
  */
 const READ_AT_ONCE_BYTES = 150_000;
 /**
- * Size of a term's blocks, in bytes, up to which a lookup for a few rows reads all of them, so that later lookups can
- * reuse them.
+ * Total size of the blocks of a word or phrase, in bytes, up to which a lookup for a few rows reads all of them, so
+ * that later lookups can reuse them.
  */
 const READ_WHOLE_BYTES = 65_536;
-/** Greatest total size, in bytes, of the blocks of a lookup for a few rows, even if no work budget is left. */
+/** Total size, in bytes, of the blocks that a lookup for a few rows may read even if no work budget is left. */
 const READ_ANYWAY_BYTES = 1_048_576;
 /**
  * Number of terms whose lookups are cached for a snapshot. Beyond it the cache starts empty again, which matters only
@@ -61,7 +61,7 @@ interface Snapshot {
   readonly store: Store;
   readonly query: Pick<OwnQuery, 'ask' | 'askLater'>;
   totals: Totals | undefined;
-  /** Query for the totals and the state of the index. */
+  /** Queued query for the totals and the state of the index. */
   readonly asksState: LaterAnswer;
   /** Words that were read in this and earlier states; asked only for those of the snapshot's state. */
   readonly kept: KeptWords;
@@ -331,7 +331,7 @@ function rank(snapshot: Snapshot, { texts, weights, limit, among }: SearchedFor)
 
 /**
  * Spends the work of ranking by a word, before its blocks are read. Returns false for a word that takes too much of the
- * work budget, and for a phrase that was not read as it does.
+ * work budget, and for a phrase that was not read because it took too much.
  */
 function isWithinWork(snapshot: Snapshot, text: string): boolean {
   const keys = keysOf(text);
@@ -361,7 +361,7 @@ function matching(
 
 /**
  * Returns doclists of a word or phrase. They contain at least its rows in the blocks of these memories, and may contain
- * further rows.
+ * further rows. Blocks beyond `READ_ANYWAY_BYTES` for which no work budget is left are missing.
  */
 function listsAround(snapshot: Snapshot, keys: readonly string[], memoryNos: readonly number[]): readonly Doclist[] {
   if (bytesOf(snapshot, keys) <= READ_WHOLE_BYTES) readLists(snapshot, keys);

@@ -17,9 +17,13 @@ export const READ_WORDS = `WITH facts AS MATERIALIZED (${FACTS})
   FROM (SELECT term, sum(bytes) OVER (ORDER BY bytes, term) AS up_to FROM facts) AS f
   CROSS JOIN LATERAL (SELECT term, block, data, parts FROM word_blocks
     WHERE tenant = $1 AND term = f.term) AS b WHERE f.up_to <= $3::bigint`;
+/** SQL that reads all blocks of terms. */
 export const READ_LISTS = `SELECT b.term, b.block, b.data, b.parts FROM unnest($2::text[]) AS w (term)
   CROSS JOIN LATERAL (SELECT term, block, data, parts FROM word_blocks WHERE tenant = $1 AND term = w.term) AS b`;
-/** SQL that reads some blocks of terms and their sizes; beyond `$4` bytes in all, the sizes alone. */
+/**
+ * SQL that reads the blocks of terms with the numbers `$3`, and their sizes, lowest numbers first; beyond `$4` bytes in
+ * all the data is null, with the size alone.
+ */
 export const READ_LISTS_OF = `SELECT term, block, CASE WHEN up_to <= $4::bigint THEN data END, parts, size
   FROM (SELECT b.*, sum(b.size) OVER (ORDER BY b.block, b.term) AS up_to FROM unnest($2::text[]) AS w (term)
     CROSS JOIN LATERAL (SELECT term, block, data, parts, octet_length(data) AS size FROM word_blocks

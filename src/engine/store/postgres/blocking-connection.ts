@@ -19,8 +19,9 @@ export { postgresError } from './postgres-error.ts';
 export interface BlockingConnection {
   /**
    * Runs a statement and blocks until its result arrives. With `values` it is one statement, prepared under `name` if
-   * that is given; without `values`, `text` may contain several statements. Queued statements are sent before it: with
-   * `values` in the same round trip, else in one of their own. It connects if there is no session.
+   * that is given; without `values`, `text` may contain several statements, and the result is that of the last one.
+   * Queued statements are sent before it: with `values` in the same round trip, else in one of their own. It connects
+   * if there is no session.
    * @param portion the part of the rows that is read, inside a transaction; all rows if it is left out
    * @throws EngineError as `databaseError`, whose `cause` is a `PostgresError`; LateError if a queued statement failed
    */

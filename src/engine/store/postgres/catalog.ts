@@ -1,4 +1,4 @@
-/** The properties of a table that the translation of statements needs. */
+/** The properties of a table or view that the translation and the merging of statements need. */
 export interface TableForm {
   /** Type of each column, by its name, as `format_type` writes it: bigint, double precision, text or bytea. */
   readonly columns: ReadonlyMap<string, string>;
@@ -20,10 +20,10 @@ export interface TableForm {
   readonly triggering: ReadonlySet<string>;
 }
 
-/** The tables of a schema, by name. */
+/** The tables and views of a schema, by name. */
 export type Catalog = ReadonlyMap<string, TableForm>;
 
-/** SQL that reads all tables of the current schema: one row for each column, as a `CatalogRow`. */
+/** SQL that reads all tables and views of the current schema: one row for each column, as a `CatalogRow`. */
 export const READ_CATALOG = `
   SELECT c.relname, a.attname, format_type(a.atttypid, NULL),
     pg_get_expr(d.adbin, d.adrelid) ~ '^(\\w+\\.)?next_(number|row)\\(' AS numbered,

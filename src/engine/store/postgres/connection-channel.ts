@@ -41,7 +41,10 @@ export interface ConnectionChannel {
   ask(statements: readonly SentStatement[] | string): readonly QueryResult[];
   /** Closes a portal of the session with the next statements that are sent, if it is still there. */
   closePortal(name: string): void;
-  /** Sends a text without waiting for a reply; an error in it ends the session. @throws PostgresError */
+  /**
+   * Sends a text without waiting for a reply. If that fails, or if there is an error in the text, the session is lost,
+   * which the next request reports. Without a session nothing is sent.
+   */
   post(text: string): void;
   /** Sets the timeouts of later requests. */
   setTimeouts(timeouts: Timeouts): void;

@@ -75,7 +75,10 @@ export type Reply = { readonly no: number } & (
 export interface Received {
   /** In reply to `exchange`: all messages, up to the one that says that the server is ready (ReadyForQuery). */
   readonly bytes: Uint8Array<ArrayBuffer>;
-  /** The system's code for the loss of the connection, such as ECONNRESET; null if the reply is complete. */
+  /**
+   * The system's code for the loss of the connection, such as ECONNRESET, or `lost` if there is none; null if the reply
+   * is complete.
+   */
   readonly lost: string | null;
 }
 

@@ -131,7 +131,8 @@ async function readOnce(): Promise<Received> {
 
 /**
  * Passes each chunk that comes from the server to `take`, until that returns true, which ends the reading.
- * @returns null then, or the system's code (such as ECONNRESET) if the connection is lost before
+ * @returns null once `take` has returned true; if the connection is lost before, the system's code (such as
+ *   ECONNRESET), or `lost` if there is none
  */
 function receive(take: (chunk: Buffer) => boolean): Promise<string | null> {
   const stream = client && socketOf(client);

@@ -5,10 +5,11 @@
 import { noteWork, workLeft } from '../work-budget.ts';
 import type { BlockingConnection, Queued } from './blocking-connection.ts';
 
-/** Sets what is left of the work of a query: the time at which it ends, and the number of bytes. */
+/** SQL that sets what is left of the work of a query: the time at which it ends, and the number of bytes. */
 const LIMIT_WORK = `SELECT set_config('cairn.work_until',
     (extract(epoch FROM clock_timestamp()) + $1::bigint / 1000.0)::text, true),
   set_config('cairn.work_left', $2::bigint::text, true)`;
+/** SQL that reads how many bytes of work a query has left. */
 const READ_WORK_LEFT = `SELECT current_setting('cairn.work_left')::bigint`;
 
 /** Whether a statement counts its work now: it parses the JSON of each row, and its request has a work budget. */

@@ -49,7 +49,7 @@ const LIST_FUNCTIONS: Readonly<Record<ListForm, string>> = {
   values: 'json_values',
 };
 
-/** Finds the parameters of a statement. */
+/** Finds the parameters of a statement in SQLite's dialect: their names, and which of them hold JSON lists. */
 export function findParameters(sql: string, catalog: Catalog): ParameterPlaces {
   const tokens = tokensOf(sql);
   const names: string[] = [];
@@ -97,7 +97,10 @@ function isOfTexts(tokens: readonly Token[], place: number, catalog: Catalog): b
 
 const wordsOf = (tokens: readonly Token[]) => tokens.flatMap(({ kind, text }) => (kind === 'space' ? [] : text));
 
-/** Translates a statement from SQLite's dialect to PostgreSQL's. */
+/**
+ * Translates a statement from SQLite's dialect to PostgreSQL's. A parameter whose value is null becomes the word NULL;
+ * the others are numbered and cast to the type of their value.
+ */
 export function translate(
   sql: string,
   {

@@ -32,7 +32,7 @@ export interface MessageSocket {
 export interface DirectSocketOptions {
   /**
    * Tells whether the other thread still lives. The descriptor is closed with that thread, and its number may then be
-   * that of another file. So it is if `readElsewhere` says that the connection is lost.
+   * that of another file. It is closed as well once `readElsewhere` has said that the connection is lost.
    */
   isOpen(): boolean;
   /** Tells whether the reply to a posted message holds an error. */
@@ -52,8 +52,8 @@ export function openDirectSocket(fd: number, options: DirectSocketOptions): Mess
   let lost: string | null = null;
 
   /**
-   * Marks the connection as lost, and returns the reason: the code of `error`, unless the server has sent an error
-   * before, which tells more.
+   * Marks the connection as lost, and still reads into the buffer what the server has sent before, such as an error
+   * that tells more. Returns the code of `error`.
    */
   const lose = (error: unknown): string => {
     lost = (error as NodeJS.ErrnoException).code ?? 'lost';
@@ -102,7 +102,7 @@ function openDescriptor(fd: number, { isOpen: isThreadAlive, readElsewhere }: Di
   let isClosed = false;
   const isOpen = () => !isClosed && isThreadAlive();
   const buffer = new ReplyBuffer();
-  /** Reads what there is. Returns whether something came. */
+  /** Reads the bytes that have come, without waiting. Returns whether there were some. */
   const read = (): boolean => {
     if (!isOpen()) throw lossOf('closed');
     const count = orNothing(() => fs.readSync(fd, buffer.room()));
@@ -110,7 +110,7 @@ function openDescriptor(fd: number, { isOpen: isThreadAlive, readElsewhere }: Di
     if (count !== undefined) buffer.filled(count);
     return count !== undefined;
   };
-  /** Reads until a reply is complete. Returns false if the time is over before. */
+  /** Reads, and waits where nothing has come, until a reply is complete. Returns false if the time is over before. */
   const complete = (wait: Wait): boolean => {
     while (!buffer.isComplete()) {
       const hasRead = read();
@@ -132,7 +132,7 @@ function openDescriptor(fd: number, { isOpen: isThreadAlive, readElsewhere }: Di
     }
     return true;
   };
-  /** Writes all bytes. Returns false if the time is over before. */
+  /** Writes all bytes, and waits where the socket takes no more. Returns false if the time is over before. */
   const write = (bytes: Uint8Array, wait: Wait): boolean => {
     for (let sent = 0; sent < bytes.length;) {
       if (!isOpen()) throw lossOf('closed');

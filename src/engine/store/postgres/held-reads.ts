@@ -55,7 +55,7 @@ export function noteWrite(): void {
 /** The read that each connection holds, if any. */
 const held = new WeakMap<BlockingConnection, HeldNow>();
 
-/** Holds a read until the turn of the event loop ends. */
+/** Holds a read until the turn of the event loop ends, and then ends it if nobody has taken it. */
 export function holdRead(connection: BlockingConnection, what: Held): void {
   const one = { ...what, session: connection.session, writes: writesOfThread, isJustDone: true };
   held.set(connection, one);
@@ -67,7 +67,8 @@ export function holdRead(connection: BlockingConnection, what: Held): void {
 
 /**
  * Returns the read that is held for a store and a question, or for the opening of the store if nothing else has run
- * since; undefined if there is none. It is not held any more: the caller ends it, or holds it again.
+ * since; undefined if there is none, if its session is lost, or if this thread has written since. It is not held any
+ * more: the caller ends it, or holds it again.
  */
 export function takeHeld(connection: BlockingConnection, of: object, question: object | undefined): Held | undefined {
   const one = held.get(connection);

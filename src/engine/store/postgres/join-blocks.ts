@@ -8,7 +8,7 @@ import { copyOf } from '../../text/stem-finder.ts';
 import { BLOCK_ROWS, JOINED_BLOCKS } from './block-codec.ts';
 import type { OwnQuery } from './own-query.ts';
 
-/** Number of the newest memories whose blocks are never joined, since they still change at times. */
+/** Number of the newest memories whose blocks are not joined yet, since they still change at times. */
 const NEW_ROWS = 2_048;
 /** Number of memories of a range: those of the blocks that are joined into one row. */
 const RANGE = JOINED_BLOCKS * BLOCK_ROWS;
@@ -18,7 +18,7 @@ const RANGE = JOINED_BLOCKS * BLOCK_ROWS;
  * table, and takes some 10 µs.
  */
 export const MOST_BLOCKS = 2_000;
-/** Greatest number of bytes that one commit joins. */
+/** Greatest number of bytes of the blocks that one commit joins. */
 const MOST_BYTES = 4 * 1_024 * 1_024;
 /**
  * Greatest size of a joined row, in bytes. A change of one old memory writes such a row, and to read rows of this size
@@ -31,7 +31,10 @@ const MOST_TERMS = 500;
 const MOST_MEMORIES = 256;
 /** Size of lists of terms, in bytes, after which a commit reads those of no further memory. */
 const ENOUGH_BYTES = 65_536;
-/** Number of terms that are remembered as looked at, so that they are not looked up for each memory that has them. */
+/**
+ * Number of terms that were looked at and are remembered, so that they are not looked up for each memory that has them;
+ * a commit that finds as many remembered forgets all of them.
+ */
 const REMEMBERED = 100_000;
 
 const READ_PLACE = `SELECT joined, newest, joining, joining_terms FROM word_totals WHERE tenant = $1`;
@@ -55,13 +58,13 @@ const JOIN = `WITH small AS (DELETE FROM word_blocks WHERE ${OF_TERMS} RETURNING
 const NOTE_PLACE = `UPDATE word_totals SET joined = $2::bigint, joining = $3::bigint, joining_terms = $4::int
   WHERE tenant = $1`;
 
-/** How far the joining of blocks is. */
+/** How far the joining of the blocks of a tenant has come. */
 interface Place {
   /** Number of ranges whose blocks were joined, from the first; the last of them may be being joined. */
   readonly joined: number;
   /** Number of the first memory whose terms were not all looked at; null if no range is being joined. */
   readonly memoryNo: number | null;
-  /** Number of the terms of that memory that were looked at. */
+  /** Number of the terms of the memory `memoryNo` that were looked at. */
   readonly terms: number;
 }
 
@@ -132,8 +135,8 @@ function readTerms(own: OwnQuery, { joined, memoryNo }: Place): TermsOfMemory[] 
 }
 
 /**
- * Lists the next terms that are not known, each once and 500 at most.
- * @returns them, and where the work goes on after all of them; undefined at the end of the range
+ * Lists the next terms of a range that are not known, each once and 500 at most.
+ * @returns the terms, and where the work goes on after all of them (`goesOn`): undefined at the end of the range
  */
 function unknownTerms(
   read: readonly TermsOfMemory[],
@@ -154,8 +157,9 @@ function unknownTerms(
 }
 
 /**
- * Chooses terms to join, from the first on, up to the greatest number of blocks and bytes of a commit; at least one.
- * @returns the terms to join, and all that were looked at
+ * Chooses terms to join, from the first on, up to the greatest number of blocks and bytes of a commit. A term that has
+ * a single block, joined ones already, or more bytes than a row may have is looked at and not joined.
+ * @returns the terms to join, and all that were looked at: at least one of `terms`
  */
 function choose(own: OwnQuery, terms: readonly NextTerm[], block: number): { joined: string[]; looked: NextTerm[] } {
   const joined: string[] = [];

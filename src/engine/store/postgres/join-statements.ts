@@ -21,9 +21,10 @@ export interface Write {
   readonly statement: SentStatement;
 }
 
+/** The kinds of writes that may share one statement with writes of other tables. */
 const JOINED: readonly MergeForm['kind'][] = ['insert', 'insert unless there', 'insert or update', 'count', 'once'];
 
-/** Greatest number of values of a statement, of which the protocol takes 65,535. */
+/** Greatest number of values of a joined statement; the protocol takes 65,535. */
 const MAX_VALUES = 1_000;
 
 /**
@@ -36,7 +37,11 @@ export function mayBeJoined(form: MergeForm | null): form is MergeForm {
   return JOINED.includes(form.kind);
 }
 
-/** Tells whether a write can be joined with those before it. */
+/**
+ * Tells whether a write can share one statement with those before it, all of which `mayBeJoined`: together they have at
+ * most 1,000 values, each writes a table of its own for the same tenant, and none of those before consists of parts
+ * itself.
+ */
 export function fits(write: Write, before: readonly Write[]): boolean {
   const values = before.reduce((sum, { statement }) => sum + statement.values.length, write.statement.values.length);
   return (
@@ -48,7 +53,7 @@ export function fits(write: Write, before: readonly Write[]): boolean {
   );
 }
 
-/** Joins writes that fit; there are at least two. */
+/** Returns the statement that does several writes in one; there are at least two, and each `fits` those before it. */
 export function joinWrites(writes: readonly Write[]): SentStatement {
   const [first] = writes as readonly [Write];
   const values: Parameter[] = [first.statement.values[0]!];
@@ -87,7 +92,10 @@ function withNumbersFrom(text: string, raise: number): string {
     .join('');
 }
 
-/** Result of one statement of a write that was part of a joined one; null if it is not known. */
+/**
+ * Returns the result of one statement of a write that was part of a joined one. It is known only for an INSERT of one
+ * row that the database does not number; null for others.
+ */
 export function resultInJoined({ kind, isNumbered }: MergeForm): QueryResult | null {
   return kind === 'insert' && !isNumbered ? { columns: [], rows: [], changes: 1, command: 'INSERT' } : null;
 }

@@ -10,8 +10,9 @@ import type { QueryResult } from './statements.ts';
 import type { SentQuery } from './query-predictor.ts';
 import type { BegunRead } from './unit-of-work.ts';
 
-/** Greatest number of answers that are kept, and of characters of each; a number counts as eight. */
+/** Number of kept answers beyond which the end of a read first drops all of them. */
 const MAX_KEPT = 256;
+/** Greatest number of characters of an answer that is kept; a number counts as eight. */
 const MAX_CHARACTERS = 8_192;
 
 export interface KeptAnswers<Query extends SentQuery> {
@@ -23,9 +24,10 @@ export interface KeptAnswers<Query extends SentQuery> {
    */
   begin(writes: BegunRead, session: number | null): void;
   /**
-   * Asks a query of the tenant's rows, inside a read.
+   * Asks a query of the tenant's rows, inside a read. It is queued only if no answer is kept, or if the counter of
+   * writes is not the one of the kept answer.
    * @param queue queues a query, to be sent with the next round trip
-   * @returns the answer, which is known as soon as the counter of writes is, if that has not changed
+   * @returns the answer; a kept one is known as soon as the counter of writes is
    */
   ask(query: Query, queue: (query: Query) => Queued): Queued;
   /**

@@ -34,8 +34,9 @@ export interface KeptWords {
   keep(key: string, word: KeptWord): void;
 }
 
-/** Greatest size of all words that a thread keeps, bytes, and what a word takes beside its rows, at most. */
+/** Greatest size of all words that a thread keeps, for all tenants together, in bytes. */
 const MOST_BYTES = 16_777_216;
+/** What a kept word takes at most, beside its rows, in bytes. */
 const WORD_BYTES = 400;
 
 /** The words of all tenants of this thread, each under the number of a state of its tenant's index. */

@@ -21,7 +21,7 @@ export interface TenantStamp {
   readonly number: number;
   /** Counter that rises with every write to the tenant. */
   readonly writes: number;
-  /** Number of its placement; null if it has none. */
+  /** Number of the tenant's placement; null if the tenant was never placed, or before its row had this number. */
   readonly placement: number | null;
 }
 
@@ -34,13 +34,21 @@ export type Readiness = 'none' | 'few' | 'full';
  * @throws EngineError `unavailable` if the database does not answer within 5 s
  */
 export interface LedgerReader {
-  /** Returns tenants of the database by id: all of them, or those of `ids`. */
+  /** Returns tenants of the database by id: all of them, or those of `ids` that are there. */
   readTenants(ids?: readonly string[]): Promise<ReadonlyMap<string, TenantStamp>>;
-  /** Returns what `readLedgerStatus` would, for each of the tenants. */
+  /**
+   * Returns for each of the tenants at which steps jobs are due, whether a lease has expired, and whether jobs are
+   * unfinished, as `readLedgerStatus` finds it in one ledger.
+   */
   readStatuses(tenants: readonly number[], times: LeaseTimes): Promise<ReadonlyMap<number, LedgerStatus>>;
-  /** Returns for each of the tenants what `peekDispatchBatch` would find in a lane. */
+  /**
+   * Returns for each of the tenants whether a lane has jobs to hand to a queue, and whether they fill a batch, as
+   * `peekDispatchBatch` finds it in one ledger.
+   */
   peek(tenants: readonly number[], wanted: ReaderLane): Promise<ReadonlyMap<number, Readiness>>;
-  /** Returns what `hasDispatchMarks` would, for each of the tenants. */
+  /**
+   * Returns for each of the tenants whether a waiting job is marked as handed to a queue, even if the mark has ended.
+   */
   readMarks(tenants: readonly number[]): Promise<ReadonlyMap<number, boolean>>;
   close(): void;
 }
@@ -56,11 +64,14 @@ const A_TURN = 1_000;
 const ALL_TENANTS = 'SELECT id, tenant, writes, placement FROM tenants';
 /** Longest time that connecting and a statement may take, each (ms). */
 const TIMEOUT_MS = 5_000;
-/** A statement sees one snapshot, and with it the functions that it calls, which run many. */
+/**
+ * SQL with which a session begins: it only reads, and a statement sees one snapshot, and with it the functions that it
+ * calls, which run many.
+ */
 const BEGIN_SESSION = `SELECT ${PLANNING}, ${ENDS_WITH_CONNECTION},
   set_config('default_transaction_read_only', 'on', false),
   set_config('default_transaction_isolation', 'repeatable read', false)`;
-/** SQLSTATEs of a function or table that is missing, as in a schema of an earlier version. */
+/** SQLSTATEs of a function, table or column that is missing, as in a schema of an earlier version. */
 const MISSING: ReadonlySet<string | undefined> = new Set(['42883', '42P01', '42703']);
 
 /** Makes a reader, which connects with its first statement, and again after its connection was lost. */
@@ -120,7 +131,10 @@ interface Read {
   close(): void;
 }
 
-/** Makes the function that runs statements on one connection, one after the other. */
+/**
+ * Makes the function that runs statements on one connection, one after the other. If a statement finds a schema of an
+ * earlier version, the schema is migrated and the statement runs once more.
+ */
 function createSession({ database, name = null }: Pick<TenantPlace, 'database' | 'name'>): Read {
   let client: pg.Client | undefined;
   let isClosed = false;

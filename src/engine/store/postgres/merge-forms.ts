@@ -27,11 +27,12 @@ export interface MergeForm {
    */
   readonly kind:
     'query' | 'insert' | 'insert unless there' | 'insert or update' | 'insert found' | 'count' | 'change' | 'once';
-  /**
-   * Name and text of the merged statement. Its values are the tenant's number, if `shared` is 1, and one array for each
-   * value of the single statements.
-   */
+  /** Name under which the merged statement is prepared. */
   readonly name: string;
+  /**
+   * Text of the merged statement. Its values are the tenant's number, if `shared` is 1, and one array for each value of
+   * the single statements.
+   */
   readonly text: string;
   /** Number of values that are the same in all statements: 1 if the first is the tenant's number, else 0. */
   readonly shared: 0 | 1;
@@ -193,11 +194,11 @@ function changeForm({ sql, text, values, catalog }: Written): WrittenForm | unde
   };
 }
 
-/** A parameter with which a column is compared in a WHERE. */
+/** A condition of a WHERE that a column equals a parameter: the name of the column and the number of the parameter. */
 interface EqualParameter {
   readonly column: string;
   readonly number: number;
-  /** Index of the parameter's token. */
+  /** Index of the parameter's token in the statement. */
   readonly place: number;
 }
 

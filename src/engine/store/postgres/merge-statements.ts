@@ -79,7 +79,10 @@ function groupFor<One extends Mergeable>(one: One, groups: readonly One[][]): On
   return undefined;
 }
 
-/** Tells whether a statement may be merged with a group of the same text. */
+/**
+ * Tells whether a statement may be merged with a group of the same text. It may not if one of the group may change the
+ * same row.
+ */
 function mayJoin<One extends Mergeable>(one: One, group: readonly One[]): boolean {
   const { kind, key } = one.merge!;
   if (kind === 'once') return false;

@@ -8,7 +8,7 @@ const TENANT_MIGRATIONS = path.join(import.meta.dirname, 'migrations');
  * Number of the advisory lock that a process holds while it changes the schema: "Carn" in ASCII, as in a tenant's file.
  */
 const SCHEMA_LOCK = 0x4361726e;
-/** Begins a transaction in which no other process changes a schema. */
+/** SQL that begins a transaction in which no other process changes a schema; it waits while one does. */
 export const BEGIN_SCHEMA_CHANGE = `BEGIN; SELECT pg_advisory_xact_lock(${SCHEMA_LOCK})`;
 /** Oldest server that is supported, as `server_version_num`. */
 const OLDEST_SERVER = 150_000;
@@ -46,7 +46,7 @@ export function migrateSchema(connection: BlockingConnection, folder = TENANT_MI
   }
 }
 
-/** Whether the current schema has the newest version, which this function does not change. */
+/** Whether the current schema has exactly the version that this code knows. It changes nothing. */
 export function isMigrated(connection: BlockingConnection, folder = TENANT_MIGRATIONS): boolean {
   return versionOf(connection) === listSteps(folder).length;
 }

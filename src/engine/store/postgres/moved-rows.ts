@@ -4,13 +4,16 @@ import { hash } from 'node:crypto';
 import type { MovedColumn } from './moved-tables.ts';
 
 export type MovedValue = null | number | string | Uint8Array;
-/** The values of a row, in the order of the table's columns. */
+/** The values of a row, in the order of the columns that were asked for. */
 export type MovedRow = readonly MovedValue[];
 
 /** Reads the rows of one tenant in batches of bounded size. */
 export interface RowReader {
   count(table: string): number;
-  /** Yields all rows of a table in batches, in no certain order. Read one table completely before the next one. */
+  /**
+   * Yields all rows of a table in batches, in no certain order, with the values of `columns` in their order. Read one
+   * table completely before the next one.
+   */
   read(table: string, columns: readonly MovedColumn[]): Iterable<readonly MovedRow[]>;
 }
 

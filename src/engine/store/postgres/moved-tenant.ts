@@ -29,7 +29,7 @@ const READ_COLUMNS = `
 /** The tenants of a database, for `cairn move`. */
 export interface MovedTenants {
   readonly columns: MovedColumns;
-  /** Whether there is a tenant of this name. */
+  /** Whether the database has a tenant of this name: an id, or the temporary name of an unfinished move. */
   has(name: string): boolean;
   /** Lists the names of all tenants, including temporary names of unfinished moves. */
   names(): string[];
@@ -157,11 +157,13 @@ function toSent({ type }: MovedColumn, value: MovedValue): SqlValue {
 const toRead = (value: unknown): MovedValue => unescaped(value as MovedValue);
 
 /**
- * Returns the temporary name of a tenant until its move is complete. No tenant of the service can have such a name.
- * @param sourceKey hash of the source's name
+ * Returns the name that a copy of a tenant has at its target until the move is complete. No tenant of the service can
+ * have such a name.
+ * @param move what tells moves apart: a hash of the source's name for `cairn move`, the token of a move between
+ *   databases
  */
-export function movingName(sourceKey: string, tenant: string): string {
-  return `moving:${sourceKey}:${tenant}`;
+export function movingName(move: string, tenant: string): string {
+  return `moving:${move}:${tenant}`;
 }
 
 /** Whether a name is a temporary one, of a tenant whose move is not complete. */

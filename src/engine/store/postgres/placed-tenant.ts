@@ -7,7 +7,7 @@ import { migrateSchema } from './migrate-schema.ts';
 /** Longest time that a statement may take (ms). It is long, since one statement deletes all rows of a tenant. */
 const STATEMENT_MS = 6 * 3_600_000;
 const CONNECT_MS = 5_000;
-/** Longest time that a statement about the schema may take (ms), the first one of each connection. */
+/** Longest time that each statement of the migration may take, with which a connection begins (ms). */
 const SCHEMA_MS = 60_000;
 /** Timeouts where the thread that serves requests waits, for work of a few rows. */
 export const BRIEFLY: Timeouts = { connectMs: CONNECT_MS, statementMs: 5_000 };
@@ -15,8 +15,8 @@ export const BRIEFLY: Timeouts = { connectMs: CONNECT_MS, statementMs: 5_000 };
 export const KEEPALIVE = 'SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 4';
 
 /**
- * Runs `work` on a new connection, which is closed afterwards. The schema is made if it is missing.
- * @param timeouts how long each statement of `work` may take; six hours unless stated
+ * Runs `work` on a new connection, which is closed afterwards. The schema is first brought to the newest version.
+ * @param timeouts how long connecting and each statement of `work` may take; 5 s and six hours unless stated
  */
 export function withConnection<T>(
   database: string,
@@ -31,7 +31,10 @@ export function withConnection<T>(
   }
 }
 
-/** Opens a connection as `withConnection` does, with the tables of the present version; the caller closes it. */
+/**
+ * Opens a connection and brings the schema of the database to the newest version; the caller closes it.
+ * @param timeouts how long connecting and each later statement may take
+ */
 export function connectTo(database: string, timeouts: Timeouts): BlockingConnection {
   const connection = openBlockingConnection(database);
   try {
@@ -55,7 +58,8 @@ export function placeIdOf(database: string, timeouts?: Timeouts): string {
  * as that service's, so that two services never share one.
  * @param home id of the service's own database (`placeIdOf`)
  * @returns the id of the further database
- * @throws EngineError `conflict` if it is the service's own database, or holds tenants of another service
+ * @throws EngineError `conflict` if it is the service's own database, is another service's, or has tenants without a
+ *   mark
  */
 export function claimDatabase({ database, name }: { database: string; name: string }, home: string): string {
   return withConnection(database, (connection) => claimOn(connection, name, home));
@@ -86,12 +90,12 @@ function identityOf(connection: BlockingConnection): { readonly place: string; r
 }
 
 /**
- * Makes the row of a new tenant that is placed in a database. A row that was never written to is replaced: the command
- * that made it was broken off.
+ * Makes the row of a new tenant that is placed in a database. It replaces the mark of a tenant that moved away, and a
+ * row that was never written to, as the command that made it was broken off.
  * @param connection a connection to that database
  * @param placement number of the placement
  * @throws EngineError `conflict` if the database still has rows of a deleted tenant with this id, so that no new tenant
- *   gets that data. The mark of a tenant that moved away is removed
+ *   gets that data
  */
 export function makePlacedTenant(connection: BlockingConnection, tenant: string, placement: number): void {
   const isReplaced = 'moved_by IS NOT NULL OR (writes = 0 AND arrived_by IS NULL)';
@@ -126,7 +130,10 @@ export function findPlaced(
   return isOther ? undefined : { number, lacksPlacement };
 }
 
-/** Gives the row of a tenant that was placed before rows had it the number of its placement. */
+/**
+ * Stores the number of a tenant's placement in its row. It changes nothing if the row has one, as all have but those of
+ * tenants that were placed before there was this number, or if the tenant was moved away.
+ */
 export function notePlacement(connection: BlockingConnection, tenant: number, placement: number): void {
   const note = 'UPDATE tenants SET placement = $2 WHERE tenant = $1 AND placement IS NULL AND moved_by IS NULL';
   connection.query(note, [tenant, placement]);
@@ -149,7 +156,7 @@ export function dropTenants(connection: BlockingConnection, condition: string, v
   }
 }
 
-/** Returns the statements that delete a tenant by its number, inside a transaction. */
+/** Returns the SQL that deletes a tenant with all its rows, by its number, inside a transaction. */
 export function dropStatements(no: number): string {
   // Without a feed, no trigger notes an event of the memories that go.
   return `SELECT set_config('cairn.tenant', '${no}', true);

@@ -6,10 +6,13 @@ import type { Portion, QueryResult } from './statements.ts';
 const FIRST_ROWS = 1_000;
 /** Greatest number of rows of a later portion. */
 const MOST_ROWS = 10_000;
-/** Size that a later portion should have, bytes. The number of its rows follows from the size of those before. */
+/**
+ * Size that a later portion should have, in bytes. The number of its rows follows from the size of the rows of the
+ * portion before.
+ */
 const PORTION_BYTES = 1_048_576;
 
-/** Number of queries of this thread that were read in portions. */
+/** Number of queries that this thread has read in portions so far; it makes the names of their portals different. */
 let queries = 0;
 
 /**

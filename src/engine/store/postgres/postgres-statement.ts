@@ -17,14 +17,20 @@ import { translationsOf } from './translations.ts';
 
 export interface StatementContext {
   readonly catalog: Catalog;
-  /** Number of the tenant to whose rows statements are restricted; null for tables without tenants. */
+  /**
+   * Number of the tenant, or of the shared counters, to whose rows statements are restricted; null for tables of
+   * neither.
+   */
   readonly tenant: number | null;
   /**
-   * Sends a statement at once.
+   * Sends a statement at once, with the queued ones before it, and waits for its result.
    * @param portion the part of the rows that is read, inside a transaction; all rows if it is left out
    */
   query(text: string, values: readonly Parameter[] | undefined, name?: string, portion?: Portion): QueryResult;
-  /** Says that no more portions of a query are read. */
+  /**
+   * Says that no more portions of a query are read.
+   * @param name name of its portal
+   */
   closePortal(name: string): void;
   /**
    * Queues a statement, so that it is sent together with a later one.
@@ -108,13 +114,13 @@ const ROWS_IN: Readonly<Record<Mode, (result: QueryResult) => unknown[]>> = {
 /** A statement whose answer can be prefetched. */
 export interface PostgresStatement extends Statement {
   /**
-   * Prefetches the answer for these parameters in the next round trip. A later call with the same parameters gets this
-   * answer. Only for queries.
+   * Prefetches the answer for these parameters in the next round trip. A later call with the same parameters in the
+   * same transaction gets this answer. Only for queries; outside of a transaction it does nothing.
    */
   prefetch(...given: unknown[]): void;
   /**
-   * Stores an answer that the caller knows already in the cache, so that a later call with these parameters needs no
-   * round trip.
+   * Stores an answer that the caller knows already in the cache of the open transaction, so that a later call with
+   * these parameters needs no round trip.
    * @param rows rows as objects by column
    */
   answerAhead(given: readonly unknown[], rows: readonly object[]): void;

@@ -39,8 +39,8 @@ interface Kind<Query> {
 }
 
 /**
- * What the first transactions of the stores of a connection ask. A store that is opened has made no transaction yet, so
- * its first one of a group is predicted from those of the last two stores that were opened before it.
+ * What the first transactions of the stores of a connection ask. A store that was just opened has made no transaction
+ * yet, so its first one of a group is predicted from the first ones of the last two stores that made one.
  */
 export interface FirstQueries<Query extends SentQuery> {
   /** Returns what the first transaction of a group is known to ask; undefined if no store has made one. */
@@ -71,7 +71,7 @@ export function createQueryPredictor<Query extends SentQuery>(
 ): QueryPredictor<Query> {
   const kinds = new LRUCache<string, Kind<Query>>({ max: MAX_KINDS });
   let asked = new Map<string, Query>();
-  /** First query of the present transaction. */
+  /** Text of the first query of the present transaction; undefined before it. */
   let firstQuery: string | undefined;
   return {
     begin() {

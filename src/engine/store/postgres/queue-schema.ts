@@ -76,7 +76,7 @@ export function mayNotMake(name: string, cause: unknown): EngineError {
   );
 }
 
-/** When a mark ends, given as `$2` in ms from now; null stands for never. */
+/** SQL of the time at which a mark ends: `$2` ms from now, or never if `$2` is null. */
 const UNTIL = `CASE WHEN $2::float8 IS NULL THEN 'infinity' ELSE clock_timestamp() + $2 * interval '1 ms' END`;
 
 /** Sets a mark for a time (ms), whether it is set already or not. */
@@ -101,7 +101,7 @@ export async function setMissingMark(client: Queryable, name: string, ms: number
   return rows.length > 0;
 }
 
-/** Whether a mark is set. */
+/** Whether a mark is set and its time is not over. */
 export async function hasMark(client: Queryable, name: string): Promise<boolean> {
   const { rows } = await client.query(
     'SELECT 1 AS one FROM cairn_marks WHERE name = $1 AND until > clock_timestamp()',

@@ -36,8 +36,12 @@ export interface Answers {
   find(asked: Asked): QueryResult | undefined;
   /** Whether the answer of this query is cached and has arrived, so that `find` takes no round trip. */
   isThere(asked: Asked): boolean;
-  /** Whether the answer of this query is not cached yet and could be cached. */
+  /** Whether the answer of this query is not cached yet and `keep` would cache it. */
   isWanted(asked: Asked): boolean;
+  /**
+   * Caches an answer, or a queued query whose answer is to come. It does nothing if the cache is full, the answer has
+   * more than 64 rows, or a transaction that writes could not tell which writes change the answer.
+   */
   keep(asked: Asked, answer: QueryResult | Queued): void;
   /** Removes the answers that a writing statement may change. Call it before the statement is sent or queued. */
   write(asked: Asked): void;
@@ -130,7 +134,9 @@ interface KnownForms {
   readonly effects: WeakMap<WriteForm, Map<QueryForm, readonly Effect[]>>;
 }
 
-/** The cache of a thread for each catalog. It does not depend on the tenant. */
+/**
+ * For each catalog, what this thread has found out about statements from their texts; it is the same for all tenants.
+ */
 const knownByCatalog = new WeakMap<Catalog, KnownForms>();
 
 function knownForms(catalog: Catalog): KnownForms {
@@ -140,7 +146,10 @@ function knownForms(catalog: Catalog): KnownForms {
   return known;
 }
 
-/** Returns the form of a statement, which is analysed once; null for a statement that is not understood. */
+/**
+ * Returns the form of a statement, which is found out by `read` and then remembered; null for a statement that is not
+ * understood.
+ */
 function formOf<Form>(known: Map<string, Form | null>, sql: string, read: () => Form | undefined): Form | null {
   let form = known.get(sql);
   if (form === undefined) {
@@ -182,7 +191,9 @@ function keysOf(family: Family, [first, ...more]: Exclude<Effect, 'all'>, asked:
   });
 }
 
-/** Lists the keys of the answers whose parameter `name` has this value. */
+/**
+ * Lists the keys of the answers of a family whose parameter `name` has this value; some of them may have been removed.
+ */
 function keysWith(family: Family, name: string, value: string): readonly string[] {
   let keys = family.byValue.get(name);
   if (keys === undefined) {

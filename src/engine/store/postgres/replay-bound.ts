@@ -4,18 +4,18 @@ import { StandbyIsBehind } from '../standby-is-behind.ts';
 import type { BlockingConnection } from './blocking-connection.ts';
 import { hold } from './tenant-database.ts';
 
-/** Position up to which the primary's log is on its disk (bytes); what was acknowledged is below. */
+/** SQL that reads the position up to which the primary's log is on its disk (bytes); what was acknowledged is below. */
 const READ_FLUSHED = `SELECT pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0')`;
-/** Position up to which a standby has replayed the log, in bytes. */
+/** SQL that reads the position up to which a standby has replayed the log (bytes). */
 const READ_REPLAYED = `SELECT pg_wal_lsn_diff(coalesce(pg_last_wal_replay_lsn(), '0/0'), '0/0')`;
-/** Greatest number of positions of the primary that are kept within the bound. */
+/** Number of parts of the bound; at most one position of the primary is kept for each. */
 const MAX_MARKS = 16;
 
-/** How old the state of a standby may be. */
+/** The check that the state of a standby is not older than a bound. */
 export interface ReplayBound {
   /**
    * Requires that the standby has replayed all that was acknowledged longer ago than the bound. It asks both servers,
-   * unless that was found true for the last half of the bound.
+   * unless it is known already that the standby has replayed what was acknowledged half of the bound ago.
    * @throws StandbyIsBehind if it has not, or if the primary does not say how far its log goes
    */
   require(standby: BlockingConnection): void;
@@ -30,7 +30,7 @@ export interface ReplayBound {
 export interface ReplayBoundOptions {
   /** Address of the server that is written to. */
   readonly primary: string;
-  /** The bound, ms. */
+  /** How old the state of the standby may be, ms. */
   readonly maxMs: number;
 }
 
@@ -45,7 +45,7 @@ export function createReplayBound({ primary, maxMs }: ReplayBoundOptions): Repla
    * Positions of the primary's log, each with the time before it was read (`at`). They hold for any of its standbys.
    */
   let marks: { readonly at: number; readonly position: number }[] = [];
-  /** Time of the last look at which the standby had replayed all of the primary's log. */
+  /** Latest time for which it is known that the standby has replayed all that the primary's log had then. */
   let completeAt = -Infinity;
 
   function flushed(): number {

@@ -5,18 +5,19 @@ export const HEADER = 5;
 /** Type of the message that ends a reply (ReadyForQuery). */
 const READY = 0x5a;
 
-/**
- * Size of a new buffer, which is also the largest that is kept for the next reply, and least room for a read, in bytes.
- */
+/** Size of a new buffer, in bytes. */
 const FIRST_BYTES = 65_536;
+/** Size beyond which a buffer is replaced by a new one once it is empty, in bytes. */
 const KEPT_BYTES = 4_194_304;
+/** Least room for a read, in bytes; a buffer with less becomes larger. */
 const LEAST_ROOM = 4_096;
 
 /** A buffer that collects replies, one after the other. */
 export class ReplyBuffer {
   #bytes = Buffer.allocUnsafeSlow(FIRST_BYTES);
-  /** Offset after the last whole message that was looked at (`#read`), and after all bytes that came. */
+  /** Offset after the last whole message that `isComplete` has looked at. */
   #read = 0;
+  /** Offset after all bytes that came. */
   #filled = 0;
   #isComplete = false;
 

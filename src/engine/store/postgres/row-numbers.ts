@@ -21,7 +21,8 @@ export interface RowNumbers {
   /** Starts a write with the last row number of each table; a table that is missing in `last` has had no rows. */
   begin(last: ReadonlyMap<string, number>): void;
   /**
-   * Returns the next row number of a table; undefined if the database must number its rows for the rest of this write.
+   * Returns the next row number of a table; undefined if the database must number its rows, for the rest of this write
+   * or always.
    */
   take(table: string): number | undefined;
   /**
@@ -32,7 +33,7 @@ export interface RowNumbers {
    *   numbers that were given here may be free again
    */
   prepareFor(what: string): void;
-  /** Queues the statement that stores the last numbers. */
+  /** Queues the statement that stores the last numbers of the tables whose numbers were taken since the last call. */
   store(): void;
 }
 

@@ -3,7 +3,7 @@
 import { EngineError } from '../../errors.ts';
 import { postgresError, type BlockingConnection } from './blocking-connection.ts';
 
-/** Where a connection leads to. */
+/** Where a connection leads to: which server, database and schema. */
 export interface ServerIdentity {
   /**
    * Number that a server gets when its data folder is made and that every physical copy of it has, too; null if the
@@ -29,7 +29,7 @@ export class StandbyIsRefused extends EngineError {
 
 const READ_PLACE = `SELECT current_database()::text, current_schema()::text, pg_is_in_recovery(),
   extract(epoch FROM pg_postmaster_start_time())::text`;
-/** The number is wider than a number of JavaScript, so it is read as text. */
+/** SQL that reads the system identifier of a server, as text, since the number is wider than a number of JavaScript. */
 const READ_SYSTEM = 'SELECT system_identifier::text FROM pg_control_system()';
 
 /** SQLSTATE of an error about rights, and of one about a function that does not exist. */

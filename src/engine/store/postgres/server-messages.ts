@@ -117,8 +117,9 @@ function executeMessage({ portal, rows }: Portion): Buffer {
   return made;
 }
 
-/** Messages about the statement that was bound last. */
+/** Message that asks for the columns of the statement that was bound last. */
 const DESCRIBE = message('D', 'P\0');
+/** Message that runs the statement that was bound last, to its end. */
 const EXECUTE = message('E', '\0\0\0\0\0');
 const SYNC = message('S', '');
 
@@ -142,10 +143,10 @@ function closeUnused(prepared: PreparedStatements, statements: readonly SentStat
   return closed;
 }
 
-/** Types of the server's messages: the first byte of each. */
+/** Type (first byte) of the server's message that describes the columns of a result. */
 const ROW_DESCRIPTION = 0x54;
 const COMMAND_COMPLETE = 0x43;
-/** Ends a portion after which there may be more rows. */
+/** Type of the message that ends a portion after which there may be more rows. */
 const PORTAL_SUSPENDED = 0x73;
 const EMPTY_QUERY = 0x49;
 const ERROR = 0x45;
@@ -158,7 +159,9 @@ interface Sent {
   readonly prepared: PreparedStatements;
 }
 
-/** Reads the results, and the error, in the messages of a reply. Rows are views of `bytes`. */
+/**
+ * Reads the results, and the error, in the messages of a reply. Values of type bytea in the rows are views of `bytes`.
+ */
 export function readReply(bytes: Buffer, sent?: Sent): Replied {
   const results: QueryResult[] = [];
   let error: RequestError | undefined;

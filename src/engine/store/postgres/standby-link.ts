@@ -7,7 +7,7 @@ import { hold, STANDBY_TIMEOUTS } from './tenant-database.ts';
 
 /** Time after which a checked connection is checked again (ms), since a standby may be promoted at any time. */
 const CHECK_EVERY_MS = 1_000;
-/** Longest time that such a check may take on an open connection, ms. */
+/** Longest time that it may take to read where an open connection leads, ms. */
 const LOOK_MS = 3_000;
 
 export interface StandbyLink {
@@ -18,7 +18,10 @@ export interface StandbyLink {
    *   StandbyIsBehind if it lacks the newest schema, or is farther behind than `maxLagMs`
    */
   check(): void;
-  /** Number of the session that `check` has approved; null if it is known to be lost. */
+  /**
+   * Number of the present session of the connection, which `check` approves; null if there is none or it is known to be
+   * lost.
+   */
   readonly session: number | null;
   /** Closes the connection, unless stores are open on it. */
   close(): void;
@@ -29,9 +32,12 @@ export interface StandbyLinkOptions {
   readonly standby: string;
   /** Address of the server that is written to. */
   readonly primary: string;
-  /** Identity of the server that is written to. */
+  /** Identity of the server that is written to, as it was read at the start. */
   readonly identity: ServerIdentity;
-  /** Called when the session of the link was replaced: stores must be opened anew, as another server may answer. */
+  /**
+   * Called when the session of the link was replaced, and when the link is closed: stores must be opened anew, as
+   * another server may answer.
+   */
   readonly onNewSession: () => void;
   /** How old the state of the standby may be (ms, OM_DATABASE_READ_LAG_MS); undefined for any age. */
   readonly maxLagMs: number | undefined;
@@ -95,7 +101,7 @@ function look(connection: BlockingConnection): ServerIdentity {
   }
 }
 
-/** Reads to which server the address of the primary leads now, on a connection of its own. */
+/** Reads to which server the address of the primary leads now, on this thread's connection of readers. */
 function identityOf(primary: string): ServerIdentity {
   const { connection, release } = hold('reader', { database: primary });
   try {

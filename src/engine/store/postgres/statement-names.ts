@@ -7,7 +7,10 @@ const names = new LRUCache<string, string>({ max: MAX_NAMES });
 /** Number of names that were given so far; none is given twice. */
 let named = 0;
 
-/** Returns the name under which a statement text is prepared. */
+/**
+ * Returns the name under which a statement text is prepared: the same for an equal text, unless it was forgotten in the
+ * meantime.
+ */
 export function nameOf(text: string): string {
   let name = names.get(text);
   if (name === undefined) names.set(text, (name = `s${(named += 1)}`));

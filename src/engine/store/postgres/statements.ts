@@ -52,7 +52,10 @@ export interface QueryResult {
 
 /** An error of a request, without its message where that could quote stored values. */
 export interface RequestError {
-  /** SQLSTATE; of a connection that could not be made or was lost, a code of Node such as ECONNREFUSED. */
+  /**
+   * SQLSTATE; of a connection that could not be made or was lost, a code of Node such as ECONNREFUSED, or one of the
+   * words `lost`, `closed`, `silent` and `unreachable`.
+   */
   readonly code: string;
   /** Name of the constraint that was violated; null for none. */
   readonly constraint: string | null;

@@ -21,11 +21,14 @@ import { requireNoPause, withPauses } from './unreachable-database.ts';
  */
 type ConnectionUse = OpenStoreOptions['role'] | 'standby' | 'look';
 
-/** A connection that the stores of one use share, with the number of its open stores. */
+/**
+ * A connection that all users of one use and address share, with the number of its users: stores and those who `hold`
+ * it.
+ */
 interface Shared {
   readonly connection: BlockingConnection;
   readonly catalog: Catalog;
-  stores: number;
+  users: number;
 }
 
 /** The connections of this thread by use and database address. */
@@ -62,8 +65,8 @@ export interface TenantStoreOptions extends TenantPlace {
 }
 
 /**
- * Opens the store of a tenant in a database, and makes the tenant and the schema if they are missing. A reader cannot
- * make the tenant.
+ * Opens the store of a tenant in a database, and makes the schema, and a tenant that was never placed, if they are
+ * missing. Open a reader only of a tenant that is there: it fails to make one if its connection is read-only already.
  * @throws EngineError `unavailable` if the database does not answer, does not have a tenant that was placed there, or
  *   has it with another number of its placement; the errors of `migrateSchema`
  */
@@ -84,8 +87,9 @@ export function openTenantStore(options: TenantStoreOptions): Store {
 }
 
 /**
- * Opens a tenant's store for reading; undefined if the tenant has no data, because it was never used. Throws as
- * `openTenantStore`.
+ * Opens a tenant's store for reading; undefined if the database has no row of the tenant, as of one that was never
+ * used, or has it with another number of its placement.
+ * @throws EngineError `unavailable` if the database does not answer; the errors of `migrateSchema`
  */
 export function lookIntoTenant(options: Omit<TenantStoreOptions, 'role'>): Store | undefined {
   return openOn({ ...options, role: 'reader' }, (connection) => findPlaced(connection, options)?.number);
@@ -108,10 +112,10 @@ export function hold(
   const key = `${use} ${database}`;
   const shared = connections.get(key) ?? (use === 'standby' ? connectStandby(database) : connect(database, name, use));
   connections.set(key, shared);
-  shared.stores += 1;
+  shared.users += 1;
   const release = () => {
-    shared.stores -= 1;
-    if (shared.stores > 0) return;
+    shared.users -= 1;
+    if (shared.users > 0) return;
     if (connections.get(key) === shared) connections.delete(key);
     shared.connection.close();
   };
@@ -186,7 +190,7 @@ function connect(database: string, name: string | null, use: ConnectionUse): Sha
       migrateSchema(connection);
       if (use === 'look') connection.setTimeouts(LOOK_TIMEOUTS);
     }
-    return { connection, catalog: readCatalog(connection), stores: 0 };
+    return { connection, catalog: readCatalog(connection), users: 0 };
   } catch (error) {
     connection.close();
     throw error;
@@ -204,7 +208,7 @@ function connectStandby(database: string): Shared {
   connection.setTimeouts(STANDBY_TIMEOUTS);
   try {
     if (!isMigrated(connection)) throw new StandbyIsBehind('the schema of this version');
-    return { connection, catalog: readCatalog(connection), stores: 0 };
+    return { connection, catalog: readCatalog(connection), users: 0 };
   } catch (error) {
     connection.close();
     throw error;

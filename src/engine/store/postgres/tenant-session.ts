@@ -50,8 +50,9 @@ export interface Session {
   isOpen: boolean;
   /** Kind of the open transaction; undefined outside of a transaction. */
   doing: 'write' | 'read' | undefined;
-  /** Number of transactions so far; `ownWrites` is the number of writes that were committed. */
+  /** Number of transactions so far. */
   transactions: number;
+  /** Number of writes of this store that were committed. */
   ownWrites: number;
   /** Number of round trips of the connection before the present transaction. */
   tripsAtBegin: number;
@@ -59,7 +60,10 @@ export interface Session {
   writesAtBegin: BegunRead;
   /** Greatest counter of writes of the tenant that a transaction of this store has seen or made; 0 at first. */
   position: number;
-  /** Greatest number of a memory in the word index before the present write. */
+  /**
+   * Greatest number of a memory that the word index had, or has had, before the present write; Infinity if it is not
+   * known.
+   */
   newestInWords: number;
   readonly changes: ChangeWatch;
   readonly numbers: RowNumbers;
@@ -107,6 +111,10 @@ function firstQueriesOf(connection: BlockingConnection): FirstQueries<Bound> {
   return known;
 }
 
+/**
+ * Runs `work` in a write, which `inWrite` begins and commits, and then analyses tables that have grown.
+ * @param ask may queue queries, which share the first round trip
+ */
 export function writeIn<T>(session: Session, work: (begun: BegunWrite) => T, ask?: () => void): T {
   const setsTenant = session.begin('transaction');
   const { connection, tenant, numbers, changes } = session;
@@ -206,8 +214,9 @@ function endTransaction(session: Session): void {
 const settings = new WeakMap<BlockingConnection, { readonly session: number | null; readonly tenant: number }>();
 
 /**
- * Sets the tenant of the session, on which column defaults and row-level security depend. It takes one round trip if
- * the session is new, and before a statement outside of a transaction if another tenant was set.
+ * Sets the tenant of the session, on which column defaults and row-level security depend, and gives a new session the
+ * settings of its role. A read that the connection holds is ended. It takes one round trip if the session is new, and
+ * before a statement outside of a transaction if another tenant was set.
  * @returns whether another tenant is set, as it may be before a transaction, which sets its own in its first round trip
  */
 function setTenant(

@@ -22,7 +22,7 @@ interface Variant {
 /** The translations of one statement to PostgreSQL's SQL, one for each combination of forms of its values. */
 interface Translations {
   readonly places: ParameterPlaces;
-  /** Returns the translation for values of these forms. */
+  /** Returns the translation for values of these forms, given in the order of `places.names`. */
   variantFor(forms: readonly ParameterForm[]): Variant;
 }
 

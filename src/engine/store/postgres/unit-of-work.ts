@@ -10,15 +10,15 @@ import { LateError } from '../late-error.ts';
 import { postgresError, type BlockingConnection } from './blocking-connection.ts';
 
 /**
- * Takes the tenant's write lock. It finds no row while a move of the tenant holds the advisory lock
- * (`freeze-tenant.ts`) and after the move, so that such a write is refused at once. `tableoid` tells apart schemas of
- * one database.
+ * SQL that takes the tenant's write lock and counts the write. It finds no row while a move of the tenant holds the
+ * advisory lock (`move-steps.ts`) and after the move, so that such a write is refused at once. `tableoid` tells apart
+ * schemas of one database.
  */
 const LOCK_TENANT = `UPDATE tenants SET writes = writes + 1
   WHERE tenant = $1 AND moved_by IS NULL AND pg_try_advisory_xact_lock_shared(tableoid::int, tenant)
   RETURNING pg_current_xact_id()::text, writes`;
 const READ_MARK = 'SELECT moved_by FROM tenants WHERE tenant = $1';
-/** Sets the tenant for one transaction, for column defaults and row-level security. */
+/** SQL that sets the tenant for one transaction, for column defaults and row-level security. */
 const SET_TENANT = `SELECT set_config('cairn.tenant', $1, true)`;
 const READ_WRITES = 'SELECT writes FROM tenants WHERE tenant = $1';
 /** Name in `BegunWrite.numbers` of the greatest number of a memory that was ever put into the tenant's word index. */
@@ -26,8 +26,8 @@ export const NEWEST_IN_WORDS = 'newest in words';
 /** Name in `BegunWrite.numbers` of 1 if the tenant's change feed is on, else 0. */
 export const HAS_EVENTS = 'has events';
 /**
- * SQL that reads the last row numbers. It is a separate statement after the lock, so that it sees what the previous
- * writer of the tenant committed while this one waited for the lock.
+ * SQL that reads the last row numbers, and the two further numbers of `BegunWrite.numbers`. It is a separate statement
+ * after the lock, so that it sees what the previous writer of the tenant committed while this one waited for the lock.
  */
 const READ_NUMBERS = `SELECT name, last FROM numbers WHERE tenant = $1 AND name = ANY ($2::text[])
   UNION ALL SELECT '${NEWEST_IN_WORDS}', newest FROM word_totals WHERE tenant = $1
@@ -70,7 +70,7 @@ export interface BegunWrite {
   readonly writes: number;
   /**
    * The last row number of each requested table; a table that has had no rows is left out. Also `NEWEST_IN_WORDS` and
-   * `HAS_EVENTS`.
+   * `HAS_EVENTS`, under which there are numbers of another kind.
    */
   readonly numbers: ReadonlyMap<string, number>;
 }
@@ -118,7 +118,10 @@ export function inWrite<T>(
   return result;
 }
 
-/** Returns the error that says why a tenant's row could not be locked. */
+/**
+ * Returns the EngineError that says why a tenant's row could not be locked: `not_found` if there is no such tenant,
+ * `unavailable` if it moves to another database or has moved.
+ */
 function refusal(connection: BlockingConnection, tenant: number): EngineError {
   const [row] = connection.query(READ_MARK, [tenant], 'read-mark').rows;
   if (row === undefined) return new EngineError('not_found', 'no such tenant');
@@ -207,7 +210,8 @@ function rollback(connection: BlockingConnection): void {
 /**
  * Commits a transaction. If the session is lost during the commit, it asks the server over a new session whether the
  * transaction committed.
- * @throws the error of the commit or of a queued statement, unless the server says that the transaction committed
+ * @throws the error of the commit or of a queued statement, unless the server says that the transaction committed;
+ *   EngineError `internal` if the server rolled back, since a statement had failed
  */
 function commit(connection: BlockingConnection, transaction: string): void {
   let did: string;

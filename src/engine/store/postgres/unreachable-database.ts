@@ -8,15 +8,21 @@ import type { BlockingConnection } from './blocking-connection.ts';
 import { postgresError, PostgresError } from './postgres-error.ts';
 
 /**
- * Bounds of the time without attempts after one that failed (ms), which is ten times as long as the attempt took: so a
- * thread spends at most an eleventh of its time, or 5 s in 35, with attempts.
+ * Bounds of the time without attempts after one that failed (ms), which is ten times as long as the attempt took
+ * (`PAUSE_TIMES`): so a thread spends at most an eleventh of its time, or 5 s in 35, with attempts.
  */
 const [LEAST_PAUSE_MS, LONGEST_PAUSE_MS] = [2_000, 30_000];
 const PAUSE_TIMES = 10;
-/** Code of the PostgresError of a database that was unreachable before. */
+/**
+ * Code of the PostgresError of each failure to reach a database after the first, during a pause or by a further
+ * attempt. The first failure keeps its own code, since it is the one to log.
+ */
 const STILL = 'unreachable';
 
-/** For each name of a database that this thread cannot reach: the time of the next attempt, by the monotonic clock. */
+/**
+ * For each name of a database that this thread cannot reach: the earliest time of the next attempt, by the monotonic
+ * clock (ms).
+ */
 const nextAttempts = new Map<string, number>();
 
 /**
@@ -43,7 +49,7 @@ export function withPauses(connection: BlockingConnection, name: string): Blocki
 /**
  * Runs work on a new connection, unless an attempt to connect has failed a moment ago, and notes whether it could
  * connect.
- * @param name name of the database; null for the one of OM_DATABASE_URL, after which there are no pauses
+ * @param name name of the database; null for the one of OM_DATABASE_URL, whose failures cause no pause
  * @throws EngineError `unavailable` during a pause; the errors of `work`
  */
 export function tryToReach<T>(name: string | null, work: () => T): T {
@@ -60,14 +66,16 @@ export function tryToReach<T>(name: string | null, work: () => T): T {
   }
 }
 
-/** Notes that a connection to a database was made. */
+/** Notes that a connection to a database was made, so that the next failure counts as the first again. */
 export function noteReachable(name: string): void {
   nextAttempts.delete(name);
 }
 
 /**
- * Notes that an attempt to connect to a database failed, which began at `startedAt` (ms, as `performance.now()`).
- * @returns the error to throw: `error` after the first failed attempt
+ * Notes that an attempt to connect to a database failed, which began at `startedAt` (ms, as `performance.now()`). For a
+ * while no further attempt is made.
+ * @returns the error to throw: `error` after the first failed attempt, one that `isStillUnreachable` after a further
+ *   one
  */
 export function noteUnreachable(name: string, startedAt: number, error: unknown): unknown {
   const endedAt = performance.now();

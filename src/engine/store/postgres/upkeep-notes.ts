@@ -14,7 +14,8 @@ export interface DueTenant {
   readonly writes: number;
   /**
    * Times (Unix ms) by the name of a schedule until which it has nothing to do, as JSON, from the last note; null if
-   * something was written since, or if the note was made by a worker with other settings, or is from the future.
+   * there is no note, if something was written since, if the note was made by a worker with other settings, or if it is
+   * from the future.
    */
   readonly rests: string | null;
 }
@@ -24,7 +25,7 @@ interface UpkeepNote {
   readonly tenant: number;
   /** Counter of writes of the state that was looked at. A later write ends the note. */
   readonly writes: number;
-  /** Time of the look, Unix ms. */
+  /** Time at which the tenant's schedules were looked at, Unix ms. */
   readonly at: number;
   /** Time from which on something is due if nothing is written before, Unix ms. */
   readonly dueAt: number;

@@ -21,7 +21,7 @@ export interface Fields {
   readonly formats: readonly number[];
 }
 
-/** OIDs of types. */
+/** Object identifier (OID) of PostgreSQL's type boolean. */
 const BOOL = 16;
 const BYTEA = 17;
 const INT8 = 20;
@@ -30,7 +30,7 @@ const INT4 = 23;
 const FLOAT8 = 701;
 const NUMBERS: ReadonlySet<number> = new Set([INT8, INT2, INT4, 26, 700, FLOAT8, 1700]);
 
-/** Converts the value in these bytes, `start` to `end`. */
+/** Converts the value whose bytes are those of `bytes` from `start` to `end`. */
 type Reader = (bytes: Buffer, start: number, end: number) => unknown;
 
 const BINARY: ReadonlyMap<number, Reader> = new Map<number, Reader>([

@@ -79,11 +79,11 @@ export interface WordTableOptions {
   readonly newestBefore: () => number;
 }
 
-/** Makes the word index of a tenant; `own` runs statements for that tenant. */
+/** Makes what writes the word index of a tenant. */
 export function createWordTable({ store, own, newestBefore }: WordTableOptions): WordTable {
   /** Changes since the last flush, by memory number: the new row, or null for a deleted row. */
   const pending = new Map<number, EncodedRow | null>();
-  /** Terms of the pending rows. */
+  /** Keys of the terms of the pending rows, by which `put` counts how many a row adds. */
   const pendingTerms = new Set<string>();
   const dropPending = () => {
     pending.clear();

@@ -84,8 +84,9 @@ const TERMS_KEPT = 5_000;
  * committed for a long time.
  */
 const TEXTS_KEPT = 2_000;
-/** Number of phrases whose rows a snapshot caches, and the greatest size of the rows of one of them, in bytes. */
+/** Number of phrases whose rows a snapshot caches; one more empties the cache. */
 const PHRASES_KEPT = 16;
+/** Greatest size of the rows of a phrase that is cached, in bytes. */
 const PHRASE_BYTES_KEPT = 1_048_576;
 /** Greatest share of what is left of a query's work budget that reading one phrase may take. */
 const PHRASE_SHARE = 0.25;

@@ -131,7 +131,7 @@ interface Leaf {
  * first term of each page, cut to the length that distinguishes it from the last term of the page before. The lowest
  * bit of a page's number there tells whether the page has an index of its own. Pages that were merged away are still
  * listed.
- * @returns the pages by number of the segment, ascending
+ * @returns the pages of each segment, ascending, by the number of the segment
  */
 function readOpeningLeaves(
   store: Store,

@@ -24,7 +24,7 @@ export interface TextRow {
   readonly tags: readonly string[];
   /** Paths of files. Their words are in the column `tags`, and the identifiers in them in the column `identifiers`. */
   readonly files: readonly string[];
-  /** Texts of the memory's neighbours in its session; '' if there are none. */
+  /** Texts of the two memories before the memory in its session, as `contextOf` returns them; '' if there are none. */
   readonly context: string;
 }
 

@@ -17,11 +17,15 @@ export interface RowLengths {
   /**
    * Loads everything that was committed since the last call, and returns the lengths by row number, 0 for a number
    * without a row. Call on a snapshot. The next call may change the array, or return another.
-   * @throws SnapshotIsBehind if another thread loaded a later change than the snapshot has; SharedMemoryLost if another
-   *   thread died while it changed the table
+   * @throws SnapshotIsBehind if another thread loaded a later change than the snapshot has, unless the reader accepts
+   *   this (`acceptsLaterRemovals`) and no row of the snapshot is missing; SharedMemoryLost if another thread died
+   *   while it changed the table
    */
   now(): Uint32Array;
-  /** Checks that no other thread has changed lengths since `now` was called. @throws SnapshotIsBehind if one has */
+  /**
+   * Checks that no other thread has changed lengths since `now` was called.
+   * @throws SnapshotIsBehind if one has, unless the reader accepts this (`acceptsLaterRemovals`)
+   */
   requireUnchanged(): void;
   /**
    * Loads one slice of what was committed since the last call into memory. Call on a snapshot.

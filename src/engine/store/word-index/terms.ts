@@ -86,7 +86,10 @@ function mayRepeat(text: string): boolean {
   return beginnings.some((count) => count > MAX_OCCURRENCES);
 }
 
-/** For the code of each ASCII character that of its lower-case letter or digit; 0 for one that separates words. */
+/**
+ * By the code of each ASCII character, the code of its lower-case letter or digit; 0 for a character that separates
+ * words.
+ */
 const INITIALS = Uint8Array.from({ length: 128 }, (_, code) => {
   const letter = String.fromCharCode(code).toLowerCase();
   return /[a-z\d]/.test(letter) ? letter.charCodeAt(0) : 0;

@@ -32,11 +32,15 @@ export interface WordSearch {
    * is 0 if one of the words occurs nowhere.
    */
   bytesOf(text: string): number;
-  /** Returns the number of rows that contain a word or phrase. */
+  /**
+   * Returns the number of rows that contain a word or phrase; an upper bound of it if counting would take too much of
+   * the work budget.
+   */
   frequencyOf(text: string): number;
   /**
    * Ranks all rows that contain at least one of the words and phrases, by the sum of FTS5's `bm25()` over them, with
-   * its sign inverted so that higher is better. The order of the words does not change the sums, not even by rounding.
+   * its sign inverted so that higher is better. A word or phrase that would take too much of the work budget is left
+   * out. The order of the words does not change the sums, not even by rounding.
    * @param texts words and phrases, each only once
    * @param weights one weight for each of TEXT_COLUMNS, in their order; an occurrence of a word counts as much as the
    *   weight of its column

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { jsonProblem } from '../../src/api/json-problem.ts';
+import { jsonProblem } from '../../src/api/json-value-problem.ts';
 import type { Json } from '../../src/engine/types.ts';
 import { jsonText } from '../support/json-values.ts';
 

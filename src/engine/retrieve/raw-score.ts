@@ -15,7 +15,10 @@ export const PROFILE_WEIGHTS = {
   fusion: {},
 } as const satisfies Record<Profile, Weights>;
 
-/** Rate of the exponential decay of recency, per day since a memory was last recalled or changed. */
+/**
+ * Rate of the exponential decay of recency, per day since a memory was last added, returned or reinforced
+ * (`lastSeenAt`).
+ */
 const RECENCY_LAMBDA = 0.05;
 /** Least value of the feature `retention`, so that a memory can still be recalled after years. */
 const RETENTION_FLOOR = 0.02;
@@ -29,7 +32,10 @@ export interface Scoring {
   readonly vectorWeight: number;
   /** How the feature `similarity` is made; see `Similarity`. */
   readonly similarity: Similarity;
-  /** Factors on the raw score of superseded, contradicted and archived memories, 0..1. */
+  /**
+   * Factors on the raw score, 0..1, of superseded, contradicted and archived memories, of the weaker of two that
+   * contradict each other, and of the sources of a consolidation.
+   */
   readonly penalties: Required<Penalties>;
   /** Best result of `relevance` of any candidate, above 0. */
   readonly bestRelevance: number;

@@ -11,7 +11,7 @@ import {
   scoreCandidate,
   type Scoring,
   weightsOf,
-} from '../../../src/engine/retrieve/score.ts';
+} from '../../../src/engine/retrieve/raw-score.ts';
 import type { RankingRow } from '../../../src/engine/store/ranking-rows.ts';
 import { type Features, PROFILES, SIMILARITIES, WEIGHT_NAMES } from '../../../src/engine/types.ts';
 

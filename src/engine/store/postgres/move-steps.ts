@@ -21,12 +21,14 @@ import { dropStatements, dropTenants, KEEPALIVE, withConnection } from './placed
  * standby.
  */
 const FREEZE_MS = 90_000;
-/** Time that the server gets in addition to `FREEZE_MS` to report that its wait is over (ms). */
+/** Time that the server gets, in addition to the longest wait for writes, to report that this wait is over (ms). */
 const SAYING_MS = 10_000;
 /** SQLSTATE of a statement that has waited for a lock for as long as it may. */
 const LOCK_IS_TAKEN = '55P03';
 
-/** A tenant whose writes are refused until this object is closed or the process ends. Reads go on. */
+/**
+ * A tenant whose writes are refused until this object is closed, the process ends, or its session is lost. Reads go on.
+ */
 export interface FrozenTenant {
   /**
    * Marks the tenant as moved, so that its writes are refused for good.
@@ -69,7 +71,10 @@ export function freezeTenant(database: string, id: string, waitMs: number = FREE
   }
 }
 
-/** Takes the advisory lock with which the tenant's writes are refused, after those that have begun. */
+/**
+ * Takes the advisory lock with which the tenant's writes are refused, once the writes that have begun are committed.
+ * @throws EngineError `unavailable` if one of them goes on for longer than `waitMs`
+ */
 function takeMoveLock(
   connection: BlockingConnection,
   { tenant, id, waitMs }: { readonly tenant: number; readonly id: string; readonly waitMs: number },
@@ -88,7 +93,8 @@ function takeMoveLock(
 }
 
 /**
- * Removes the mark of a move that did not come about, so that the tenant can be written to again.
+ * Removes the mark that the move `mark.token` set on the tenant `mark.id` at its source, so that the tenant can be
+ * written to again; does nothing if the tenant has no mark of this move.
  * @param timeouts as `withConnection` takes them
  */
 export function clearMark(database: string, mark: { id: string; token: string }, timeouts?: Timeouts): void {
@@ -105,7 +111,7 @@ interface Arrival {
 /**
  * Gives the copy of a tenant the tenant's id, in place of the mark that an earlier move away has left. The commit waits
  * for the disk, and so for all rows of the copy.
- * @throws EngineError `conflict` if the database has another tenant of this id
+ * @throws EngineError `conflict` if the database has another tenant of this id, or if the copy is gone
  */
 export function nameArrived(database: string, id: string, { token, placement }: Arrival): void {
   withConnection(database, (connection) => {
@@ -119,8 +125,9 @@ export function nameArrived(database: string, id: string, { token, placement }: 
 }
 
 /**
- * Deletes what a move has left: the rows at its source if it came about, or the copy at its target if it did not. In
- * place of a tenant a row stays that refuses writes. Rows of other moves are not touched.
+ * Deletes what a move has left in a database: the rows at its source if it came about, or the copy at its target if it
+ * did not. In place of a tenant a row stays that refuses writes. Rows of other moves are not touched.
+ * @param token token of the move
  */
 export function deleteRemains(database: string, id: string, token: string): void {
   withConnection(database, (connection) => {

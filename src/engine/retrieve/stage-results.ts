@@ -9,10 +9,10 @@ import type { LexicalResult } from './lexical.ts';
 import type { CompleteQuery } from './options.ts';
 import type { Packing } from './pack.ts';
 import type { QueryPlan } from './plan.ts';
-import type { Scoring } from './score.ts';
+import type { Scoring } from './raw-score.ts';
 
 /** The results of all stages of a query, from which hits and explanations are made. */
-export interface Recall {
+export interface StageResults {
   readonly query: CompleteQuery;
   readonly plan: QueryPlan;
   /** The query's vectors, one for each model that answered; empty if only words were compared. */

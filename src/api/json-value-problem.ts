@@ -5,8 +5,9 @@ export const LONE_SURROGATE = 'holds a surrogate without its pair, which is not 
 
 /**
  * Returns what is wrong with a JSON value: text that is not well-formed Unicode, too deep nesting, or too many bytes;
- * undefined if nothing is. It walks level by level without recursion, since a body can nest deeper than the call stack
- * allows, and `JSON.stringify` is safe only once the depth is known.
+ * undefined if nothing is. The result is the end of a sentence that begins with the name of the value's field. It walks
+ * level by level without recursion, since a body can nest deeper than the call stack allows, and `JSON.stringify` is
+ * safe only once the depth is known.
  * @param limits greatest `depth`, where the outermost object or list counts as 1; greatest `bytes` in UTF-8 of the
  *   shortest JSON text
  */

@@ -11,7 +11,10 @@ export const MAX_JSON_NAMES = 20_000;
  * know, in one step: 20,000 of them took 30 to 50 ms.
  */
 export const MAX_FILTER_NAMES = 3_000;
-/** Greatest number of values (`values`) and of field names (`names`) in a JSON text, at all levels together. */
+/**
+ * Greatest number of values (`values`) and of field names (`names`) in a JSON text, at all levels together. For
+ * `values`, an empty list or object counts as two.
+ */
 export interface JsonBounds {
   readonly values: number;
   readonly names: number;
@@ -39,8 +42,8 @@ const NUMBER = /-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?/y;
 /** Number of values and names that are checked in one step of the generator. A step takes about 2 ms. */
 const STEP = 4_096;
 /**
- * Greatest number of characters that are checked in one step: a text that is not JSON may have neither values nor names
- * that are counted. 64 Ki characters of numbers take about 2 ms.
+ * Number of characters after which a step ends, since a text that is not JSON may have neither values nor names that
+ * are counted: 64 Ki characters of numbers take about 2 ms. Only a string without escapes may be longer in one step.
  */
 const STEP_CHARACTERS = 64 * 1024;
 /** Greatest length, in characters with the sign, at which JavaScript keeps every whole number exactly. */

@@ -1,6 +1,6 @@
 /**
- * The words of a text in the form that both classifiers of sectors use: folded, in order, with the punctuation marks
- * between them and with classes such as `<feeling>` or `<past>`.
+ * The words of a text in the form that both classifiers of sectors use: in order, with the punctuation marks between
+ * them, without accents and as written, and with classes such as `<feeling>` or `<past>`.
  */
 import { isAscii, normalise } from '../text/words.ts';
 import { WORD_CLASSES } from './patterns.ts';

@@ -20,7 +20,7 @@ export interface BackupOrder {
 export type BackupAnswer =
   { readonly ok: true; readonly made: ScheduledBackup } | { readonly ok: false; readonly error: SerialisedError };
 
-/** The parts that `backUp` uses. */
+/** The parts that `runScheduledBackup` uses. */
 export interface BackUpContext {
   readonly open: () => OpenTenant;
   readonly config: Config;
@@ -41,7 +41,14 @@ const LOOK_MS = 500;
  * @throws EngineError of the copy, such as `storage_full`, and errors of the file system for a folder that cannot be
  *   written to; Error if the process was killed; AbortError after an abort
  */
-export async function backUp({ open, config, clock, logger, signal, onPause }: BackUpContext): Promise<void> {
+export async function runScheduledBackup({
+  open,
+  config,
+  clock,
+  logger,
+  signal,
+  onPause,
+}: BackUpContext): Promise<void> {
   const startedAt = performance.now();
   const { paths, masterKey, OM_ENCRYPTION_CIPHER, OM_BACKUP_EVERY, OM_BACKUP_FOLDER, OM_BACKUP_KEEP } = config;
   const settings = { paths, masterKey, OM_ENCRYPTION_CIPHER, OM_BACKUP_EVERY, OM_BACKUP_FOLDER, OM_BACKUP_KEEP };

@@ -6,7 +6,7 @@ import { EngineError } from '../engine/index.ts';
  * @throws EngineError `unavailable` if it has left
  */
 export function requireClient(response: Response): void {
-  if (response.destroyed) throw hasLeft();
+  if (response.destroyed) throw clientLeftError();
 }
 
 /**
@@ -15,9 +15,9 @@ export function requireClient(response: Response): void {
  * same connection.
  * @throws EngineError `unavailable` if the client left or its connection was closed
  */
-export function roomIn(response: Response, stallMs: number): Promise<void> {
+export function awaitDrain(response: Response, stallMs: number): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const onClose = () => reject(hasLeft());
+  const onClose = () => reject(clientLeftError());
   const timer = setTimeout(() => {
     response.req.socket.destroy();
     response.destroy();
@@ -31,7 +31,7 @@ export function roomIn(response: Response, stallMs: number): Promise<void> {
   });
 }
 
-/** Makes the error of a request whose client has left. */
-export function hasLeft(): EngineError {
+/** Makes the EngineError `unavailable` of a request whose client has left. */
+export function clientLeftError(): EngineError {
   return new EngineError('unavailable', 'the client left before the reply was sent');
 }
