@@ -27,5 +27,6 @@ export { countByState } from './store/memory-counts.ts';
 export { openOpenMemoryFile, type OpenMemoryFile } from './store/openmemory-file.ts';
 export { openStore } from './store/open-store.ts';
 export { deleteInfo, putInfo } from './store/store-info.ts';
+export { reindexWaiting } from './store/word-index/waiting-contexts.ts';
 export { countVectors } from './store/vectors.ts';
 export { openTenant, REBUILDING } from './tenant-file/open-tenant.ts';

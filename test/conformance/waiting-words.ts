@@ -23,6 +23,9 @@ const inSession = (content: string, day: number) =>
 
 const long = (day: number) => inSession(`${day} ${'\u9e6d'.repeat(60_000)}`, day);
 
+/** A memory with half as much text as `long`. */
+const halfAsLong = (day: number, start: string) => inSession(`${start} ${'\u9e6d'.repeat(30_000)}`, day);
+
 async function add({ tenant }: WaitingFixture, ...memories: ReturnType<typeof newMemory>[]): Promise<string[]> {
   const ids: string[] = [];
   for (const memory of memories) {
@@ -48,6 +51,14 @@ const countWaiting = ({ store }: WaitingFixture): number => {
 async function countCommits({ engine }: WaitingFixture): Promise<number> {
   const { values } = await engine.metrics.commits.get();
   return values.find(({ metricName }) => metricName?.endsWith('_count'))!.value;
+}
+
+/** Checks a PATCH of the text of a memory that is followed by a long one: each is written by a commit of its own. */
+export async function patchesBefore(fixture: WaitingFixture): Promise<void> {
+  const [first] = await add(fixture, halfAsLong(1, 'first'), long(2));
+  const patch = { content: halfAsLong(1, 'second').content };
+  expect(workOf(fixture, (context) => patchMemory(context, { id: first!, patch }))).toBeLessThan(LONG_WORK);
+  expect(countWaiting(fixture)).toBe(1);
 }
 
 /** Checks a PATCH of the time of a short memory: before it were two long memories, and two are after it. */

@@ -1,6 +1,6 @@
 /** A commit writes the words of few long memories anew in PostgreSQL, too. */
 import { afterAll, describe, expect, test } from 'vitest';
-import { addsBefore, erasesBefore, patchesTime, undoesFew } from '../conformance/waiting-words.ts';
+import { addsBefore, erasesBefore, patchesBefore, patchesTime, undoesFew } from '../conformance/waiting-words.ts';
 import { openTestEngine } from '../support/engine-fixture.ts';
 import { startPostgres } from '../support/postgres.ts';
 
@@ -10,6 +10,7 @@ describe.skipIf(server === undefined)('in PostgreSQL', () => {
 
   test.each([
     ['a memory that moves before and after long ones', patchesTime],
+    ['a text that changes before a long one', patchesBefore],
     ['a memory that goes from before long ones', erasesBefore],
     ['a new memory before long ones', addsBefore],
     ['undoing what a key did to long memories', undoesFew],

@@ -1,4 +1,11 @@
-import { countByState, openTenant, requireUnused, type ScannedPlace, scanStore } from '../../engine/for-admin.ts';
+import {
+  countByState,
+  openTenant,
+  reindexWaiting,
+  requireUnused,
+  type ScannedPlace,
+  scanStore,
+} from '../../engine/for-admin.ts';
 import { systemClock } from '../../engine/index.ts';
 import { withDataFolder, withExclusiveDataFolder, type DataFolder } from '../data-folder.ts';
 import { startProgress } from '../progress.ts';
@@ -60,6 +67,8 @@ async function scanFolder({ config, fileOf }: DataFolder, options: ScanOptions, 
       const write = { config, now, newId: () => crypto.randomUUID(), writtenBy: 'cli', backlog: { atMost: 0 } };
       store.write(() => finding.redact({ store, indexes, ...write }));
     }
+    // Words of redacted texts also stand in the contexts of memories after them.
+    if (applies) while (store.write(() => reindexWaiting(store)));
     progress.stop();
   } finally {
     open.close();

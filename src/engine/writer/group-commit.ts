@@ -4,7 +4,7 @@ import { hasManyTrips } from '../store/foresight.ts';
 import { LateError } from '../store/late-error.ts';
 import { storageError } from '../store/storage-errors.ts';
 import { indexedBytes, MAX_INDEXED_BYTES } from '../store/word-index/memory-text.ts';
-import { countDelays } from '../store/word-index/waiting-contexts.ts';
+import { countDelays, countWaiting } from '../store/word-index/waiting-contexts.ts';
 import { inSavepoint } from '../store/savepoint.ts';
 import { createAuditTrail, type AuditTrail } from './audit-trail.ts';
 import { describeCommand } from './audited-commands.ts';
@@ -28,11 +28,11 @@ export interface WriteRequest {
 export type GroupContext = Omit<WriteContext, 'writtenBy' | 'trace'>;
 
 /**
- * Result of one request: what its command returned, or the error with which it was refused. `hasDelayed` says that
- * words of memories wait since the command, so that the command `reindexWaiting` has to be run until none wait.
+ * Result of one request: what its command returned, or the error with which it was refused. `delayed` is the number of
+ * memories that wait for `reindexWaiting` after the command; 0 if it has made none wait itself.
  */
 export type WriteResult =
-  | { readonly ok: true; readonly value: unknown; readonly hasDelayed: boolean }
+  | { readonly ok: true; readonly value: unknown; readonly delayed: number }
   | { readonly ok: false; readonly error: unknown };
 
 /**
@@ -155,5 +155,5 @@ function run(shared: GroupContext, { name, input, trace, writtenBy }: WriteReque
   const isDone = name === 'recordAction' || shared.store.changes !== before;
   const audited = shared.config.OM_AUDIT === 'off' || !isDone ? null : describeCommand(name, input, output);
   if (audited !== null) trail.note(by, audited);
-  return { ok: true, value: output, hasDelayed: countDelays(store) !== delays };
+  return { ok: true, value: output, delayed: countDelays(store) === delays ? 0 : countWaiting(store) };
 }

@@ -1,4 +1,4 @@
-import { EngineError, isEngineError, reviveError, serialiseError } from '../errors.ts';
+import { EngineError, reviveError, serialiseError } from '../errors.ts';
 import type { Metrics } from '../metrics.ts';
 import { unpackResult } from '../store/packed-json.ts';
 import type { Span, Tracing } from '../tracing.ts';
@@ -129,14 +129,17 @@ function toRequest({ name, input, writtenBy, span }: Pending): WriteGroup['reque
   };
 }
 
-/** Answers a request, once the words of memories that wait since its write are written. */
+/**
+ * Answers a request, once the words are written of the memories that its write has made wait. Each further write does
+ * one or more; those that others make wait meanwhile come after them.
+ */
 async function settle(write: Writer['write'], pending: Pending, reply: WriteReply): Promise<void> {
   if (!reply.ok) return refuse(pending, reviveError(reply.error));
   try {
-    if (reply.hasDelayed) while (await write(pending.path, 'reindexWaiting', {}));
-  } catch (error) {
+    let left = reply.delayed;
+    while (left > 0 && (await write(pending.path, 'reindexWaiting', {}))) left -= 1;
+  } catch {
     // What is stored must be answered. The upkeep writes the other words.
-    if (!isEngineError(error)) return refuse(pending, error);
   }
   pending.span?.end();
   if (reply.texts !== undefined) unpackResult(reply.value, reply.texts);

@@ -48,7 +48,7 @@ export type WriteReply =
   | {
       readonly ok: true;
       readonly value: unknown;
-      readonly hasDelayed: boolean;
+      readonly delayed: number;
       readonly texts?: readonly FieldText[];
     }
   | { readonly ok: false; readonly error: SerialisedError };

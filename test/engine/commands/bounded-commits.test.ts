@@ -54,11 +54,11 @@ test('an add takes no further item in a commit once much text has to be indexed 
   const before = await commits(fixture);
   const whole = await fixture.tenant.addMemories(short, { allOrNothing: true });
   expect(whole.outcomes.map(({ kind }) => kind)).toEqual(Array(8).fill('accepted'));
-  expect((await commits(fixture)) - before).toBe(3);
+  expect((await commits(fixture)) - before).toBe(4);
   expect(idsWithWord(fixture, 'short', 'context')).toHaveLength(8);
   const others = short.map((memory) => ({ ...memory, content: `other ${memory.content}` }));
   const reply = await fixture.tenant.addMemories(others);
-  expect((await commits(fixture)) - before).toBe(8);
+  expect((await commits(fixture)) - before).toBe(9);
   expect(reply.outcomes.map(({ kind }) => kind)).toEqual(Array(8).fill('accepted'));
   const jobNos = reply.outcomes.map((outcome) => (outcome.kind === 'accepted' ? outcome.jobNo : 0));
   expect(reply.token?.split('.').slice(1)).toEqual(
@@ -236,8 +236,9 @@ test('text that is not ASCII counts four times in each commit that indexes it', 
 
   const memoryNos = fixture.all<{ seq: number }>('SELECT seq FROM memories').map(({ seq }) => seq);
   runCommand(fixture, ({ store }) => reindexFollowers(store, memoryNos));
-  expect(fixture.get(`SELECT json_array_length(value) FROM store_info WHERE key = 'contexts_waiting'`)).toBe(2);
-  expect(runCommand(fixture, ({ store }) => reindexWaiting(store))).toBe(false);
+  expect(fixture.get(`SELECT json_array_length(value) FROM store_info WHERE key = 'contexts_waiting'`)).toBe(3);
+  const waits = () => runCommand(fixture, ({ store }) => reindexWaiting(store));
+  expect([waits(), waits()]).toEqual([true, false]);
 
   const commitsOf = async (work: () => Promise<unknown>) => {
     const before = await commits(fixture);
@@ -245,7 +246,7 @@ test('text that is not ASCII counts four times in each commit that indexes it', 
     return (await commits(fixture)) - before;
   };
   const short = Array.from({ length: 4 }, (_, no) => ({ ...inSession(`ibis ${no}`, 2 * no), tags: ['short'] }));
-  expect(await commitsOf(() => fixture.tenant.addMemories(short))).toBe(3);
+  expect(await commitsOf(() => fixture.tenant.addMemories(short))).toBe(4);
 });
 
 test('what an import that broke off has left to index is indexed in the background', async () => {
@@ -270,12 +271,11 @@ test('what follows erased memories in their sessions is indexed anew in commits 
       numbers.map(({ seq }) => seq),
     );
   expect(runCommand(fixture, erase)).toMatchObject({ isDone: true, receipt: { memories: 9 } });
-  // Three texts of 200 kB are written in a commit.
-  expect(idsWithWord(fixture, 'ibis')).toHaveLength(6);
-  expect(runCommand(fixture, (context) => reindexWaiting(context.store))).toBe(true);
-  expect(idsWithWord(fixture, 'ibis')).toHaveLength(3);
-  expect(runCommand(fixture, (context) => reindexWaiting(context.store))).toBe(false);
-  expect(idsWithWord(fixture, 'ibis')).toEqual([]);
+  // Two texts of 200 kB are written in a commit.
+  for (const left of [7, 5, 3, 1, 0]) {
+    expect(idsWithWord(fixture, 'ibis')).toHaveLength(left);
+    expect(runCommand(fixture, (context) => reindexWaiting(context.store))).toBe(left > 2);
+  }
   expect(idsWithWord(fixture, 'heron')).toHaveLength(9);
 });
 

@@ -7,12 +7,13 @@ import { importLines } from '../../../src/engine/commands/import-lines.ts';
 import { DAY_MS } from '../../../src/engine/dynamics.ts';
 import type { PortableLine } from '../../../src/engine/types.ts';
 import { cleanAfterErase } from '../../../src/engine/upkeep/clean-after-erase.ts';
-import { addsBefore, erasesBefore, patchesTime, undoesFew } from '../../conformance/waiting-words.ts';
+import { addsBefore, erasesBefore, patchesBefore, patchesTime, undoesFew } from '../../conformance/waiting-words.ts';
 import { idsWithWord, openTestEngine, START } from '../../support/engine-fixture.ts';
 import { runCommand } from '../../support/run-command.ts';
 
 test.each([
   ['a memory that moves before and after long ones', patchesTime],
+  ['a text that changes before a long one', patchesBefore],
   ['a memory that goes from before long ones', erasesBefore],
   ['a new memory before long ones', addsBefore],
   ['undoing what a key did to long memories', undoesFew],

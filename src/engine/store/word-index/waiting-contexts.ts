@@ -8,12 +8,13 @@ import { hasManyTrips } from '../foresight.ts';
 import type { Store } from '../open-store.ts';
 import { deleteInfo, findInfo, putInfo } from '../store-info.ts';
 import { parseStored } from '../stored-json.ts';
+import { indexingWork } from '../text-sizes.ts';
 import { indexedBytes, MAX_INDEXED_BYTES, reindexText } from './memory-text.ts';
 
 /** Name of the entry in `store_info` that has the numbers, as JSON. */
 export const WAITING_CONTEXTS = 'contexts_waiting';
 
-/** How often a connection has made memories wait. */
+/** How often writes on a connection have made memories wait. */
 const delays = new WeakMap<Store, number>();
 
 /** Returns how often writes on this connection have made memories wait, for a comparison before and after a command. */
@@ -49,12 +50,24 @@ export function reindexWaiting(store: Store): boolean {
 function reindexFirst(store: Store, memoryNos: readonly number[], least: number): number {
   // One at a time: they may be long.
   for (const [place, memoryNo] of memoryNos.entries()) {
-    const isOver = indexedBytes(store) >= MAX_INDEXED_BYTES || hasManyTrips(store);
-    if (isOver && place >= least) return place;
+    if (place >= least && (hasManyTrips(store) || isTooMuch(store, memoryNo))) return place;
     reindexText(store, [memoryNo]);
   }
   return memoryNos.length;
 }
+
+/** Work of a write from which on the size of a text is looked up before the text is indexed as well. */
+const MUCH_INDEXED_BYTES = MAX_INDEXED_BYTES / 4;
+
+/** Tells whether the write would put too much text together with that of a memory. */
+function isTooMuch(store: Store, memoryNo: number): boolean {
+  const done = indexedBytes(store);
+  if (done < MUCH_INDEXED_BYTES) return false;
+  return done >= MAX_INDEXED_BYTES || done + (indexingWork(store, [memoryNo]).get(memoryNo) ?? 0) > MAX_INDEXED_BYTES;
+}
+
+/** Returns the number of memories that wait. */
+export const countWaiting = (store: Store): number => listWaiting(store).length;
 
 function listWaiting(store: Store): number[] {
   return parseStored(findInfo(store, WAITING_CONTEXTS) ?? '[]') as number[];
