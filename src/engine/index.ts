@@ -70,7 +70,7 @@ export { quoteLine, quoteMemories, quoteText, type QuotedMemories } from './retr
 export { sectorPatterns } from './sectors/score-patterns.ts';
 export { SECTOR_PROFILES } from './sectors/profiles.ts';
 export { beginningOf } from './text/beginning-of.ts';
-export { textOfValue } from './text/value-text.ts';
+export { textOfValue } from './text/json-value-text.ts';
 
 // ── What runs beside an engine ───────────────────────────────────────────────────────────────────────────────────────
 

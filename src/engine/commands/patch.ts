@@ -14,7 +14,7 @@ import { storedExpiry } from '../store/stored-expiry.ts';
 import { reindexText } from '../store/word-index/memory-text.ts';
 import { parseStored } from '../store/stored-json.ts';
 import { contentHash } from '../text/content-hash.ts';
-import { isMadeOf, replaceText } from '../text/value-text.ts';
+import { isMadeOf, replaceText } from '../text/json-value-text.ts';
 import {
   MAX_METADATA_BYTES,
   MAX_VALUE_BYTES,
