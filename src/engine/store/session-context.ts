@@ -56,7 +56,7 @@ export function contextOf(store: Store, place: SessionPlace): string {
 
 /**
  * Lists the numbers of the memories whose context includes the text of this one: the next memories in its session, at
- * most two.
+ * most two. Elsewhere a successor is a memory that supersedes another one; here it only follows it in the session.
  */
 export function successorsOf(store: Store, place: SessionPlace): number[] {
   if (place.sessionId === '' || place.isChunk) return [];
@@ -66,8 +66,8 @@ export function successorsOf(store: Store, place: SessionPlace): number[] {
 }
 
 /**
- * Lists for the number of each of these memories what `successorsOf` lists. In PostgreSQL this takes one round trip,
- * inside a transaction.
+ * Lists for the number of each of these memories the next memories in its session, as `successorsOf` does. In
+ * PostgreSQL this takes one round trip, inside a transaction.
  */
 export function successorsOfEach(store: Store, rows: readonly MemoryRow[]): Map<number, readonly number[]> {
   const readings = rows.map((row) => () => successorsOf(store, placeOf(row)));
@@ -76,8 +76,8 @@ export function successorsOfEach(store: Store, rows: readonly MemoryRow[]): Map<
 }
 
 /**
- * Returns context and successors, as `contextOf` and `successorsOf` do, of a memory that was just stored. If it is the
- * latest of its session, as nearly always, one statement is enough.
+ * Returns the context of a memory that was just stored, and the next memories in its session, as `contextOf` and
+ * `successorsOf` do. If it is the latest of its session, as nearly always, one statement is enough.
  */
 export function neighboursOf(store: Store, place: SessionPlace): { context: string; successors: number[] } {
   if (place.sessionId === '' || place.isChunk) return { context: '', successors: [] };
