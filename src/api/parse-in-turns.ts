@@ -47,9 +47,16 @@ const MAX_WAITING = { ofNetwork: 64 * 1024 * 1024, ofAll: 160 * 1024 * 1024 };
 export function parseInTurns(server: Server, isProxy: (address: string) => boolean): void {
   const [line, isAtOnce] = [createTurnLine(), createAtOnce()];
   const waiting = createNetworkCount({ ...MAX_WAITING, isProxy });
-  /** The newest request of each connection that has sent one. */
+  /** The newest request of each connection, until all of it was read. */
   const requests = new WeakMap<Socket, IncomingMessage>();
-  server.on('request', (request) => void requests.set(request.socket, request));
+  server.on('request', (request) => {
+    const { socket } = request;
+    requests.set(socket, request);
+    // An idle connection keeps no headers in memory.
+    request.once('close', () => {
+      if (requests.get(socket) === request) requests.delete(socket);
+    });
+  });
   server.on('connection', (socket: Socket) => {
     // Node's own listener, which it calls by itself only if there is another one, as for encrypted connections.
     const [parse] = socket.listeners('data') as ((bytes: Buffer) => void)[];

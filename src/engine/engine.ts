@@ -155,11 +155,12 @@ export interface Tenant
   /**
    * Stores memories with their words and jobs, and resolves once they are on disk. They are then found by their words;
    * a worker adds vectors and links later. The reply has one outcome for each item, in order: stored, `duplicate` for a
-   * memory that is there already and is reinforced, or rejected alone, without effect on other items. Items may take
-   * several transactions, except with `allOrNothing`, an Idempotency-Key or derived items.
+   * memory that is there already and is reinforced, or rejected alone. The items may take several transactions, unless
+   * they are derived or `allOrNothing` is set.
    * @throws EngineError, and stores nothing: `unavailable` with `retryAfterMs` over `OM_MAX_BACKLOG`; `storage_full`
    *   over the quota or on a full disk; `unprocessable` for an Idempotency-Key of another body, `conflict` if a memory
-   *   that it made was deleted; with `allOrNothing` the error of the first rejected item
+   *   that it made was deleted; with `allOrNothing` the error of the first rejected item. A large add with an
+   *   Idempotency-Key may have stored some items; sent again, it stores the others
    */
   addMemories(items: readonly AddItem[], options?: AddOptions): Promise<AddReply>;
   /**
@@ -174,8 +175,7 @@ export interface Tenant
   /**
    * Erases a memory with its vectors, links and revisions, and the reflections and consolidated memories made from it.
    * The root memory of a document takes the whole document with it.
-   * @throws EngineError `not_found`, also for a document that lacks a tag of `withinTags`; `conflict` for a chunk of a
-   *   document
+   * @throws EngineError `not_found`, also for a document that lacks a tag of `withinTags`; `conflict` for a chunk
    */
   deleteMemory(id: string, options?: BoundOptions): Promise<Receipted>;
   /**

@@ -4,7 +4,6 @@ import { dissolveGathered } from '../../src/engine/commands/consolidations.ts';
 import { deleteMemory, ERASE_SLICE, eraseInSlices } from '../../src/engine/commands/erase.ts';
 import { importLines } from '../../src/engine/commands/import-lines.ts';
 import { moveNamespace, type MoveSlice } from '../../src/engine/commands/move-namespace.ts';
-import { DAY_MS } from '../../src/engine/dynamics.ts';
 import { patchMemory } from '../../src/engine/commands/patch.ts';
 import { settleEnds } from '../../src/engine/commands/settle-ends.ts';
 import { undoLinks } from '../../src/engine/commands/undo-writer.ts';
@@ -103,22 +102,6 @@ export async function recordsAllSlices(fixture: CommitFixture): Promise<void> {
     expect(records.length).toBeGreaterThan(1);
     expect(records.reduce((sum, { detail }) => sum + Number(detail['memories']), 0)).toBe(6);
   }
-}
-
-/** Checks that erasing the reflections on a memory indexes a bounded amount of text anew in each commit. */
-export async function erasesReflectionsByFollowers(fixture: CommitFixture): Promise<void> {
-  const { tenant } = fixture;
-  const source = await derive(fixture, 'the source', []);
-  const inSession = (content: string, day: number) =>
-    newMemory({ content, sessionId: 's', eventTime: START + day * DAY_MS });
-  const short = Array.from({ length: 9 }, (_, no) => inSession(`ibis ${no}`, 2 * no));
-  await tenant.addMemories(short, { derived: short.map((_, no) => ({ item: no, from: [source] })) });
-  for (let no = 0; no < 9; no += 1) await tenant.addMemories([inSession(`heron ${no} `.repeat(25_000), 2 * no + 1)]);
-  const erase = () => run(fixture, (context) => eraseInSlices(context, [memoryNoOf(fixture, source)]));
-  const slices = [erase()];
-  while (!slices.at(-1)!.isDone) slices.push(erase());
-  expect(slices.length).toBeGreaterThan(1);
-  expect(ask<number>(fixture, 'SELECT count(*) FROM memories')).toBe(9);
 }
 
 /**
@@ -252,7 +235,7 @@ export async function supersedesByBytes(fixture: CommitFixture): Promise<void> {
   const { tenant, store } = fixture;
   const olds = await putLong(fixture, 20);
   /** In PostgreSQL a commit may end before, at 150 round trips. */
-  const isBounded = (count: number) => (store.ahead === null ? count === 17 : count > 5 && count <= 17);
+  const isBounded = (count: number) => count <= 9 && count > (store.ahead === null ? 7 : 5);
   const items = olds.map((supersedes, no) => newMemory({ content: `new ${no}`, userId: 'ana', supersedes }));
   const first = run(fixture, (context) => addMemories(context, { items, options: {} }));
   expect(first.taken).toSatisfy(isBounded);
@@ -269,9 +252,9 @@ export async function supersedesByBytes(fixture: CommitFixture): Promise<void> {
   expect(run(fixture, (context) => importLines(context, { lines })).outcomes.length).toSatisfy(isBounded);
   await tenant.deleteMemory(hub.id);
 
-  // One commit takes all of an add that cannot be divided.
-  const whole = run(fixture, (context) => addMemories(context, { items, options: { allOrNothing: true } }));
-  expect(whole.outcomes.map(({ kind }) => kind)).toEqual(Array(20).fill('accepted'));
+  // An add that cannot be divided is refused.
+  const whole = tenant.addMemories(items, { allOrNothing: true });
+  await expect(whole).rejects.toMatchObject({ code: 'conflict', message: expect.stringContaining('4 MB') as string });
 }
 
 /** Checks that faded memories are archived in commits of a bounded size. */

@@ -2,8 +2,8 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { findAbandonedGeneration } from '../../src/engine/store/document-generations.ts';
-import { findErasedDocument } from '../../src/engine/store/documents.ts';
+import { findAbandoned } from '../../src/engine/store/document-generations.ts';
+import { findBrokenErasure } from '../../src/engine/store/documents.ts';
 import { claimDocument, claimJobs, hasDueJob, hasDueJobAt } from '../../src/engine/store/job-claims.ts';
 import { peekDispatchBatch, readLedgerStatus } from '../../src/engine/store/dispatch.ts';
 import { openBlockingConnection } from '../../src/engine/store/postgres/blocking-connection.ts';
@@ -80,10 +80,10 @@ describe.skipIf(server === undefined)('among many documents that wait or failed'
   test('what must be erased is found', () => {
     const { store } = fixture.batch.open();
     plans();
-    expect(findAbandonedGeneration(store)).toBeUndefined();
-    expect(findAbandonedGeneration(store, id)).toBeUndefined();
-    expect(findErasedDocument(store, id)).toBeUndefined();
-    expectFewRows(2);
+    expect(findAbandoned(store)).toBeUndefined();
+    expect(findAbandoned(store, 'an id')).toBeUndefined();
+    expect(findBrokenErasure(store, 0)).toBeUndefined();
+    expectFewRows(3);
   });
 
   test('what is due is found', () => {

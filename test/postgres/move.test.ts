@@ -8,6 +8,7 @@ import { CONTROL_NOT_COPIED, CONTROL_TABLES } from '../../src/engine/control/mov
 import { openControlDatabase } from '../../src/engine/control/open-control-database.ts';
 import { systemClock } from '../../src/engine/ports.ts';
 import { openStore } from '../../src/engine/store/open-store.ts';
+import { putText } from '../../src/engine/store/word-index/memory-text.ts';
 import { movingName, openMovedTenants } from '../../src/engine/store/postgres/moved-tenant.ts';
 import { MOVED_TABLES, NOT_COPIED, NUMBERS } from '../../src/engine/store/postgres/moved-tables.ts';
 import { createManualClock, openTestEngine } from '../support/engine-fixture.ts';
@@ -99,6 +100,26 @@ describe.skipIf(server === undefined)('cairn move', () => {
     const last = (before.default!.sqlite_sequence as [string, number][]).find(([name]) => name === 'memories')!;
     expect(added.memoryNo).toBe(last[1] + 1);
     expect(ids).not.toContain(added.id);
+  });
+
+  test('writes the words of files anew that an earlier version has indexed otherwise', async () => {
+    const { file } = await fullFolder();
+    const before = dumpAll(file);
+    const store = openStore(file, { role: 'worker' });
+    const memoryNo = store.db.prepare('SELECT max(seq) FROM memories').pluck().get() as number;
+    const content = 'frobnicate '.repeat(3);
+    store.write(() =>
+      putText(store, { memoryNo, content, title: '', gist: '', entities: [], tags: [], files: [], context: '' }),
+    );
+    store.close();
+    expect(dumpAll(file).default!.memory_text_docsize).not.toEqual(before.default!.memory_text_docsize);
+    const database = await server.createSchema();
+    const steps: string[] = [];
+    const showProgress = (step: string) => ({ update: () => void steps.push(step), stop() {} });
+    expect((await run({ file, database, direction: 'into database', showProgress })).questions).toBeGreaterThan(10);
+    expect(steps).toContain('Words of default');
+    expect(steps).not.toContain('Words of acme');
+    expect(dumpAll(file).default!.memory_text_docsize).toEqual(before.default!.memory_text_docsize);
   });
 
   test('goes on in PostgreSQL: documents that wait are read, and numbers follow', async () => {

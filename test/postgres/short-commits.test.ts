@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createTexts } from '../../bench/load.ts';
 import { addMemories } from '../../src/engine/commands/accept.ts';
+import { optionsOfPart } from '../../src/engine/commands/divisible-adds.ts';
 import { eraseInSlices } from '../../src/engine/commands/erase.ts';
 import { importLines } from '../../src/engine/commands/import-lines.ts';
 import { patchMemory } from '../../src/engine/commands/patch.ts';
@@ -9,7 +10,7 @@ import { settleEnds } from '../../src/engine/commands/settle-ends.ts';
 import { undoLinks } from '../../src/engine/commands/undo-writer.ts';
 import type { WriteContext } from '../../src/engine/commands/write-context.ts';
 import { tripTotals } from '../../src/engine/store/postgres/connection-channel.ts';
-import type { PortableLine } from '../../src/engine/types.ts';
+import type { AddOptions, PortableLine } from '../../src/engine/types.ts';
 import { writeContextOf } from '../../src/engine/upkeep/maintenance-context.ts';
 import { commitGroup } from '../../src/engine/writer/group-commit.ts';
 import { newMemory, openTestEngine, START, type TestEngine } from '../support/engine-fixture.ts';
@@ -58,11 +59,14 @@ describe.skipIf(server === undefined)('one commit to PostgreSQL takes a bounded 
   const countSuperseded = () =>
     database.batch.open().store.prepare(`SELECT count(*) FROM edges WHERE type = 'supersedes'`).pluck().get() as number;
 
-  test('an add of many memories that supersede others', async () => {
-    const items = successorsOf(await addOlder(database, 'ana'), 'ana');
+  test.each([
+    ['ana', {}],
+    ['ida', { idempotency: { key: 'k', route: 'r', bodyHash: Buffer.alloc(32) } }],
+  ])('an add of many memories that supersede others, by %s', async (userId, options: AddOptions) => {
+    const items = successorsOf(await addOlder(database, userId), userId);
     const before = countSuperseded();
     const trips = tripsOfEach(MEMORIES, (context, done) => {
-      const input = { items: items.slice(done), options: {} };
+      const input = { items: items.slice(done), options: optionsOfPart(options, done) };
       const { outcomes, taken = outcomes.length } = context.store.write(() => addMemories(context, input));
       expect(outcomes.slice(0, taken).map(({ kind }) => kind)).toEqual(Array(taken).fill('accepted'));
       return taken;

@@ -2,7 +2,11 @@
  * Statements that undo what the migrations of PostgreSQL after the 20th made, for tests that run an older migration
  * again. Whoever adds a migration adds what undoes it here.
  */
-export const UNDO_FROM_0021 = `ALTER TABLE document_generations DROP COLUMN nameless_of;
+export const UNDO_FROM_0021 = `ALTER TABLE documents DROP COLUMN erasure;
+  ALTER TABLE erasures DROP COLUMN sliced_at;
+  DROP INDEX document_generations_abandoned;
+  CREATE INDEX document_generations_abandoned ON document_generations (tenant, generation_no) WHERE hidden > 1;
+  ALTER TABLE document_generations DROP COLUMN nameless_of;
   DROP INDEX documents_nameless_by_url;
   CREATE INDEX documents_by_url ON documents (tenant, url, user_id) WHERE url <> '';
   CREATE INDEX document_generations_by_url ON document_generations (tenant, url) WHERE url <> '';

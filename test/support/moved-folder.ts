@@ -39,21 +39,29 @@ export function spawnMove(args: readonly string[], settings: Readonly<Record<str
   return { ended, kill: () => child.kill('SIGKILL') };
 }
 
-interface Run extends Pick<MoveOptions, 'database' | 'direction'> {
+interface Run extends Pick<MoveOptions, 'database' | 'direction'>, Partial<Pick<MoveOptions, 'showProgress'>> {
   readonly file: string;
   readonly tenant?: string;
   readonly keepsSource?: boolean;
   readonly settings?: Readonly<Record<string, string>>;
 }
 
+const hidden: MoveOptions['showProgress'] = () => ({ update() {}, stop() {} });
+
 /** Runs a move in this process. */
-export function run({ file, keepsSource = false, settings = {}, ...options }: Run): Promise<MoveReport> {
+export function run({
+  file,
+  keepsSource = false,
+  settings = {},
+  showProgress = hidden,
+  ...options
+}: Run): Promise<MoveReport> {
   return move({
     ...options,
     keepsSource,
     folder: readConfig({ OM_DB_PATH: file, OM_VEC_DIM: '256', ...settings }),
     now: NOW,
-    showProgress: () => ({ update() {}, stop() {} }),
+    showProgress,
   });
 }
 

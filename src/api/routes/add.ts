@@ -81,10 +81,10 @@ export const addRoutes: readonly Route[] = [
       'The jobs of these memories run after the jobs of single adds. An invalid item does not affect the others; a ' +
       'body that is not a list of items is refused as a whole. The request does not wait for the jobs: use the token.' +
       '\n\n' +
-      'With JSON, all valid items are stored in one transaction, or in several if they have much text and there is ' +
-      'no `Idempotency-Key`. With NDJSON the body has one item per line, any ' +
-      'number of them, and they are stored as they arrive. With `accept: application/x-ndjson` the server sends each ' +
-      'result while you are still sending, so read results while you send. `Idempotency-Key` works with JSON only: ' +
+      'With JSON, all valid items are stored in one transaction, or in several if they make much work. With NDJSON ' +
+      'the body has one item per line, any number of them, and they are stored as they arrive. With ' +
+      '`accept: application/x-ndjson` the server sends each result while you are still sending, so read results ' +
+      'while you send. `Idempotency-Key` works with JSON only: ' +
       'in NDJSON, give each line an `external_id`. The last line of the reply is the summary. If it has an `error`, ' +
       'the upload ended early, and every line that has a result with an `id` is stored.',
     query: batchQuery,

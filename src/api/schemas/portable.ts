@@ -37,10 +37,7 @@ import {
   type Wire,
 } from './values.ts';
 
-/**
- * Greatest length of a title, gist, etag or similar text in a line of an import, in UTF-16 code units; a line with a
- * longer one is refused. What a parser makes of a document is shorter (`LIMITS`).
- */
+/** Greatest length of an etag or a similar text in UTF-16 code units; a line with a longer one is refused. */
 const FOUND_CHARACTERS = 65_536;
 /** Greatest count, offset, version or position in a line of an import. */
 const MOST = 1_000_000_000_000;
@@ -60,6 +57,8 @@ const orNull = <Schema extends z.ZodType>(schema: Schema) => or(schema, null);
 
 const found = text(FOUND_CHARACTERS);
 const parsed = text(LIMITS.parsedCharacters);
+/** As its text and its title, the gist of a memory may be four times as long as that of an add. */
+const gist = text(4 * LIMITS.gistCharacters);
 const counted = or(integer(0, MOST), 0);
 const writer = orNull(givenId).describe(
   'Public id of the key that wrote it, for readers of the file; after an import, the importing key counts as its ' +
@@ -108,8 +107,8 @@ const memoryLine = z
     user_id: or(id, ''),
     session_id: or(id, ''),
     content,
-    title: or(found, ''),
-    gist: or(found, ''),
+    title: or(parsed, ''),
+    gist: or(gist, ''),
     entities: or(tags, []),
     memory_type: orNull(label(LIMITS.labelCharacters)).describe('Your own type of memory.'),
     tags: or(tags, []),
@@ -152,8 +151,8 @@ const ms = z.int().min(MIN_TIME).max(MAX_TIME).nullable();
 const replaced = z.strictObject(
   {
     content: unboundedText.exactOptional(),
-    title: found.exactOptional(),
-    gist: found.exactOptional(),
+    title: parsed.exactOptional(),
+    gist: gist.exactOptional(),
     entities: tags.exactOptional(),
     type: label(LIMITS.labelCharacters).nullable().exactOptional(),
     tags: tags.exactOptional(),

@@ -13,6 +13,16 @@ const SLICE = 200;
  */
 export function rebuildText(store: Store, onProgress: (done: number) => void = () => {}): number {
   store.write(() => clearText(store));
+  return rewriteText(store, onProgress);
+}
+
+/**
+ * Writes the words of all memories anew, in short writes, so that an index of an earlier version becomes one of this
+ * version. If it is interrupted, the remaining memories keep the words that they had.
+ * @param onProgress called after each slice with the number of memories done so far
+ * @returns the number of all memories
+ */
+export function rewriteText(store: Store, onProgress: (done: number) => void = () => {}): number {
   let done = 0;
   for (let after = 0; ;) {
     const memoryNos = memoryNosAfter(store, after);

@@ -8,19 +8,20 @@ import { countWaiting } from '../store/job-views.ts';
 import { insertJob } from '../store/jobs.ts';
 import { ensureUser, insertMemory, readMemoryRows, type MemoryRow } from '../store/memories.ts';
 import { findByExternalId, findDuplicate, type Twin } from '../store/duplicates.ts';
-import { contentBytes } from '../store/text-sizes.ts';
 import type { Store } from '../store/open-store.ts';
 import { replaceMemory } from '../store/revisions.ts';
 import { ensureStoreId } from '../store/store-info.ts';
 import { latestOf, neighboursAmong, neighboursOf } from '../store/session-context.ts';
 import { ensureWriter } from '../store/writers.ts';
-import { insertText, reindexText } from '../store/word-index/memory-text.ts';
+import { insertText, MAX_INDEXED_BYTES } from '../store/word-index/memory-text.ts';
+import { reindexFollowers } from '../store/word-index/waiting-contexts.ts';
 import { contentHash } from '../text/content-hash.ts';
 import { isRejected, rejected } from '../rejected-item.ts';
 import type { AddOptions, AddOutcome, AddReply, NewMemory, RejectedItem, ScreenReport } from '../types.ts';
-import { isDivisible, mostIndexedBytes } from './divisible-adds.ts';
+import { isDivisible } from './divisible-adds.ts';
 import { encodeReceipt } from './write-receipt.ts';
 import { refuseOverQuota, type Quota } from './quota.ts';
+import { enqueueReindex, MOVED_BYTES, type ReindexQueue, walkedBytes } from './reindex-queue.ts';
 import { deriveFrom, getReplaced, getSources, refuseSecondSuccessor, takePlace } from './relate.ts';
 import { settlingBytes } from './settle-status.ts';
 import type { WriteContext } from './write-context.ts';
@@ -43,10 +44,11 @@ export interface AddInput {
  * are written together, so that whatever is answered 2xx is stored, found by its words, and owed to the workers. An
  * exact duplicate writes no memory, unless the item has `onDuplicate: 'keep'`; it reinforces the stored memory, and
  * makes it active again if it was archived. An item whose `external_id` belongs to another text, or that may not
- * supersede the memory that it names, is rejected alone; with `allOrNothing` its error rejects all items. Once 1 MiB of
- * text of later memories in their sessions has to be indexed anew, further items are not taken, and get a `conflict`.
- * If other writes may take the rest, also once the items make as much work for the word index as `mostIndexedBytes`, or
- * supersede memories of 8 MiB, and in PostgreSQL once they took 150 round trips.
+ * supersede the memory that it names, is rejected alone; with `allOrNothing` its error rejects all items. Once memories
+ * of 4 MB were superseded, further items are not taken, and get a `conflict`. If other writes may take the rest, none
+ * is taken either once the items make as much work for the word index as one commit should index
+ * (`MAX_INDEXED_BYTES`), with the memories that follow them in their sessions and walks along chains, or in PostgreSQL
+ * took 150 round trips. Of those that follow, some may wait for their words to be written anew.
  * @returns outcomes in the order of `items`, and `taken`, the number of items that were taken, if that is not all; an
  *   Idempotency-Key that the writer has used gets its stored reply, even if its memories have changed since
  * @throws EngineError for all items: `unavailable` over `OM_MAX_BACKLOG`; `storage_full` over the quota; what
@@ -65,13 +67,13 @@ export function addMemories(context: WriteContext, { items, options, quota = nul
   const accepted: Accepted[] = [];
   const outcomes: AddOutcome[] = [];
   const toReindex: ReindexQueue = { memoryNos: new Set(), bytes: 0, settled: 0 };
-  const mostIndexed = mostIndexedBytes(options);
   let taken = 0;
   let indexed = 0;
   for (const item of items) {
-    const isLong = toReindex.settled >= MAX_REINDEXED_BYTES || (taken > 0 && hasManyTrips(store));
-    const mayTake = !(isLong && isDivisible(options));
-    const isTaken = toReindex.bytes < MAX_REINDEXED_BYTES && indexed < mostIndexed && mayTake;
+    const isLong = isDivisible(options) && taken > 0 && hasManyTrips(store);
+    const walked = taken > 0 ? walkedBytes(store) : 0;
+    const words = isDivisible(options) ? indexed + toReindex.bytes + walked : 0;
+    const isTaken = words + toReindex.settled < MAX_INDEXED_BYTES && !isLong;
     const acceptedBefore = accepted.length;
     const outcome = isTaken ? acceptItem(context, { item, options, before: outcomes, accepted, toReindex }) : NOT_TAKEN;
     if (isTaken) taken += 1;
@@ -79,7 +81,7 @@ export function addMemories(context: WriteContext, { items, options, quota = nul
     if (options.allOrNothing === true && isRejected(outcome)) throw refusalOf(outcome);
     outcomes.push(outcome);
   }
-  reindexText(store, [...toReindex.memoryNos]);
+  reindexFollowers(store, toReindex.memoryNos);
   const [first, last] = [accepted[0], accepted.at(-1)];
   const reply: AddReply = {
     outcomes,
@@ -120,39 +122,10 @@ export function prefetchOfAdds(
   };
 }
 
-/**
- * Memories whose words have to be written anew, since memories came before them in their session. Many new memories may
- * come before one memory, whose words are then written once.
- */
-export interface ReindexQueue {
-  readonly memoryNos: Set<number>;
-  /**
-   * Bytes of their texts, and `MOVED_BYTES` for each memory that a supersession has moved to another chain. An import
-   * also adds the bytes of the memories that it stores.
-   */
-  bytes: number;
-  /** Sum of `settlingBytes` of the memories that got another status. */
-  settled: number;
-}
-
-/** Number of bytes to index for which a memory counts that is moved to another chain; both take some 20 µs. */
-export const MOVED_BYTES = 256;
-
-/** Number of bytes in its `ReindexQueue` from which an add takes no further item. */
-const MAX_REINDEXED_BYTES = 1024 * 1024;
-
 /** The outcome of an item that an add did not take. */
 const NOT_TAKEN = rejected(
-  new EngineError('conflict', 'too much that is stored changes with these memories: add fewer at once'),
+  new EngineError('conflict', 'these memories supersede over 4 MB of others: add fewer at once'),
 );
-
-/** Adds memories to those whose words have to be written anew, each once, with the bytes of its text. */
-export function enqueueReindex(store: Store, toReindex: ReindexQueue, memoryNos: readonly number[]): void {
-  const added = memoryNos.filter((memoryNo) => !toReindex.memoryNos.has(memoryNo));
-  if (added.length === 0) return;
-  for (const memoryNo of added) toReindex.memoryNos.add(memoryNo);
-  for (const bytes of contentBytes(store, added).values()) toReindex.bytes += bytes;
-}
 
 /** Error codes that reject only one item of an add. They are thrown before the item's memory is written. */
 const REJECTING: ReadonlySet<ErrorCode> = new Set(['conflict', 'invalid', 'not_found']);
@@ -303,7 +276,7 @@ export function storeMemory(
     files: memory.files,
     context: before,
   });
-  if (toReindex === undefined) reindexText(store, successors);
+  if (toReindex === undefined) reindexFollowers(store, successors);
   else enqueueReindex(store, toReindex, successors);
   const jobId = context.newId();
   const jobNo = insertJob(store, {

@@ -2,7 +2,8 @@
 
 import { listActive, readMemoryRows } from '../store/memories.ts';
 import { readNewReflectionsOn, readReflectionsOn } from '../store/reflections.ts';
-import { replaceMemory } from '../store/revisions.ts';
+import { ARCHIVED_BYTES, replaceMemory } from '../store/revisions.ts';
+import { withinBytes } from '../store/text-sizes.ts';
 import type { WriteContext } from './write-context.ts';
 
 /** Greatest number of reflections that one commit archives; one takes some 100 µs. */
@@ -21,7 +22,8 @@ const BOUNDS = { broadest: 1_000, deepest: 10 };
 export type ManyReflections = 'many reflections';
 
 /**
- * Archives active reflections drawn from a memory whose text is about to change, at most 100. A user can make them
+ * Archives active reflections drawn from a memory whose text is about to change, at most 100, and some with long texts
+ * only. A user can make them
  * active again. Call it inside a write transaction.
  * @param archivedTo highest number of a memory when the caller listed and archived all reflections on this memory;
  *   undefined if it did not
@@ -40,18 +42,21 @@ export function archiveReflectionsOn(
       : readNewReflectionsOn(store, source, { ...BOUNDS, after: archivedTo });
   if (isCut) return 'many reflections';
   const reflections = listActive(store, memoryNos, MAX_ARCHIVED);
-  archiveReflections(context, { memoryNos: reflections });
-  return reflections.length < MAX_ARCHIVED ? 'done' : 'begun';
+  const isAll = archiveReflections(context, { memoryNos: reflections });
+  return isAll && reflections.length < MAX_ARCHIVED ? 'done' : 'begun';
 }
 
 /**
- * Archives those of the given reflections that are active. Call it inside a write transaction; each takes some 100 µs
- * of it.
+ * Archives those of these memories that are active, the first ones with at most 2 MiB of texts and values together, or
+ * one. Call it inside a write transaction, with 100 memories at most.
+ * @returns whether none of them is active any more; otherwise the caller calls again
  */
 export function archiveReflections(
   { store, now }: WriteContext,
   { memoryNos }: { readonly memoryNos: readonly number[] },
-): void {
-  for (const row of readMemoryRows(store, listActive(store, memoryNos, memoryNos.length)))
-    replaceMemory(store, row, { columns: {}, status: 'archived', now });
+): boolean {
+  const active = listActive(store, memoryNos, memoryNos.length);
+  const taken = withinBytes(store, active, ARCHIVED_BYTES);
+  for (const row of readMemoryRows(store, taken)) replaceMemory(store, row, { columns: {}, status: 'archived', now });
+  return taken.length === active.length;
 }

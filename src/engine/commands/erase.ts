@@ -5,13 +5,13 @@ import { chainOf, listChainsEndingIn, shortenChain } from '../store/chains.ts';
 import {
   deleteDocumentRow,
   findDocumentRow,
-  findErasedDocument,
   hideDocument,
+  listErasedByOthers,
   listExpiredDocuments,
   listMatchingDocuments,
 } from '../store/documents.ts';
 import { toDocument } from '../store/document-views.ts';
-import { deleteGeneration, findAbandonedGeneration } from '../store/document-generations.ts';
+import { deleteGeneration, findAbandoned } from '../store/document-generations.ts';
 import { documentsOfMemories, listMemoriesOfGeneration } from '../store/chunks.ts';
 import { readProvenance } from '../store/provenance.ts';
 import { releaseUpload } from '../store/uploads.ts';
@@ -36,13 +36,14 @@ import { countRevisions, prefetchSnapshots } from '../store/revisions.ts';
 import { putInfo } from '../store/store-info.ts';
 import { successorsOfEach } from '../store/session-context.ts';
 import { withinBytes } from '../store/text-sizes.ts';
-import { deleteText, reindexText } from '../store/word-index/memory-text.ts';
+import { deleteText } from '../store/word-index/memory-text.ts';
+import { reindexFollowers } from '../store/word-index/waiting-contexts.ts';
 import type { Store } from '../store/open-store.ts';
 import { deleteVectorsOfAll } from '../store/vectors.ts';
 import { mayBeFitted } from '../text/latent-space.ts';
 import type { BoundOptions, DeleteReceipt, ErasureFilter } from '../types.ts';
 import { enqueueSteps } from './enqueue-step.ts';
-import { firstToErase, withinFollowers } from './first-to-erase.ts';
+import { firstToErase } from './first-to-erase.ts';
 import { DEFAULT_WEIGHTS } from './relate.ts';
 import { settleStatus, startOf } from './settle-status.ts';
 import { deleteDependentRowsSlice } from './delete-dependent-rows.ts';
@@ -130,7 +131,7 @@ export function hideMatching(
  * Erases those of the given memories that match a filter now, with the reflections drawn from them. The caller finds
  * the candidates before the write, since a search through all memories would hold up all other writes; here they are
  * only checked again. If a chunk of a document is among them, the whole document is hidden, and `eraseAbandoned` erases
- * it.
+ * it. Parts of a document that another delete has hidden are left to that delete, whose receipt records them.
  * @param memoryNos `memoryNo` of each candidate
  * @returns what was erased; until `isDone` is true, the caller calls again with the same candidates
  */
@@ -140,7 +141,9 @@ export function deleteMatching(
 ): ErasedSlice {
   const { store, now } = context;
   const passing = listPassingOf(store, compileFilter(filter, now, { includeHidden: true, forFew: true }), found);
-  const memoryNos = withoutForeignParts(store, passing, filter.withinTags ?? []);
+  const left = new Set(listErasedByOthers(store, passing, context.erasing?.id ?? null));
+  const own = passing.filter((memoryNo) => !left.has(memoryNo));
+  const memoryNos = withoutForeignParts(store, own, filter.withinTags ?? []);
   const torn = abandonDocuments(context, documentsOfMemories(store, memoryNos));
   const { receipt, isDone } = eraseInSlices(context, memoryNos);
   return { receipt: addReceipts(torn, receipt), isDone };
@@ -191,60 +194,47 @@ export function deleteDocument(
   return abandonDocuments(context, [documentNo]);
 }
 
-function abandonDocuments({ store, now }: WriteContext, documentNos: readonly number[]): DeleteReceipt {
+function abandonDocuments({ store, now, erasing }: WriteContext, documentNos: readonly number[]): DeleteReceipt {
   let jobs = 0;
   for (const documentNo of documentNos) {
     jobs += cancelDocumentJobs(store, documentNo, now);
-    hideDocument(store, documentNo, now);
+    hideDocument(store, documentNo, { erasure: erasing?.id ?? null, now });
   }
   return { ...EMPTY_RECEIPT, documents: documentNos.length, jobs };
 }
 
 /**
- * Erases one slice of data that can no longer be read: replaced or abandoned versions of documents, and deleted
- * documents. The uploaded file of such a version is deleted before the commit. `isDone` is true only if there was
- * nothing to erase.
+ * Erases one slice of data that can no longer be read: of the documents that the erasure of the context has hidden; or
+ * without one replaced or abandoned versions of documents, and documents that were deleted without a receipt. The
+ * uploaded file of such a version is deleted before the commit. `isDone` is true only if there was nothing to erase.
  * @param limit greatest number of a document's memories to erase; they have at most 32 KiB of texts, values and
  *   metadata (`ERASE_BYTES`) together, or are a single memory. Reflections drawn from them are erased in addition
  */
-export function eraseAbandoned(
-  context: WriteContext,
-  {
-    limit,
-    documentId = null,
-  }: {
-    readonly limit: number;
-    /** Id of the only document to erase from; null for all documents. */
-    readonly documentId?: string | null;
-  },
-): ErasedSlice {
+export function eraseAbandoned(context: WriteContext, { limit }: { readonly limit: number }): ErasedSlice {
   const { store } = context;
-  const abandoned = findAbandonedGeneration(store, documentId);
-  if (abandoned === undefined) {
-    const erased = findErasedDocument(store, documentId);
-    if (erased !== undefined) {
-      deleteDocumentRow(store, erased);
-      // The document's name and URL, too, are still in the log now.
-      putInfo(store, ERASE_PENDING, String(context.now));
-    }
-    return { receipt: EMPTY_RECEIPT, isDone: erased === undefined };
+  const abandoned = findAbandoned(store, context.erasing?.id);
+  if (abandoned === undefined) return { receipt: EMPTY_RECEIPT, isDone: true };
+  const { documentNo, generationNo } = abandoned;
+  if (generationNo === null) {
+    deleteDocumentRow(store, documentNo);
+    // The document's name and URL, too, are still in the log now.
+    putInfo(store, ERASE_PENDING, String(context.now));
+    return { receipt: EMPTY_RECEIPT, isDone: false };
   }
   // The file goes before the commit. If the commit fails, the generation is still nobody's, and a crash leaves no file
   // that nobody knows.
-  removeUpload(store.path, releaseUpload(store, abandoned.generationNo));
-  const listed = listMemoriesOfGeneration(store, abandoned.generationNo, limit);
+  removeUpload(store.path, releaseUpload(store, generationNo));
+  const listed = listMemoriesOfGeneration(store, generationNo, limit);
   const memoryNos = withinBytes(store, listed, ERASE_BYTES);
   const { receipt, isDone } = eraseInSlices(context, memoryNos);
-  if (isDone && memoryNos.length === listed.length && listed.length < limit)
-    deleteGeneration(store, abandoned.generationNo);
+  if (isDone && memoryNos.length === listed.length && listed.length < limit) deleteGeneration(store, generationNo);
   return { receipt, isDone: false };
 }
 
 /**
  * Erases memories as `eraseMemories` does. If more rows depend on them than one commit should remove, it removes only
- * some of those rows, beginning with reflections (memories of conclusions drawn from them). If too much text of later
- * memories in their sessions would have to be indexed anew, it erases only the first memories. In both cases, while one
- * of the given memories is left, `isDone` is false, and the caller calls again until it is true.
+ * some of those rows, beginning with reflections (memories of conclusions drawn from them). Then `isDone` is false, and
+ * the caller calls again until it is true.
  * @param memoryNos `memoryNo` of each memory; those that an earlier call erased are ignored
  * @param beforeLast called before the last of the memories are erased
  */
@@ -253,14 +243,14 @@ export function eraseInSlices(
   memoryNos: readonly number[],
   beforeLast: () => void = () => {},
 ): ErasedSlice {
-  const first = firstToErase(context.store, memoryNos, { most: ERASE_SLICE, bytes: ERASE_BYTES });
+  const first = firstToErase(context, memoryNos, { most: ERASE_SLICE, bytes: ERASE_BYTES });
+  if (first.length === 0 && memoryNos.length > 0) return { receipt: EMPTY_RECEIPT, isDone: false };
   const deleted = deleteDependentRowsSlice(context, first);
   if (deleted !== undefined) return { receipt: { ...EMPTY_RECEIPT, ...deleted }, isDone: false };
-  const part = withinFollowers(context.store, first);
-  const erased = new Set(part);
+  const erased = new Set(first);
   const isDone = memoryNos.every((memoryNo) => erased.has(memoryNo));
   if (isDone) beforeLast();
-  return { receipt: eraseMemories(context, part), isDone };
+  return { receipt: eraseMemories(context, first), isDone };
 }
 
 /**
@@ -300,7 +290,7 @@ export function eraseMemories(context: WriteContext, named: readonly number[]): 
   deleteText(store, ...found);
   deleteMemoryRows(store, found);
   const staying = (some: readonly number[]) => [...new Set(some)].filter((memoryNo) => !erased.has(memoryNo));
-  reindexText(store, staying(followers));
+  reindexFollowers(store, staying(followers));
   enqueueSteps(context, staying(linking), 'link');
   for (const { memory, successor } of released) {
     if (successor !== null) {

@@ -1,69 +1,68 @@
 /** Chooses which of the memories that are about to be erased one commit erases. */
 
-import { readMemoryRows } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
-import { readReflectionsOn } from '../store/reflections.ts';
-import { successorsOfEach } from '../store/session-context.ts';
-import { contentBytes, withinBytes } from '../store/text-sizes.ts';
+import { drawFromOthers, listDrawnFrom } from '../store/reflections.ts';
+import { withinBytes } from '../store/text-sizes.ts';
+import { DEFAULT_WEIGHTS } from './relate.ts';
+import type { WriteContext } from './write-context.ts';
 
-/** Greatest number of links to reflections on memories that one write of a delete reads at once. */
-const MAX_RESTING = 1_000;
-/** Greatest number of times that one write of a delete looks for reflections on the reflections that it has chosen. */
-const MAX_LOOKS = 100;
+/**
+ * Greatest number of steps from the memories that are to be erased in which one write looks for reflections, each on
+ * those of the step before. A step takes a statement, which is a round trip in PostgreSQL.
+ */
+const MAX_STEPS = 50;
+/** Greatest number of reflections that one write draws from other sources; each takes some 10 µs. */
+const MAX_DRAWN = 1_000;
 
 /**
  * Chooses the memories that one commit erases: the given ones after all reflections on them, if there are few of these;
- * otherwise only some of the reflections, or only the later half of the given memories (or half of that, and so on) if
- * these have too many links. Erasing a memory erases all reflections on it, so reflections are chosen on which no other
- * one rests.
+ * otherwise some of the reflections, the nearest ones. Erasing a memory erases all reflections on it, so what rests on
+ * the chosen ones is drawn from the given ones instead, whose number of steps no commit has to walk again. Call it
+ * inside a write.
  * @param memoryNos `memoryNo` of each memory that is to be erased
  * @param bounds.most greatest number of reflections that are chosen to go first
- * @param bounds.bytes greatest size (bytes) of their texts, values and metadata together, unless a single one has more
+ * @param bounds.bytes greatest size of their texts, values and metadata together, if it is more than one
+ * @returns what rests on others before these; empty if over 1,000 reflections rest on the nearest ones, of which this
+ *   commit has drawn the first from the given ones
  */
 export function firstToErase(
-  store: Store,
+  { store, now }: Pick<WriteContext, 'store' | 'now'>,
   memoryNos: readonly number[],
   { most, bytes }: { readonly most: number; readonly bytes: number },
 ): readonly number[] {
-  let chosen = memoryNos;
-  for (let looks = 0; looks < MAX_LOOKS; looks += 1) {
-    const { memoryNos: found, isCut } = readReflectionsOn(store, chosen, { broadest: MAX_RESTING });
-    const known = new Set(chosen);
-    // The last ones rest on those before them.
-    const resting = found.filter((memoryNo) => !known.has(memoryNo)).reverse();
-    const few = withinBytes(store, resting.slice(0, most), bytes);
-    if (!isCut && few.length === resting.length) return [...few, ...chosen];
-    if (few.length === 0 && chosen.length < 2) return chosen;
-    // Those that have over 1,000 links among themselves are chosen in parts.
-    chosen = few.length > 0 ? few : chosen.slice(chosen.length / 2);
-  }
-  return chosen;
+  const { resting, rootOf, isAll } = nearestResting(store, memoryNos, most);
+  const few = withinBytes(store, resting.slice(0, most), bytes);
+  if (isAll && few.length === resting.length) return [...few.reverse(), ...memoryNos];
+  const beyond = listDrawnFrom(store, few, { except: [...memoryNos, ...few], limit: MAX_DRAWN });
+  const weight = DEFAULT_WEIGHTS.derived_from;
+  drawFromOthers(store, beyond, ({ source }) => rootOf.get(source)!, { weight, now });
+  return beyond.length < MAX_DRAWN ? few.reverse() : [];
 }
 
-/**
- * Greatest number of bytes of the texts that one write indexes anew since memories before them in their session are
- * erased, unless a single one needs more.
- */
-const REINDEXED_BYTES = 1024 * 1024;
+/** Reflections on memories, with the memory of these that each was reached from. */
+interface Resting {
+  /** Numbers of the reflections, the nearest first. */
+  readonly resting: readonly number[];
+  /** The memory from which a reflection was reached, by the numbers of both. */
+  readonly rootOf: ReadonlyMap<number, number>;
+  /** Whether there are no further reflections. */
+  readonly isAll: boolean;
+}
 
-/**
- * Cuts a list of memories that are about to be erased, so that one commit indexes little text anew. When a memory goes,
- * the memories that follow it in its session are indexed again. Returns the longest beginning of the list whose
- * followers have at most 1 MiB of text together, and at least one memory.
- */
-export function withinFollowers(store: Store, memoryNos: readonly number[]): readonly number[] {
-  if (memoryNos.length < 2) return memoryNos;
-  const going = new Set(memoryNos);
-  const followers = successorsOfEach(store, readMemoryRows(store, memoryNos));
-  const staying = new Set([...followers.values()].flat().filter((memoryNo) => !going.has(memoryNo)));
-  const bytesOf = contentBytes(store, [...staying]);
-  let left = REINDEXED_BYTES;
-  const beyond = memoryNos.findIndex((memoryNo, place) => {
-    for (const follower of followers.get(memoryNo) ?? []) {
-      left -= bytesOf.get(follower) ?? 0;
-      bytesOf.delete(follower);
-    }
-    return place > 0 && left < 0;
-  });
-  return beyond === -1 ? memoryNos : memoryNos.slice(0, beyond);
+/** Finds the reflections that are nearest to these memories, some more than `most` if there are as many. */
+function nearestResting(store: Store, memoryNos: readonly number[], most: number): Resting {
+  const rootOf = new Map(memoryNos.map((memoryNo) => [memoryNo, memoryNo]));
+  const resting: number[] = [];
+  let last = memoryNos;
+  for (let step = 0; step < MAX_STEPS; step += 1) {
+    const limit = most + 1 - resting.length;
+    const links = listDrawnFrom(store, last, { except: [...rootOf.keys()], limit });
+    const next = new Map(links.map(({ memory, source }) => [memory, rootOf.get(source)!]));
+    for (const [memory, root] of next) rootOf.set(memory, root);
+    last = [...next.keys()];
+    resting.push(...last);
+    if (last.length === 0) return { resting, rootOf, isAll: true };
+    if (links.length === limit) break;
+  }
+  return { resting, rootOf, isAll: false };
 }

@@ -17,14 +17,14 @@ import type { Store } from '../store/open-store.ts';
 import { neighboursOf } from '../store/session-context.ts';
 import { appendItems, insertLog, type LogRow } from '../store/session-logs.ts';
 import { ensureWriter } from '../store/writers.ts';
-import { contentBytes } from '../store/text-sizes.ts';
-import { putText, reindexText } from '../store/word-index/memory-text.ts';
-import { putWaiting, reindexWaiting } from '../store/word-index/waiting-contexts.ts';
+import { indexedBytes, MAX_INDEXED_BYTES, putText, workOf } from '../store/word-index/memory-text.ts';
+import { reindexFollowers } from '../store/word-index/waiting-contexts.ts';
 import type { ImportOutcome, PortableLine, PortableLink, PortableLogItem, PortableMemory } from '../types.ts';
-import { enqueueReindex, MOVED_BYTES, type ReindexQueue, refuseOverBacklog } from './accept.ts';
+import { refuseOverBacklog } from './accept.ts';
 import { storeVectors } from './import-vectors.ts';
 import { judgeLine, type NewLine, type ResolvedLink } from './judge-import.ts';
 import { refuseOverQuota, type Quota } from './quota.ts';
+import { enqueueReindex, MOVED_BYTES, type ReindexQueue, walkedBytes } from './reindex-queue.ts';
 import { DEFAULT_WEIGHTS } from './relate.ts';
 import { settleStatus, settlingBytes, startOf } from './settle-status.ts';
 import type { WriteContext } from './write-context.ts';
@@ -33,8 +33,6 @@ import type { WriteContext } from './write-context.ts';
 export interface ImportedLines {
   /** Outcomes of the first lines, in their order; at least one. The caller imports the other lines again. */
   readonly outcomes: readonly ImportOutcome[];
-  /** Whether the words of stored memories wait to be written anew, by `reindexImported`. */
-  readonly hasWaiting: boolean;
 }
 
 /**
@@ -43,10 +41,11 @@ export interface ImportedLines {
  * The importing key counts as the writer of everything imported, because a file can claim any writer, and undoing what
  * a key did must reach what it imported.
  *
- * At most 1 MiB of text is indexed, or one line, as all writes of all tenants wait for the commit. The text is that of
- * the stored memories, and of memories that they precede in a session, whose words are written anew; each memory that a
- * supersession moves to another chain counts as 256 bytes (`MOVED_BYTES`). Memories whose words would be too much wait.
- * In PostgreSQL no further line is stored after 150 round trips.
+ * No more text is indexed than one commit should (`MAX_INDEXED_BYTES`), or one line, as all writes of all tenants wait
+ * for the commit. The text is that of the stored memories, and of memories that they precede in a session, whose words
+ * are written anew. Memories that a supersession moves to another chain count as some text, and so do walks along
+ * chains that a line needs, also one that is refused. Memories whose words would be too much wait. In PostgreSQL no
+ * further line is stored after 150 round trips.
  * @throws EngineError for all lines: `unavailable` over `OM_MAX_BACKLOG`; `storage_full` over the quota
  */
 export function importLines(
@@ -60,53 +59,26 @@ export function importLines(
   const missing = new Map<number, number>();
   const outcomes: ImportOutcome[] = [];
   for (const line of lines) {
-    const isFirst = outcomes.length === 0;
-    const bytes = toReindex.bytes + toReindex.settled + textBytes(line);
-    if (!isFirst && (bytes > MAX_INDEXED_BYTES || hasManyTrips(context.store))) break;
+    if (outcomes.length > 0 && isTooMuch(context.store, toReindex, line)) break;
     const judged = judgeLine(context.store, line, context.now);
     if (judged.kind === 'new') storeLine(context, judged, { toReindex, missing });
     outcomes.push(judged.kind === 'new' ? { kind: 'stored' } : judged);
   }
-  return { outcomes, hasWaiting: reindexFollowers(context.store, toReindex) };
+  reindexFollowers(context.store, toReindex.memoryNos);
+  return { outcomes };
 }
 
-/** Greatest size of the texts (bytes) that one commit of an import indexes, unless its only line has more. */
-const MAX_INDEXED_BYTES = 1024 * 1024;
-
-/** Size of the text of a line that is indexed, in bytes. */
-const textBytes = (line: PortableLine): number => (line.type === 'memory' ? Buffer.byteLength(line.content) : 0);
-
-/**
- * Writes the words of memories anew that follow newly stored ones in their session, as far as `MAX_INDEXED_BYTES` has
- * room for them beside the stored texts. The others are noted for `reindexImported`.
- * @returns whether some of them wait for another commit
- */
-function reindexFollowers(store: Store, { memoryNos, bytes: toIndex, settled }: ReindexQueue): boolean {
-  const bytes = toIndex + settled;
-  const sizes = bytes > MAX_INDEXED_BYTES ? contentBytes(store, [...memoryNos]) : new Map<number, number>();
-  let left = MAX_INDEXED_BYTES - bytes;
-  for (const size of sizes.values()) left += size;
-  const waiting: number[] = [];
-  for (const memoryNo of memoryNos) {
-    const size = sizes.get(memoryNo) ?? 0;
-    if (size > left) {
-      waiting.push(memoryNo);
-      continue;
-    }
-    left -= size;
-    // One at a time: they may be long.
-    reindexText(store, [memoryNo]);
-  }
-  if (waiting.length > 0) putWaiting(store, waiting);
-  return waiting.length > 0;
+/** Tells whether a line is to be stored by another write, as the present one has done much or would do so with it. */
+function isTooMuch(store: Store, { bytes, settled }: ReindexQueue, line: PortableLine): boolean {
+  const done = indexedBytes(store) + bytes + settled + walkedBytes(store);
+  return done + workOfLine(line) > MAX_INDEXED_BYTES || hasManyTrips(store);
 }
 
-/**
- * Writes words anew that wait since an import: of some 512 KiB of text, or of one memory.
- * @returns whether others still wait
- */
-export function reindexImported({ store }: WriteContext, _: Record<never, never>): boolean {
-  return reindexWaiting(store);
+/** Returns the work that a line makes for the word index, in the unit of `insertText`; rather too little. */
+function workOfLine(line: PortableLine): number {
+  if (line.type !== 'memory') return 0;
+  const { content, title, gist, entities, tags, files } = line;
+  return workOf([content, title, gist, ...entities, ...tags, ...files]);
 }
 
 /** What is gathered while the lines of one commit are stored. */
@@ -156,7 +128,6 @@ function storeMemory(
     if (left <= 0) showComplete(store, { documentNo, generationNo: liveNo, chunks });
   }
   enqueueReindex(store, toReindex, indexWords(context, line, { memoryNo, userNo, isChunk: document !== null }));
-  toReindex.bytes += Buffer.byteLength(line.content);
   storeVectors(context, { memory: memoryNo, userNo }, vectors);
   if (isBlank) return;
   insertJob(store, {

@@ -12,6 +12,7 @@ import { placeOf, successorsOf } from '../store/session-context.ts';
 import { ensureWriter } from '../store/writers.ts';
 import { storedExpiry } from '../store/stored-expiry.ts';
 import { reindexText } from '../store/word-index/memory-text.ts';
+import { reindexFollowers } from '../store/word-index/waiting-contexts.ts';
 import { parseStored } from '../store/stored-json.ts';
 import { contentHash } from '../text/content-hash.ts';
 import { isMadeOf, replaceText } from '../text/json-value-text.ts';
@@ -169,7 +170,10 @@ export function changeMemory(
     eraseVectors(context, [before.memoryNo]);
     deleteWaypoint(store, before.memoryNo);
     deleteConcludedRelations(store, before.memoryNo);
-    if (!isPrepared) archiveReflections(context, { memoryNos: listReflectionsOn(store, [before.memoryNo]) });
+    if (!isPrepared) {
+      const memoryNos = listReflectionsOn(store, [before.memoryNo]);
+      while (!archiveReflections(context, { memoryNos }));
+    }
   }
   const namesChanged = meaningChanged || columns.entities !== undefined;
   const forcedSector = columns.metadata !== undefined && sectorOf(columns.metadata) !== sectorOf(before.metadata);
@@ -348,22 +352,21 @@ function mergeMetadata(before: Metadata, patch: Metadata): Metadata {
 }
 
 /**
- * Rewrites the indexed words of a memory if a change touches them. If the text or the event time changes, it also
- * rewrites those of the memories that have this one in their context, at its old time or at its new one.
+ * Rewrites a memory's words, and those of the memories that have it in their context, at its old time and at its new
+ * one. What is too much text for one commit waits (`reindexFollowers`).
  */
 function rewriteWords({ store }: WriteContext, before: MemoryRow, columns: MemoryColumns): void {
   const wordsChanged = ['content', 'title', 'gist', 'entities', 'tags', 'files'].some((name) => name in columns);
   const placeChanged = columns.event_time !== undefined;
   if (!wordsChanged && !placeChanged) return;
-  const touched = new Set([before.memoryNo]);
-  if (columns.content !== undefined || placeChanged) {
-    for (const memoryNo of successorsOf(store, placeOf(before))) touched.add(memoryNo);
-  }
-  if (columns.event_time !== undefined) {
-    for (const memoryNo of successorsOf(store, { ...placeOf(before), eventTime: columns.event_time }))
-      touched.add(memoryNo);
-  }
-  reindexText(store, [...touched]);
+  reindexText(store, [before.memoryNo]);
+  const place = placeOf(before);
+  const atOld = columns.content !== undefined || placeChanged ? successorsOf(store, place) : [];
+  const atNew = placeChanged ? successorsOf(store, { ...place, eventTime: columns.event_time }) : [];
+  reindexFollowers(
+    store,
+    [...atOld, ...atNew].filter((memoryNo) => memoryNo !== before.memoryNo),
+  );
 }
 
 function sectorOf(metadata: string): unknown {

@@ -32,6 +32,7 @@ export function recorded<Input extends object, Output>(
     const ids: string[] = [];
     let left = HASHED_OF_COMMIT;
     const notes: ErasureNotes = {
+      id: erasure.id,
       memory(row) {
         ids.push(row.id);
         for (const text of textsOf(store, row)) {

@@ -11,6 +11,7 @@ import {
   valuesBefore,
 } from '../store/undo-revisions.ts';
 import { contentBytes } from '../store/text-sizes.ts';
+import { indexedBytes, MAX_INDEXED_BYTES } from '../store/word-index/memory-text.ts';
 import { findWriter } from '../store/writers.ts';
 import { contentHash } from '../text/content-hash.ts';
 import { changeMemory, endsTooMany, prepareChange } from './patch.ts';
@@ -98,9 +99,9 @@ export function undoLinks(
 
 /**
  * Restores the former values of memories that an API key changed, in one slice of at most `limit` memories with a
- * `memoryNo` above `after`; fewer if they have many revisions or long values. Restoring is a change like any other, and
- * leaves a revision. A memory that somebody else has changed since keeps its values, and so does one whose start of
- * validity would move although it supersedes more than 200 others.
+ * `memoryNo` above `after`; fewer if they have many revisions or long values, or if much text is indexed anew for them.
+ * Restoring is a change like any other, and leaves a revision. A memory that somebody else has changed since keeps its
+ * values, and so does one whose start of validity would move although it supersedes more than 200 others.
  * @param asked.begun what the previous slice returned as `begun`
  * @param asked.archivedTo as for `archiveReflectionsOn`, of the memory of `begun`
  */
@@ -126,7 +127,7 @@ export function undoChanges(
     if (typeof outcome === 'object')
       return { restored, unrestored: place - restored, last: memoryNos[place - 1] ?? after, ...outcome };
     if (outcome === 'restored') restored += 1;
-    if (Object.values(room).some((left) => left <= 0))
+    if (Object.values(room).some((left) => left <= 0) || indexedBytes(store) >= MAX_INDEXED_BYTES)
       return { restored, unrestored: place + 1 - restored, last: memoryNo };
   }
   return { restored, unrestored: memoryNos.length - restored, last: memoryNos.at(-1) ?? null };

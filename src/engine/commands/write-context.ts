@@ -5,6 +5,8 @@ import type { Store } from '../store/open-store.ts';
 
 /** Records what a delete erases, for its receipt. */
 export interface ErasureNotes {
+  /** Id of the erasure. It alone erases the documents that it hides. */
+  readonly id: string;
   /** Records a memory that is about to be erased, with its earlier versions. */
   memory(row: MemoryRow): void;
 }

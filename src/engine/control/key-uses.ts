@@ -1,4 +1,3 @@
-import { isEngineError } from '../errors.ts';
 import type { Clock } from '../ports.ts';
 import type { ControlFile } from './control-file.ts';
 
@@ -42,14 +41,15 @@ export function createKeyUses(file: ControlFile, clock: Clock): KeyUses {
   }
 
   /**
-   * Writes the recorded uses. While the database cannot be written, as when the disk is full or `cairn move` uses it,
-   * they are kept in memory for the next write. A timer calls this, so that nobody would catch an error.
+   * Writes the recorded uses. While the database cannot be written, as when the disk is full or read-only, or while
+   * `cairn move` uses it, they are kept in memory for the next write. A timer calls this, so that nobody would catch an
+   * error.
    */
   function tryToWrite(): void {
     try {
       write();
-    } catch (error) {
-      if (!isEngineError(error)) throw error;
+    } catch {
+      // Other writes tell what is wrong with the database.
     }
   }
 

@@ -101,8 +101,7 @@ export function compareTenants(
     const found = digestOf(counted(to.rows, options.onRows), table, columnsOf(options.columns, table));
     requireEqual(table, options.digests.get(table)!, found);
   }
-  const [one, other] = [from, to].map(({ rows }) => digestOf(rows, WORD_SIZES, SIZE_COLUMNS));
-  if (one!.rows !== other!.rows || one!.hash !== other!.hash) {
+  if (!haveEqualWords(from, to)) {
     throw new EngineError(
       'unprocessable',
       'the word index is not what the texts give: run `cairn rebuild-index` on the files and move again' +
@@ -113,6 +112,12 @@ export function compareTenants(
     if (hashOf(from.readUpload(name)) !== hashOf(to.readUpload(name)))
       throw new EngineError('internal', 'a file of a document that waits is not equal after the copy');
   }
+}
+
+/** Tells whether the word indexes of two copies have as many words of each memory, in each of its columns. */
+export function haveEqualWords(from: MovedTenant, to: MovedTenant): boolean {
+  const [one, other] = [from, to].map(({ rows }) => digestOf(rows, WORD_SIZES, SIZE_COLUMNS));
+  return one!.rows === other!.rows && one!.hash === other!.hash;
 }
 
 /**

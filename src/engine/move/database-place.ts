@@ -142,6 +142,7 @@ export function openTenantOf(
       }
     },
     writeUpload: (part) => store.write(() => putUploadPart(store, part, Date.now())),
+    rewriteWords: null,
     close: () => store.close(),
   };
 }

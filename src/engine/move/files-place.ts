@@ -2,6 +2,7 @@
 
 import fs from 'node:fs';
 import path from 'node:path';
+import { rewriteText } from '../admin/rebuild-text.ts';
 import type { Config } from '../config.ts';
 import { openControlFile, type ControlFile, type SqliteControlFile } from '../control/control-file.ts';
 import { listPresentTenants } from '../control/moved-control.ts';
@@ -129,6 +130,14 @@ function openFile(file: string, store: SqliteStore): MovedFile {
     store,
     readUpload: (name) => (hasUpload(file, name) ? readInParts(file, name) : []),
     writeUpload: (part) => writeUploadPart(file, part),
+    rewriteWords(onProgress) {
+      const writable = openStore(file, { role: 'worker' });
+      try {
+        rewriteText(writable, onProgress);
+      } finally {
+        writable.close();
+      }
+    },
     close: () => store.close(),
   };
 }

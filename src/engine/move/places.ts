@@ -21,6 +21,11 @@ export interface MovedTenant {
   /** Reads an uploaded file that is still kept, in parts; yields nothing if there is no such file. */
   readUpload(name: string): Iterable<UploadPart>;
   writeUpload(part: UploadPart): void;
+  /**
+   * Writes the words of the tenant's memories anew, as an earlier version of Cairn may have indexed others; null for a
+   * tenant in PostgreSQL. `onProgress` is called with the number of memories done so far.
+   */
+  readonly rewriteWords: ((onProgress: (done: number) => void) => void) | null;
   close(): void;
 }
 

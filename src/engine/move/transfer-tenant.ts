@@ -7,7 +7,7 @@ import type { MovedColumns } from '../store/postgres/moved-tables.ts';
 import { findInfo } from '../store/store-info.ts';
 import { REBUILDING } from '../tenant-file/open-tenant.ts';
 import { compareAnswers } from './compare-answers.ts';
-import { compareTenants, copyTenant, countWork } from './copy-tenant.ts';
+import { compareTenants, copyTenant, countWork, haveEqualWords } from './copy-tenant.ts';
 import type { MovedTenant, MoveSource, MoveTarget } from './places.ts';
 
 /** Progress display of one step of a move. */
@@ -92,18 +92,30 @@ function requireMovable(from: MovedTenant, columns: MovedColumns): void {
   }
 }
 
-function copyAndCompare(
-  { columns, showProgress }: TransferContext,
-  id: string,
-  from: MovedTenant,
-  to: MovedTenant,
-): void {
+function copyAndCompare(context: TransferContext, id: string, from: MovedTenant, to: MovedTenant): void {
+  const { columns, showProgress } = context;
   const progress = showProgress(`Moving ${id}`, countWork(from));
   let done = 0;
   const onRows = (rows: number) => progress.update((done += rows));
   try {
     const digests = copyTenant(from, to, { columns, onRows });
+    if (!haveEqualWords(from, to)) rewriteWords(context, id, from);
     compareTenants(from, to, { columns, digests, onRows });
+  } finally {
+    progress.stop();
+  }
+}
+
+/** Writes the words of the original anew: after an upgrade its index may have those of an earlier version. */
+function rewriteWords(
+  { showProgress }: TransferContext,
+  id: string,
+  { rows, rewriteWords: rewrite }: MovedTenant,
+): void {
+  if (rewrite === null) return;
+  const progress = showProgress(`Words of ${id}`, rows.count('memories'));
+  try {
+    rewrite((done) => progress.update(done));
   } finally {
     progress.stop();
   }

@@ -225,9 +225,19 @@ function listChain(store: Store, end: number, most = Number.MAX_SAFE_INTEGER, ex
   const walk = store.prepare(WALK_CHAIN).pluck();
   for (let rows = most; ; rows *= 2) {
     const read = walk.all({ none: -1, end, except: except ?? -1, most: rows }) as number[];
+    walks.set(store, { transactionNo: store.transactionNo, rows: walkedRows(store) + read.length });
     const members = [...new Set(read)];
     if (read.length < rows || members.length >= most) return members.slice(0, most);
   }
+}
+
+/** The latest write of a connection that walked along chains, with the number of rows that its walks have read. */
+const walks = new WeakMap<Store, { readonly transactionNo: number | undefined; readonly rows: number }>();
+
+/** Returns the number of rows that the present write has read on walks along chains. */
+export function walkedRows(store: Store): number {
+  const walked = walks.get(store);
+  return walked !== undefined && walked.transactionNo === store.transactionNo ? walked.rows : 0;
 }
 
 /** Lists at most `most` members of a chain without `older` and the memories that it superseded. */

@@ -297,29 +297,38 @@ function abandonNext(store: Store, documentNo: number): void {
     .run(documentNo);
 }
 
-/**
- * Finds the document generation with the lowest number that must be erased, since its document refers to it no longer;
- * undefined if there is none.
- * @param id id of the only document to consider; null for any
- */
-export function findAbandonedGeneration(
-  store: Store,
-  id: string | null = null,
-): { generationNo: number; documentNo: number } | undefined {
-  const found = 'SELECT g.generation_no AS generationNo, g.document_no AS documentNo FROM';
-  const isFirst = 'g.hidden > 1 ORDER BY g.generation_no LIMIT 1';
-  const statement =
-    id === null
-      ? `${found} document_generations g INDEXED BY document_generations_abandoned WHERE ${isFirst}`
-      : `${found} documents o CROSS JOIN document_generations g INDEXED BY document_generations_by_document
-           ON g.document_no = o.document_no WHERE o.id = ? AND ${isFirst}`;
-  return store.prepare(statement).get(...(id === null ? [] : [id])) as
-    { generationNo: number; documentNo: number } | undefined;
+/** What is to be erased next of a document. */
+export interface Abandoned {
+  readonly documentNo: number;
+  /** Number of the generation of which something is left; null if only the document's own row is left. */
+  readonly generationNo: number | null;
 }
 
-/** Tells whether a generation or a document is waiting to be erased. It only reads, so it takes no write lock. */
-export function hasAbandoned(store: Store): boolean {
-  return findAbandonedGeneration(store) !== undefined || findErasedDocument(store) !== undefined;
+/**
+ * Finds what must be erased next; undefined if nothing must.
+ * @param erasure id of the erasure whose hidden documents are to be erased; null for what no erasure is at: replaced,
+ *   cancelled and expired generations, and those deleted without a receipt
+ */
+export function findAbandoned(store: Store, erasure: string | null = null): Abandoned | undefined {
+  if (erasure !== null) {
+    return store
+      .prepare(
+        `SELECT o.document_no AS documentNo,
+           (SELECT min(g.generation_no) FROM document_generations g WHERE g.document_no = o.document_no) AS generationNo
+         FROM documents o WHERE o.erasure = ? ORDER BY o.document_no LIMIT 1`,
+      )
+      .get(erasure) as Abandoned | undefined;
+  }
+  const generation = store
+    .prepare(
+      `SELECT document_no AS documentNo, generation_no AS generationNo
+       FROM document_generations INDEXED BY document_generations_abandoned WHERE hidden = ${ABANDONED}
+       ORDER BY generation_no LIMIT 1`,
+    )
+    .get() as Abandoned | undefined;
+  if (generation !== undefined) return generation;
+  const documentNo = findErasedDocument(store);
+  return documentNo === undefined ? undefined : { documentNo, generationNo: null };
 }
 
 /**

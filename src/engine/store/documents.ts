@@ -32,6 +32,8 @@ export interface DocumentRow {
   readonly live_no: number | null;
   /** Number of the generation that waits, is being read or could not be read; null if there is none. */
   readonly next_no: number | null;
+  /** Id of the erasure (delete with a receipt) that erases the document; null if there is none. */
+  readonly erasure: string | null;
   readonly created_at: number;
   readonly updated_at: number;
 }
@@ -49,6 +51,8 @@ export const IS_ALIVE = `state <> 'deleting' AND NOT EXISTS (SELECT 1 FROM docum
  * queries find it.
  */
 export const ABANDONED = 2;
+/** Value of the column `hidden` of a generation that an erasure, a delete with a receipt, has hidden to erase it. */
+const ERASING = 3;
 
 /** Adds a `queued` document without a generation; `insertGeneration` must add one in the same write. */
 export function insertDocument(
@@ -250,28 +254,67 @@ export function lastDocument(store: Store): number {
   return (store.prepare('SELECT max(document_no) AS last FROM documents').get() as { last: number | null }).last ?? 0;
 }
 
-/** Hides a document and all its versions from every reader. It is erased afterwards, in slices. */
-export function hideDocument(store: Store, documentNo: number, now: number): void {
-  store.prepare(`UPDATE document_generations SET hidden = ${ABANDONED} WHERE document_no = ?`).run(documentNo);
+/**
+ * Hides a document and all its versions from every reader. It is erased afterwards, in slices. Its versions expire no
+ * more, so that a search for what has expired passes none of them.
+ * @param erasure id of the erasure that erases it; null leaves it to whoever erases what is abandoned
+ */
+export function hideDocument(
+  store: Store,
+  documentNo: number,
+  { erasure, now }: { readonly erasure: string | null; readonly now: number },
+): void {
+  store
+    .prepare('UPDATE document_generations SET hidden = ?, expires_at = NULL WHERE document_no = ?')
+    .run(erasure === null ? ABANDONED : ERASING, documentNo);
   store
     .prepare(
-      `UPDATE documents SET state = 'deleting', live_no = NULL, next_no = NULL, updated_at = ? WHERE document_no = ?`,
+      `UPDATE documents SET state = 'deleting', erasure = ?, live_no = NULL, next_no = NULL, updated_at = ?
+       WHERE document_no = ?`,
     )
-    .run(now, documentNo);
+    .run(erasure, now, documentNo);
 }
 
 /**
- * Finds the number of a document that is being erased and has no generation left; undefined if there is none.
- * @param id id of the only document to consider; null for any
+ * Finds the number of a document that is being erased by no erasure and has no generation left; undefined if there is
+ * none.
  */
-export function findErasedDocument(store: Store, id: string | null = null): number | undefined {
-  const row = store
+export function findErasedDocument(store: Store): number | undefined {
+  return store
     .prepare(
-      `SELECT document_no AS no FROM documents o WHERE state = 'deleting'${id === null ? '' : ' AND id = ?'}
+      `SELECT document_no FROM documents o INDEXED BY documents_abandoned WHERE state = 'deleting' AND erasure IS NULL
          AND NOT EXISTS (SELECT 1 FROM document_generations g WHERE g.document_no = o.document_no) LIMIT 1`,
     )
-    .get(...(id === null ? [] : [id])) as { no: number } | undefined;
-  return row?.no;
+    .pluck()
+    .get() as number | undefined;
+}
+
+/**
+ * Lists those of these memories that are parts of documents which an erasure other than `erasure` is erasing.
+ * @param erasure id of an erasure; null for none
+ */
+export function listErasedByOthers(store: Store, memoryNos: readonly number[], erasure: string | null): number[] {
+  return store
+    .prepare(
+      `SELECT d.seq FROM json_each(?) AS wanted
+         CROSS JOIN memory_dynamics d ON d.seq = wanted.value
+         CROSS JOIN document_generations g ON g.generation_no = d.generation_no
+         CROSS JOIN documents o ON o.document_no = g.document_no WHERE o.erasure <> ?`,
+    )
+    .pluck()
+    .all(JSON.stringify(memoryNos), erasure ?? '') as number[];
+}
+
+/**
+ * Returns the id of an erasure that has hidden documents and broken off before it erased all of them: its last commit
+ * was before `before` (Unix ms). Undefined if there is none.
+ */
+export function findBrokenErasure(store: Store, before: number): string | undefined {
+  const next = store.prepare('SELECT erasure FROM documents WHERE erasure > ? ORDER BY erasure LIMIT 1').pluck();
+  const underWay = store.prepare('SELECT 1 FROM erasures WHERE id = ? AND closed_at IS NULL AND sliced_at >= ?');
+  for (let id = next.get(''); id !== undefined; id = next.get(id))
+    if (underWay.get(id, before) === undefined) return id as string;
+  return undefined;
 }
 
 /** Greatest number of jobs of a document that one commit detaches; each takes some microseconds. */

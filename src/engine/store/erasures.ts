@@ -75,8 +75,19 @@ export function addToErasure(
   const joined = joinHashes(toErasure(row), erased);
   const ids = [...toErasure(row).ids, ...erased.ids].slice(0, ERASURE_IDS);
   store
-    .prepare('UPDATE erasures SET ids = ?, words = ?, phrases = ? WHERE id = ?')
-    .run(JSON.stringify(ids), JSON.stringify(joined.words), JSON.stringify(joined.phrases), erasure.id);
+    .prepare('UPDATE erasures SET ids = ?, words = ?, phrases = ?, sliced_at = ? WHERE id = ?')
+    .run(JSON.stringify(ids), JSON.stringify(joined.words), JSON.stringify(joined.phrases), writer.now, erasure.id);
+}
+
+/**
+ * Adds ids of memories to the receipt of a delete that has broken off, whose salt is not known any more. A receipt that
+ * is closed or gone stays as it is. Call inside the write that erases.
+ */
+export function addIdsToErasure(store: Store, id: string, erased: readonly string[]): void {
+  const stored = store.prepare('SELECT ids FROM erasures WHERE id = ? AND closed_at IS NULL').pluck().get(id);
+  if (stored === undefined || erased.length === 0) return;
+  const ids = [...(parseStored(stored as string) as string[]), ...erased].slice(0, ERASURE_IDS);
+  store.prepare('UPDATE erasures SET ids = ? WHERE id = ?').run(JSON.stringify(ids), id);
 }
 
 /**
@@ -159,7 +170,9 @@ export function verifyErasures(store: Store): AuditVerdict {
  * @returns the number of deleted receipts
  */
 export function purgeErasures(store: Store, before: number, limit: number): number {
-  const old = store.prepare('SELECT * FROM erasures WHERE chain_no > 0 ORDER BY chain_no LIMIT ?').all(limit) as Row[];
+  const old = store
+    .prepare('SELECT chain_no, closed_at, hash FROM erasures WHERE chain_no > 0 ORDER BY chain_no LIMIT ?')
+    .all(limit) as Pick<Row, 'chain_no' | 'closed_at' | 'hash'>[];
   const kept = old.findIndex(({ closed_at: at }) => at! >= before);
   const last = (kept === -1 ? old : old.slice(0, kept)).at(-1);
   if (last === undefined) return 0;

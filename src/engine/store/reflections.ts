@@ -4,6 +4,7 @@
  * memory whose add named memories from which it is derived has such edges, too, and counts as a reflection here.
  */
 
+import { deleteEdge } from './edges.ts';
 import type { CompiledFilter } from './filter.ts';
 import { UNFINISHED } from './jobs.ts';
 import type { Store } from './open-store.ts';
@@ -174,6 +175,62 @@ export function readReflectionsOn(
     for (const memoryNo of level) found.add(memoryNo);
   }
   return { memoryNos: [...found], isCut };
+}
+
+/** Shows that a memory was drawn from another one, its source; both by number. */
+export interface DrawnFrom {
+  readonly memory: number;
+  readonly source: number;
+  /** Number of the consolidation that made the memory of the source; null for an automatic `derived_from` link. */
+  readonly consolidationNo: number | null;
+}
+
+/**
+ * Lists the reflections and consolidations that are derived directly from these memories, each with the memory from
+ * which it is.
+ * @param options.except memories that are left out as reflections
+ * @param options.limit greatest length of the list
+ */
+export function listDrawnFrom(
+  store: Store,
+  sources: readonly number[],
+  { except, limit }: { readonly except: readonly number[]; readonly limit: number },
+): DrawnFrom[] {
+  const [list, known] = [JSON.stringify(sources), JSON.stringify(except)];
+  return store
+    .prepare(
+      `SELECT e.src AS memory, e.dst AS source, NULL AS consolidationNo FROM json_each(?) AS s
+         CROSS JOIN edges e ON e.dst = s.value AND e.type = 'derived_from'
+       WHERE e.automatic = 1 AND e.src NOT IN (SELECT value FROM json_each(?))
+       UNION ALL
+       SELECT c.memory, s.source, c.consolidation_no FROM json_each(?) AS w
+         CROSS JOIN consolidation_sources s ON s.source = w.value
+         CROSS JOIN consolidations c ON c.consolidation_no = s.consolidation_no
+       WHERE c.memory > 0 AND c.memory NOT IN (SELECT value FROM json_each(?)) LIMIT ?`,
+    )
+    .all(list, known, list, known, limit) as DrawnFrom[];
+}
+
+/**
+ * Makes reflections and consolidations derived from other memories than before, for sources that are about to be erased
+ * alone. Nothing is known any more of the consolidations, as if their sources were erased. Call inside a write.
+ * @param sourceOf returns the number of the memory from which the one of a link is derived from now on
+ */
+export function drawFromOthers(
+  store: Store,
+  links: readonly DrawnFrom[],
+  sourceOf: (link: DrawnFrom) => number,
+  { weight, now }: { readonly weight: number; readonly now: number },
+): void {
+  const ofEdges = links.filter(({ consolidationNo }) => consolidationNo === null);
+  for (const { memory, source } of ofEdges) deleteEdge(store, { src: memory, dst: source, type: 'derived_from' });
+  const forget = store.prepare('DELETE FROM consolidations WHERE consolidation_no = ?');
+  for (const no of new Set(links.map(({ consolidationNo }) => consolidationNo))) if (no !== null) forget.run(no);
+  const put = store.prepare(
+    `INSERT INTO edges (src, dst, type, similarity, weight, automatic, created_at, updated_at)
+     VALUES (?, ?, 'derived_from', NULL, ?, 1, ?, ?) ON CONFLICT (src, dst, type) DO UPDATE SET automatic = 1`,
+  );
+  for (const link of links) put.run(link.memory, sourceOf(link), weight, now, now);
 }
 
 /**

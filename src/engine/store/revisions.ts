@@ -234,7 +234,7 @@ export function readStatusesAsOf(store: Store, memoryNos: readonly number[], at:
  * Greatest size of the texts, values and metadata of memories that one commit archives (bytes), since each row is
  * rewritten with them. A single memory may have more.
  */
-const ARCHIVED_BYTES = 2 * 1024 * 1024;
+export const ARCHIVED_BYTES = 2 * 1024 * 1024;
 
 /**
  * Archives faded memories, those whose salience has become low: at most `limit` active memories with a `salience_now`

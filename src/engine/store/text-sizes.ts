@@ -24,6 +24,30 @@ export function jsonWeight(column: string): string {
 }
 
 /**
+ * Number of bytes of ASCII text for which each byte of a text counts for the word index that is not ASCII. It is
+ * normalised, and divided into words character by character; Chinese gives two terms a character. A byte takes 0.5 to
+ * 1 µs, one of ASCII 0.25.
+ */
+export const NON_ASCII_FACTOR = 4;
+
+/**
+ * Reads how much work the text of each memory makes for the word index, by memory number: its bytes, `NON_ASCII_FACTOR`
+ * times as many for a text that is not ASCII.
+ */
+export function indexingWork(store: Store, memoryNos: readonly number[]): Map<number, number> {
+  if (memoryNos.length === 0) return new Map();
+  const rows = store
+    .prepare(
+      `SELECT seq AS memoryNo, octet_length(content) AS bytes, length(content) AS characters
+       FROM memories WHERE seq IN (SELECT value FROM json_each(?))`,
+    )
+    .all(JSON.stringify(memoryNos)) as { memoryNo: number; bytes: number; characters: number }[];
+  return new Map(
+    rows.map(({ memoryNo, bytes, characters }) => [memoryNo, bytes === characters ? bytes : NON_ASCII_FACTOR * bytes]),
+  );
+}
+
+/**
  * Reads the size of each memory's texts and value together, in UTF-8 bytes, by memory number. SQLite knows it without
  * reading them.
  */

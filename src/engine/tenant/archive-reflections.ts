@@ -41,7 +41,9 @@ export async function writeWhole<T extends object>(
  */
 export async function archiveAll({ path, readers, writer }: TenantOptions, source: SourceName): Promise<number> {
   const { memoryNos, newest } = await readers.read(path, 'listActiveReflections', source);
-  for (let at = 0; at < memoryNos.length; at += MAX_ARCHIVED)
-    await writer.write(path, 'archiveReflections', { memoryNos: memoryNos.slice(at, at + MAX_ARCHIVED) });
+  for (let at = 0; at < memoryNos.length; at += MAX_ARCHIVED) {
+    const some = memoryNos.slice(at, at + MAX_ARCHIVED);
+    while (!(await writer.write(path, 'archiveReflections', { memoryNos: some })));
+  }
   return newest;
 }

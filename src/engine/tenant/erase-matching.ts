@@ -44,7 +44,7 @@ export function createEraseMatching(
     for (let found = ERASE_SLICE; found === ERASE_SLICE;) {
       const documentNos = await matchingDocuments();
       found = documentNos.length;
-      if (found > 0) await write(() => writer.write(path, 'hideMatching', { filter, documentNos }));
+      if (found > 0) await write(() => writer.write(path, 'hideMatching', { filter, documentNos, erasure }));
     }
     while ((await writer.write(path, 'abandonLogs', { filter, limit: ERASE_SLICE })) === ERASE_SLICE);
     const standing = registered ?? (await eraseEvalItemsAndStanding(options, filter));
@@ -71,7 +71,7 @@ export function createEraseMatching(
       if (memoryNos.length > 0) await write(() => inSlices(remove));
       after = found.next;
     }
-    receipt = addReceipts(receipt, await eraseAbandoned(null, erasure));
+    receipt = addReceipts(receipt, await eraseAbandoned(erasure));
     if (asksForWriterAlone(filter)) {
       for (const writtenBy of filter.writtenBy ?? []) receipt = await undoWriter(options, writtenBy, receipt);
       dispatcher.dispatch(path, 'encode');

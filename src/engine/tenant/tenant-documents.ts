@@ -53,11 +53,10 @@ export function createDocumentMethods(
       const names = [title, fileName, url].filter((name) => name !== null);
       return withReceipt({ path, writer }, { kind: 'document', names }, async (erasure) => {
         const hidden = await writeDelete(
-          () => writer.write(path, 'deleteDocument', { id, ...bounds }),
+          () => writer.write(path, 'deleteDocument', { id, ...bounds, erasure }),
           async () => [await documentNoOf(id)],
         );
-        // Only this document is erased here, so that the receipt counts no other; upkeep erases what others left.
-        return addReceipts(hidden, await eraseAbandoned(id, erasure));
+        return addReceipts(hidden, await eraseAbandoned(erasure));
       });
     },
     async cancelDocument(id, bounds) {

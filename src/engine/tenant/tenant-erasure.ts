@@ -7,13 +7,11 @@ import type { TenantOptions } from './tenant-options.ts';
 /** Operations that the deletes of memories, documents and jobs share. */
 export interface Erasure {
   /**
-   * Erases what is left of deleted, replaced and cancelled documents, in several commits, and resolves once nothing is
-   * left.
-   * @param documentId id of the only document to erase from; null or left out for all documents
-   * @param erasure the receipt that records what is erased; left out, nothing is recorded
+   * Erases the documents that an erasure has hidden, in several commits, and records that in its receipt; resolves once
+   * nothing is left. Without an erasure, erases what is left of replaced and cancelled documents.
    * @returns counts of what was erased
    */
-  eraseAbandoned(documentId?: string | null, erasure?: OpenErasure): Promise<DeleteReceipt>;
+  eraseAbandoned(erasure?: OpenErasure): Promise<DeleteReceipt>;
   /**
    * Writes a delete. If the disk is full, it removes the uploaded files of the documents that are to be deleted and
    * tries once more.
@@ -59,13 +57,10 @@ export function createErasure({ path, readers, writer, dispatcher }: TenantOptio
     }
   }
 
-  async function eraseAbandoned(
-    documentId: string | null = null,
-    erasure: OpenErasure | undefined = undefined,
-  ): Promise<DeleteReceipt> {
+  async function eraseAbandoned(erasure?: OpenErasure): Promise<DeleteReceipt> {
     for (let receipt = EMPTY_RECEIPT; ;) {
       const slice = await writeDelete(
-        () => writer.write(path, 'eraseAbandoned', { limit: ERASE_SLICE, documentId, erasure }),
+        () => writer.write(path, 'eraseAbandoned', { limit: ERASE_SLICE, erasure }),
         async () => [], // The command has removed the files itself by then.
       );
       receipt = addReceipts(receipt, slice.receipt);

@@ -1,10 +1,10 @@
 import type { Tenant } from '../engine.ts';
-import { isDivisible } from '../commands/divisible-adds.ts';
+import { isDivisible, optionsOfPart } from '../commands/divisible-adds.ts';
 import { spanningReceipt } from '../commands/write-receipt.ts';
 import { EngineError, isEngineError } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
 import { isRejected, rejected } from '../rejected-item.ts';
-import type { AddReply, NewMemory, RejectedItem } from '../types.ts';
+import type { AddOptions, AddReply, NewMemory, RejectedItem } from '../types.ts';
 import { writeWhole } from './archive-reflections.ts';
 import { endWaiting } from './end-waiting.ts';
 import { createEraseMatching } from './erase-matching.ts';
@@ -45,21 +45,21 @@ export function createMemoryMethods(
   return {
     async addMemories(items, addOptions = {}) {
       const screened = guard.isOn() ? await screenItems(guard, items) : items;
-      const add = (some: typeof screened) =>
-        writer.write(path, 'addMemories', { items: some, options: addOptions, quota: quotaOf(options) });
-      let reply = await add(screened);
+      const add = async (from: number) => {
+        const part = await writer.write(path, 'addMemories', {
+          ...{ items: screened.slice(from), options: optionsOfPart(addOptions, from), quota: quotaOf(options) },
+        });
+        await failpoint('after-accept-commit');
+        if (part.replayed) return part;
+        for (const { kind } of part.outcomes.slice(0, part.taken)) metrics.adds.inc({ outcome: kind });
+        if (part.token !== null) dispatcher.dispatch(path, 'encode');
+        return part;
+      };
+      let reply = await add(0);
       while (reply.taken !== undefined && isDivisible(addOptions)) {
-        const rest: AddReply | EngineError = await add(screened.slice(reply.taken)).catch(orError);
-        if (rest instanceof EngineError) {
-          reply = refuseRest(reply, screened, rest);
-          break;
-        }
+        const rest: AddReply | EngineError = await add(reply.taken).catch(orError);
+        if (rest instanceof EngineError) return refuseRest(reply, screened, rest, addOptions);
         reply = joinReplies(reply, rest);
-      }
-      await failpoint('after-accept-commit');
-      if (!reply.replayed) {
-        for (const { kind } of reply.outcomes) metrics.adds.inc({ outcome: kind });
-        if (reply.token !== null) dispatcher.dispatch(path, 'encode');
       }
       return reply;
     },
@@ -113,19 +113,26 @@ function orError(error: unknown): EngineError {
 /**
  * Returns a reply in which the items that no write took have the error of the write that failed. So what was stored is
  * told, and the caller learns whether it may send the others again.
+ * @throws the error itself for an add with an Idempotency-Key: the same request stores the others when it is repeated
  */
-function refuseRest(reply: AddReply, items: readonly (NewMemory | RejectedItem)[], error: EngineError): AddReply {
+function refuseRest(
+  reply: AddReply,
+  items: readonly (NewMemory | RejectedItem)[],
+  error: EngineError,
+  { idempotency }: AddOptions,
+): AddReply {
+  if (idempotency !== undefined) throw error;
   const { taken = 0, outcomes } = reply;
   const rest = items.slice(taken).map((item) => (isRejected(item) ? item : rejected(error)));
   return { ...reply, outcomes: [...outcomes.slice(0, taken), ...rest] };
 }
 
 /** Returns the reply to an add of which one write took the first items, and another one the rest. */
-function joinReplies({ taken = 0, outcomes, token }: AddReply, rest: AddReply): AddReply {
+function joinReplies({ taken = 0, outcomes, token, replayed }: AddReply, rest: AddReply): AddReply {
   return {
     outcomes: [...outcomes.slice(0, taken), ...rest.outcomes],
     token: spanningReceipt(token, rest.token),
-    replayed: false,
+    replayed: replayed && rest.replayed,
     ...(rest.taken === undefined ? {} : { taken: taken + rest.taken }),
   };
 }

@@ -32,11 +32,10 @@ export function createPortableMethods(options: TenantOptions): Portable {
       while (outcomes.length < lines.length) {
         const part = firstPart(lines, outcomes.length);
         await takeTurn();
-        const { outcomes: done, hasWaiting } = await writer.write(path, 'importLines', {
+        const { outcomes: done } = await writer.write(path, 'importLines', {
           ...{ lines: part, quota: quotaOf(options) },
         });
         outcomes.push(...done);
-        if (hasWaiting) while (await writer.write(path, 'reindexImported', {}));
         const added = done.filter(({ kind }, at) => kind === 'stored' && part[at]!.type === 'memory').length;
         if (added === 0) continue;
         metrics.adds.inc({ outcome: 'accepted' }, added);
@@ -82,8 +81,8 @@ function inOrder(guard: PrivacyGuard, importGood: ImportLines): ImportLines {
 }
 
 /**
- * Size of texts, values and vectors (bytes) from which a request to another thread takes no further line of an import.
- * To write so much JSON of many small parts takes this thread some 8 ms.
+ * Size of texts, labels, values and vectors (bytes) from which a request to another thread takes no further line of an
+ * import. To write so much JSON of many small parts takes this thread some 8 ms.
  */
 const MAX_PART_BYTES = 256 * 1024;
 
@@ -98,9 +97,10 @@ function firstPart(lines: readonly PortableLine[], from: number): readonly Porta
 /** Returns the approximate size of a line in bytes, as it is passed to the writer thread. */
 function bytesOf(line: PortableLine): number {
   if (line.type !== 'memory') return JSON.stringify(line).length;
-  const { content, value, vectors = [] } = line;
+  const { content, title, gist, entities, tags, files, value, vectors = [] } = line;
   const valueBytes = value === null ? 0 : JSON.stringify(value).length;
-  return vectors.reduce((sum, { data }) => sum + data.length, content.length + valueBytes);
+  const texts = [content, title, gist, ...entities, ...tags, ...files, ...vectors.map(({ data }) => data)];
+  return texts.reduce((sum, { length }) => sum + length, valueBytes);
 }
 
 /**

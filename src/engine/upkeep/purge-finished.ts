@@ -20,6 +20,8 @@ const PURGE_SLICE = 500;
  * Greatest number of recalls (logged queries) that one commit deletes; few, as each has up to some hundred candidates.
  */
 const RECALL_SLICE = 10;
+/** Greatest number of receipts of erasures that one commit deletes; few, as each has up to 70 KB of ids and hashes. */
+const ERASURE_SLICE = 50;
 
 /**
  * Deletes what was kept for a time that is over: jobs that are done or cancelled, uploads whose reading failed for
@@ -34,8 +36,9 @@ export async function purgeFinished(context: MaintenanceContext): Promise<void> 
     await inSlices(context, (store) => purge(store, before, PURGE_SLICE));
   }
   const daysAgo = (days: number) => clock.now() - days * DAY_MS;
-  for (const purge of [purgeAudit, purgeErasures])
-    await inSlices(context, (store) => purge(store, daysAgo(config.OM_AUDIT_DAYS), PURGE_SLICE));
+  const lastRecord = daysAgo(config.OM_AUDIT_DAYS);
+  await inSlices(context, (store) => purgeAudit(store, lastRecord, PURGE_SLICE));
+  await inSlices(context, (store) => purgeErasures(store, lastRecord, ERASURE_SLICE), ERASURE_SLICE);
   const events = { before: daysAgo(config.OM_EVENT_DAYS), rows: config.OM_EVENT_ROWS };
   await inSlices(context, (store) => purgeEvents(store, { ...events, limit: PURGE_SLICE }));
   const lastRecall = daysAgo(config.OM_RECALL_DAYS);

@@ -2,7 +2,10 @@ import { eraseAbandoned, ERASE_SLICE } from '../commands/erase.ts';
 import { settleForgotten } from '../commands/settle-document.ts';
 import { sweepUploads } from '../documents/uploads.ts';
 import { removeReadUploads } from '../steps/remove-uploads.ts';
-import { hasAbandoned } from '../store/document-generations.ts';
+import type { WriteContext } from '../commands/write-context.ts';
+import { findAbandoned } from '../store/document-generations.ts';
+import { findBrokenErasure } from '../store/documents.ts';
+import { addIdsToErasure } from '../store/erasures.ts';
 import { hasUploadParts, sweepUploadParts } from '../store/upload-parts.ts';
 import { listUploads } from '../store/uploads.ts';
 import { type MaintenanceContext, yieldTurn, writeContextOf } from './maintenance-context.ts';
@@ -22,13 +25,36 @@ export async function tendDocuments(context: MaintenanceContext): Promise<void> 
   else sweepUploads(store.path, listUploads(store), now);
 }
 
-/** Erases what is left of deleted, replaced and cancelled documents, in short commits. */
+/** Time without a commit after which a delete of documents counts as broken off (ms). */
+const BROKEN_OFF_MS = 15 * 60_000;
+
+/**
+ * Erases what is left of replaced and cancelled documents, and of documents whose delete has broken off, in short
+ * commits. Documents that a delete is erasing are left to it, since its receipt records them.
+ */
 export async function eraseAbandonedDocuments(context: MaintenanceContext): Promise<void> {
+  await eraseInSlices(context, null);
+  for (;;) {
+    const id = findBrokenErasure(context.open().store, context.clock.now() - BROKEN_OFF_MS);
+    if (id === undefined) return;
+    await eraseInSlices(context, id);
+  }
+}
+
+/**
+ * Erases the documents that an erasure has hidden, or with null what no erasure is at. The ids of the memories are
+ * added to the receipt of the erasure, their words are not: only the caller of the delete knew its salt.
+ */
+async function eraseInSlices(context: MaintenanceContext, id: string | null): Promise<void> {
   for (;;) {
     const { store } = context.open();
-    if (!hasAbandoned(store)) return;
-    const slice = store.write(() => eraseAbandoned(writeContextOf(context), { limit: ERASE_SLICE }));
-    if (slice.isDone) return;
+    if (findAbandoned(store, id) === undefined) return;
+    store.write(() => {
+      const ids: string[] = [];
+      const erasing: WriteContext['erasing'] = id === null ? undefined : { id, memory: (row) => void ids.push(row.id) };
+      eraseAbandoned({ ...writeContextOf(context), erasing }, { limit: ERASE_SLICE });
+      if (id !== null) addIdsToErasure(store, id, ids);
+    });
     await yieldTurn(context);
   }
 }

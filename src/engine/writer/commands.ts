@@ -12,7 +12,7 @@ import {
   hideMatching,
 } from '../commands/erase.ts';
 import { requestConsolidation, undoConsolidations } from '../commands/consolidations.ts';
-import { importLines, reindexImported } from '../commands/import-lines.ts';
+import { importLines } from '../commands/import-lines.ts';
 import { deleteItem, putItem, renewItems } from '../commands/items.ts';
 import { moveNamespace } from '../commands/move-namespace.ts';
 import { eraseItems } from '../commands/namespaces.ts';
@@ -66,6 +66,7 @@ import { deleteStandingRows, type StandingPart } from '../store/erase-standing.t
 import { deleteWebhook, retryDeliveries } from '../store/webhooks.ts';
 import type { EvalItem, EvalRun, Learned, NewAuditRecord, PackedEvalSet } from '../types.ts';
 import { ensureStoreId, putInfo } from '../store/store-info.ts';
+import { reindexWaiting } from '../store/word-index/waiting-contexts.ts';
 
 /**
  * All commands that a `Writer` runs: what clients ask for, and what a process that serves them writes by itself. A
@@ -74,7 +75,8 @@ import { ensureStoreId, putInfo } from '../store/store-info.ts';
 export const WRITE_COMMANDS = {
   addMemories,
   importLines,
-  reindexImported,
+  /** Writes words of waiting memories anew. @returns whether others still wait */
+  reindexWaiting: ({ store }: WriteContext, _: Record<never, never>) => reindexWaiting(store),
   putItem,
   deleteItem: recorded(deleteItem),
   renewItems,
@@ -90,7 +92,7 @@ export const WRITE_COMMANDS = {
   archiveReflections,
   settleEnds,
   deleteMemory: recorded(deleteMemory),
-  hideMatching,
+  hideMatching: recorded(hideMatching),
   deleteMatching: recorded(deleteMatching),
   deleteExpired,
   putUploadPart: ({ store, now }: WriteContext, part: UploadPart) => putUploadPart(store, part, now),
@@ -98,7 +100,7 @@ export const WRITE_COMMANDS = {
   addDocument,
   replaceDocument,
   cancelDocument,
-  deleteDocument,
+  deleteDocument: recorded(deleteDocument),
   eraseAbandoned: recorded(eraseAbandoned),
   closeErasure,
   reinforceMemory,

@@ -1,10 +1,10 @@
-import { MAX_INDEXED_BYTES } from '../commands/divisible-adds.ts';
 import { prefetchOfAdds, type AddInput } from '../commands/accept.ts';
 import type { WriteContext } from '../commands/write-context.ts';
 import { hasManyTrips } from '../store/foresight.ts';
 import { LateError } from '../store/late-error.ts';
 import { storageError } from '../store/storage-errors.ts';
-import { indexedBytes } from '../store/word-index/memory-text.ts';
+import { indexedBytes, MAX_INDEXED_BYTES } from '../store/word-index/memory-text.ts';
+import { countDelays } from '../store/word-index/waiting-contexts.ts';
 import { inSavepoint } from '../store/savepoint.ts';
 import { createAuditTrail, type AuditTrail } from './audit-trail.ts';
 import { describeCommand } from './audited-commands.ts';
@@ -27,9 +27,13 @@ export interface WriteRequest {
 /** The part of a command's context that all commands of one commit have in common. */
 export type GroupContext = Omit<WriteContext, 'writtenBy' | 'trace'>;
 
-/** Result of one request: what its command returned, or the error with which it was refused. */
+/**
+ * Result of one request: what its command returned, or the error with which it was refused. `hasDelayed` says that
+ * words of memories wait since the command, so that the command `reindexWaiting` has to be run until none wait.
+ */
 export type WriteResult =
-  { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly error: unknown };
+  | { readonly ok: true; readonly value: unknown; readonly hasDelayed: boolean }
+  | { readonly ok: false; readonly error: unknown };
 
 /**
  * Runs requests in one transaction, so that they share one fsync. A request that is refused does not affect the others.
@@ -107,7 +111,7 @@ class HalfWritten extends Error {}
 function attempt(context: GroupContext, request: WriteRequest, trail: AuditTrail): WriteResult {
   const before = context.store.changes;
   try {
-    return { ok: true, value: run(context, request, trail) };
+    return run(context, request, trail);
   } catch (error) {
     // A full disk may have ended the transaction itself.
     if (context.store.transactionNo === undefined) throw error;
@@ -120,7 +124,7 @@ function runInSavepoint(context: GroupContext, request: WriteRequest, trail: Aud
   const { atMost } = context.backlog;
   return inSavepoint<WriteResult>(
     context.store,
-    () => ({ ok: true, value: run(context, request, trail) }),
+    () => run(context, request, trail),
     (error) => {
       context.backlog.atMost = Math.min(atMost, context.backlog.atMost);
       return { ok: false, error: storageError(error) };
@@ -128,10 +132,11 @@ function runInSavepoint(context: GroupContext, request: WriteRequest, trail: Aud
   );
 }
 
-function run(shared: GroupContext, { name, input, trace, writtenBy }: WriteRequest, trail: AuditTrail): unknown {
+function run(shared: GroupContext, { name, input, trace, writtenBy }: WriteRequest, trail: AuditTrail): WriteResult {
   const command = WRITE_COMMANDS[name] as (context: WriteContext, input: unknown) => unknown;
   const by = writtenBy ?? null;
   const before = shared.store.changes;
+  const delays = countDelays(shared.store);
   const { store, config, now, newId, backlog } = shared;
   const context: WriteContext = {
     store,
@@ -150,5 +155,5 @@ function run(shared: GroupContext, { name, input, trace, writtenBy }: WriteReque
   const isDone = name === 'recordAction' || shared.store.changes !== before;
   const audited = shared.config.OM_AUDIT === 'off' || !isDone ? null : describeCommand(name, input, output);
   if (audited !== null) trail.note(by, audited);
-  return output;
+  return { ok: true, value: output, hasDelayed: countDelays(store) !== delays };
 }

@@ -1,8 +1,8 @@
-import { EngineError, reviveError, serialiseError } from '../errors.ts';
+import { EngineError, isEngineError, reviveError, serialiseError } from '../errors.ts';
 import type { Metrics } from '../metrics.ts';
 import { unpackResult } from '../store/packed-json.ts';
 import type { Span, Tracing } from '../tracing.ts';
-import type { WriteCommandName, WriteInput, WriteOutput } from './commands.ts';
+import type { WriteCommandName } from './commands.ts';
 import { mustBeSeen } from './upkeep-writes.ts';
 import { type GroupReply, MAX_GROUP_REQUESTS, type Writer, type WriteGroup, type WriteReply } from './writer.ts';
 
@@ -89,29 +89,26 @@ export function createGroupingWriter(
     if (members.some(({ name }) => mustBeSeen(name))) onSeen?.(path, reply.position);
     for (const [place, pending] of members.entries()) {
       if (tracing !== null) recordCommit(tracing, pending, { startedAt, requests: reply.commit.requests });
-      settle(pending, reply.replies[place]!);
+      void settle(write, pending, reply.replies[place]!);
     }
   };
 
+  const write: Writer['write'] = (path, name, input, writtenBy) => {
+    if (closed) return Promise.reject(new EngineError('unavailable', 'shutting down', { retryAfterMs: 1_000 }));
+    return new Promise((resolve, reject) => {
+      // Packed here, and not where the group is sent: callers take turns before they write much.
+      const given = transport.pack?.(input) ?? input;
+      const settled = { resolve: resolve as (value: unknown) => void, reject };
+      const pending: Pending = { path, name, input: given, writtenBy, ...settled };
+      // The group is sent after the current turn of the event loop, so that requests that were read from sockets
+      // together are committed together.
+      if (waiting.length === 0) setImmediate(sendWaiting);
+      waiting.push(tracing === null ? pending : { ...pending, span: spanOf(tracing, name) });
+    });
+  };
+
   return {
-    write<N extends WriteCommandName>(
-      path: string,
-      name: N,
-      input: WriteInput<N>,
-      writtenBy?: string,
-    ): Promise<WriteOutput<N>> {
-      if (closed) return Promise.reject(new EngineError('unavailable', 'shutting down', { retryAfterMs: 1_000 }));
-      return new Promise((resolve, reject) => {
-        // Packed here, and not where the group is sent: callers take turns before they write much.
-        const given = transport.pack?.(input) ?? input;
-        const settled = { resolve: resolve as (value: unknown) => void, reject };
-        const pending: Pending = { path, name, input: given, writtenBy, ...settled };
-        // The group is sent after the current turn of the event loop, so that requests that were read from sockets
-        // together are committed together.
-        if (waiting.length === 0) setImmediate(sendWaiting);
-        waiting.push(tracing === null ? pending : { ...pending, span: spanOf(tracing, name) });
-      });
-    },
+    write,
     evict: (path) => transport.evict(path),
     async close() {
       closed = true;
@@ -132,8 +129,15 @@ function toRequest({ name, input, writtenBy, span }: Pending): WriteGroup['reque
   };
 }
 
-function settle(pending: Pending, reply: WriteReply): void {
+/** Answers a request, once the words of memories that wait since its write are written. */
+async function settle(write: Writer['write'], pending: Pending, reply: WriteReply): Promise<void> {
   if (!reply.ok) return refuse(pending, reviveError(reply.error));
+  try {
+    if (reply.hasDelayed) while (await write(pending.path, 'reindexWaiting', {}));
+  } catch (error) {
+    // What is stored must be answered. The upkeep writes the other words.
+    if (!isEngineError(error)) return refuse(pending, error);
+  }
   pending.span?.end();
   if (reply.texts !== undefined) unpackResult(reply.value, reply.texts);
   pending.resolve(reply.value);

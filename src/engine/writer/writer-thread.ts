@@ -82,7 +82,7 @@ const HOLDS_JSON: ReadonlySet<WriteCommandName> = new Set([
 function packReply(reply: WriteReply): WriteReply {
   if (!reply.ok) return reply;
   const { result, texts } = packResult(reply.value);
-  return texts.length === 0 ? reply : { ok: true, value: result, texts };
+  return texts.length === 0 ? reply : { ...reply, value: result, texts };
 }
 
 /** Closes one file, or all files, unless groups for them wait. Returns whether it closed them. */

@@ -11,9 +11,10 @@ import type { WriteRequest } from './group-commit.ts';
 export interface Writer {
   /**
    * Runs a command on the tenant's file at `path`, as the key with the public id `writtenBy`; without it, as Cairn
-   * itself. The promise resolves once the result is on disk. It rejects with the command's EngineError, and nothing of
-   * the command is written then; with `unavailable` after `close`; or with `unavailable` and `mayBeWritten` if the
-   * committing thread ended or the database was lost, and then the command may have been written.
+   * itself. The promise resolves once the result is on disk and the words of memories whose contexts the command has
+   * changed are written anew, if they are many by further commits. It rejects with the command's EngineError, and
+   * nothing of the command is written then; with `unavailable` after `close`; or with `unavailable` and `mayBeWritten`
+   * if the committing thread ended or the database was lost, and then the command may have been written.
    */
   write<N extends WriteCommandName>(
     path: string,
@@ -44,7 +45,12 @@ export interface WriteGroup {
  * has the fields that `packResult` took out of the value; absent if it took out none.
  */
 export type WriteReply =
-  | { readonly ok: true; readonly value: unknown; readonly texts?: readonly FieldText[] }
+  | {
+      readonly ok: true;
+      readonly value: unknown;
+      readonly hasDelayed: boolean;
+      readonly texts?: readonly FieldText[];
+    }
   | { readonly ok: false; readonly error: SerialisedError };
 
 /** Result of committing one group. */

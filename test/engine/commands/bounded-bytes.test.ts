@@ -8,21 +8,22 @@ import {
   endsInUpkeep,
   erasesReflectionsByBytes,
   keepsLastEvents,
-  erasesReflectionsByFollowers,
   erasesRestingFirst,
   movesAfterErasing,
   recordsAllSlices,
   releasesByBytes,
   supersedesByBytes,
 } from '../../conformance/bounded-bytes.ts';
+import { erasesBroadReflection, erasesLongChain } from '../../conformance/deep-reflections.ts';
 import { openTestEngine } from '../../support/engine-fixture.ts';
 
 test.each([
   ['expired items that a moved one replaces are erased in small commits before the move', movesAfterErasing],
   ['long reflections on an erased memory are erased a few in a commit', erasesReflectionsByBytes],
   ['the audit log counts what all commits of a delete have erased', recordsAllSlices],
-  ['what follows erased reflections is indexed anew in small commits', erasesReflectionsByFollowers],
   ['a reflection is erased after all that rest on it, however near to its source', erasesRestingFirst],
+  ['a long chain of reflections is erased a part in a commit, which walks only that', erasesLongChain],
+  ['a reflection on which very many others rest is erased in small commits', erasesBroadReflection],
   ['long superseded memories end anew a few in a commit', endsByBytes],
   ['superseded memories that an interrupted change has left end anew in the upkeep', endsInUpkeep],
   ['long memories are settled a few in a commit before the one goes that changed them', releasesByBytes],

@@ -2,12 +2,14 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test, vi } from 'vitest';
 import { LINE_SCHEMAS } from '../../../src/api/schemas/portable.ts';
+import { addMemories } from '../../../src/engine/commands/accept.ts';
 import { eraseInSlices } from '../../../src/engine/commands/erase.ts';
-import { importLines, reindexImported } from '../../../src/engine/commands/import-lines.ts';
+import { importLines } from '../../../src/engine/commands/import-lines.ts';
 import { changeLog } from '../../../src/engine/commands/session-logs.ts';
 import type { WriteContext } from '../../../src/engine/commands/write-context.ts';
 import { DAY_MS } from '../../../src/engine/dynamics.ts';
 import type { AddOptions, LogChange, NewMemory, PortableLine } from '../../../src/engine/types.ts';
+import { reindexFollowers, reindexWaiting } from '../../../src/engine/store/word-index/waiting-contexts.ts';
 import { runDueSchedules } from '../../../src/engine/upkeep/schedules.ts';
 import { idsWithWord, newMemory, openTestEngine, START, type TestEngine } from '../../support/engine-fixture.ts';
 import { runCommand } from '../../support/run-command.ts';
@@ -49,19 +51,36 @@ test('an add takes no further item in a commit once much text has to be indexed 
   const long = Array.from({ length: 8 }, (_, no) => inSession(`heron ${no} `.repeat(25_000), 2 * no + 1));
   for (const memory of long) await fixture.add(memory);
   const short = Array.from({ length: 8 }, (_, no) => inSession(`short ${no}`, 2 * no));
-  const claim = { key: 'k', route: 'POST /memory/add/batch', bodyHash: Buffer.alloc(32) };
-  const { outcomes, taken } = await fixture.tenant.addMemories(short, { idempotency: claim });
-  expect(taken).toBe(5);
-  expect(outcomes.map(({ kind }) => kind)).toEqual([...Array(5).fill('accepted'), ...Array(3).fill('rejected')]);
-  const others = short.map((memory) => ({ ...memory, content: `other ${memory.content}` }));
   const before = await commits(fixture);
+  const whole = await fixture.tenant.addMemories(short, { allOrNothing: true });
+  expect(whole.outcomes.map(({ kind }) => kind)).toEqual(Array(8).fill('accepted'));
+  expect((await commits(fixture)) - before).toBe(3);
+  expect(idsWithWord(fixture, 'short', 'context')).toHaveLength(8);
+  const others = short.map((memory) => ({ ...memory, content: `other ${memory.content}` }));
   const reply = await fixture.tenant.addMemories(others);
-  expect((await commits(fixture)) - before).toBe(2);
+  expect((await commits(fixture)) - before).toBe(8);
   expect(reply.outcomes.map(({ kind }) => kind)).toEqual(Array(8).fill('accepted'));
   const jobNos = reply.outcomes.map((outcome) => (outcome.kind === 'accepted' ? outcome.jobNo : 0));
   expect(reply.token?.split('.').slice(1)).toEqual(
     [Math.min(...jobNos), Math.max(...jobNos)].map((no) => no.toString(36)),
   );
+});
+
+test('long memories that follow a new or a changed one are indexed anew in commits of their own', async () => {
+  await using fixture = await openTestEngine();
+  const text = '港町の灯台は船を数える。'.repeat(4_000);
+  for (const day of [1, 2]) await fixture.add(inSession(`${text}${day}`, day));
+  const commitsOf = async <T>(work: () => Promise<T>) => {
+    const before = await commits(fixture);
+    const result = await work();
+    return [(await commits(fixture)) - before, result] as const;
+  };
+  const [ofAdd, { id }] = await commitsOf(() => fixture.add(inSession('ibis', 0)));
+  // The context of the second one has no room for more than the first one.
+  expect([ofAdd, idsWithWord(fixture, 'ibis', 'context').length]).toEqual([2, 1]);
+  const [ofPatch] = await commitsOf(() => fixture.tenant.patchMemory(id, { content: 'heron' }));
+  expect([ofPatch, idsWithWord(fixture, 'heron', 'context').length]).toEqual([2, 1]);
+  expect(idsWithWord(fixture, 'ibis')).toEqual([]);
 });
 
 /** Five memories, each of which repeats a word. */
@@ -81,6 +100,33 @@ test('an add takes no further item in a commit once much text has to be indexed 
   expect(await commitsOf(five('ibis', 18_000))).toBe(1);
   expect(await commitsOf(five('owl', 45_000), { allOrNothing: true })).toBe(1);
   expect(await commitsOf(Array.from({ length: 100 }, (_, no) => newMemory({ content: `${no} wren` })))).toBe(1);
+});
+
+const claim = { key: 'k', route: 'POST /memory/add/batch', bodyHash: Buffer.alloc(32) };
+
+test('an add with an Idempotency-Key is divided, and goes on where it broke off when it is repeated', async () => {
+  await using fixture = await openTestEngine();
+  const items = five('heron', 30_000);
+  const add = () => fixture.tenant.addMemories(items, { idempotency: claim });
+  // As if the process had ended after the first commit.
+  const begun = runCommand(fixture, (context) => addMemories(context, { items, options: { idempotency: claim } }));
+  expect(begun).toMatchObject({ taken: 3, replayed: false });
+  const reply = await add();
+  expect(reply).toMatchObject({ replayed: false });
+  expect([reply.outcomes.map(({ kind }) => kind), reply.taken]).toEqual([items.map(() => 'accepted'), undefined]);
+  expect(reply.outcomes.slice(0, 3)).toEqual(begun.outcomes.slice(0, 3));
+  expect(await add()).toEqual({ ...reply, replayed: true });
+  expect(fixture.get('SELECT count(*) FROM memories')).toBe(5);
+  // One that was deleted is enough for the whole request, whichever of its writes has stored it.
+  await fixture.tenant.deleteMemory((reply.outcomes[4] as { readonly id: string }).id);
+  await expect(add()).rejects.toMatchObject({ code: 'conflict' });
+});
+
+test('an add with an Idempotency-Key fails with the write that failed, so that it can be repeated', async () => {
+  await using fixture = await openTestEngine({ settings: { OM_TENANT_MAX_MB: '1' } });
+  const add = fixture.tenant.addMemories(five('heron', 40_000).slice(1), { idempotency: claim });
+  await expect(add).rejects.toMatchObject({ code: 'storage_full' });
+  expect(fixture.get('SELECT count(*) FROM memories')).toBeGreaterThan(0);
 });
 
 test('the items of a divided add that could not be written have the error of their write', async () => {
@@ -121,12 +167,12 @@ test('an import indexes one long line in a commit, and the memories that follow 
   const [late, middle, early] = [longLine('late', 3), longLine('middle', 2), longLine('early', 1)] as const;
   const [idLate, idMiddle] = [late, middle].map((line) => (line as { id: string }).id);
   const run = (line: PortableLine) => runCommand(fixture, (context) => importLines(context, { lines: [line] }));
-  expect(run(late)).toEqual({ outcomes: [{ kind: 'stored' }], hasWaiting: false });
-  expect(run(middle)).toEqual({ outcomes: [{ kind: 'stored' }], hasWaiting: true });
+  expect(run(late)).toEqual({ outcomes: [{ kind: 'stored' }] });
+  expect(run(middle)).toEqual({ outcomes: [{ kind: 'stored' }] });
   expect(inContexts(fixture, ['middle', 'early'])).toEqual([[], []]);
-  expect(run(early)).toMatchObject({ hasWaiting: true });
+  run(early);
   expect(inContexts(fixture, ['middle', 'early'])).toEqual([[], []]);
-  const reindex = () => runCommand(fixture, (context) => reindexImported(context, {}));
+  const reindex = () => runCommand(fixture, (context) => reindexWaiting(context.store));
   expect([reindex(), reindex()]).toEqual([true, false]);
   expect(inContexts(fixture, ['middle', 'early'])).toEqual([[idLate], [idMiddle]]);
   expect(reindex()).toBe(false);
@@ -180,6 +226,28 @@ test('an import counts the parts of a document once in a commit, and shows it wi
   expect(states()).toEqual(Array(2).fill({ state: 'ready', hidden: 0 }));
 });
 
+test('text that is not ASCII counts four times in each commit that indexes it', async () => {
+  await using fixture = await openTestEngine();
+  const text = '港町の灯台は船を数える。'.repeat(1_600);
+  const lines = Array.from({ length: 5 }, (_, no) => ({ ...longLine('', 2 * no + 1), content: `${text}${no}` }));
+  const stored = () => runCommand(fixture, (context) => importLines(context, { lines: lines }));
+  expect(stored().outcomes).toHaveLength(2);
+  expect(await fixture.tenant.importLines(lines as PortableLine[])).toHaveLength(5);
+
+  const memoryNos = fixture.all<{ seq: number }>('SELECT seq FROM memories').map(({ seq }) => seq);
+  runCommand(fixture, ({ store }) => reindexFollowers(store, memoryNos));
+  expect(fixture.get(`SELECT json_array_length(value) FROM store_info WHERE key = 'contexts_waiting'`)).toBe(2);
+  expect(runCommand(fixture, ({ store }) => reindexWaiting(store))).toBe(false);
+
+  const commitsOf = async (work: () => Promise<unknown>) => {
+    const before = await commits(fixture);
+    await work();
+    return (await commits(fixture)) - before;
+  };
+  const short = Array.from({ length: 4 }, (_, no) => ({ ...inSession(`ibis ${no}`, 2 * no), tags: ['short'] }));
+  expect(await commitsOf(() => fixture.tenant.addMemories(short))).toBe(3);
+});
+
 test('what an import that broke off has left to index is indexed in the background', async () => {
   await using fixture = await openTestEngine();
   for (const line of [longLine('late', 3), longLine('middle', 2), longLine('early', 1)])
@@ -195,18 +263,18 @@ test('what follows erased memories in their sessions is indexed anew in commits 
   const short = long.map((_, no) => ({ ...inSession(`ibis ${no}`, 2 * no), tags: ['short'] }));
   for (const memory of [...short, ...long]) await fixture.add(memory);
   expect(idsWithWord(fixture, 'ibis', 'context')).toHaveLength(9);
-  const { store, batch } = fixture;
-  const numbers = "SELECT seq FROM memories WHERE content LIKE 'ibis%'";
-  const context = { store, config: batch.config, now: START, newId: randomUUID, indexes: new Map() };
-  const erase = () =>
-    store.write(() =>
-      eraseInSlices(context as unknown as WriteContext, store.prepare(numbers).pluck().all() as number[]),
+  const numbers = fixture.all<{ seq: number }>("SELECT seq FROM memories WHERE content LIKE 'ibis%'");
+  const erase = (context: WriteContext) =>
+    eraseInSlices(
+      context,
+      numbers.map(({ seq }) => seq),
     );
-  const slice = erase();
-  expect(slice.isDone).toBe(false);
-  expect(slice.receipt.memories).toBeLessThan(6);
-  expect(idsWithWord(fixture, 'ibis', 'content')).toHaveLength(9 - slice.receipt.memories);
-  while (!erase().isDone);
+  expect(runCommand(fixture, erase)).toMatchObject({ isDone: true, receipt: { memories: 9 } });
+  // Three texts of 200 kB are written in a commit.
+  expect(idsWithWord(fixture, 'ibis')).toHaveLength(6);
+  expect(runCommand(fixture, (context) => reindexWaiting(context.store))).toBe(true);
+  expect(idsWithWord(fixture, 'ibis')).toHaveLength(3);
+  expect(runCommand(fixture, (context) => reindexWaiting(context.store))).toBe(false);
   expect(idsWithWord(fixture, 'ibis')).toEqual([]);
   expect(idsWithWord(fixture, 'heron')).toHaveLength(9);
 });

@@ -878,7 +878,9 @@ describe('the receipt of a delete', () => {
     const other = await ingested(fixture, HANDBOOK, { userId: 'ann' });
     const document = await ingested(fixture, 'Only one sentence about okapis.');
     const { store } = fixture;
-    store.write(() => hideDocument(store, getDocumentRow(store, other.id, 0).document_no, fixture.clock.now()));
+    store.write(() =>
+      hideDocument(store, getDocumentRow(store, other.id, 0).document_no, { erasure: null, now: fixture.clock.now() }),
+    );
     expect(await fixture.tenant.deleteDocument(document.id)).toMatchObject({ memories: document.chunks + 1 });
     await tendDocuments(fixture.maintenance);
     expect(fixture.get('SELECT count(*) FROM memories')).toBe(0);

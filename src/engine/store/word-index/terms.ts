@@ -52,9 +52,7 @@ export function indexedText(text: string, mark: string): string {
   if (text === '') return '';
   if (mark !== '') return withMark(indexedTerms(text), mark);
   const prepared = preparedText(text);
-  if (!mayRepeat(prepared)) return prepared;
-  const terms = tokenize(prepared);
-  return limited(terms).length === terms.length ? prepared : withoutFurther(prepared);
+  return mayRepeat(prepared) ? withoutFurther(prepared) : prepared;
 }
 
 /**
@@ -100,39 +98,55 @@ const INITIALS = Uint8Array.from({ length: 128 }, (_, code) => {
 /** Removes all occurrences of each term after its first 256; returns `terms` itself if there are none. */
 function limited(terms: readonly string[]): readonly string[] {
   if (terms.length <= MAX_OCCURRENCES) return terms;
-  const isKept = createCounter();
-  const kept = terms.filter(isKept);
+  const kept = terms.filter(createCounter(terms));
   return kept.length === terms.length ? terms : kept;
 }
 
 /** Removes from a text the words whose terms `limited` removes. What is between the words stays. */
 function withoutFurther(text: string): string {
-  const isKept = createCounter();
-  const bounds: (readonly [start: number, end: number])[] = [];
-  const found: string[] = [];
+  const [found, starts, ends]: [string[], number[], number[]] = [[], [], []];
   eachWord(text, (word, start, end) => {
     found.push(word);
-    bounds.push([start, end]);
+    starts.push(start);
+    ends.push(end);
   });
+  const terms = stemsOf(found);
+  const isKept = createCounter(terms);
   const pieces: string[] = [];
   let from = 0;
-  for (const [place, term] of stemsOf(found).entries()) {
+  for (const [place, term] of terms.entries()) {
     if (isKept(term)) continue;
-    const [start, end] = bounds[place]!;
-    pieces.push(text.slice(from, start));
-    from = end;
+    pieces.push(text.slice(from, starts[place]));
+    from = ends[place]!;
   }
-  return pieces.join('') + text.slice(from);
+  return pieces.length === 0 ? text : pieces.join('') + text.slice(from);
 }
 
-/** Makes a function that counts how often it was called with each term, and returns false from the 257th time on. */
-function createCounter(): (term: string) => boolean {
+/**
+ * Makes a function that counts how often it was called with each of these terms, and returns false from the 257th time
+ * on. Few terms of a text are so frequent, and to count each one exactly would take most of the time of a long text. So
+ * terms are first counted in buckets, and exactly only in those that have more.
+ */
+function createCounter(terms: readonly string[]): (term: string) => boolean {
+  const inBucket = new Uint32Array(BUCKETS);
+  for (const term of terms) inBucket[bucketOf(term)]! += 1;
   const counts = new Map<string, number>();
   return (term) => {
+    if (inBucket[bucketOf(term)]! <= MAX_OCCURRENCES) return true;
     const count = (counts.get(term) ?? 0) + 1;
     counts.set(term, count);
     return count <= MAX_OCCURRENCES;
   };
+}
+
+/** Number of buckets in which terms are counted; a power of two. */
+const BUCKETS = 2 ** 14;
+
+/** Returns the bucket of a term, by its length and its first three UTF-16 code units. */
+function bucketOf(term: string): number {
+  // A unit that is not there is NaN, and 0 as a bit pattern.
+  const beginning = (term.charCodeAt(0) * 31 + (term.charCodeAt(1) | 0)) * 31 + (term.charCodeAt(2) | 0);
+  return (beginning * 31 + term.length) & (BUCKETS - 1);
 }
 
 /**
@@ -183,25 +197,31 @@ function tokenize(text: string): readonly string[] {
  * which the word begins and ends.
  */
 function eachWord(text: string, visit: (word: string, start: number, end: number) => void): void {
-  let [word, start] = ['', 0];
+  // Where the word begins that is open, or -1; how it is folded up to `from`, from where it is as in the text.
+  let [start, folded, from] = [-1, '', 0];
+  const end = (at: number) => {
+    if (start >= 0) visit(from === start ? text.slice(start, at) : folded + text.slice(from, at), start, at);
+    start = -1;
+  };
   for (let at = 0; at < text.length;) {
     const code = text.codePointAt(at)!;
-    const { inside, begins } = blockOf(code);
+    const size = code > 0xffff ? 2 : 1;
+    const { inside, begins, isSame } = blockOf(code);
     const letter = inside[code % BLOCK];
-    if (letter === undefined) {
-      if (word !== '') visit(word, start, at);
-      word = '';
-    } else if (word !== '' || begins[code % BLOCK]) {
-      if (word === '') start = at;
-      word += letter;
+    if (letter === undefined) end(at);
+    else if (start >= 0 || begins[code % BLOCK]) {
+      if (start < 0) [start, folded, from] = [at, '', at];
+      if (!isSame[code % BLOCK]) {
+        folded += text.slice(from, at) + letter;
+        from = at + size;
+      }
     }
-    at += code > 0xffff ? 2 : 1;
+    at += size;
   }
-  if (word !== '') visit(word, start, text.length);
+  end(text.length);
 }
 
 const DOUBLE_Y = /yy/i;
-const ENDS_IN_ASCII = /[a-z\d]$/;
 /** Longest word that FTS5 stems, in bytes. */
 const MAX_STEMMED = 64;
 
@@ -211,7 +231,7 @@ const MAX_STEMMED = 64;
  */
 function isStemmedByFts(word: string): boolean {
   if (isAscii(word)) return word.includes('yy') && word.length <= MAX_STEMMED;
-  return ENDS_IN_ASCII.test(word) && Buffer.byteLength(word) <= MAX_STEMMED;
+  return endsInAscii(word) && Buffer.byteLength(word) <= MAX_STEMMED;
 }
 
 /** Greatest number of cached stems that FTS5 made. */
@@ -223,7 +243,7 @@ function stemsOf(list: readonly string[]): readonly string[] {
   const byFts = new Map<string, string>();
   const unknown: string[] = [];
   for (const word of list) {
-    if (!isStemmedByFts(word) || byFts.has(word)) continue;
+    if (!endsInAscii(word) || !isStemmedByFts(word) || byFts.has(word)) continue;
     const stem = stems.get(word);
     if (stem === undefined) unknown.push(word);
     byFts.set(word, stem ?? word);
@@ -233,8 +253,11 @@ function stemsOf(list: readonly string[]): readonly string[] {
     byFts.set(word, stem);
     stems.set(copyOf(word), stem);
   }
-  return list.map((word) => byFts.get(word) ?? stemOf(word));
+  return list.map((word) => (endsInAscii(word) ? (byFts.get(word) ?? stemOf(word)) : word));
 }
+
+/** Tells whether a word ends in an ASCII letter or digit. Of others nothing is removed: endings are ASCII. */
+const endsInAscii = (word: string): boolean => word.charCodeAt(word.length - 1) < 0x80;
 
 /** Stems different words by FTS5 with one question, or with one for each word if one of them is not one term. */
 function stemByFts(list: readonly string[]): readonly string[] {
@@ -262,6 +285,8 @@ interface Block {
   readonly inside: readonly (string | undefined)[];
   /** Whether a word may begin with each character. */
   readonly begins: readonly boolean[];
+  /** Whether each character stays as it is inside of a word. */
+  readonly isSame: readonly boolean[];
 }
 
 const blocks: Block[] = [];
@@ -281,7 +306,11 @@ function askForBlock(no: number): Block {
     next();
     return { inside: undefined, begins: false };
   });
-  return { inside: answers.map(({ inside }) => inside), begins: answers.map(({ begins }) => begins) };
+  return {
+    inside: answers.map(({ inside }) => inside),
+    begins: answers.map(({ begins }) => begins),
+    isSame: answers.map(({ inside }, place) => inside === characters[place]),
+  };
 }
 
 /**

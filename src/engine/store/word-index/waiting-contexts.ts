@@ -4,39 +4,56 @@
  * words, and by the words of their former contexts.
  */
 
+import { hasManyTrips } from '../foresight.ts';
 import type { Store } from '../open-store.ts';
 import { deleteInfo, findInfo, putInfo } from '../store-info.ts';
 import { parseStored } from '../stored-json.ts';
-import { withinBytes } from '../text-sizes.ts';
-import { reindexText } from './memory-text.ts';
+import { indexedBytes, MAX_INDEXED_BYTES, reindexText } from './memory-text.ts';
 
 /** Name of the entry in `store_info` that has the numbers, as JSON. */
 export const WAITING_CONTEXTS = 'contexts_waiting';
 
-/**
- * Size of the memories (bytes of texts, values and metadata) that one call of `reindexWaiting` indexes, or one memory:
- * some 0.25 s.
- */
-const REINDEXED_BYTES = 512 * 1024;
+/** How often a connection has made memories wait. */
+const delays = new WeakMap<Store, number>();
 
-/** Adds memories to those whose words `reindexWaiting` writes anew. Call inside a write. */
-export function putWaiting(store: Store, memoryNos: readonly number[]): void {
-  putInfo(store, WAITING_CONTEXTS, JSON.stringify([...new Set([...listWaiting(store), ...memoryNos])]));
+/** Returns how often writes on this connection have made memories wait, for a comparison before and after a command. */
+export const countDelays = (store: Store): number => delays.get(store) ?? 0;
+
+/**
+ * Writes the words of memories anew whose contexts have changed, until the write has put much text
+ * (`MAX_INDEXED_BYTES`) or in PostgreSQL took 150 round trips. The other memories wait for `reindexWaiting`. Call
+ * inside a write.
+ */
+export function reindexFollowers(store: Store, memoryNos: Iterable<number>): void {
+  const followers = [...new Set(memoryNos)];
+  const waiting = followers.slice(reindexFirst(store, followers, 0));
+  if (waiting.length === 0) return;
+  putInfo(store, WAITING_CONTEXTS, JSON.stringify([...new Set([...listWaiting(store), ...waiting])]));
+  delays.set(store, countDelays(store) + 1);
 }
 
 /**
- * Writes the words of the first waiting memories anew: of 512 KiB of memories, or one memory. Call inside a write.
+ * Writes the words of the first waiting memories anew, of as many as one commit should; of one at least. Call inside a
+ * write.
  * @returns whether others still wait
  */
 export function reindexWaiting(store: Store): boolean {
   const waiting = listWaiting(store);
-  const taken = withinBytes(store, waiting, REINDEXED_BYTES);
-  // One at a time: they may be long.
-  for (const memoryNo of taken) reindexText(store, [memoryNo]);
-  const rest = waiting.slice(taken.length);
+  const rest = waiting.slice(reindexFirst(store, waiting, 1));
   if (rest.length > 0) putInfo(store, WAITING_CONTEXTS, JSON.stringify(rest));
   else deleteInfo(store, WAITING_CONTEXTS);
   return rest.length > 0;
+}
+
+/** Writes the words of the first of these memories anew, of `least` at least. @returns their number */
+function reindexFirst(store: Store, memoryNos: readonly number[], least: number): number {
+  // One at a time: they may be long.
+  for (const [place, memoryNo] of memoryNos.entries()) {
+    const isOver = indexedBytes(store) >= MAX_INDEXED_BYTES || hasManyTrips(store);
+    if (isOver && place >= least) return place;
+    reindexText(store, [memoryNo]);
+  }
+  return memoryNos.length;
 }
 
 function listWaiting(store: Store): number[] {

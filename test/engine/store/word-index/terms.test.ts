@@ -172,6 +172,8 @@ test('a term stands at most 256 times in a column, in every partition, and all o
   writer.db.exec(`CREATE VIRTUAL TABLE temp.indexed USING fts5vocab (main, memory_text, instance)`);
   const texts = [
     { q: 5_000, runs: 300, running: 300, fox: MAX_OCCURRENCES },
+    // These begin alike and are equally long.
+    { abcdé: 200, abceé: 300, abcfé: 200, abcd: 200, abce: 300, abcf: 200, q: 300 },
     { 灯: 700, écluse: MAX_OCCURRENCES + 1, q: 300, abמed: 300, '!': 600, 'e\u0301t': 9 },
   ].map(repeated);
   for (const text of texts) {
@@ -191,6 +193,17 @@ test('a term stands at most 256 times in a column, in every partition, and all o
     for (const [term, { length }] of all)
       expect([term, kept.get(term)!.length]).toEqual([term, Math.min(MAX_OCCURRENCES, length)]);
     expect(kept.get('q')).toHaveLength(MAX_OCCURRENCES);
+  }
+});
+
+test('a long text is taken apart once, whether a term stands too often in it or not', () => {
+  const rare = Array.from({ length: 3_000 }, (_, no) => `шлюз${no}`).join(' ');
+  for (const text of [rare, `${rare} ${repeated({ лето: 300 })}`]) {
+    const prepared = indexableText(text);
+    indexedText(text, '');
+    using read = vi.spyOn(String.prototype, 'codePointAt');
+    indexedText(text, '');
+    expect(read.mock.calls.length).toBeLessThanOrEqual(prepared.length);
   }
 });
 
