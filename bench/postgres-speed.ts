@@ -18,7 +18,7 @@ import { runBatch } from '../src/engine/batches/run-batch.ts';
 import { readConfig, type Config } from '../src/engine/config.ts';
 import type { Tenant } from '../src/engine/engine.ts';
 import { createMetrics } from '../src/engine/metrics.ts';
-import { move } from '../src/engine/move/move.ts';
+import { move } from '../src/engine/move/move-folder.ts';
 import { openEngine } from '../src/engine/open-engine.ts';
 import { openParts } from '../src/engine/parts/engine-parts.ts';
 import { silentLogger, systemClock } from '../src/engine/ports.ts';

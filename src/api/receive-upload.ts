@@ -65,7 +65,9 @@ const MAX_FORM_TYPE_CHARACTERS = 256;
  * file is on disk when the promise resolves.
  * @param fileBytes size of the largest file that is accepted, in bytes
  * @throws EngineError `invalid` for a malformed form, and for a form that arrives too slowly or breaks off; `too_large`
- *   as soon as the size is known; `storage_full` and `unavailable` if no file can be written. The file is then deleted.
+ *   as soon as the announced or the received size is too large; `storage_full` and `unavailable` if no file can be
+ *   written; `unavailable` also if the fields exceed the share of memory of the key, of its tenant, or of all keys.
+ *   After any error the file is deleted.
  */
 export async function receiveForm(request: IncomingMessage, tenant: Tenant, fileBytes: number): Promise<ReceivedForm> {
   const limits = { fileBytes, bodyBytes: fileBytes + MAX_FORM_BYTES };

@@ -70,7 +70,7 @@ export { quoteLine, quoteMemories, quoteText, type QuotedMemories } from './retr
 export { sectorPatterns } from './sectors/score-patterns.ts';
 export { SECTOR_PROFILES } from './sectors/profiles.ts';
 export { beginningOf } from './text/beginning-of.ts';
-export { textOfValue } from './text/value-text.ts';
+export { textOfValue } from './text/json-value-text.ts';
 
 // ── What runs beside an engine ───────────────────────────────────────────────────────────────────────────────────────
 
@@ -110,7 +110,8 @@ export async function createMetrics(): Promise<Metrics> {
 /**
  * Locks a data folder for this process alone. The lock is released at the end of the process, or by `release`.
  * @param file path of the lock file, `config.paths.lock`; it is made if needed
- * @throws EngineError `conflict` while another process, or another lock of this one, holds or shares it
+ * @throws EngineError `conflict` while another process, or another lock of this one, holds or shares it; `invalid` for
+ *   a path where no file can be
  */
 export async function acquireInstanceLock(file: string): Promise<InstanceLock> {
   return (await import('./store/instance-lock.ts')).acquireInstanceLock(file);
@@ -120,7 +121,8 @@ export async function acquireInstanceLock(file: string): Promise<InstanceLock> {
  * Shares the lock of a data folder with any number of other processes, and keeps out those that want the folder alone.
  * The lock is released at the end of the process, or by `release`.
  * @param file path of the lock file, `config.paths.lock`; it is made if needed
- * @throws EngineError `conflict` while another process, or another lock of this one, holds it alone
+ * @throws EngineError `conflict` while another process, or another lock of this one, holds it alone; `invalid` for a
+ *   path where no file can be
  */
 export async function shareInstanceLock(file: string): Promise<InstanceLock> {
   return (await import('./store/instance-lock.ts')).shareInstanceLock(file);

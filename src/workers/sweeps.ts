@@ -48,8 +48,8 @@ export interface SweepsOptions extends Omit<MaintenanceContext, 'open' | 'signal
 }
 
 /**
- * Time between two sweeps (regular checks of the open files), which renew leases (ms). It is far shorter than the
- * shortest lease.
+ * Time between two sweeps of the open files (ms), far shorter than the shortest lease. Each renews the leases of runs
+ * and makes jobs with a lapsed lease due again; files that are not open wait for the tick (`TICK`).
  */
 const SWEEP_MS = 1_000;
 /**

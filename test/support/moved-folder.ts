@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import path from 'node:path';
 import { readConfig } from '../../src/engine/config.ts';
 import { openControlFile } from '../../src/engine/control/control-file.ts';
-import { move, type MoveOptions, type MoveReport } from '../../src/engine/move/move.ts';
+import { move, type MoveOptions, type MoveReport } from '../../src/engine/move/move-folder.ts';
 import { openStore } from '../../src/engine/store/open-store.ts';
 import { liveThrough } from '../conformance/store.ts';
 import { dumpTables, newMemory, openTestEngine, START, type TestEngine } from './engine-fixture.ts';

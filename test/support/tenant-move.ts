@@ -3,8 +3,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
 import { readConfig, type Config } from '../../src/engine/config.ts';
-import { moveTenant, type TenantMoveOptions } from '../../src/engine/move/move-tenant.ts';
-import { move } from '../../src/engine/move/move.ts';
+import { moveTenant, type TenantMoveOptions } from '../../src/engine/move/move-between-databases.ts';
+import { move } from '../../src/engine/move/move-folder.ts';
 import type { PostgresServer } from './postgres.ts';
 import { tempFolder } from './temp-folder.ts';
 

@@ -22,7 +22,7 @@ export interface Handover {
 /** Functions that the process at the other end of the pipe may call, by name. They may return a promise. */
 export type Answers = Readonly<Record<string, (input: never) => unknown>>;
 
-/** The calls that this end can make to the other. */
+/** One end of a channel between two processes, which calls functions of the other process by their names. */
 export interface Channel {
   /**
    * Calls the function `name` in the process at the other end, and resolves with its result.

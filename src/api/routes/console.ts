@@ -115,7 +115,8 @@ export const consoleRoutes: readonly Route[] = [
     name: 'beginProviderSignIn',
     summary: 'Sends the browser to the identity provider to sign in',
     description:
-      'The sign-in is an authorization code flow with PKCE, state and nonce, for the client `OM_OIDC_CLIENT_ID`.',
+      'The sign-in is an authorization code flow with PKCE, state and nonce, for the client `OM_OIDC_CLIENT_ID`. ' +
+      'Open this in a browser: the clients of Cairn follow no redirect, and throw `no_cairn`.',
     query: noQuery,
     replies: { 302: { description: 'The address at the provider is in `location`.', headers: ['location'] } },
     errors: {
@@ -136,7 +137,7 @@ export const consoleRoutes: readonly Route[] = [
     description:
       'The role, tenant and user are those that the claims say, as for a token (docs/guides/tokens.md). The session ' +
       'ends after 12 hours, or with `DELETE /console/session`. If the sign-in failed, no session is opened, and the ' +
-      'console shows why.',
+      'console shows why. It is for a browser: the clients of Cairn follow no redirect, and throw `no_cairn`.',
     replies: { 302: { description: 'The console is in `location`.', headers: ['location'] } },
     errors: { not_found: 'No identity provider is configured for signing in.' },
     async handle(call) {

@@ -1,5 +1,6 @@
 /** Schemas of the audit log. */
 import { z } from 'zod';
+import { LIMITS } from './value-limits.ts';
 import { timestamp } from './memory-replies.ts';
 import { anyObject, choice, digits, givenId, queryTime, type Wire } from './values.ts';
 
@@ -11,7 +12,7 @@ export const auditQuery = z.strictObject({
   of: choice(['tenant', 'service'])
     .default('tenant')
     .describe('Which log is listed: that of the tenant, or that of the service.'),
-  limit: digits(1, 1000).default(100).describe('Greatest number of records to list.'),
+  limit: digits(1, LIMITS.page).default(LIMITS.defaultPage).describe('Greatest number of records to list.'),
   before: digits(1, Number.MAX_SAFE_INTEGER)
     .optional()
     .describe('Only records with a lower number: the `next` of the page before.'),

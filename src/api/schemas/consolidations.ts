@@ -1,5 +1,6 @@
 /** Schemas of consolidations. */
 import { z } from 'zod';
+import { LIMITS } from './value-limits.ts';
 import { CONSOLIDATION_METHODS, JOB_STATES } from '../../engine/index.ts';
 import { failure, timestamp, token, uuid } from './memory-replies.ts';
 import { BODY_EXPECTED, digits, flag, givenId, id, type Wire } from './values.ts';
@@ -33,7 +34,7 @@ export const consolidationsQuery = z.strictObject({
   before: givenId
     .optional()
     .describe('Only consolidations that are older than the one with this id: the `next` of the page before.'),
-  l: digits(1, 1_000).default(100).describe('Greatest number of items on the page.'),
+  l: digits(1, LIMITS.page).default(LIMITS.defaultPage).describe('Greatest number of items on the page.'),
 });
 
 const sources = z.array(uuid).describe('The memories that were gathered, the earliest first. They stay as they are.');

@@ -24,7 +24,7 @@ export const diffQuery = z.strictObject({
   topic: text(LIMITS.queryCharacters)
     .refine((value) => value.trim() !== '', 'must not be empty')
     .optional()
-    .describe('Only memories that a query with this text finds, at most 200.'),
+    .describe('Only the 200 best memories that a query with this text finds.'),
   faded_below: decimal(1).default(0.1).describe('Salience under which a memory counts as faded.'),
   limit: digits(1, 200).default(50).describe('Greatest number of entries of each list.'),
   format: choice(['json', 'prompt']).default('json').describe('`prompt` adds a `text` for a language model.'),

@@ -31,10 +31,11 @@ const item = z.strictObject({
 
 const evalName = givenId.regex(/^[\w.-]{1,64}$/, 'expected 1..64 of letters, digits, ., - and _');
 
+const QUESTIONS = 'The questions of the set, each with what its answer must contain.';
 const items = z
   .array(item, expected('an array of items'))
   .max(EVAL_LIMITS.items, `expected at most ${EVAL_LIMITS.items} items`)
-  .describe('The questions.');
+  .describe(QUESTIONS);
 
 /** Schema of the JSON body of `POST /evals`, which stores an evaluation set in place of the one of the same name. */
 export const evalSet = z.strictObject(
@@ -47,7 +48,7 @@ export const evalSet = z.strictObject(
           'that lowers `recall` or `rightly_empty` of the set, or raises `forbidden`, is refused unless it is ' +
           'forced. False if left out.',
       ),
-    items: items.min(1, 'expected at least one item').describe('The questions.'),
+    items: items.min(1, 'expected at least one item').describe(QUESTIONS),
   },
   BODY_EXPECTED,
 );

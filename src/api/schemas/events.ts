@@ -27,7 +27,9 @@ export const eventsQuery = z.strictObject({
       'Only events after this place in the feed: the `cursor` of the last reply or event. `latest` is the place ' +
         'after the newest event; left out, the feed begins with the oldest event that is kept.',
     ),
-  limit: digits(1, LIMITS.page).default(100).describe('Greatest number of events on a page; a stream has no end.'),
+  limit: digits(1, LIMITS.page)
+    .default(LIMITS.defaultPage)
+    .describe('Greatest number of events on a page; a stream has no end.'),
   kinds: kinds.optional().describe('Only events of these kinds, separated by commas.'),
   user_id: userId.optional().describe('Only events about memories and documents of this user.'),
 });

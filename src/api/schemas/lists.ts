@@ -26,7 +26,6 @@ const nextCursor = z
   .string()
   .nullable()
   .describe('Cursor of the next page; null on the last one. A page may be short, or empty, and not be the last.');
-const PAGE_LIMIT = 100;
 
 // ── Memories ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -50,7 +49,7 @@ export const memoryListSchema = z
       order: choice(['asc', 'desc']).nullish().describe('`desc` by default: the newest first.'),
       limit: integer(1, LIMITS.page)
         .nullish()
-        .describe(`Greatest number of items on the page; ${PAGE_LIMIT} by default.`),
+        .describe(`Greatest number of items on the page; ${LIMITS.defaultPage} by default.`),
       cursor: cursor.nullish().describe(CURSOR),
     },
     BODY_EXPECTED,
@@ -89,7 +88,7 @@ export const itemListSchema = z
         ),
       limit: integer(1, LIMITS.page)
         .nullish()
-        .describe(`Greatest number of items on the page; ${PAGE_LIMIT} by default.`),
+        .describe(`Greatest number of items on the page; ${LIMITS.defaultPage} by default.`),
       cursor: cursor.nullish().describe(CURSOR),
     },
     BODY_EXPECTED,
@@ -104,7 +103,7 @@ const pattern = label(LIMITS.namespaceCharacters).refine(
   'expected labels joined by dots, such as a.*',
 );
 const pageOf = {
-  limit: digits(1, LIMITS.page).default(100).describe('Greatest number of entries on the page.'),
+  limit: digits(1, LIMITS.page).default(LIMITS.defaultPage).describe('Greatest number of entries on the page.'),
   cursor: cursor.optional().describe(CURSOR),
 };
 

@@ -280,7 +280,9 @@ export const userPageQuery = z.strictObject(longPage);
  * change first.
  */
 export const historyQuery = z.strictObject({
-  l: digits(1, LIMITS.page, '; page with before').default(100).describe('Greatest number of revisions on the page.'),
+  l: digits(1, LIMITS.page, '; page with before')
+    .default(LIMITS.defaultPage)
+    .describe('Greatest number of revisions on the page.'),
   before: digits(1, 2_147_483_647)
     .optional()
     .describe('Only revisions that replaced a lower version than this: `next` of the page before.'),

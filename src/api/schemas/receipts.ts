@@ -18,8 +18,8 @@ const item = z
       .boolean()
       .nullable()
       .describe(
-        'Whether the memory holds the text now, white space apart; false if it is gone, was changed, or the privacy ' +
-          'settings replaced a part; null if the item was refused.',
+        'Whether the memory has held the sent text ever since, white space apart; false if the memory is gone, its ' +
+          'text was changed, or the privacy settings replaced a part; null if the item was refused.',
       ),
     error: itemError.shape.error
       .nullable()

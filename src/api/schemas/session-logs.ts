@@ -30,7 +30,7 @@ const itemList = (least: number, most: number) =>
 export const logQuery = z.strictObject({
   user_id: owner,
   limit: digits(1, LIMITS.page)
-    .default(100)
+    .default(LIMITS.defaultPage)
     .describe(
       'Greatest number of items on the page. The page ends earlier once its items take 1 MiB, where each list, ' +
         'object and comma of JSON counts for 16 bytes more.',

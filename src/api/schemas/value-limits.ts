@@ -33,6 +33,8 @@ export const LIMITS = {
   batchItems: 100,
   federationMembers: 32,
   page: 1_000,
+  /** Length of a page of a list if the request names none. */
+  defaultPage: 100,
   /** Greatest length of a page in lists that OpenMemory's clients also read. */
   longPage: 10_000,
   cursorCharacters: MAX_CURSOR_CHARACTERS,

@@ -244,7 +244,9 @@ export const decimal = (most: number) =>
  * the number of entries to skip.
  */
 export const page = {
-  l: digits(1, LIMITS.page, '; page with u, the offset').default(100).describe('Greatest number of items on the page.'),
+  l: digits(1, LIMITS.page, '; page with u, the offset')
+    .default(LIMITS.defaultPage)
+    .describe('Greatest number of items on the page.'),
   u: digits(0, LIMITS.offset).default(0).describe('Items to skip, from the beginning of the list.'),
 };
 /** Schema of the query string of `GET /receipts/:id`, `GET /standing/:id/answers` and others. */
@@ -256,7 +258,7 @@ export const pageQuery = z.strictObject(page);
 export const longPage = {
   ...page,
   l: digits(1, LIMITS.longPage, '; page with u, the offset')
-    .default(100)
+    .default(LIMITS.defaultPage)
     .describe('Greatest number of items on the page.'),
 };
 

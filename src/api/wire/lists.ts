@@ -1,14 +1,13 @@
 /** Translates lists with cursors between the engine's names and the field names of the API. */
 import type { CursorPage, NameSummary, NamespaceSummary } from '../../engine/index.ts';
 import type { NameListItem, NamespaceListItem } from '../schemas/lists.ts';
-
-const PAGE_LIMIT = 100;
+import { LIMITS } from '../schemas/value-limits.ts';
 
 export function toListPage(body: {
   readonly limit?: number | null | undefined;
   readonly cursor?: string | null | undefined;
 }): CursorPage {
-  return { limit: body.limit ?? PAGE_LIMIT, cursor: body.cursor ?? undefined };
+  return { limit: body.limit ?? LIMITS.defaultPage, cursor: body.cursor ?? undefined };
 }
 
 export function namespaceItem({ path, items, lastUsedAt }: NamespaceSummary): NamespaceListItem {

@@ -4,9 +4,10 @@ import { withDataFolder } from '../data-folder.ts';
 import { bold, count, counted, cut, cyan, dim, print, sparkline, table, widthOfTerminal } from '../terminal.ts';
 
 /**
- * Runs `cairn decay --preview DATE`: prints how far the memories of a tenant will have faded at that date if none is
- * recalled before, without changing them. It reads the tenant's file directly, so it needs no server.
+ * Runs `cairn decay --preview DATE`: prints how far the active memories of a tenant will have faded at that date if
+ * none is recalled before, without changing them. It reads the tenant's file directly, so it needs no server.
  * @param options `preview` is the date, Unix ms
+ * @throws CliError if tenants are kept in PostgreSQL, for an unknown tenant, and if its file does not exist
  */
 export async function decay({
   preview: at,

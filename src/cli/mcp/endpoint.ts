@@ -88,7 +88,10 @@ async function* eventsOf(body: NonNullable<Response['body']>): AsyncGenerator<st
   }
 }
 
-/** Returns a refusal of the server that is not a message of the protocol as one line. */
+/**
+ * Returns one line about a reply that is not JSON-RPC: the `detail` of a problem document (for 401 with how to give a
+ * key), else only its status.
+ */
 function refusalOf(status: number, body: string): string {
   try {
     const { detail } = JSON.parse(body) as Partial<Problem>;

@@ -455,7 +455,7 @@ export type BatchReceiptItem = {
   readonly memory_id: string | null;
   /** Length of the text of the item, in UTF-16 code units; 0 if the item was refused. */
   readonly characters: number;
-  /** Whether the memory holds the text now, white space apart; false if it is gone, was changed, or the privacy settings replaced a part; null if the item was refused. */
+  /** Whether the memory has held the sent text ever since, white space apart; false if the memory is gone, its text was changed, or the privacy settings replaced a part; null if the item was refused. */
   readonly held: boolean | null;
   /** Why the item was refused; null for others. For an item that was not understood, the message only names the field that was wrong, or is `the item`, so that it repeats nothing of it. */
   readonly error: Failure | null;
@@ -3736,7 +3736,7 @@ export type DiffMemoriesInput = {
   readonly session_id?: string | undefined;
   /** Only memories with this tag. */
   readonly tag?: string | undefined;
-  /** Only memories that a query with this text finds, at most 200. */
+  /** Only the 200 best memories that a query with this text finds. */
   readonly topic?: string | undefined;
   /** Salience under which a memory counts as faded. */
   readonly faded_below?: number | undefined;
@@ -4488,7 +4488,7 @@ export type PutEvalInput = {
   readonly name: string;
   /** If true, the set guards two kinds of change: of the query defaults, and of the embedding model. A change that lowers `recall` or `rightly_empty` of the set, or raises `forbidden`, is refused unless it is forced. False if left out. */
   readonly guard?: boolean | undefined;
-  /** The questions. */
+  /** The questions of the set, each with what its answer must contain. */
   readonly items: readonly {
     /** The question. */
     readonly query: string;
@@ -5730,7 +5730,7 @@ export type GetEvalReply = {
   readonly name: string;
   /** If true, the set guards two kinds of change: of the query defaults, and of the embedding model. A change that lowers `recall` or `rightly_empty` of the set, or raises `forbidden`, is refused unless it is forced. False if left out. */
   readonly guard?: boolean;
-  /** The questions. */
+  /** The questions of the set, each with what its answer must contain. */
   readonly items: readonly {
     /** The question. */
     readonly query: string;

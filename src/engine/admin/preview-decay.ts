@@ -11,9 +11,10 @@ const FALLS = 10;
 const ARCHIVES = 50;
 
 /**
- * Computes the salience of active memories at a later date if nothing were recalled until then, and writes nothing. It
- * ends early, with what it has counted and `isCut` set, if its caller's work budget is used up. From `now` on it uses
- * the given λ of the sector, as the decay job would; for the time before `now` it uses the λ stored with each memory.
+ * Computes the salience of the active memories of a tenant at a later date if nothing were recalled until then, and
+ * writes nothing. It ends early, with what it has counted and `isCut` set, if its caller's work budget is used up. From
+ * `now` on it uses the given λ of the sector, as the decay job would; for the time before `now` it uses the λ stored
+ * with each memory.
  * @param options.at the later date, Unix ms like `now`
  * @param options.lambda λ of all sectors or of some, per day; the others have their default rates
  * @param options.archiveBelow salience below which a memory would be archived; 0 archives none

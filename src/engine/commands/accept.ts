@@ -11,7 +11,7 @@ import { findByExternalId, findDuplicate, type Twin } from '../store/duplicates.
 import type { Store } from '../store/open-store.ts';
 import { replaceMemory } from '../store/revisions.ts';
 import { ensureStoreId } from '../store/store-info.ts';
-import { latestOf, neighboursAmong, neighboursOf } from '../store/session-context.ts';
+import { contextAndFollowers, contextAndFollowersAmong, latestOf } from '../store/session-context.ts';
 import { ensureWriter } from '../store/writers.ts';
 import { insertText, MAX_INDEXED_BYTES } from '../store/word-index/memory-text.ts';
 import { reindexFollowers } from '../store/word-index/waiting-contexts.ts';
@@ -262,10 +262,10 @@ export function storeMemory(
     now,
   });
   const place = { memoryNo, ...where };
-  const { context: before, successors } =
+  const { context: before, followers } =
     latest === undefined
-      ? neighboursOf(store, place)
-      : neighboursAmong(store, place, { latest, content: memory.content });
+      ? contextAndFollowers(store, place)
+      : contextAndFollowersAmong(store, place, { latest, content: memory.content });
   const indexedBytes = insertText(store, {
     memoryNo,
     title: memory.title,
@@ -276,8 +276,8 @@ export function storeMemory(
     files: memory.files,
     context: before,
   });
-  if (toReindex === undefined) reindexFollowers(store, successors);
-  else enqueueReindex(store, toReindex, successors);
+  if (toReindex === undefined) reindexFollowers(store, followers);
+  else enqueueReindex(store, toReindex, followers);
   const jobId = context.newId();
   const jobNo = insertJob(store, {
     id: jobId,

@@ -21,8 +21,8 @@ import { findUserNo } from '../store/users.ts';
 /**
  * Adds a job that consolidates the memories of a user, or, with a `userId` of null, of all users. If an unfinished job
  * is for the same user, or both are for all users, that one is returned instead.
- * @throws EngineError `not_found` for a user without memories; `conflict` if `again` is set, but the unfinished job
- *   leaves out memories whose consolidation was undone
+ * @throws EngineError `not_found` for a user without memories, but not for the user '' (no particular user); `conflict`
+ *   if `again` is set, but the unfinished job leaves out memories whose consolidation was undone
  */
 export function requestConsolidation(
   context: WriteContext,

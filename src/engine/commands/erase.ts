@@ -34,7 +34,7 @@ import { listPassingOf } from '../store/passing-memories.ts';
 import { listReflectionsOn } from '../store/reflections.ts';
 import { countRevisions, prefetchSnapshots } from '../store/revisions.ts';
 import { putInfo } from '../store/store-info.ts';
-import { successorsOfEach } from '../store/session-context.ts';
+import { inContextOfEach } from '../store/session-context.ts';
 import { withinBytes } from '../store/text-sizes.ts';
 import { deleteText } from '../store/word-index/memory-text.ts';
 import { reindexFollowers } from '../store/word-index/waiting-contexts.ts';
@@ -275,7 +275,7 @@ export function eraseMemories(context: WriteContext, named: readonly number[]): 
   const found = rows.map(({ memoryNo }) => memoryNo);
   forgetSpaceOf(store, rows);
   if (context.erasing !== undefined) prefetchSnapshots(store, found);
-  const followers = [...successorsOfEach(store, rows).values()].flat();
+  const followers = [...inContextOfEach(store, rows).values()].flat();
   for (const row of rows) context.erasing?.memory(row);
   const linking = listWaypointSources(store, found);
   const receipt: DeleteReceipt = {

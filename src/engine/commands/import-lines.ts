@@ -14,7 +14,7 @@ import { putItemName } from '../store/items.ts';
 import { insertJob } from '../store/jobs.ts';
 import { ensureUser, readMemoryRows } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
-import { neighboursOf } from '../store/session-context.ts';
+import { contextAndFollowers } from '../store/session-context.ts';
 import { appendItems, insertLog, type LogRow } from '../store/session-logs.ts';
 import { ensureWriter } from '../store/writers.ts';
 import { indexedBytes, MAX_INDEXED_BYTES, putText, workOf } from '../store/word-index/memory-text.ts';
@@ -152,10 +152,10 @@ function indexWords(
   place: { readonly memoryNo: number; readonly userNo: number; readonly isChunk: boolean },
 ): readonly number[] {
   const eventTime = line.event_time ?? line.created_at ?? now;
-  const { context, successors } = neighboursOf(store, { ...place, sessionId: line.session_id, eventTime });
+  const { context, followers } = contextAndFollowers(store, { ...place, sessionId: line.session_id, eventTime });
   const { title, content, gist, entities, tags, files } = line;
   putText(store, { memoryNo: place.memoryNo, title, content, gist, entities, tags, files, context });
-  return successors;
+  return followers;
 }
 
 function storeLogItem(context: WriteContext, line: PortableLogItem, log: LogRow | undefined): void {

@@ -8,14 +8,14 @@ import { keptHash } from '../store/duplicates.ts';
 import { setItemTtl } from '../store/items.ts';
 import { listReflectionsOn } from '../store/reflections.ts';
 import { replaceMemory } from '../store/revisions.ts';
-import { placeOf, successorsOf } from '../store/session-context.ts';
+import { inContextOf, placeOf } from '../store/session-context.ts';
 import { ensureWriter } from '../store/writers.ts';
 import { storedExpiry } from '../store/stored-expiry.ts';
 import { reindexText } from '../store/word-index/memory-text.ts';
 import { reindexFollowers } from '../store/word-index/waiting-contexts.ts';
 import { parseStored } from '../store/stored-json.ts';
 import { contentHash } from '../text/content-hash.ts';
-import { isMadeOf, replaceText } from '../text/value-text.ts';
+import { isMadeOf, replaceText } from '../text/json-value-text.ts';
 import {
   MAX_METADATA_BYTES,
   MAX_VALUE_BYTES,
@@ -361,8 +361,8 @@ function rewriteWords({ store }: WriteContext, before: MemoryRow, columns: Memor
   if (!wordsChanged && !placeChanged) return;
   reindexText(store, [before.memoryNo]);
   const place = placeOf(before);
-  const atOld = columns.content !== undefined || placeChanged ? successorsOf(store, place) : [];
-  const atNew = placeChanged ? successorsOf(store, { ...place, eventTime: columns.event_time }) : [];
+  const atOld = columns.content !== undefined || placeChanged ? inContextOf(store, place) : [];
+  const atNew = placeChanged ? inContextOf(store, { ...place, eventTime: columns.event_time }) : [];
   reindexFollowers(
     store,
     [...atOld, ...atNew].filter((memoryNo) => memoryNo !== before.memoryNo),

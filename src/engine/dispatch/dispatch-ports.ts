@@ -124,6 +124,6 @@ interface LedgerLook {
    */
   readonly statuses: readonly (LedgerStatus & { readonly tenant: string })[];
   readonly failures: readonly { readonly tenant: string; readonly error: unknown }[];
-  /** False if files that changed are left for the next call, which should come soon. */
+  /** False if ledgers that changed are left for the next call, which should come soon. */
   readonly isComplete: boolean;
 }

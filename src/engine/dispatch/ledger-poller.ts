@@ -53,10 +53,10 @@ interface LedgersTogether {
 
 /** What one look found. */
 export interface Look {
-  /** Ledgers that were read. A file that has not changed and has no unfinished jobs is left out. */
+  /** Ledgers that were read. One that has not changed and has no unfinished jobs is left out. */
   readonly statuses: readonly (LedgerStatus & { readonly path: string })[];
   readonly failures: readonly { readonly path: string; readonly error: unknown }[];
-  /** False if files that changed are left for the next call. */
+  /** False if ledgers that changed are left for the next call. */
   readonly isComplete: boolean;
 }
 

@@ -17,10 +17,10 @@ export interface Heading {
 }
 
 /**
- * Returns a document's headings in order, at most 200. If there are more, outer levels have priority, and of the level
- * that does not fit as a whole the first ones are kept: the outline reaches the document's end, unless its outermost
- * level alone has more than 200. Headings without words are left out. Only Markdown has headings: for another kind of
- * text the outline is empty.
+ * Returns a document's headings in order, at most 200. If there are more, outer levels have priority. Of the first
+ * level that does not fit as a whole the first headings are kept, so headings of that level are missing towards the
+ * document's end, and deeper levels altogether. Headings without words are left out. Only Markdown has headings: for
+ * another kind of text the outline is empty.
  */
 export function outlineOf(text: string, kind: TextKind): Heading[] {
   if (kind !== 'markdown') return [];

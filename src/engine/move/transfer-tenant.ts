@@ -22,7 +22,7 @@ export type ShowProgress = (label: string, total: number) => MoveProgress;
 /** What a transfer works with. */
 export interface TransferContext {
   /** Settings with which the questions are answered. */
-  readonly folder: Config;
+  readonly config: Config;
   readonly source: Pick<MoveSource, 'open'>;
   readonly target: Pick<MoveTarget, 'make'>;
   readonly columns: MovedColumns;
@@ -52,7 +52,7 @@ export async function transferTenant(
     try {
       const onProgress = (done: number) => progress.update(done, `${done} questions`);
       const { questions, different } = await compareAnswers(from, to, {
-        config: context.folder,
+        config: context.config,
         now: context.now,
         onProgress,
       });

@@ -11,13 +11,18 @@ const PAUSE_MS = 100;
 const MAX_PAUSE_MS = 10_000;
 /** Time between two checks whether a thread hangs and whether files have too much shared memory together (ms). */
 const LOOK_MS = 1_000;
+/**
+ * Time after which a thread that has reads and sends nothing counts as hanging (ms). A query takes milliseconds, and
+ * explaining a miss takes up to some hundred queries.
+ */
+const HUNG_AFTER_MS = 60_000;
 
 /** The number of a pool's threads, what they are started with, and the callbacks that the pool reports to. */
 export interface ReaderPoolOptions {
   /** Greatest number of threads, at least 1. Each is started once there is a read for it. */
   readonly threads: number;
-  /** Time after which a thread that has reads and sends nothing is ended (ms). */
-  readonly hungAfterMs: number;
+  /** Time after which a thread that has reads and sends nothing is ended (ms); a minute by default. */
+  readonly hungAfterMs?: number | undefined;
   readonly data: Omit<ReaderThreadData, 'reader'>;
   readonly services: ThreadServices;
   /** Called when a thread may be able to take another read. */
@@ -60,7 +65,7 @@ export interface ReaderPool {
  * answered nothing.
  */
 export function createReaderPool(options: ReaderPoolOptions): ReaderPool {
-  const { threads, hungAfterMs, data, services, onFree, onDone, onLost } = options;
+  const { threads, hungAfterMs = HUNG_AFTER_MS, data, services, onFree, onDone, onLost } = options;
   const links = new Set<ThreadLink>();
   const forget = (paths: readonly string[]) => {
     for (const link of links) link.forget(paths);

@@ -15,11 +15,6 @@ import { createThreadPlaces } from './thread-places.ts';
  * in the tenant with the most, is refused.
  */
 const MAX_WAITING = 4_096;
-/**
- * Time after which a thread that has reads and sends nothing counts as hanging (ms). A query takes milliseconds, and
- * explaining a miss takes up to some hundred queries.
- */
-const HUNG_AFTER_MS = 60_000;
 /** A read is given up when this number of threads have ended while they ran it, as the read may be the cause. */
 const MAX_LOST = 2;
 
@@ -37,7 +32,7 @@ export interface ThreadReadersOptions extends ThreadServices, Omit<ReaderThreadD
  * leave a thread to short ones (`createThreadPlaces`). A thread that ends is replaced, and its reads are run once more.
  */
 export function createThreadReaders(options: ThreadReadersOptions): Readers {
-  const { threads, hungAfterMs = HUNG_AFTER_MS, config, identity, primary, ...services } = options;
+  const { threads, hungAfterMs, config, identity, primary, ...services } = options;
   const { languageModel: model } = services;
   const languageModel = model && { provider: model.provider, model: model.model };
   const data = { config, identity, primary, threads, languageModel };

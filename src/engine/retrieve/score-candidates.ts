@@ -29,7 +29,7 @@ export function scoreCandidates(
 ): { scored: Candidate[]; scoring: Scoring } {
   const questions = questionsBefore(store, results);
   store.ahead?.readSpeculatively(() => results.plan.rows.read(memoryNosOf(results)));
-  const findings = joinParts(gatherFindings(store, vectors, { ...results, questions }), results.parts, {
+  const findings = joinParts(collectFindings(store, vectors, { ...results, questions }), results.parts, {
     vectorWeight,
     questions,
   });
@@ -90,13 +90,18 @@ function memoryNosOf({ fused, arrivals }: Pick<SearchResults, 'fused' | 'arrival
   return [...new Set([...fused.map(({ memoryNo }) => memoryNo), ...arrivals.keys()])];
 }
 
-type Gathered = SearchResults & { readonly questions: ReadonlyMap<number, string> };
+/** The input of scoring with the question before each memory in its session, by `memoryNo`. */
+type ScoringInput = SearchResults & { readonly questions: ReadonlyMap<number, string> };
 
-/** Collects what each stage found out about each memory, by `memoryNo`. */
-function gatherFindings(
+/**
+ * Collects the findings of the searches, and computes the cosines that they lack and how much of the query is in the
+ * question before each memory.
+ * @returns the findings about each memory, by `memoryNo`
+ */
+function collectFindings(
   store: Store,
   vectors: readonly QueryVector[],
-  { plan, lexical, dense, fused, arrivals, questions }: Gathered,
+  { plan, lexical, dense, fused, arrivals, questions }: ScoringInput,
 ): ReadonlyMap<number, Findings> {
   const [words, near, both] = [byNumber(lexical.hits), byNumber(dense.hits), byNumber(fused)];
   const memoryNos = memoryNosOf({ fused, arrivals });

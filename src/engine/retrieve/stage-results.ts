@@ -20,8 +20,8 @@ export interface StageResults {
   readonly lexical: LexicalResult;
   readonly dense: DenseResult;
   /**
-   * The memories that the vector search or a word search found, by the whole message or by one of its asking sentences,
-   * with their fused scores, best first.
+   * The memories found by the vector search (whole message) or by a word search (whole message, or one asking
+   * sentence), with their fused scores, best first.
    */
   readonly fused: readonly Fused[];
   /** The memories that activation reached over links or from entities, by `memoryNo`. */

@@ -129,11 +129,11 @@ export function readBatchReceipt(
 }
 
 /** Greatest number of memories that one statement compares with their revisions. */
-const COMPARED_AT_ONCE = 1_000;
+const MEMORIES_AT_ONCE = 1_000;
 
 /**
- * Compares the items of a receipt with their memories as they are now. An item `isHeld` if its memory has had the text
- * that was sent ever since; null for a refused item.
+ * Compares the items of a receipt with their memories as they are now. `isHeld` is true if the memory has had the sent
+ * text ever since, false if it was changed or erased or never had it, null if the item was refused.
  */
 function statesOf(store: Store, kept: readonly KeptItem[]): ReceiptItemState[] {
   const memories = readPresent(store, kept);
@@ -164,7 +164,7 @@ function readPresent(store: Store, kept: readonly KeptItem[]): Map<number, Row> 
   }
   const wanted = [...since];
   const memories = new Map<number, Row>();
-  for (let at = 0; at < wanted.length; at += COMPARED_AT_ONCE) {
+  for (let at = 0; at < wanted.length; at += MEMORIES_AT_ONCE) {
     const rows = store
       .prepare(
         `SELECT m.seq AS memoryNo, m.id, (SELECT max(r.version) FROM memory_revisions r
@@ -172,7 +172,7 @@ function readPresent(store: Store, kept: readonly KeptItem[]): Map<number, Row> 
              AND ',' || r.fields || ',' LIKE '%,content,%') AS changedIn
          FROM json_each(?) AS wanted CROSS JOIN memories m ON m.seq = CAST(wanted.value ->> 0 AS INTEGER)`,
       )
-      .all(JSON.stringify(wanted.slice(at, at + COMPARED_AT_ONCE))) as Row[];
+      .all(JSON.stringify(wanted.slice(at, at + MEMORIES_AT_ONCE))) as Row[];
     for (const row of rows) memories.set(row.memoryNo, row);
   }
   return memories;

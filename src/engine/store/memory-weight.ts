@@ -35,8 +35,8 @@ function jsonTextWeight(text: string): number {
 }
 
 /**
- * Returns the approximate length of a memory as JSON in UTF-16 code units, without escapes and without the fields that
- * are short in every memory. It does not parse what was not parsed yet.
+ * Returns the approximate length of a memory as JSON in UTF-16 code units, without the fields that are short in every
+ * memory. Escapes are counted only in a value and in metadata that were not parsed yet, which stay unparsed.
  */
 export function charactersOf(memory: Filled): number {
   const { content, title, gist, tags, files, entities } = memory;
@@ -51,7 +51,7 @@ export function charactersOf(memory: Filled): number {
   );
 }
 
-/** Estimates the length of a value as JSON, in UTF-16 code units. */
+/** Estimates the length of a value as JSON, in UTF-16 code units; without escapes, unless it was not parsed yet. */
 function lengthOf(value: Json): number {
   if (value instanceof JsonText) return value.text.length;
   if (typeof value !== 'object' || value === null) return typeof value === 'string' ? value.length + 2 : 8;

@@ -58,7 +58,7 @@ export function contextOf(store: Store, place: SessionPlace): string {
  * Lists the numbers of the memories whose context includes the text of this one: the next memories in its session, at
  * most two.
  */
-export function successorsOf(store: Store, place: SessionPlace): number[] {
+export function inContextOf(store: Store, place: SessionPlace): number[] {
   if (place.sessionId === '' || place.isChunk) return [];
   const { userNo, sessionId, eventTime, memoryNo } = place;
   const rows = store.prepare(SELECT_AFTER).all(userNo, sessionId, eventTime, memoryNo) as { memoryNo: number }[];
@@ -66,27 +66,27 @@ export function successorsOf(store: Store, place: SessionPlace): number[] {
 }
 
 /**
- * Lists for the number of each of these memories what `successorsOf` lists. In PostgreSQL this takes one round trip,
- * inside a transaction.
+ * Lists for the number of each of these memories the next memories in its session, as `inContextOf` does. In
+ * PostgreSQL this takes one round trip, inside a transaction.
  */
-export function successorsOfEach(store: Store, rows: readonly MemoryRow[]): Map<number, readonly number[]> {
-  const readings = rows.map((row) => () => successorsOf(store, placeOf(row)));
+export function inContextOfEach(store: Store, rows: readonly MemoryRow[]): Map<number, readonly number[]> {
+  const readings = rows.map((row) => () => inContextOf(store, placeOf(row)));
   store.ahead?.readSpeculatively(...readings);
   return new Map(rows.map(({ memoryNo }, n) => [memoryNo, readings[n]!()]));
 }
 
 /**
- * Returns context and successors, as `contextOf` and `successorsOf` do, of a memory that was just stored. If it is the
- * latest of its session, as nearly always, one statement is enough.
+ * Returns the context of a memory that was just stored, and the next memories in its session, as `contextOf` and
+ * `inContextOf` do. If it is the latest of its session, as nearly always, one statement is enough.
  */
-export function neighboursOf(store: Store, place: SessionPlace): { context: string; successors: number[] } {
-  if (place.sessionId === '' || place.isChunk) return { context: '', successors: [] };
+export function contextAndFollowers(store: Store, place: SessionPlace): { context: string; followers: number[] } {
+  if (place.sessionId === '' || place.isChunk) return { context: '', followers: [] };
   const [latest, ...before] = store.prepare(SELECT_LATEST).all(place.userNo, place.sessionId) as {
     memoryNo: number;
     content: string;
   }[];
-  if (latest?.memoryNo === place.memoryNo) return { context: join(before), successors: [] };
-  return { context: contextOf(store, place), successors: successorsOf(store, place) };
+  if (latest?.memoryNo === place.memoryNo) return { context: join(before), followers: [] };
+  return { context: contextOf(store, place), followers: inContextOf(store, place) };
 }
 
 /** A memory of a session. */
@@ -110,19 +110,19 @@ export function latestOf(
 }
 
 /**
- * Returns what `neighboursOf` returns, but computes it from the result of `latestOf` if possible. It also updates the
- * prefetched answer with the new memory, which is now the latest of its session.
+ * Returns what `contextAndFollowers` returns, but computes it from the result of `latestOf` if possible. It also
+ * updates the prefetched answer with the new memory, which is now the latest of its session.
  */
-export function neighboursAmong(
+export function contextAndFollowersAmong(
   store: Store,
   place: SessionPlace,
   { latest, content }: { readonly latest: readonly SessionMemory[]; readonly content: string },
-): { context: string; successors: number[] } {
+): { context: string; followers: number[] } {
   const { memoryNo, eventTime, userNo, sessionId } = place;
-  if (latest[0] !== undefined && latest[0].eventTime > eventTime) return neighboursOf(store, place);
+  if (latest[0] !== undefined && latest[0].eventTime > eventTime) return contextAndFollowers(store, place);
   const rows = [{ memoryNo, content, eventTime }, ...latest].slice(0, CONTEXT_MEMORIES + 1);
   store.ahead?.answer(SELECT_LATEST_WITH_TIME, [userNo, sessionId], rows);
-  return { context: join(latest.slice(0, CONTEXT_MEMORIES)), successors: [] };
+  return { context: join(latest.slice(0, CONTEXT_MEMORIES)), followers: [] };
 }
 
 /** Joins the texts of memories, given latest first, to the context of the memory that follows them. */

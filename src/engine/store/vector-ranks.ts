@@ -84,7 +84,7 @@ function byNearness(a: VectorRank, b: VectorRank): number {
   return b.similarity - a.similarity || a.memoryNo - b.memoryNo || a.window - b.window;
 }
 
-/** Greatest number of memories or vectors whose windows one SQL statement reads, to be compared in this process. */
+/** Greatest number of numbers (of memories or of vectors, by `condition`) that one SQL statement gets. */
 const COMPARED_AT_ONCE = 1_000;
 
 /**

@@ -135,11 +135,12 @@ export interface OpenTenantOptions {
 
 /**
  * Opens a tenant's file, creates and migrates it if needed, even for a reader, and makes sure that it has an id and
- * that the configured models have numbers. In a file without a live model, the configured one becomes live.
+ * that the configured models have numbers. In a file without live models, the configured ones become live, one for each
+ * sector. With `isStandby` nothing is created, migrated or written.
  * @param path absolute path of the file
  * @throws EngineError the errors of `openStore`; `unprocessable` if a rebuild of its index was interrupted, unless
- *   `rebuilding` is set; `conflict` for a tenant of a database server that also has a file at `path`; StandbyIsBehind
- *   with `isStandby`
+ *   `rebuilding` is set; `conflict` for a tenant of a database server that also has a file at `path`; with `isStandby`,
+ *   StandbyIsBehind if the standby has not received the tenant whole
  */
 export function openTenant(path: string, options: OpenTenantOptions): OpenTenant {
   const { role, identity, now, indexMemory = createIndexMemory(), rebuilding = false } = options;

@@ -1,4 +1,4 @@
-import { textOfValue } from '../text/value-text.ts';
+import { textOfValue } from '../text/json-value-text.ts';
 import { takeTurn } from '../turns.ts';
 import type { Items } from '../types.ts';
 import { writeWhole } from './archive-reflections.ts';

@@ -66,9 +66,9 @@ export function indexableText(text: string): string {
 /**
  * Returns the identifiers of a text and their parts for the column `identifiers`, as distinct terms joined by spaces:
  * `src/userName.ts` → `srcusernametsǀ srcǀ usernametsǀ usernameǀ userǀ user nameǀ name tsǀ`. Identifiers are names in
- * camelCase and snake_case, dotted names, paths, URLs, addresses, versions, C++ and C#, words that mix letters and
- * digits, and emoji. Parts of camelCase names are also included without a marker (`user`, `name`), since the words of
- * the text do not include them.
+ * camelCase and snake_case, dotted names, paths, URLs, addresses, versions, numbers with a separator (1.2, 10:30), C++
+ * and C#, words that mix letters and digits, and emoji. Parts of camelCase names are also included without a marker
+ * (`user`, `name`), since the words of the text do not include them.
  * @returns the first 4,096 (`MAX_IDENTIFIER_TERMS`) terms at most; '' for a text without identifiers
  */
 export function identifiersOf(text: string): string {
@@ -270,10 +270,7 @@ function findEmoji(text: string): string[] {
 }
 
 function addIdentifier(terms: Set<string>, identifier: string): void {
-  if (isEmoji(identifier)) {
-    terms.add(identifierTerm(identifier));
-    return;
-  }
+  if (isEmoji(identifier)) return void terms.add(identifierTerm(identifier));
   for (const piece of [identifier, ...segmentsOf(identifier)]) addTerm(terms, piece);
   for (const name of namesOf(identifier)) {
     addTerm(terms, name);
@@ -380,6 +377,7 @@ const PARTS = Uint8Array.from({ length: 128 }, (_, code) => {
 const PLAIN_WORD = /^[A-Z]?[a-z]*\.?$/;
 const HAS_DIGIT = /\d/;
 const HAS_LETTER = /[a-zÀ-ɏͰ-ӿ]/iu;
+/** Matches two digits with a separator between them, as in `1.2`, `10:30` and `2026-01-31`. */
 const DIVIDED_DIGITS = /\d[.:_/-]\d/;
 const DOTTED = /[^\W_]{2}\.[^\W_]|[^\W_]\.[^\W_]{2}/;
 const CAMEL_CASE = /\p{Ll}\p{Lu}|\p{Lu}{2}\p{Ll}{2}/u;

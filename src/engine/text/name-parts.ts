@@ -25,7 +25,7 @@ export function namePartsOf(text: string): string[] {
     WRITTEN_TOGETHER.lastIndex = end;
     if (end - start <= MAX_NAME_LENGTH) addParts(list, text.slice(start, end));
   }
-  if (list.length === 0 && !DIVIDED_DIGITS.test(text)) return list;
+  if (list.length === 0 && !DOTTED_DIGITS.test(text)) return list;
   for (const [, beginning] of text.matchAll(LONG_VERSION)) list.push(identifierTerm(beginning!));
   return list;
 }
@@ -41,6 +41,7 @@ function addParts(list: string[], name: string): void {
 const WRITTEN_TOGETHER = /[a-zà-ÿ][A-Z]|[A-Z]{2}[a-z]{2}|\d[A-Za-z]|[A-Za-z]\d/g;
 const LETTER_OR_DIGIT = /[A-Za-z\dÀ-ɏ]/;
 const BORDER = /(?<=\p{Ll})(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})|(?<=\p{L})(?=\p{N})|(?<=\p{N})(?=\p{L})/u;
-const DIVIDED_DIGITS = /\d\.\d/;
+/** Matches two digits with a dot between them, as in `2.6`; a text without any names no version. */
+const DOTTED_DIGITS = /\d\.\d/;
 /** Matches the first two numbers of a version that has at least three. */
 const LONG_VERSION = /(?<![\d.])(\d{1,9}\.\d{1,9})(?=\.\d)/g;

@@ -129,8 +129,9 @@ export interface ReceiptItemState {
   /** Length of the item's text, in UTF-16 code units; 0 if the item was refused. */
   readonly characters: number;
   /**
-   * Whether the memory still holds the text that was sent, white space apart. false if the memory was erased or its
-   * text was changed, and if the privacy policy redacted the text; null if the item was refused.
+   * Whether the memory has held the sent text ever since, white space apart. False if the memory was erased, if its
+   * text was changed, even if it is the sent one again, and if the privacy policy redacted the text; null if the item
+   * was refused.
    */
   readonly isHeld: boolean | null;
   readonly error: { readonly code: string; readonly message: string } | null;

@@ -5,7 +5,7 @@ import type { ListPage } from '../../../src/engine/types.ts';
 import { readQuestionsBefore } from '../../../src/engine/store/questions-before.ts';
 import { listNames } from '../../../src/engine/store/name-lists.ts';
 import { createWorkBudget, ROW_BYTES, runWithin } from '../../../src/engine/store/work-budget.ts';
-import { contextOf, successorsOf } from '../../../src/engine/store/session-context.ts';
+import { contextOf, inContextOf } from '../../../src/engine/store/session-context.ts';
 import { newDocument, upload } from '../../support/new-document.ts';
 import { newMemory, openTestEngine, START } from '../../support/engine-fixture.ts';
 
@@ -125,7 +125,7 @@ test('parts of documents are none of the turns of their session, which every add
   const statements = new Set<string>();
   const spied = { ...store, prepare: (sql: string) => (statements.add(sql), store.prepare(sql)) };
   expect(contextOf(spied, place)).toBe('');
-  expect(successorsOf(spied, place)).toEqual([]);
+  expect(inContextOf(spied, place)).toEqual([]);
   readQuestionsBefore(spied, [said.memoryNo]);
   const turns = "SELECT seq FROM memories INDEXED BY memories_by_turn WHERE is_part = 0 AND session_id <> ''";
   expect(fixture.all(turns)).toEqual([{ seq: said.memoryNo }]);

@@ -67,14 +67,18 @@ function first(matter: FrontMatter, keys: readonly string[]): string | undefined
   return keys.map((key) => matter.get(key)?.[0]).find((value) => value !== undefined);
 }
 
-/** Greatest length of a title, in characters; a longer line is a paragraph. */
+/**
+ * Greatest length of a plain text's first line that may be its title (UTF-16 code units); a longer line is a paragraph.
+ */
 const MAX_TITLE = 120;
+/** Length of the start of a Markdown heading that becomes the title, with its marks (UTF-16 code units). */
+const MAX_HEADING = 1_200;
 /** Number of characters at the start of a text in which a title is searched for. */
 const SEARCHED_CHARACTERS = 100_000;
 
 /**
- * Returns the first line that is not blank as a title, if it has at most 120 characters, has a word, is followed by a
- * blank line or an underline, and does not end like a sentence; else ''.
+ * Returns the first line that is not blank as a title, if it has at most 120 UTF-16 code units, has a word, is followed
+ * by a blank line or an underline, and does not end like a sentence; else ''.
  */
 function titleOfText(text: string): string {
   const [line = '', next = ''] = text.slice(0, SEARCHED_CHARACTERS).trimStart().split('\n', 2);
@@ -101,7 +105,7 @@ function titleOfMarkdown(markdown: string): string {
 
 function plain(heading: string): string {
   return heading
-    .slice(0, 10 * MAX_TITLE)
+    .slice(0, MAX_HEADING)
     .replace(/!?\[([^[\]]*)\](?:\([^()]*\)|\[[^[\]]*\])/g, '$1')
     .replace(/[*`]|(?<!\w)_+|_+(?!\w)/g, '')
     .trim();

@@ -43,8 +43,9 @@ export interface MergeForm {
   /** Tables that the statement reads besides `table`; empty for a SELECT. */
   readonly reads: readonly string[];
   /**
-   * Numbers of the parameters that tell which row a statement changes. Two statements in which all of them are equal
-   * may change the same row, and are not merged. Empty for a kind whose statements do not depend on each other.
+   * Numbers of the parameters (from 1, as in `$2`) that tell which row a statement changes. Two statements in which all
+   * of them are equal may change the same row, and are not merged. Empty for a kind whose statements do not depend on
+   * each other, and for `once`.
    */
   readonly key: readonly number[];
   /** Column that the parameter of `key` is compared with, for the kind `change`; else ''. */

@@ -141,7 +141,7 @@ async function moveBetween(context: Context): Promise<MoveReport> {
     target.reset();
     if (!hadBegun || tenant !== null || context.direction === 'into database') target.requireRoomFor(tenant);
     for (const id of what.tenants) {
-      const done = await transferTenant(context, id);
+      const done = await transferTenant({ ...context, config: context.folder }, id);
       memories += done.memories;
       questions += done.questions;
     }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isMadeOf } from '../../../src/engine/text/value-text.ts';
+import { isMadeOf } from '../../../src/engine/text/json-value-text.ts';
 
 test('a text is made of a value whose strings have each of its lines, or whose text it is', () => {
   const value = { name: 'Ann', notes: ['drinks tea\nsleeps late'], age: 7 };

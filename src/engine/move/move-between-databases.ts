@@ -198,7 +198,7 @@ async function copy(context: Context, placement: PlacementRecord, token: string)
   try {
     return await transferTenant(
       {
-        folder: config,
+        config,
         source: { open: (id) => openTenantOf({ database: source, config, tenants: sources }, id, id) },
         target: {
           make(id) {
