@@ -28,6 +28,7 @@ import type {
   TimelineOptions,
   DocumentReply,
   BoundOptions,
+  DocumentDeleteOptions,
   Differences,
   Document,
   DocumentChunk,
@@ -186,7 +187,7 @@ export interface Tenant
    * A filter with writers also erases the log items that they wrote and, with nothing else but users, the standing
    * queries and webhooks that they stored. A filter that names only writers undoes all that they did: their links are
    * removed as well, and memories of others that they changed get their former values back.
-   * @throws EngineError `invalid` if the filter names no user, session, tag, file or writer
+   * @throws EngineError `invalid` without any condition; `unavailable` if another delete erases the same for a minute
    */
   deleteMemories(filter: ErasureFilter): Promise<Receipted<ErasureReceipt>>;
   /**
@@ -381,8 +382,8 @@ export interface Tenant
   streamDocumentChunks(id: string, page: Page): AsyncIterable<readonly DocumentChunk[]>;
   /** Accounts for each character of a document's text, with a page of spans. Throws what `documentContent` throws. */
   documentReceipt(id: string, page: Page): Promise<TextReceipt>;
-  /** Hides a document at once and erases it with all its chunks. Throws EngineError `not_found`. */
-  deleteDocument(id: string, options?: BoundOptions): Promise<Receipted>;
+  /** Hides a document at once and erases it with its chunks. Throws `not_found`; `unavailable` as `deleteMemories`. */
+  deleteDocument(id: string, options?: DocumentDeleteOptions): Promise<Receipted>;
   /**
    * Stops the reading of a document that waits, runs or has failed. Text of an earlier reading stays in force.
    * @throws EngineError `not_found`; `conflict` if there is no such reading

@@ -1,7 +1,10 @@
 /** A document that a delete has hidden is erased by this delete, and recorded in its receipt. */
-import { expect } from 'vitest';
+import { setTimeout as pause } from 'node:timers/promises';
+import { expect, vi } from 'vitest';
 import type { WriteContext } from '../../src/engine/commands/write-context.ts';
-import type { OpenErasure } from '../../src/engine/types.ts';
+import { EngineError } from '../../src/engine/errors.ts';
+import type { OpenErasure, Receipted } from '../../src/engine/types.ts';
+import { schedules } from '../../src/engine/upkeep/schedules.ts';
 import { tendDocuments } from '../../src/engine/upkeep/tend-documents.ts';
 import { WRITE_COMMANDS } from '../../src/engine/writer/commands.ts';
 import { newMemory, type TestEngine } from '../support/engine-fixture.ts';
@@ -18,48 +21,168 @@ const BENS: OpenErasure = { id: 'bens', kind: 'document', salt: 'a salt' };
 const run = <T>(fixture: ErasingFixture, command: (context: WriteContext) => T): T =>
   runCommand(fixture as unknown as TestEngine, command);
 
-/** Adds a document of Ben, and runs the first commit of its delete. @returns the ids of its memories */
-async function beginDelete(fixture: ErasingFixture): Promise<string[]> {
+/** Adds a document of Ben, and reads it. @returns its id and the ids of its memories */
+async function addBens(fixture: ErasingFixture): Promise<{ readonly id: string; readonly bens: string[] }> {
   const { tenant } = fixture;
   const text = Array.from({ length: 120 }, (_, no) => `# Heron ${no}\n\n${`word${no} `.repeat(300)}`).join('\n\n');
   const { document } = await tenant.addDocument(newDocument(await upload(tenant, text), { userId: 'ben' }));
   await fixture.drain();
   const ids = fixture.store.prepare('SELECT id FROM memories').pluck().all() as string[];
-  run(fixture, (context) => WRITE_COMMANDS.deleteDocument(context, { id: document.id, erasure: BENS }));
   expect(ids.length).toBeGreaterThan(30);
-  return ids.sort();
+  return { id: document.id, bens: ids.sort() };
 }
+
+/** Adds a document of Ben, and runs the first commit of its delete. @returns what `addBens` returns */
+async function beginDelete(fixture: ErasingFixture): ReturnType<typeof addBens> {
+  const added = await addBens(fixture);
+  run(fixture, (context) => WRITE_COMMANDS.deleteDocument(context, { id: added.id, erasure: BENS }));
+  return added;
+}
+
+/** Runs one further commit of the delete that was begun. @returns whether nothing was left */
+const goOn = (fixture: ErasingFixture): boolean =>
+  run(fixture, (context) => WRITE_COMMANDS.eraseAbandoned(context, { limit: 100, erasure: BENS })).isDone;
+
+const idsOf = async ({ tenant }: ErasingFixture, { erasure }: Pick<Receipted, 'erasure'>): Promise<string[]> =>
+  [...(await tenant.getErasure(erasure!.split('.')[0]!)).ids].sort();
+
+/** Returns the numbers of rows of documents and of memories. */
+const countRows = ({ store }: ErasingFixture): number[] =>
+  ['documents', 'memories'].map((table) => store.prepare(`SELECT count(*) FROM ${table}`).pluck().get() as number);
 
 const countMemories = ({ store }: ErasingFixture): number =>
   store.prepare('SELECT count(*) FROM memories').pluck().get() as number;
 
 /** Checks deletes by others, and the upkeep, between two commits of a delete. */
-export async function leavesToOthers(fixture: ErasingFixture): Promise<void> {
+async function leavesToOthers(fixture: ErasingFixture): Promise<void> {
   const { tenant } = fixture;
-  const bens = await beginDelete(fixture);
+  const { bens } = await beginDelete(fixture);
   await tenant.addMemories([newMemory({ content: 'a memory of Ana', userId: 'ana' })]);
   const deleted = await tenant.deleteMemories({ userIds: ['ana'] });
   expect(deleted).toMatchObject({ memories: 1, documents: 0 });
-  // It would match, but is being erased already.
-  expect(await tenant.deleteMemories({ userIds: ['ben'] })).toMatchObject({ memories: 0, documents: 0 });
   await tendDocuments(fixture.maintenance);
   expect((await tenant.getErasure(deleted.erasure!.split('.')[0]!)).ids).toHaveLength(1);
 
   expect(countMemories(fixture)).toBe(bens.length);
-  const erase = () => run(fixture, (context) => WRITE_COMMANDS.eraseAbandoned(context, { limit: 100, erasure: BENS }));
-  while (!erase().isDone);
+  while (!goOn(fixture));
   expect([countMemories(fixture), [...(await tenant.getErasure(BENS.id)).ids].sort()]).toEqual([0, bens]);
 }
 
 /** Checks that the upkeep erases what a delete has left that broke off. */
-export async function goesOnAfterBreak(fixture: ErasingFixture): Promise<void> {
+async function goesOnAfterBreak(fixture: ErasingFixture): Promise<void> {
   const { tenant, clock, maintenance } = fixture;
-  const bens = await beginDelete(fixture);
+  const { bens } = await beginDelete(fixture);
+  const { firstWorkAt } = schedules(maintenance.config).find(({ name }) => name === 'documents')!;
+  expect(firstWorkAt!(fixture.store)).toBe(clock.now() + 15 * 60_000 + 1);
   clock.advance(14 * 60_000);
   await tendDocuments(maintenance);
   expect(countMemories(fixture)).toBe(bens.length);
   clock.advance(2 * 60_000);
   await tendDocuments(maintenance);
-  expect(fixture.store.prepare('SELECT count(*) FROM documents').pluck().get()).toBe(0);
+  expect([countRows(fixture)[0], firstWorkAt!(fixture.store)]).toEqual([0, Infinity]);
   expect([countMemories(fixture), [...(await tenant.getErasure(BENS.id)).ids].sort()]).toEqual([0, bens]);
 }
+
+/** Checks that a delete takes over what a delete has left that broke off, also of a document that was not read yet. */
+async function takesOverAfterBreak(fixture: ErasingFixture): Promise<void> {
+  const { tenant, clock } = fixture;
+  const { bens } = await beginDelete(fixture);
+  expect(goOn(fixture)).toBe(false);
+  const first = (await tenant.getErasure(BENS.id)).ids;
+  const { document } = await tenant.addDocument({ ...newDocument(await upload(tenant, 'unread')), tags: ['birds'] });
+  run(fixture, (context) => WRITE_COMMANDS.deleteDocument(context, { id: document.id, erasure: BENS }));
+  clock.advance(10_001);
+
+  expect(await tenant.deleteMemories({ tags: ['birds'] })).toMatchObject({ documents: 1, memories: 0 });
+  expect(countRows(fixture)).toEqual([1, bens.length - first.length]);
+  const repeated = await tenant.deleteMemories({ userIds: ['ben'] });
+  expect(repeated).toMatchObject({ documents: 1, memories: bens.length - first.length });
+  expect(countRows(fixture)).toEqual([0, 0]);
+  expect([...first, ...(await idsOf(fixture, repeated))].sort()).toEqual(bens);
+  const { words, phrases } = await tenant.getErasure(repeated.erasure!.split('.')[0]!);
+  expect(words.length * phrases.length).toBeGreaterThan(0);
+}
+
+/** Checks that deletes by filter are answered once nothing is left of a document that another delete is erasing. */
+async function waitsForOthers(fixture: ErasingFixture): Promise<void> {
+  const { tenant } = fixture;
+  const { bens } = await beginDelete(fixture);
+  const left = tenant.deleteMemories({ userIds: ['ben'] }).then((receipt) => [receipt.memories, countRows(fixture)]);
+  // More than one look.
+  await pause(300);
+  expect(countRows(fixture)).toEqual([1, bens.length]);
+  while (!goOn(fixture));
+  expect(await left).toEqual([0, [0, 0]]);
+  expect([...(await tenant.getErasure(BENS.id)).ids].sort()).toEqual(bens);
+}
+
+/** Checks that a delete does not wait for another one forever. */
+async function waitsAMinute(fixture: ErasingFixture): Promise<void> {
+  const { tenant, clock, store } = fixture;
+  const { bens } = await beginDelete(fixture);
+  store.write(() => store.prepare('UPDATE erasures SET sliced_at = ?').run(clock.now() + 3_600_000));
+  let isOver = false;
+  const repeated = tenant.deleteMemories({ userIds: ['ben'] }).finally(() => (isOver = true));
+  const refused = expect(repeated).rejects.toMatchObject({ code: 'unavailable' });
+  const begun = clock.now();
+  for (; !isOver; await pause(20)) clock.advance(1_000);
+  await refused;
+  expect(clock.now() - begun).toBeGreaterThan(60_000);
+  expect(countRows(fixture)).toEqual([1, bens.length]);
+}
+
+/** Checks the repeated delete of a document by its id, before and after the first one breaks off. */
+async function repeatsById(fixture: ErasingFixture): Promise<void> {
+  const { tenant, clock } = fixture;
+  const { id, bens } = await beginDelete(fixture);
+  await expect(tenant.deleteDocument(id, { userId: 'ana' })).rejects.toMatchObject({ code: 'not_found' });
+  await expect(tenant.deleteDocument(id, { withinTags: ['x'] })).rejects.toMatchObject({ code: 'not_found' });
+  const repeated = tenant.deleteDocument(id, { userId: 'ben' });
+  await pause(300);
+  expect(countRows(fixture)).toEqual([1, bens.length]);
+  clock.advance(10_001);
+  const receipt = await repeated;
+  expect([receipt.memories, countRows(fixture), await idsOf(fixture, receipt)]).toEqual([bens.length, [0, 0], bens]);
+  await expect(tenant.deleteDocument(id)).rejects.toMatchObject({ code: 'not_found' });
+}
+
+/** Checks that the documents of a delete that fails are free at once. */
+async function freesAfterError(fixture: ErasingFixture): Promise<void> {
+  const { tenant, maintenance } = fixture;
+  await addBens(fixture);
+  const failing = vi.spyOn(WRITE_COMMANDS, 'eraseAbandoned').mockImplementation(() => {
+    throw new EngineError('unavailable', 'the writer has ended');
+  });
+  await expect(tenant.deleteMemories({ userIds: ['ben'] })).rejects.toMatchObject({ code: 'unavailable' });
+  failing.mockRestore();
+  expect(countRows(fixture)[0]).toBe(1);
+  await tendDocuments(maintenance);
+  expect(countRows(fixture)).toEqual([0, 0]);
+}
+
+/** Checks that a delete erases the documents that it has hidden before all else that it has to look for. */
+async function erasesDocumentsFirst(fixture: ErasingFixture): Promise<void> {
+  const { tenant } = fixture;
+  await addBens(fixture);
+  const { abandonLogs } = WRITE_COMMANDS;
+  const left: number[][] = [];
+  const next = vi.spyOn(WRITE_COMMANDS, 'abandonLogs').mockImplementation((context, options) => {
+    left.push(countRows(fixture));
+    return abandonLogs(context, options);
+  });
+  await tenant.deleteMemories({ userIds: ['ben'] });
+  next.mockRestore();
+  expect(left).toEqual([[0, 0]]);
+}
+
+/** The checks by what each is about. */
+export const ERASING_CHECKS: readonly (readonly [string, (fixture: ErasingFixture) => Promise<void>])[] = [
+  ['others leave a document alone that a delete is erasing', leavesToOthers],
+  ['the upkeep erases a document whose delete broke off, and adds it to the receipt', goesOnAfterBreak],
+  ['a repeated delete takes over what one has left that broke off', takesOverAfterBreak],
+  ['a repeated delete is answered once the first one has erased everything', waitsForOthers],
+  ['a repeated delete waits for a minute at most', waitsAMinute],
+  ['a repeated delete of a document by its id takes it over from one that broke off', repeatsById],
+  ['what a delete has hidden that fails is free at once', freesAfterError],
+  ['a delete erases the documents that it has hidden before all else', erasesDocumentsFirst],
+];

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { findAbandoned } from '../../src/engine/store/document-generations.ts';
-import { findBrokenErasure } from '../../src/engine/store/documents.ts';
+import { findOldestErasing, listMatchingDocuments, listUnderWay } from '../../src/engine/store/documents.ts';
 import { claimDocument, claimJobs, hasDueJob, hasDueJobAt } from '../../src/engine/store/job-claims.ts';
 import { peekDispatchBatch, readLedgerStatus } from '../../src/engine/store/dispatch.ts';
 import { openBlockingConnection } from '../../src/engine/store/postgres/blocking-connection.ts';
@@ -82,8 +82,18 @@ describe.skipIf(server === undefined)('among many documents that wait or failed'
     plans();
     expect(findAbandoned(store)).toBeUndefined();
     expect(findAbandoned(store, 'an id')).toBeUndefined();
-    expect(findBrokenErasure(store, 0)).toBeUndefined();
+    expect(findOldestErasing(store)).toBeUndefined();
     expectFewRows(3);
+  });
+
+  test('what a delete matches is found', () => {
+    const { store } = fixture.batch.open();
+    plans();
+    const found = listMatchingDocuments(store, { userIds: ['eve'] }, { except: '', after: 0, limit: 100 });
+    expect(found).toEqual(Array.from({ length: 100 }, (_, place) => 1000 + place));
+    expect(listUnderWay(store, found, { except: '', now: 0 })).toEqual([]);
+    const [matching, underWay] = plans();
+    expect([matching!.pairsDropped < FEW, underWay!.pairsDropped]).toEqual([true, 0]);
   });
 
   test('what is due is found', () => {

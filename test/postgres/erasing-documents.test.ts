@@ -1,6 +1,6 @@
 /** Receipts of deletes of documents in PostgreSQL name what these deletes have erased, and nothing else. */
 import { afterAll, describe, expect, test } from 'vitest';
-import { goesOnAfterBreak, leavesToOthers } from '../conformance/erasing-documents.ts';
+import { ERASING_CHECKS } from '../conformance/erasing-documents.ts';
 import { openTestEngine } from '../support/engine-fixture.ts';
 import { startPostgres } from '../support/postgres.ts';
 
@@ -8,10 +8,7 @@ const server = await startPostgres();
 describe.skipIf(server === undefined)('in PostgreSQL', () => {
   afterAll(() => server?.stop());
 
-  test.each([
-    ['others leave a document alone that a delete is erasing', leavesToOthers],
-    ['the upkeep erases a document whose delete broke off, and adds it to the receipt', goesOnAfterBreak],
-  ])('%s', async (_, check) => {
+  test.each(ERASING_CHECKS)('%s', async (_, check) => {
     await using fixture = await openTestEngine({ settings: { OM_DATABASE_URL: await server!.createSchema() } });
     expect.hasAssertions();
     const { tenant, batch, clock, maintenance } = fixture;

@@ -272,8 +272,7 @@ export const documentRoutes: readonly Route[] = [
     replies: { 200: { description: 'What was removed.', json: deletedReply } },
     errors: { not_found: NO_DOCUMENT },
     async handle({ tenant, params, query, send }) {
-      const { id } = await getOwned(tenant, params.id, query.user_id);
-      const receipt = await tenant.deleteDocument(id);
+      const receipt = await tenant.deleteDocument(params.id, { userId: query.user_id });
       send(200, deletedItem(receipt));
     },
   }),

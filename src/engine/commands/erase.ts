@@ -6,9 +6,10 @@ import {
   deleteDocumentRow,
   findDocumentRow,
   hideDocument,
-  listErasedByOthers,
   listExpiredDocuments,
   listMatchingDocuments,
+  listPartsOf,
+  listUnderWay,
 } from '../store/documents.ts';
 import { toDocument } from '../store/document-views.ts';
 import { deleteGeneration, findAbandoned } from '../store/document-generations.ts';
@@ -41,13 +42,13 @@ import { reindexFollowers } from '../store/word-index/waiting-contexts.ts';
 import type { Store } from '../store/open-store.ts';
 import { deleteVectorsOfAll } from '../store/vectors.ts';
 import { mayBeFitted } from '../text/latent-space.ts';
-import type { BoundOptions, DeleteReceipt, ErasureFilter } from '../types.ts';
+import type { BoundOptions, DeleteReceipt, DocumentDeleteOptions, ErasureFilter } from '../types.ts';
 import { enqueueSteps } from './enqueue-step.ts';
 import { firstToErase } from './first-to-erase.ts';
 import { DEFAULT_WEIGHTS } from './relate.ts';
 import { settleStatus, startOf } from './settle-status.ts';
 import { deleteDependentRowsSlice } from './delete-dependent-rows.ts';
-import { getBoundDocument } from './within-bounds.ts';
+import { getErasableDocument } from './within-bounds.ts';
 import type { WriteContext } from './write-context.ts';
 
 /**
@@ -113,50 +114,69 @@ export function deleteMemory(
   return eraseInSlices(context, [memoryNo]);
 }
 
+/** What a write of a delete has left to other deletes, each of which records in its receipt what it has hidden. */
+export interface LeftToOthers {
+  /** Numbers of documents that match, but are being erased by another delete that is under way. */
+  readonly others: readonly number[];
+}
+
 /**
- * Hides those of the given documents that match a filter now; `eraseAbandoned` erases them later. The filter is applied
- * to the documents themselves, since a document that has not been read yet has no memory to match. The caller searches
- * for the candidates before the write, so that the search does not hold up other writes.
+ * Hides those of the given documents that match a filter now; `eraseAbandoned` erases them later. Documents that a
+ * delete which broke off has hidden are hidden anew, and so become those of this delete. The filter is applied to the
+ * documents themselves, since a document that has not been read yet has no memory to match. The caller searches for the
+ * candidates before the write, so that the search does not hold up other writes.
  * @param documentNos `documentNo` of each candidate
  * @returns a receipt that counts the documents and their cancelled jobs
  */
 export function hideMatching(
   context: WriteContext,
   { filter, documentNos: among }: { readonly filter: ErasureFilter; readonly documentNos: readonly number[] },
-): DeleteReceipt {
-  return abandonDocuments(context, listMatchingDocuments(context.store, filter, { limit: among.length, among }));
+): { readonly receipt: DeleteReceipt } & LeftToOthers {
+  const { store, now } = context;
+  const except = context.erasing?.id ?? '';
+  const matching = listMatchingDocuments(store, filter, { except, limit: among.length, among });
+  const others = listUnderWay(store, matching, { except, now });
+  const free = matching.filter((documentNo) => !others.includes(documentNo));
+  return { receipt: abandonDocuments(context, free), others };
 }
 
 /**
  * Erases those of the given memories that match a filter now, with the reflections drawn from them. The caller finds
  * the candidates before the write, since a search through all memories would hold up all other writes; here they are
  * only checked again. If a chunk of a document is among them, the whole document is hidden, and `eraseAbandoned` erases
- * it. Parts of a document that another delete has hidden are left to that delete, whose receipt records them.
+ * it. Parts of a document that another delete under way has hidden are left to that delete, whose receipt records them.
  * @param memoryNos `memoryNo` of each candidate
  * @returns what was erased; until `isDone` is true, the caller calls again with the same candidates
  */
 export function deleteMatching(
   context: WriteContext,
   { filter, memoryNos: found }: { readonly filter: ErasureFilter; readonly memoryNos: readonly number[] },
-): ErasedSlice {
+): ErasedSlice & LeftToOthers {
   const { store, now } = context;
+  const except = context.erasing?.id ?? '';
   const passing = listPassingOf(store, compileFilter(filter, now, { includeHidden: true, forFew: true }), found);
-  const left = new Set(listErasedByOthers(store, passing, context.erasing?.id ?? null));
+  const others = listUnderWay(store, documentsOfMemories(store, passing, except), { except, now });
+  const left = new Set(listPartsOf(store, passing, others));
   const own = passing.filter((memoryNo) => !left.has(memoryNo));
-  const memoryNos = withoutForeignParts(store, own, filter.withinTags ?? []);
-  const torn = abandonDocuments(context, documentsOfMemories(store, memoryNos));
+  const memoryNos = withoutForeignParts(store, own, { tags: filter.withinTags ?? [], except });
+  const torn = abandonDocuments(context, documentsOfMemories(store, memoryNos, except));
   const { receipt, isDone } = eraseInSlices(context, memoryNos);
-  return { receipt: addReceipts(torn, receipt), isDone };
+  return { receipt: addReceipts(torn, receipt), isDone, others };
 }
 
 /**
  * Leaves out the chunks of documents that lack one of the tags, since erasing a chunk would erase its whole document.
  * Returns the `memoryNo` of the others.
+ * @param except id of the erasure that runs; documents that it has hidden are not looked at again
  */
-function withoutForeignParts(store: Store, memoryNos: readonly number[], tags: readonly string[]): readonly number[] {
+function withoutForeignParts(
+  store: Store,
+  memoryNos: readonly number[],
+  { tags, except }: { readonly tags: readonly string[]; readonly except: string },
+): readonly number[] {
   if (tags.length === 0) return memoryNos;
   const foreign = new Set(
-    documentsOfMemories(store, memoryNos)
+    documentsOfMemories(store, memoryNos, except)
       .map((documentNo) => toDocument(store, findDocumentRow(store, documentNo)!))
       .filter((document) => !tags.every((tag) => document.tags.includes(tag)))
       .map(({ id }) => id),
@@ -183,14 +203,17 @@ export function deleteExpired(context: WriteContext, { limit }: { readonly limit
 
 /**
  * Hides a document and cancels the job that reads it or waits for its chunks; `eraseAbandoned` erases the document
- * later, and cancels the jobs of its chunks then.
- * @throws EngineError `not_found`
+ * later, and cancels the jobs of its chunks then. A document that a delete which broke off has hidden is hidden anew.
+ * @throws EngineError `not_found`; `unavailable` while another delete is erasing the document
  */
 export function deleteDocument(
   context: WriteContext,
-  { id, withinTags }: BoundOptions & { readonly id: string },
+  { id, ...options }: DocumentDeleteOptions & { readonly id: string },
 ): DeleteReceipt {
-  const { document_no: documentNo } = getBoundDocument(context, id, withinTags);
+  const { store, now } = context;
+  const { document_no: documentNo } = getErasableDocument(store, { id, now }, options);
+  if (listUnderWay(store, [documentNo], { except: '', now }).length > 0)
+    throw new EngineError('unavailable', 'another delete is erasing this document');
   return abandonDocuments(context, [documentNo]);
 }
 

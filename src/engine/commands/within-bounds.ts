@@ -1,8 +1,10 @@
 import { EngineError } from '../errors.ts';
 import { hasTags, requireBounds } from '../store/bounds.ts';
 import { toDocument } from '../store/document-views.ts';
-import { type DocumentRow, getDocumentRow } from '../store/documents.ts';
+import { type DocumentRow, findErasableRow, getDocumentRow } from '../store/documents.ts';
 import { getMemoryRow, type MemoryRow } from '../store/memories.ts';
+import type { Store } from '../store/open-store.ts';
+import type { DocumentDeleteOptions } from '../types.ts';
 import type { WriteContext } from './write-context.ts';
 
 /** Tags to which the caller's key is bound; empty or undefined for a key without such a bound. */
@@ -26,5 +28,25 @@ export function getBoundMemory({ store, now }: WriteContext, id: string, withinT
 export function getBoundDocument({ store, now }: WriteContext, id: string, withinTags: Tags = []): DocumentRow {
   const row = getDocumentRow(store, id, now);
   if (withinTags.length === 0 || hasTags(toDocument(store, row).tags, withinTags)) return row;
+  throw new EngineError('not_found', 'no document with this id');
+}
+
+/**
+ * Reads the row of a document that a delete is about to erase, whether others have hidden it for that already or not.
+ * @throws EngineError `not_found`, also for a document that has expired, belongs to another user than `userId`, or
+ *   lacks a tag of `withinTags`
+ */
+export function getErasableDocument(
+  store: Store,
+  { id, now }: { readonly id: string; readonly now: number },
+  { userId, withinTags = [] }: DocumentDeleteOptions,
+): DocumentRow {
+  const row = findErasableRow(store, id, now);
+  if (
+    row !== undefined &&
+    (userId === undefined || userId === row.user_id) &&
+    (withinTags.length === 0 || hasTags(toDocument(store, row).tags, withinTags))
+  )
+    return row;
   throw new EngineError('not_found', 'no document with this id');
 }

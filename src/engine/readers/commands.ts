@@ -1,4 +1,5 @@
 import { checkMove, type MoveSlice } from '../commands/move-namespace.ts';
+import { getErasableDocument } from '../commands/within-bounds.ts';
 import { DAY_MS } from '../dynamics.ts';
 import { foldName } from '../entities/modes.ts';
 import { learnWeights } from '../retrieve/learn-weights.ts';
@@ -7,7 +8,7 @@ import { readAuditSlice } from '../store/audit-chain.ts';
 import { listConsolidations } from '../store/consolidations.ts';
 import { readDiff } from '../store/diff.ts';
 import type { DiffRequest } from '../store/diff-scans.ts';
-import { getDocument, listDocumentNos, readDocuments } from '../store/document-views.ts';
+import { getDocument, listDocumentNos, readDocuments, toDocument } from '../store/document-views.ts';
 import { listLinks } from '../store/edges.ts';
 import { countEmbedLogs, listEmbedLogs } from '../store/embeddings.ts';
 import { listEntities } from '../store/entity-lists.ts';
@@ -36,6 +37,7 @@ import type {
   AuditFilter,
   ConsolidationPage,
   CursorPage,
+  DocumentDeleteOptions,
   DocumentFilter,
   EmbeddingState,
   ErasureFilter,
@@ -245,8 +247,11 @@ export const READ_COMMANDS = {
   ) => listMatchingMemoryNos(open().store, filter, { ...slice, now: clock.now() }),
   listMatchingDocuments: (
     { open }: ReadContext,
-    { filter, limit }: { readonly filter: ErasureFilter; readonly limit: number },
-  ) => listMatchingDocuments(open().store, filter, { limit }),
+    {
+      filter,
+      ...slice
+    }: { readonly filter: ErasureFilter; readonly except: string; readonly after: number; readonly limit: number },
+  ) => listMatchingDocuments(open().store, filter, slice),
   sectorStats: ({ open, clock }: ReadContext, _: Record<never, never>) => sectorStats(open().store, clock.now()),
   diff: ({ open, clock, config }: ReadContext, request: Omit<DiffRequest, 'now'>) => {
     const { store } = open();
@@ -266,6 +271,17 @@ export const READ_COMMANDS = {
   readDocument: ({ open, clock }: ReadContext, { id }: { readonly id: string }) => {
     const { store } = open();
     return store.read(() => getDocument(store, id, clock.now()));
+  },
+  /** Reads a document that is about to be erased; it may be hidden already. Throws EngineError `not_found`. */
+  readErasableDocument: (
+    { open, clock }: ReadContext,
+    { id, ...options }: DocumentDeleteOptions & { readonly id: string },
+  ) => {
+    const { store } = open();
+    return store.read(() => {
+      const row = getErasableDocument(store, { id, now: clock.now() }, options);
+      return { documentNo: row.document_no, ...toDocument(store, row) };
+    });
   },
   readChunks,
   readContent,

@@ -2,7 +2,7 @@ import { findItemRow } from '../commands/items.ts';
 import { hasReachedMb, type Quota } from '../commands/quota.ts';
 import { noItem } from '../errors.ts';
 import { compileFilter } from '../store/filter.ts';
-import { getDocumentRow } from '../store/documents.ts';
+import { getDocumentRow, listUnderWay } from '../store/documents.ts';
 import { getErasure } from '../store/erasures.ts';
 import { listRuns } from '../store/evals.ts';
 import { hasEventsToHand } from '../store/hand-events.ts';
@@ -62,6 +62,9 @@ export const FEW_ROWS = {
   },
   documentNoOf: ({ open, clock }: ReadContext, { id }: { readonly id: string }) =>
     getDocumentRow(open().store, id, clock.now()).document_no,
+  /** Lists those of these documents that a delete under way is erasing. */
+  listUnderWay: ({ open, clock }: ReadContext, { documentNos }: { readonly documentNos: readonly number[] }) =>
+    listUnderWay(open().store, documentNos, { except: '', now: clock.now() }),
   /** Lists the names of the uploaded files to which the generations of these documents still refer. */
   listUploads: ({ open }: ReadContext, { documentNos }: { readonly documentNos: readonly number[] }) =>
     listUploadsOf(open().store, documentNos),

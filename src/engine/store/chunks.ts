@@ -65,18 +65,18 @@ export function listMemoriesOfGeneration(store: Store, generationNo: number, lim
 }
 
 /**
- * Lists the numbers of the documents that have these memories as parts, each document once. Documents that are being
- * erased are left out.
+ * Lists the numbers of the documents that have these memories as parts, each document once.
+ * @param except id of an erasure whose documents are left out; '' for none
  */
-export function documentsOfMemories(store: Store, memoryNos: readonly number[]): number[] {
+export function documentsOfMemories(store: Store, memoryNos: readonly number[], except: string): number[] {
   const rows = store
     .prepare(
       `SELECT DISTINCT g.document_no AS no FROM json_each(?) AS wanted
          CROSS JOIN memory_dynamics d ON d.seq = wanted.value
          CROSS JOIN document_generations g ON g.generation_no = d.generation_no
-         CROSS JOIN documents o ON o.document_no = g.document_no WHERE o.state <> 'deleting'`,
+         CROSS JOIN documents o ON o.document_no = g.document_no WHERE (o.erasure IS NULL OR o.erasure <> ?)`,
     )
-    .all(JSON.stringify(memoryNos)) as { no: number }[];
+    .all(JSON.stringify(memoryNos), except) as { no: number }[];
   return rows.map(({ no }) => no);
 }
 

@@ -87,6 +87,15 @@ export function getDocumentRow(store: Store, id: string, now: number): DocumentR
 }
 
 /**
+ * Finds a document's row by id, also if it is being erased; undefined for an unknown id and for a document that has
+ * expired and is not being erased.
+ */
+export function findErasableRow(store: Store, id: string, now: number): DocumentRow | undefined {
+  return store.prepare(`SELECT * FROM documents WHERE id = ? AND (erasure IS NOT NULL OR ${IS_ALIVE})`).get(id, now) as
+    DocumentRow | undefined;
+}
+
+/**
  * Finds the document of the same user that a new document is a new version of. With an external id, that is the
  * document with this id. Without one, only documents without external id are considered: for a web page the one with
  * this URL, for a file the one with this hash in this session, in any generation. An expired document is not found,
@@ -196,19 +205,32 @@ export function noteSettled(store: Store, documentNo: number, now: number): void
 /**
  * Lists at most `limit` numbers of documents that meet all conditions of a filter: one of its users, one of its
  * sessions, one of its writers, all of its tags. An undefined condition is ignored. Session, writer and tags are those
- * of the shown generation or of the next one, even if that has failed. A document that was cancelled before it was read
- * has no tags. Documents that are being erased are left out. A filter by files matches no document.
+ * of the shown generation or of the next one, even if that has failed; of a document that is being erased, those of any
+ * generation that is left. A document that was cancelled before it was read has no tags. A filter by files matches no
+ * document.
+ * @param options.except id of an erasure whose documents are left out; '' for none
+ * @param options.after number of the last document that is passed over; the list is in ascending order
  * @param options.among numbers of the only documents to examine; all documents if left out
  */
 export function listMatchingDocuments(
   store: Store,
   filter: ErasureFilter,
-  { limit, among }: { readonly limit: number; readonly among?: readonly number[] },
+  {
+    except,
+    after = 0,
+    limit,
+    among,
+  }: {
+    readonly except: string;
+    readonly after?: number;
+    readonly limit: number;
+    readonly among?: readonly number[];
+  },
 ): number[] {
   // Documents mention no files.
   if (filter.files !== undefined) return [];
-  const conditions = [`o.state <> 'deleting'`];
-  const values: string[] = [];
+  const conditions = ['o.document_no > ?', '(o.erasure IS NULL OR o.erasure <> ?)'];
+  const values: (string | number)[] = [after, except];
   const require = (condition: string, wanted: readonly string[] | undefined) => {
     if (wanted === undefined) return;
     conditions.push(condition);
@@ -226,8 +248,9 @@ export function listMatchingDocuments(
   return store
     .prepare(
       `SELECT DISTINCT o.document_no FROM documents o
-         LEFT JOIN document_generations g ON g.generation_no IN (o.live_no, o.next_no)
-       WHERE ${conditions.join(' AND ')} LIMIT ?`,
+         LEFT JOIN document_generations g ON g.document_no = o.document_no
+           AND (g.generation_no IN (o.live_no, o.next_no) OR o.state = 'deleting')
+       WHERE ${conditions.join(' AND ')} ORDER BY o.document_no LIMIT ?`,
     )
     .pluck()
     .all(...values, limit) as number[];
@@ -290,31 +313,60 @@ export function findErasedDocument(store: Store): number | undefined {
 }
 
 /**
- * Lists those of these memories that are parts of documents which an erasure other than `erasure` is erasing.
- * @param erasure id of an erasure; null for none
+ * Time without a commit after which the documents that a delete has hidden are free for another delete that matches
+ * them (ms). A commit takes some milliseconds; one that waits longer than this goes on, and finds its documents gone.
  */
-export function listErasedByOthers(store: Store, memoryNos: readonly number[], erasure: string | null): number[] {
+const UNDER_WAY_MS = 10_000;
+
+/**
+ * Lists those of these documents that an erasure under way is erasing: it is open, and its last commit was at most 10 s
+ * ago. Any other document may be hidden by a further delete, which then erases and records what is left of it.
+ * @param except id of an erasure whose documents are left out; '' for none
+ * @param now present time, Unix ms
+ */
+export function listUnderWay(
+  store: Store,
+  documentNos: readonly number[],
+  { except, now }: { readonly except: string; readonly now: number },
+): number[] {
+  if (documentNos.length === 0) return [];
+  return store
+    .prepare(
+      `SELECT o.document_no FROM json_each(?) AS wanted CROSS JOIN documents o ON o.document_no = wanted.value
+       WHERE o.erasure <> ?
+         AND (SELECT e.sliced_at FROM erasures e WHERE e.id = o.erasure AND e.closed_at IS NULL) >= ?`,
+    )
+    .pluck()
+    .all(JSON.stringify(documentNos), except, now - UNDER_WAY_MS) as number[];
+}
+
+/** Lists those of these memories that are parts of one of these documents. */
+export function listPartsOf(store: Store, memoryNos: readonly number[], documentNos: readonly number[]): number[] {
+  if (documentNos.length === 0) return [];
   return store
     .prepare(
       `SELECT d.seq FROM json_each(?) AS wanted
          CROSS JOIN memory_dynamics d ON d.seq = wanted.value
          CROSS JOIN document_generations g ON g.generation_no = d.generation_no
-         CROSS JOIN documents o ON o.document_no = g.document_no WHERE o.erasure <> ?`,
+       WHERE g.document_no IN (SELECT value FROM json_each(?))`,
     )
     .pluck()
-    .all(JSON.stringify(memoryNos), erasure ?? '') as number[];
+    .all(JSON.stringify(memoryNos), JSON.stringify(documentNos)) as number[];
 }
 
 /**
- * Returns the id of an erasure that has hidden documents and broken off before it erased all of them: its last commit
- * was before `before` (Unix ms). Undefined if there is none.
+ * Finds the erasure with hidden documents whose last commit is the longest ago; undefined if there is none.
+ * @returns its id and the time of that commit (Unix ms); 0 if the erasure was closed or given up, or is gone
  */
-export function findBrokenErasure(store: Store, before: number): string | undefined {
+export function findOldestErasing(store: Store): { readonly id: string; readonly slicedAt: number } | undefined {
   const next = store.prepare('SELECT erasure FROM documents WHERE erasure > ? ORDER BY erasure LIMIT 1').pluck();
-  const underWay = store.prepare('SELECT 1 FROM erasures WHERE id = ? AND closed_at IS NULL AND sliced_at >= ?');
-  for (let id = next.get(''); id !== undefined; id = next.get(id))
-    if (underWay.get(id, before) === undefined) return id as string;
-  return undefined;
+  const sliced = store.prepare('SELECT sliced_at FROM erasures WHERE id = ? AND closed_at IS NULL').pluck();
+  let oldest: { id: string; slicedAt: number } | undefined;
+  for (let id = next.get('') as string | undefined; id !== undefined; id = next.get(id) as string | undefined) {
+    const slicedAt = (sliced.get(id) as number | undefined) ?? 0;
+    if (oldest === undefined || slicedAt < oldest.slicedAt) oldest = { id, slicedAt };
+  }
+  return oldest;
 }
 
 /** Greatest number of jobs of a document that one commit detaches; each takes some microseconds. */

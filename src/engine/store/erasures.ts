@@ -91,6 +91,14 @@ export function addIdsToErasure(store: Store, id: string, erased: readonly strin
 }
 
 /**
+ * Gives up a delete that has failed: the documents that it has hidden are free at once for another delete and for the
+ * upkeep. A receipt that is closed or gone stays as it is. Call inside a write.
+ */
+export function giveUpErasure(store: Store, id: string): void {
+  store.prepare('UPDATE erasures SET sliced_at = 0 WHERE id = ? AND closed_at IS NULL').run(id);
+}
+
+/**
  * Closes the receipt of a delete and appends it to the chain of hashes. A delete that has erased nothing gets an empty
  * receipt. Call inside a write.
  */

@@ -1,7 +1,7 @@
 /** The documents that a bound key (API key limited to a user or to tags) reaches. */
 
 import type { Tenant } from '../engine.ts';
-import { isEngineError } from '../errors.ts';
+import { EngineError, isEngineError } from '../errors.ts';
 import type { NewDocument, Upload } from '../types.ts';
 import { type Reach, refusal } from './bound-reach.ts';
 
@@ -9,7 +9,7 @@ import { type Reach, refusal } from './bound-reach.ts';
  * Makes the methods of documents for a bound key: a document outside its bounds is answered as not found. A key that is
  * bound to tags gets `forbidden` for lists of documents, which know no condition on tags.
  */
-export function documentMethods(tenant: Tenant, { tags, reachedDocument, onlyOwn, ownOf }: Reach) {
+export function documentMethods(tenant: Tenant, { bounds, tags, reachedDocument, onlyOwn, ownOf }: Reach) {
   const uploads = new Map<string, Upload>();
   return {
     async createUpload(bytes, madeFrom) {
@@ -49,9 +49,10 @@ export function documentMethods(tenant: Tenant, { tags, reachedDocument, onlyOwn
       }
     },
     documentReceipt: (id, page) => reachedDocument(id).then(() => tenant.documentReceipt(id, page)),
-    async deleteDocument(id) {
-      await reachedDocument(id);
-      return tenant.deleteDocument(id, { withinTags: tags });
+    async deleteDocument(id, { userId = bounds.userId } = {}) {
+      if (bounds.userId !== undefined && userId !== bounds.userId)
+        throw new EngineError('not_found', 'no document with this id');
+      return tenant.deleteDocument(id, { userId, withinTags: tags });
     },
     async cancelDocument(id) {
       await reachedDocument(id);

@@ -1,13 +1,13 @@
-import { addReceipts, EMPTY_RECEIPT, ERASE_BYTES, ERASE_SLICE } from '../commands/erase.ts';
+import { addReceipts, ERASE_SLICE } from '../commands/erase.ts';
 import type { UndoneChanges, UndoneLinks } from '../commands/undo-writer.ts';
 import type { Tenant } from '../engine.ts';
 import { EngineError } from '../errors.ts';
-import type { MatchingSlice } from '../store/memories.ts';
 import type { ErasedRecalls } from '../store/recalls.ts';
 import type { ErasedLogItems, LogProgress } from '../store/writers-log-items.ts';
-import type { DeleteReceipt, ErasedStanding, ErasureFilter, ErasureReceipt, OpenErasure } from '../types.ts';
+import type { ErasedStanding, ErasureFilter, ErasureReceipt, OpenErasure } from '../types.ts';
 import { archiveAll } from './archive-reflections.ts';
-import { type Erasure, inSlices } from './tenant-erasure.ts';
+import { createEraseParts } from './erase-parts.ts';
+import type { Erasure } from './tenant-erasure.ts';
 import { withReceipt } from './tenant-erasures.ts';
 import type { TenantOptions } from './tenant-options.ts';
 import { eraseLogItems } from './tenant-session-logs.ts';
@@ -18,11 +18,9 @@ import { eraseStandingOf } from './tenant-standing.ts';
  * erases it in commits of at most `ERASE_SLICE` memories each. The method throws EngineError `invalid` for a filter
  * without a condition.
  */
-export function createEraseMatching(
-  options: TenantOptions,
-  { eraseAbandoned, writeDelete }: Erasure,
-): Tenant['deleteMemories'] {
-  const { path, readers, writer, dispatcher } = options;
+export function createEraseMatching(options: TenantOptions, operations: Erasure): Tenant['deleteMemories'] {
+  const { path, writer, dispatcher } = options;
+  const { eraseDocuments, eraseMemories } = createEraseParts(options, operations);
   return async (filter) => {
     // Bounds alone are no filter: a key that is bound to tags would erase all that it reaches.
     if (Object.entries({ ...filter, withinTags: undefined }).every(saysNothing)) {
@@ -32,20 +30,9 @@ export function createEraseMatching(
   };
 
   async function eraseAll(filter: ErasureFilter, erasure: OpenErasure): Promise<ErasureReceipt> {
-    let receipt: ErasureReceipt = EMPTY_RECEIPT;
     // The first commits: what follows makes events, which are not to reach the address of a leaked key.
     const registered = await eraseStandingOfKeys(options, filter);
-    const matchingDocuments = () => readers.read(path, 'listMatchingDocuments', { filter, limit: ERASE_SLICE });
-    const write = async (command: () => Promise<DeleteReceipt>) => {
-      const slice = await writeDelete(command, matchingDocuments);
-      receipt = addReceipts(receipt, slice);
-      return slice;
-    };
-    for (let found = ERASE_SLICE; found === ERASE_SLICE;) {
-      const documentNos = await matchingDocuments();
-      found = documentNos.length;
-      if (found > 0) await write(() => writer.write(path, 'hideMatching', { filter, documentNos, erasure }));
-    }
+    const documents = await eraseDocuments(filter, erasure);
     while ((await writer.write(path, 'abandonLogs', { filter, limit: ERASE_SLICE })) === ERASE_SLICE);
     const standing = registered ?? (await eraseEvalItemsAndStanding(options, filter));
     // Items of logs that are being erased would be walked past again and again by what follows.
@@ -62,16 +49,17 @@ export function createEraseMatching(
       const slice: ErasedRecalls = await writer.write(path, 'eraseRecalls', { filter, after });
       after = slice.next;
     }
-    for (let after: number | null = 0; after !== null;) {
-      const found: MatchingSlice = await readers.read(path, 'listMatching', {
-        ...{ filter, after, limit: ERASE_SLICE, bytes: ERASE_BYTES },
-      });
-      const { memoryNos } = found;
-      const remove = () => writer.write(path, 'deleteMatching', { filter, memoryNos, erasure });
-      if (memoryNos.length > 0) await write(() => inSlices(remove));
-      after = found.next;
+    let receipt: ErasureReceipt = documents.receipt;
+    for (let { others } = documents; ;) {
+      const memories = await eraseMemories(filter, erasure);
+      receipt = addReceipts(receipt, memories.receipt);
+      others = [...new Set([...others, ...memories.others])];
+      if (others.length === 0) break;
+      await operations.waitForOthers(others);
+      const rest = await eraseDocuments(filter, erasure);
+      receipt = addReceipts(receipt, rest.receipt);
+      others = rest.others;
     }
-    receipt = addReceipts(receipt, await eraseAbandoned(erasure));
     if (asksForWriterAlone(filter)) {
       for (const writtenBy of filter.writtenBy ?? []) receipt = await undoWriter(options, writtenBy, receipt);
       dispatcher.dispatch(path, 'encode');

@@ -26,10 +26,8 @@ type DocumentMethods = Pick<
 >;
 
 /** Makes the methods by which a tenant returns and erases its documents, and cancels their reading. */
-export function createDocumentMethods(
-  { path, readers, writer }: TenantOptions,
-  { eraseAbandoned, writeDelete }: Erasure,
-): DocumentMethods {
+export function createDocumentMethods({ path, readers, writer }: TenantOptions, erasure: Erasure): DocumentMethods {
+  const { eraseAbandoned, writeDelete } = erasure;
   const documentNoOf = (id: string) => readers.readFew(path, 'documentNoOf', { id });
 
   return {
@@ -48,17 +46,7 @@ export function createDocumentMethods(
     },
     streamDocumentChunks,
     documentReceipt: (id, page) => readers.read(path, 'documentReceipt', { id, page }),
-    async deleteDocument(id, bounds) {
-      const { title, fileName, url } = await readers.read(path, 'readDocument', { id });
-      const names = [title, fileName, url].filter((name) => name !== null);
-      return withReceipt({ path, writer }, { kind: 'document', names }, async (erasure) => {
-        const hidden = await writeDelete(
-          () => writer.write(path, 'deleteDocument', { id, ...bounds, erasure }),
-          async () => [await documentNoOf(id)],
-        );
-        return addReceipts(hidden, await eraseAbandoned(erasure));
-      });
-    },
+    deleteDocument: createDeleteDocument({ path, readers, writer }, erasure),
     async cancelDocument(id, bounds) {
       const document = await writeDelete(
         () => writer.write(path, 'cancelDocument', { id, ...bounds }),
@@ -94,6 +82,28 @@ export function createDocumentMethods(
       place = next;
     } while (place !== null && left > 0);
   }
+}
+
+/** Makes the method that erases a document, also one that a delete which broke off has hidden. */
+function createDeleteDocument(
+  { path, readers, writer }: Pick<TenantOptions, 'path' | 'readers' | 'writer'>,
+  { eraseAbandoned, writeDelete, waitForOthers }: Erasure,
+): Tenant['deleteDocument'] {
+  return async (id, options) => {
+    const { documentNo, title, fileName, url } = await readers.read(path, 'readErasableDocument', { id, ...options });
+    const names = [title, fileName, url].filter((name) => name !== null);
+    await waitForOthers([documentNo]);
+    return withReceipt({ path, writer }, { kind: 'document', names }, async (erasure) => {
+      const hidden = await writeDelete(
+        () => writer.write(path, 'deleteDocument', { id, ...options, erasure }),
+        async () => [documentNo],
+      );
+      const erased = await eraseAbandoned(erasure);
+      // After a long pause another delete may have taken the document over.
+      await waitForOthers([documentNo]);
+      return addReceipts(hidden, erased);
+    });
+  };
 }
 
 /** Yields the texts of a first slice of a document, and of those that follow it, which it reads one by one. */

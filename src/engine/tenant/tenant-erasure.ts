@@ -1,8 +1,14 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { addReceipts, EMPTY_RECEIPT, ERASE_SLICE, type ErasedSlice } from '../commands/erase.ts';
 import { removeUpload } from '../documents/uploads.ts';
-import { isEngineError } from '../errors.ts';
+import { EngineError, isEngineError } from '../errors.ts';
 import type { DeleteReceipt, OpenErasure } from '../types.ts';
 import type { TenantOptions } from './tenant-options.ts';
+
+/** Pause between two looks at documents that another delete is erasing (ms). */
+const LOOK_EVERY_MS = 250;
+/** Longest time for which a delete waits for documents that another delete is erasing (ms); a client waits for both. */
+const WAIT_MOST_MS = 60_000;
 
 /** Operations that the deletes of memories, documents and jobs share. */
 export interface Erasure {
@@ -20,6 +26,13 @@ export interface Erasure {
    * @throws EngineError what `write` throws; `storage_full` only after the second try
    */
   writeDelete<Reply>(write: () => Promise<Reply>, documents: () => Promise<readonly number[]>): Promise<Reply>;
+  /**
+   * Waits until none of these documents is being erased by another delete that is under way: each is gone, or free for
+   * the caller's delete. Nothing is held between two looks.
+   * @param documentNos `documentNo` of each document
+   * @throws EngineError `unavailable` after 60 s
+   */
+  waitForOthers(documentNos: readonly number[]): Promise<void>;
 }
 
 /**
@@ -34,9 +47,9 @@ export async function inSlices(write: () => Promise<ErasedSlice>): Promise<Delet
   }
 }
 
-/** Makes the two operations that a tenant's deletes share. */
-export function createErasure({ path, readers, writer, dispatcher }: TenantOptions): Erasure {
-  return { eraseAbandoned, writeDelete };
+/** Makes the operations that a tenant's deletes share. */
+export function createErasure({ path, readers, writer, dispatcher, clock }: TenantOptions): Erasure {
+  return { eraseAbandoned, writeDelete, waitForOthers };
 
   /**
    * Writes a delete, a second time if the disk is full, since a delete needs room as well. The uploaded files of the
@@ -67,6 +80,21 @@ export function createErasure({ path, readers, writer, dispatcher }: TenantOptio
       if (!slice.isDone) continue;
       dispatcher.dispatch(path, 'link');
       return receipt;
+    }
+  }
+
+  async function waitForOthers(documentNos: readonly number[]): Promise<void> {
+    const until = clock.now() + WAIT_MOST_MS;
+    for (let left = documentNos; left.length > 0;) {
+      const few = left.slice(0, ERASE_SLICE);
+      const others = await readers.readFew(path, 'listUnderWay', { documentNos: few });
+      if (others.length === 0) {
+        left = left.slice(ERASE_SLICE);
+        continue;
+      }
+      if (clock.now() > until)
+        throw new EngineError('unavailable', 'another delete is erasing these documents', { retryAfterMs: 5_000 });
+      await pause(LOOK_EVERY_MS);
     }
   }
 }

@@ -14,7 +14,7 @@ export function createErasureMethods({ path, readers }: TenantOptions): Pick<Ten
 
 /**
  * Runs a delete and completes its receipt. The writes of the delete carry the erasure, under which their counts are
- * added up.
+ * added up. If the delete fails, the documents that it has hidden are free at once for the next one.
  * @param what.by names of the conditions of a delete by filter
  * @param what.names ids and names that were erased, such as user and session ids; only salted hashes of them are kept
  * @returns the result of the delete, with the receipt's id and its salt in the field `erasure`, as `id.salt`
@@ -26,8 +26,14 @@ export async function withReceipt<Receipt extends DeleteReceipt>(
 ): Promise<Receipted<Receipt>> {
   const { kind, by = [], names = [] } = what;
   const erasure: OpenErasure = { id: uuidv7(), kind, salt: randomBytes(16).toString('base64url') };
-  const receipt = await erase(erasure);
-  const counts = Object.fromEntries(Object.entries(receipt).filter(([, count]) => typeof count === 'number'));
-  await writer.write(path, 'closeErasure', { erasure, by, counts, names });
-  return { ...receipt, erasure: `${erasure.id}.${erasure.salt}` };
+  try {
+    const receipt = await erase(erasure);
+    const counts = Object.fromEntries(Object.entries(receipt).filter(([, count]) => typeof count === 'number'));
+    await writer.write(path, 'closeErasure', { erasure, by, counts, names });
+    return { ...receipt, erasure: `${erasure.id}.${erasure.salt}` };
+  } catch (error) {
+    // What ended the delete may well end this write, too; then its documents are free some seconds later.
+    await writer.write(path, 'giveUpErasure', { id: erasure.id }).catch(() => {});
+    throw error;
+  }
 }

@@ -7,6 +7,12 @@ export interface BoundOptions {
   readonly withinTags?: readonly string[] | undefined;
 }
 
+/** Options of a delete of a document. */
+export interface DocumentDeleteOptions extends BoundOptions {
+  /** User whose document it must be; that of another counts as not found. Any user if this is left out. */
+  readonly userId?: string | undefined;
+}
+
 /** Options of a change of a memory. */
 export interface PatchOptions extends BoundOptions {
   /** Version that the memory must have; it is changed whatever its version if this is left out. */

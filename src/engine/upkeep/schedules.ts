@@ -26,7 +26,7 @@ import { type MaintenanceContext, yieldTurn } from './maintenance-context.ts';
 import { mergeWords } from './merge-words.ts';
 import { pruneEdges } from './prune-edges.ts';
 import { purgeFinished } from './purge-finished.ts';
-import { tendDocuments } from './tend-documents.ts';
+import { firstBreak, tendDocuments } from './tend-documents.ts';
 import { tendReembed } from './tend-reembed.ts';
 
 /**
@@ -52,7 +52,7 @@ export function schedules(config: Config): readonly RunnableSchedule[] {
     { name: 'purge', everyMs: 600_000, ...atOnce, run: purgeFinished },
     { name: 'optimize', everyMs: DAY_MS, ...later, run: mergeWords },
     // This runs at every look; looks are about 15 s apart.
-    { name: 'documents', everyMs: 10_000, ...atOnce, ...rests, run: tendDocuments },
+    { name: 'documents', everyMs: 10_000, ...atOnce, ...rests, firstWorkAt: firstBreak, run: tendDocuments },
     // This looks whether enough has changed, and costs nothing if it has not.
     {
       ...{ name: 'calibrate', everyMs: 60_000, ...atOnce, ...rests },

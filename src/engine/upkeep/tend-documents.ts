@@ -4,8 +4,9 @@ import { sweepUploads } from '../documents/uploads.ts';
 import { removeReadUploads } from '../steps/remove-uploads.ts';
 import type { WriteContext } from '../commands/write-context.ts';
 import { findAbandoned } from '../store/document-generations.ts';
-import { findBrokenErasure } from '../store/documents.ts';
+import { findOldestErasing } from '../store/documents.ts';
 import { addIdsToErasure } from '../store/erasures.ts';
+import type { Store } from '../store/open-store.ts';
 import { hasUploadParts, sweepUploadParts } from '../store/upload-parts.ts';
 import { listUploads } from '../store/uploads.ts';
 import { type MaintenanceContext, yieldTurn, writeContextOf } from './maintenance-context.ts';
@@ -25,7 +26,10 @@ export async function tendDocuments(context: MaintenanceContext): Promise<void> 
   else sweepUploads(store.path, listUploads(store), now);
 }
 
-/** Time without a commit after which a delete of documents counts as broken off (ms). */
+/**
+ * Time without a commit after which the upkeep finishes a delete of documents (ms). A delete that is asked for again
+ * does so sooner, and its caller knows the salt of the receipt.
+ */
 const BROKEN_OFF_MS = 15 * 60_000;
 
 /**
@@ -35,10 +39,15 @@ const BROKEN_OFF_MS = 15 * 60_000;
 export async function eraseAbandonedDocuments(context: MaintenanceContext): Promise<void> {
   await eraseInSlices(context, null);
   for (;;) {
-    const id = findBrokenErasure(context.open().store, context.clock.now() - BROKEN_OFF_MS);
-    if (id === undefined) return;
-    await eraseInSlices(context, id);
+    const oldest = findOldestErasing(context.open().store);
+    if (oldest === undefined || oldest.slicedAt >= context.clock.now() - BROKEN_OFF_MS) return;
+    await eraseInSlices(context, oldest.id);
   }
+}
+
+/** Returns the time (Unix ms) from which the upkeep finishes a delete that has hidden documents; Infinity for none. */
+export function firstBreak(store: Store): number {
+  return (findOldestErasing(store)?.slicedAt ?? Infinity) + BROKEN_OFF_MS + 1;
 }
 
 /**

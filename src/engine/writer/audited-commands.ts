@@ -56,7 +56,7 @@ const AUDITED: { readonly [N in WriteCommandName]?: Describe<N> } = {
     removed === 0 ? null : { action: 'log.erase', detail: { removed, written_by: writtenBy } },
   deleteMemory: ({ id }, { receipt }) =>
     isEmpty(receipt) ? null : { action: 'memory.delete', detail: { id, ...countsOf(receipt) } },
-  hideMatching: ({ filter }, receipt) => deletedBy(filter, receipt),
+  hideMatching: ({ filter }, { receipt }) => deletedBy(filter, receipt),
   deleteMatching: ({ filter }, { receipt }) => deletedBy(filter, receipt),
   deleteExpired: (_, { receipt }) => (isEmpty(receipt) ? null : { action: 'memory.expire', detail: countsOf(receipt) }),
   closeErasure: ({ erasure: { id, kind } }) => ({ action: 'erasure.receipt', detail: { id, kind } }),

@@ -47,6 +47,7 @@ import { undoChanges, undoLinks } from '../commands/undo-writer.ts';
 import type { WriteContext } from '../commands/write-context.ts';
 import { forgetDispatchMarks, returnDispatchBatch, takeDispatchBatch, type WantedBatch } from '../store/dispatch.ts';
 import { appendEmbedLog, type EmbedLogEntry } from '../store/embeddings.ts';
+import { giveUpErasure } from '../store/erasures.ts';
 import { recoverLeases } from '../store/job-leases.ts';
 import { retryJob } from '../store/job-control.ts';
 import { appendRun, deleteEval, eraseEvalItems, putEval } from '../store/evals.ts';
@@ -103,6 +104,7 @@ export const WRITE_COMMANDS = {
   deleteDocument: recorded(deleteDocument),
   eraseAbandoned: recorded(eraseAbandoned),
   closeErasure,
+  giveUpErasure: ({ store }: WriteContext, { id }: { readonly id: string }) => giveUpErasure(store, id),
   reinforceMemory,
   applyRecalls,
   logRecalls,

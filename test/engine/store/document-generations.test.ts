@@ -5,7 +5,7 @@ import Database from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import { deleteMatching } from '../../../src/engine/commands/erase.ts';
 import { findAbandoned } from '../../../src/engine/store/document-generations.ts';
-import { failDocument, findBrokenErasure, findKnownDocument } from '../../../src/engine/store/documents.ts';
+import { failDocument, findOldestErasing, findKnownDocument } from '../../../src/engine/store/documents.ts';
 import { compileFilter } from '../../../src/engine/store/filter.ts';
 import { getMemoryRow } from '../../../src/engine/store/memories.ts';
 import { migrate } from '../../../src/engine/store/migrate.ts';
@@ -63,7 +63,7 @@ test('what must be erased is found without reading what waits, failed or is bein
     'CORRELATED SCALAR SUBQUERY 1',
     'SEARCH g USING COVERING INDEX document_generations_by_document (document_no=?)',
   ]);
-  expect(plansOf(fixture, (store) => findBrokenErasure(store, START))).toEqual([
+  expect(plansOf(fixture, (store) => findOldestErasing(store))).toEqual([
     'SEARCH documents USING COVERING INDEX documents_erasing (erasure>?)',
     'SEARCH erasures USING INDEX sqlite_autoindex_erasures_1 (id=?)',
   ]);

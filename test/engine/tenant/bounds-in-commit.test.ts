@@ -36,6 +36,10 @@ function boundWhile(act: () => Promise<unknown>): Tenant {
       getDocument: (id) => thenAct(tenant.getDocument(id)),
       getItem: (place) => thenAct(tenant.getItem(place)),
       listPresent: (ids, filter) => thenAct(tenant.listPresent(ids, filter)),
+      async deleteDocument(id, options) {
+        await thenAct(Promise.resolve(id));
+        return tenant.deleteDocument(id, options);
+      },
     },
     { tags: TAGS },
   );
