@@ -23,8 +23,11 @@ export function closeInTurns(server: Server): void {
 
   const run = (close: () => void) => {
     isClosing = true;
-    close();
-    isClosing = false;
+    try {
+      close();
+    } finally {
+      isClosing = false;
+    }
   };
   const closeWaiting = async () => {
     while (waiting.length > 0) {

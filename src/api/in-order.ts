@@ -1,6 +1,7 @@
 import type { RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { createNetworkCount, type NetworkCount } from './network-count.ts';
+import { onDestroyed } from './on-destroyed.ts';
 
 /**
  * Greatest numbers of requests that wait for the answer to an earlier one of their connection: on one connection, on
@@ -35,7 +36,7 @@ export function inOrder(handle: RequestListener, isProxy: (address: string) => b
   const counts = createNetworkCount({ ...MAX_WAITING, isProxy });
   return (request, response) => {
     const { socket } = request;
-    if (socket.destroyed) return;
+    if (socket.destroyed || !socket.writable) return;
     let line = lines.get(socket);
     if (line === undefined) lines.set(socket, (line = startLine(socket, counts)));
     const { last: before } = line;
@@ -46,15 +47,13 @@ export function inOrder(handle: RequestListener, isProxy: (address: string) => b
     });
     if (before === undefined) return handle(request, response);
     own.waiting += 1;
-    if (own.waiting > MAX_WAITING.ofConnection) {
-      own.noteWaiting(0);
-      return void socket.destroy();
-    }
+    if (own.waiting > MAX_WAITING.ofConnection) return void socket.destroy();
     own.noteWaiting(own.waiting);
     before.once('close', () => {
       own.waiting -= 1;
       own.noteWaiting(own.waiting);
-      if (!socket.destroyed) handle(request, response);
+      // An answer that closes the connection has ended it for writing, and no request behind it is handled.
+      if (!socket.destroyed && socket.writable) handle(request, response);
     });
   };
 }
@@ -62,6 +61,6 @@ export function inOrder(handle: RequestListener, isProxy: (address: string) => b
 /** Makes the line of a connection, of which none wait once it has closed. */
 function startLine(socket: Socket, counts: NetworkCount): Line {
   const noteWaiting = counts.enter(socket);
-  socket.once('close', () => noteWaiting(0));
+  onDestroyed(socket, () => noteWaiting(0));
   return { last: undefined, waiting: 0, noteWaiting };
 }

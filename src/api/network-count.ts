@@ -6,7 +6,7 @@ export interface NetworkCount {
   /**
    * Begins to count what a connection takes, which is nothing at first.
    * @returns a function that says how much the connection takes from now on. It may close connections, this one among
-   *   them; a closed connection takes nothing. It must be called with 0 when the connection has closed
+   *   them; a destroyed connection takes nothing. It must be called with 0 when the connection is destroyed
    */
   enter(socket: Socket): (amount: number) => void;
 }
@@ -67,6 +67,7 @@ export function createNetworkCount({ ofNetwork, ofAll, isProxy }: CountOptions):
       const most = isOfProxy ? ofAll : ofNetwork;
       return (amount) => {
         set(network, socket, socket.destroyed ? 0 : amount);
+        if (amount === 0) return;
         while ((networks.get(network)?.sum ?? 0) > most) closeNewest(network);
         while (total > ofAll) closeNewest(largest());
       };

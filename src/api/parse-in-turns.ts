@@ -7,6 +7,7 @@ import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { networkOf } from '../engine/index.ts';
 import { createNetworkCount } from './network-count.ts';
+import { onDestroyed } from './on-destroyed.ts';
 import { createTurnLine, type TurnLine } from './turn-line.ts';
 
 /**
@@ -153,7 +154,7 @@ function sliceConnection(socket: Socket, { line, isAtOnce, noteWaiting, parse, i
     pause();
     goOn();
   });
-  socket.once('close', () => {
+  onDestroyed(socket, () => {
     rest = NOTHING;
     noteWaiting(0);
   });

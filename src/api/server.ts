@@ -149,8 +149,8 @@ function createHttpServer(app: Express, engine: Engine): { readonly server: Serv
   // Connections are handed out to the processes in turn.
   const most = Math.ceil(OM_MAX_CONNECTIONS / OM_API_PROCESSES);
   const isProxy = proxyCheck(trustedProxies);
-  parseInTurns(server, isProxy);
   closeInTurns(server);
+  parseInTurns(server, isProxy);
   boundConnections(server, { most, readerTimeoutMs, isProxy });
   const silent = new Set<Socket>();
   server.on('connection', (socket) => {

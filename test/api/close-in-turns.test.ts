@@ -4,6 +4,7 @@ import net, { type AddressInfo, type Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { closeInTurns } from '../../src/api/close-in-turns.ts';
 import { parseInTurns } from '../../src/api/parse-in-turns.ts';
+import { onDestroyed } from '../../src/api/on-destroyed.ts';
 import { countTurns } from '../support/turns-during.ts';
 
 test.each([
@@ -41,4 +42,26 @@ test.each([
   expect(counts.reduce((sum, here) => sum + here)).toBe(200);
   // What was closed before others waited, and the first of those that did, may fall in one turn.
   expect(Math.max(...counts)).toBeLessThanOrEqual(64);
+});
+
+test('what connections hold is given back as soon as they are destroyed', async () => {
+  const server = createServer();
+  closeInTurns(server);
+  const served: Socket[] = [];
+  let [given, closed] = [0, 0];
+  server.on('connection', (socket: Socket) => {
+    served.push(socket);
+    onDestroyed(socket, () => (given += 1));
+    socket.once('close', () => (closed += 1));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  for (let count = 0; count < 100; count += 1) net.connect({ port, host: '127.0.0.1' }).on('error', () => {});
+  await expect.poll(() => served.length).toBe(100);
+  for (const socket of served) socket.destroy();
+  expect([given, closed]).toEqual([100, 0]);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(closed).toBeLessThanOrEqual(64);
+  await expect.poll(() => closed).toBe(100);
 });

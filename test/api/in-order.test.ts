@@ -48,6 +48,22 @@ test('a request is not handled before the answer to an earlier one of its connec
   expect(statuses()).toEqual([200, 401]);
 });
 
+test('a request behind an answer that closes the connection is not handled', async () => {
+  const { secret } = api.engine.control.createKey({ tenantId: 'default', role: 'write' });
+  const body = JSON.stringify({ content: 'sent behind a refusal' });
+  const add =
+    `POST /memory/add HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${secret}\r\n` +
+    `content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+  const { socket, statuses } = await send(`GET /health HTTP/1.1\r\n\r\n${add}`);
+  await once(socket, 'close');
+  expect(statuses()).toEqual([400]);
+  // What was handled would have been stored before this add is.
+  await api.request('POST', '/memory/add', { body: { content: 'sent afterwards' } });
+  const { items } = (await api.request('GET', '/memory/all')).body;
+  expect(items.map(({ content }) => content)).toEqual(['sent afterwards']);
+  await api.request('DELETE', `/memory/${items[0]!.id}`);
+});
+
 test('a client that leaves has none of its waiting requests handled', async () => {
   const { secret } = api.engine.control.createKey({ tenantId: 'default', role: 'write' });
   const body = JSON.stringify({ content: 'sent behind a stream' });
