@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { deleteMemory, ERASE_SLICE } from '../../src/engine/commands/erase.ts';
+import { deleteMemory, ERASE_SLICE, eraseInSlices } from '../../src/engine/commands/erase.ts';
 import type { Store } from '../../src/engine/store/open-store.ts';
 import type { Statement } from '../../src/engine/store/statement.ts';
 import { newMemory, type TestEngine } from '../support/engine-fixture.ts';
@@ -119,5 +119,50 @@ export async function erasesBroadReflection(fixture: CommitFixture): Promise<voi
   }
   expect(erased.reduce((sum, count) => sum + count)).toBe(1_202);
   expect(Math.max(...erased)).toBeLessThanOrEqual(ERASE_SLICE + 1);
+  expect(ask(store, 'SELECT count(*) FROM memories')).toBe(0);
+}
+
+/**
+ * Checks that memories to be erased which rest on reflections on them, by a cycle of links or by a list that has a
+ * reflection on a reflection, are erased in commits of a bounded size, each memory by one of them.
+ */
+export async function erasesGivenReflections(fixture: CommitFixture): Promise<void> {
+  const { tenant, store } = fixture;
+  const on = async (source: string, count: number) => {
+    const some = Array.from({ length: count }, (_, no) =>
+      newMemory({ content: `${no} on ${source}`, onDuplicate: 'keep' }),
+    );
+    const { outcomes } = await tenant.addMemories(some, { derived: some.map((_, item) => ({ item, from: [source] })) });
+    return outcomes.map((outcome) => (outcome as { readonly id: string }).id);
+  };
+  const numberOf = (id: string) => ask<number>(store, 'SELECT seq FROM memories WHERE id = ?', id);
+  const [first, second] = await addAll(fixture, 'a source', 2);
+  const [back] = await on(first!, 1);
+  for (const count of [80, 70]) await on(first!, count);
+  const link = store.prepare(
+    `INSERT INTO edges (src, dst, type, weight, automatic, created_at, updated_at)
+     VALUES (?, ?, 'derived_from', 0.8, 1, 1, 1)`,
+  );
+  store.write(() => link.run(numberOf(first!), numberOf(back!)));
+  const [near] = await on(second!, 1);
+  for (const count of [80, 70]) await on(second!, count);
+  const [far] = await on(near!, 1);
+  for (const count of [90, 90, 90]) await on(far!, count);
+
+  const given = [[numberOf(first!)], [numberOf(second!), numberOf(far!)]];
+  for (const [no, memoryNos] of given.entries()) {
+    const erased: number[] = [];
+    for (let isDone = false; !isDone;) {
+      const slice = runCommand(fixture as unknown as TestEngine, (context) => eraseInSlices(context, memoryNos));
+      // Whoever asks for a delete asks by the given memories, so they go with the last commit.
+      expect(memoryNos.every((memoryNo) => ask(store, 'SELECT 1 FROM memories WHERE seq = ?', memoryNo) === 1)).toBe(
+        !slice.isDone,
+      );
+      erased.push(slice.receipt.memories);
+      ({ isDone } = slice);
+    }
+    expect(erased.reduce((sum, count) => sum + count)).toBe([152, 423][no]);
+    expect(Math.max(...erased)).toBeLessThanOrEqual(ERASE_SLICE + memoryNos.length);
+  }
   expect(ask(store, 'SELECT count(*) FROM memories')).toBe(0);
 }

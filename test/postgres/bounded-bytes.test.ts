@@ -13,7 +13,7 @@ import {
   releasesByBytes,
   supersedesByBytes,
 } from '../conformance/bounded-bytes.ts';
-import { erasesBroadReflection, erasesLongChain } from '../conformance/deep-reflections.ts';
+import { erasesBroadReflection, erasesGivenReflections, erasesLongChain } from '../conformance/deep-reflections.ts';
 import { openTestEngine } from '../support/engine-fixture.ts';
 import { startPostgres } from '../support/postgres.ts';
 
@@ -26,6 +26,7 @@ describe.skipIf(server === undefined)('in PostgreSQL', () => {
     ['long reflections on an erased memory are erased a few in a commit', erasesReflectionsByBytes],
     ['the audit log counts what all commits of a delete have erased', recordsAllSlices],
     ['a long chain of reflections is erased a part in a commit, which walks only that', erasesLongChain],
+    ['memories to be erased that rest on reflections go in commits of a bounded size', erasesGivenReflections],
     ['a reflection on which very many others rest is erased in small commits', erasesBroadReflection],
     ['long superseded memories end anew a few in a commit', endsByBytes],
     ['superseded memories that an interrupted change has left end anew in the upkeep', endsInUpkeep],

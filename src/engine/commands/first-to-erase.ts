@@ -1,7 +1,7 @@
 /** Chooses which of the memories that are about to be erased one commit erases. */
 
 import type { Store } from '../store/open-store.ts';
-import { drawFromOthers, listDrawnFrom } from '../store/reflections.ts';
+import { drawFromOthers, type DrawnFrom, listDrawnFrom } from '../store/reflections.ts';
 import { withinBytes } from '../store/text-sizes.ts';
 import { DEFAULT_WEIGHTS } from './relate.ts';
 import type { WriteContext } from './write-context.ts';
@@ -33,9 +33,12 @@ export function firstToErase(
   const { resting, rootOf, isAll } = nearestResting(store, memoryNos, most);
   const few = withinBytes(store, resting.slice(0, most), bytes);
   if (isAll && few.length === resting.length) return [...few.reverse(), ...memoryNos];
-  const beyond = listDrawnFrom(store, few, { except: [...memoryNos, ...few], limit: MAX_DRAWN });
+  const beyond = listDrawnFrom(store, few, { except: few, limit: MAX_DRAWN });
   const weight = DEFAULT_WEIGHTS.derived_from;
-  drawFromOthers(store, beyond, ({ source }) => rootOf.get(source)!, { weight, now });
+  // One of the given memories may rest on a reflection, too. It is not to go with that one, and needs no other source.
+  const given = new Set(memoryNos);
+  const sourceOf = (link: DrawnFrom) => (given.has(link.memory) ? null : rootOf.get(link.source)!);
+  drawFromOthers(store, beyond, sourceOf, { weight, now });
   return beyond.length < MAX_DRAWN ? few.reverse() : [];
 }
 

@@ -214,12 +214,12 @@ export function listDrawnFrom(
 /**
  * Makes reflections and consolidations derived from other memories than before, for sources that are about to be erased
  * alone. Nothing is known any more of the consolidations, as if their sources were erased. Call inside a write.
- * @param sourceOf returns the number of the memory from which the one of a link is derived from now on
+ * @param sourceOf returns the number of the memory from which the one of a link is derived from now on; null for none
  */
 export function drawFromOthers(
   store: Store,
   links: readonly DrawnFrom[],
-  sourceOf: (link: DrawnFrom) => number,
+  sourceOf: (link: DrawnFrom) => number | null,
   { weight, now }: { readonly weight: number; readonly now: number },
 ): void {
   const ofEdges = links.filter(({ consolidationNo }) => consolidationNo === null);
@@ -230,7 +230,10 @@ export function drawFromOthers(
     `INSERT INTO edges (src, dst, type, similarity, weight, automatic, created_at, updated_at)
      VALUES (?, ?, 'derived_from', NULL, ?, 1, ?, ?) ON CONFLICT (src, dst, type) DO UPDATE SET automatic = 1`,
   );
-  for (const link of links) put.run(link.memory, sourceOf(link), weight, now, now);
+  for (const link of links) {
+    const source = sourceOf(link);
+    if (source !== null) put.run(link.memory, source, weight, now, now);
+  }
 }
 
 /**

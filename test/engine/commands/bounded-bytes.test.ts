@@ -14,7 +14,7 @@ import {
   releasesByBytes,
   supersedesByBytes,
 } from '../../conformance/bounded-bytes.ts';
-import { erasesBroadReflection, erasesLongChain } from '../../conformance/deep-reflections.ts';
+import { erasesBroadReflection, erasesGivenReflections, erasesLongChain } from '../../conformance/deep-reflections.ts';
 import { openTestEngine } from '../../support/engine-fixture.ts';
 
 test.each([
@@ -23,6 +23,7 @@ test.each([
   ['the audit log counts what all commits of a delete have erased', recordsAllSlices],
   ['a reflection is erased after all that rest on it, however near to its source', erasesRestingFirst],
   ['a long chain of reflections is erased a part in a commit, which walks only that', erasesLongChain],
+  ['memories to be erased that rest on reflections go in commits of a bounded size', erasesGivenReflections],
   ['a reflection on which very many others rest is erased in small commits', erasesBroadReflection],
   ['long superseded memories end anew a few in a commit', endsByBytes],
   ['superseded memories that an interrupted change has left end anew in the upkeep', endsInUpkeep],
