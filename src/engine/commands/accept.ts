@@ -49,8 +49,9 @@ export interface AddInput {
  * is taken either once the items make as much work for the word index as one commit should index
  * (`MAX_INDEXED_BYTES`), with the memories that follow them in their sessions and walks along chains, or in PostgreSQL
  * took 150 round trips. Of those that follow, some may wait for their words to be written anew.
- * @returns outcomes in the order of `items`, and `taken`, the number of items that were taken, if that is not all; an
- *   Idempotency-Key that the writer has used gets its stored reply, even if its memories have changed since
+ * @returns outcomes in the order of `items`, and `taken`, the number of items that were taken, if that is not all; then
+ *   items that other writes may take have no outcomes, as each stored reply would repeat them. An Idempotency-Key that
+ *   the writer has used gets its stored reply, even if its memories have changed since
  * @throws EngineError for all items: `unavailable` over `OM_MAX_BACKLOG`; `storage_full` over the quota; what
  *   `findStoredReply` throws; with `allOrNothing` the error of the first item that was refused
  */
@@ -74,6 +75,7 @@ export function addMemories(context: WriteContext, { items, options, quota = nul
     const walked = taken > 0 ? walkedBytes(store) : 0;
     const words = isDivisible(options) ? indexed + toReindex.bytes + walked : 0;
     const isTaken = words + toReindex.settled < MAX_INDEXED_BYTES && !isLong;
+    if (!isTaken && isDivisible(options)) break;
     const acceptedBefore = accepted.length;
     const outcome = isTaken ? acceptItem(context, { item, options, before: outcomes, accepted, toReindex }) : NOT_TAKEN;
     if (isTaken) taken += 1;

@@ -16,7 +16,8 @@ export interface WriterClaim extends IdempotencyClaim {
 /**
  * Finds the reply that is stored for an Idempotency-Key, writer and route, marked as `replayed`; undefined if this
  * writer has not used the Idempotency-Key.
- * @param items number of items of the request, which must be the number of results in the reply
+ * @param items number of items of the request, which must be the number of results in the reply, unless the write took
+ *   only the first of them
  * @throws EngineError `conflict` if a memory of the reply was deleted, or if the reply was stored by a version of Cairn
  *   that kept no result for each item; `unprocessable` if the key was used with another body
  */
@@ -43,7 +44,7 @@ export function findStoredReply(store: Store, claim: WriterClaim, items: number)
     );
   }
   const reply = parseStored(row.reply) as AddReply;
-  if (reply.outcomes.length !== items) {
+  if (reply.outcomes.length !== items && reply.outcomes.length !== reply.taken) {
     throw new EngineError(
       'conflict',
       'the reply to this Idempotency-Key is of another version, which kept no refusals; use a new key',

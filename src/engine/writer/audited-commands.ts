@@ -129,9 +129,12 @@ function addedBy(items: readonly AddItem[], { outcomes }: AddReply): AuditDetail
     added: ids.length,
     duplicates: count('duplicate'),
     superseding:
-      items.filter(
-        (item, place) => 'supersedes' in item && item.supersedes !== undefined && outcomes[place]?.kind !== 'rejected',
-      ).length || undefined,
+      items
+        .slice(0, outcomes.length)
+        .filter(
+          (item, place) =>
+            'supersedes' in item && item.supersedes !== undefined && outcomes[place]?.kind !== 'rejected',
+        ).length || undefined,
     rejected: count('rejected'),
     first: ids[0],
     last: ids.at(-1),

@@ -111,6 +111,7 @@ test('an add with an Idempotency-Key is divided, and goes on where it broke off 
   // As if the process had ended after the first commit.
   const begun = runCommand(fixture, (context) => addMemories(context, { items, options: { idempotency: claim } }));
   expect(begun).toMatchObject({ taken: 3, replayed: false });
+  expect(begun.outcomes).toHaveLength(3);
   const reply = await add();
   expect(reply).toMatchObject({ replayed: false });
   expect([reply.outcomes.map(({ kind }) => kind), reply.taken]).toEqual([items.map(() => 'accepted'), undefined]);
