@@ -187,7 +187,7 @@ export interface Tenant
    * A filter with writers also erases the log items that they wrote and, with nothing else but users, the standing
    * queries and webhooks that they stored. A filter that names only writers undoes all that they did: their links are
    * removed as well, and memories of others that they changed get their former values back.
-   * @throws EngineError `invalid` without any condition; `unavailable` if another delete erases the same for a minute
+   * @throws EngineError `invalid` without any condition; `unavailable` if another delete erases the same for 25 s
    */
   deleteMemories(filter: ErasureFilter): Promise<Receipted<ErasureReceipt>>;
   /**

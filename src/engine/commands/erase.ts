@@ -213,7 +213,7 @@ export function deleteDocument(
   const { store, now } = context;
   const { document_no: documentNo } = getErasableDocument(store, { id, now }, options);
   if (listUnderWay(store, [documentNo], { except: '', now }).length > 0)
-    throw new EngineError('unavailable', 'another delete is erasing this document');
+    throw new EngineError('unavailable', 'another delete is erasing this document', { retryAfterMs: 5_000 });
   return abandonDocuments(context, [documentNo]);
 }
 

@@ -37,13 +37,15 @@ export function createEraseParts(
       receipt = addReceipts(receipt, hidden.receipt);
       others.push(...hidden.others);
     }
-    return { receipt: await withHidden(receipt, erasure), others };
+    if (receipt.documents > 0) receipt = addReceipts(receipt, await eraseAbandoned(erasure));
+    return { receipt, others };
   }
 
   /** Erases the memories that match, and the documents of which they are parts. */
   async function eraseMemories(filter: ErasureFilter, erasure: OpenErasure): Promise<ErasedPart> {
     let receipt = EMPTY_RECEIPT;
     const others: number[] = [];
+    let hasHidden = false;
     for (let after: number | null = 0; after !== null;) {
       const found: MatchingSlice = await readers.read(path, 'listMatching', {
         ...{ filter, after, limit: ERASE_SLICE, bytes: ERASE_BYTES },
@@ -52,18 +54,18 @@ export function createEraseParts(
       const remove = async () => {
         const slice = await writer.write(path, 'deleteMatching', { filter, memoryNos, erasure });
         others.push(...slice.others);
+        // Noted here, as a later slice may fail.
+        hasHidden ||= slice.receipt.documents > 0;
         return slice;
       };
       const documents = () => listDocuments(filter, erasure, 0);
       if (memoryNos.length > 0) receipt = addReceipts(receipt, await writeDelete(() => inSlices(remove), documents));
+      // At once: of a document that only some of its parts match, no part may match once these are erased.
+      if (hasHidden) receipt = addReceipts(receipt, await eraseAbandoned(erasure));
+      hasHidden = false;
       after = found.next;
     }
-    return { receipt: await withHidden(receipt, erasure), others };
-  }
-
-  /** Erases the documents that have been hidden, if any. @returns `receipt` with the counts added */
-  async function withHidden(receipt: DeleteReceipt, erasure: OpenErasure): Promise<DeleteReceipt> {
-    return receipt.documents === 0 ? receipt : addReceipts(receipt, await eraseAbandoned(erasure));
+    return { receipt, others };
   }
 
   function listDocuments(filter: ErasureFilter, { id }: OpenErasure, after: number): Promise<number[]> {

@@ -1,5 +1,6 @@
 import { addReceipts } from '../commands/erase.ts';
 import type { Tenant } from '../engine.ts';
+import { isEngineError } from '../errors.ts';
 import type { ContentPlace, ContentSlice } from '../readers/document-chunks.ts';
 import type { ChunkListPlace, ChunkSlice } from '../store/provenance.ts';
 import type { Document, DocumentChunk, DocumentFilter, Page } from '../types.ts';
@@ -94,10 +95,17 @@ function createDeleteDocument(
     const names = [title, fileName, url].filter((name) => name !== null);
     await waitForOthers([documentNo]);
     return withReceipt({ path, writer }, { kind: 'document', names }, async (erasure) => {
-      const hidden = await writeDelete(
-        () => writer.write(path, 'deleteDocument', { id, ...options, erasure }),
-        async () => [documentNo],
-      );
+      const hide = () =>
+        writeDelete(
+          () => writer.write(path, 'deleteDocument', { id, ...options, erasure }),
+          async () => [documentNo],
+        );
+      const hidden = await hide().catch(async (error: unknown) => {
+        if (!isEngineError(error, 'unavailable') || error.mayBeWritten) throw error;
+        // Another delete came first since the look.
+        await waitForOthers([documentNo]);
+        return hide();
+      });
       const erased = await eraseAbandoned(erasure);
       // After a long pause another delete may have taken the document over.
       await waitForOthers([documentNo]);

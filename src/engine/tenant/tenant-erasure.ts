@@ -8,7 +8,7 @@ import type { TenantOptions } from './tenant-options.ts';
 /** Pause between two looks at documents that another delete is erasing (ms). */
 const LOOK_EVERY_MS = 250;
 /** Longest time for which a delete waits for documents that another delete is erasing (ms); a client waits for both. */
-const WAIT_MOST_MS = 60_000;
+const WAIT_MOST_MS = 25_000;
 
 /** Operations that the deletes of memories, documents and jobs share. */
 export interface Erasure {
@@ -30,7 +30,7 @@ export interface Erasure {
    * Waits until none of these documents is being erased by another delete that is under way: each is gone, or free for
    * the caller's delete. Nothing is held between two looks.
    * @param documentNos `documentNo` of each document
-   * @throws EngineError `unavailable` after 60 s
+   * @throws EngineError `unavailable` after 25 s
    */
   waitForOthers(documentNos: readonly number[]): Promise<void>;
 }
