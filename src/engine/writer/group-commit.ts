@@ -4,7 +4,7 @@ import { hasManyTrips } from '../store/foresight.ts';
 import { LateError } from '../store/late-error.ts';
 import { storageError } from '../store/storage-errors.ts';
 import { indexedBytes, MAX_INDEXED_BYTES } from '../store/word-index/memory-text.ts';
-import { countDelays, countWaiting } from '../store/word-index/waiting-contexts.ts';
+import { countDelays, countWaitingContexts } from '../store/word-index/waiting-contexts.ts';
 import { inSavepoint } from '../store/savepoint.ts';
 import { createAuditTrail, type AuditTrail } from './audit-trail.ts';
 import { describeCommand } from './audited-commands.ts';
@@ -155,5 +155,5 @@ function run(shared: GroupContext, { name, input, trace, writtenBy }: WriteReque
   const isDone = name === 'recordAction' || shared.store.changes !== before;
   const audited = shared.config.OM_AUDIT === 'off' || !isDone ? null : describeCommand(name, input, output);
   if (audited !== null) trail.note(by, audited);
-  return { ok: true, value: output, delayed: countDelays(store) === delays ? 0 : countWaiting(store) };
+  return { ok: true, value: output, delayed: countDelays(store) === delays ? 0 : countWaitingContexts(store) };
 }

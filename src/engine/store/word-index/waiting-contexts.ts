@@ -67,7 +67,7 @@ function isTooMuch(store: Store, memoryNo: number): boolean {
 }
 
 /** Returns the number of memories that wait. */
-export const countWaiting = (store: Store): number => listWaiting(store).length;
+export const countWaitingContexts = (store: Store): number => listWaiting(store).length;
 
 function listWaiting(store: Store): number[] {
   return parseStored(findInfo(store, WAITING_CONTEXTS) ?? '[]') as number[];
