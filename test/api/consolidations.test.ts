@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { runCairn } from '../cli/run-cairn.ts';
+import { startFakeServer } from '../support/fake-server.ts';
 import { ADMIN_KEY, startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -116,4 +117,15 @@ test('the command line gathers, lists and undoes', async () => {
   const job = /consolidations undo (\S+)/.exec(made)![1]!;
   expect(await run('consolidations', 'undo', job)).toContain('1 gathered memory erased');
   expect(await run('consolidate')).toContain('nothing to gather');
+});
+
+test('a run that failed ends the command with an error, after its reply as JSON', async () => {
+  const reply = { job_id: 'j', state: 'dead', error: { code: 'internal', message: 'the disk is broken' } };
+  await using server = await startFakeServer((response) => {
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(reply));
+  });
+  const settings = { CAIRN_URL: server.url, CAIRN_API_KEY: ADMIN_KEY };
+  const { code, stdout, stderr } = await runCairn(['consolidate', '--json'], { settings });
+  expect([code, JSON.parse(stdout)]).toEqual([1, reply]);
+  expect(stderr).toContain('job j is dead: the disk is broken');
 });

@@ -77,7 +77,7 @@ export const jobRoutes: readonly Route[] = [
     replies: JOB_NOW,
     errors: {
       not_found: NO_JOB,
-      conflict: 'The job is in another state, or its memory was deleted or has a newer job.',
+      conflict: 'The job is in another state, or its memory or document has a newer job or was deleted.',
     },
     async handle({ tenant, params, send }) {
       send(200, jobItem(await tenant.retryJob(params.id)));

@@ -15,7 +15,7 @@ const WAIT_MS = 60_000;
  * Runs `cairn consolidate`: gathers groups of memories that say nearly the same or follow one topic, each into one
  * memory, waits up to a minute, and prints how many memories were gathered into how many. With `dryRun` it changes
  * nothing and prints the texts that it would make.
- * @throws CliError if the job has failed, unless `json` prints the reply
+ * @throws CliError if the job has failed; with `json`, the reply is printed before
  */
 export async function consolidate({ user, dryRun, again, json, ...options }: ConsolidateOptions): Promise<void> {
   const client = connect(options);
@@ -25,7 +25,10 @@ export async function consolidate({ user, dryRun, again, json, ...options }: Con
     ...(dryRun ? { dry_run: true } : {}),
     ...(again ? { again: true } : {}),
   });
-  if (json) return print(JSON.stringify(reply));
+  if (json) print(JSON.stringify(reply));
+  if ('error' in reply && reply.error !== undefined)
+    throw new CliError(`job ${reply.job_id} is ${reply.state}: ${reply.error.message}`);
+  if (json) return;
   if ('proposals' in reply) {
     for (const { user_id: owner, content, source_ids: sources } of reply.proposals)
       print(
@@ -37,8 +40,6 @@ export async function consolidate({ user, dryRun, again, json, ...options }: Con
     return print(`${total} would be made${reply.truncated ? ', and more' : ''}.`);
   }
   const { job_id: id, state } = reply;
-  if ('error' in reply && reply.error !== undefined)
-    throw new CliError(`job ${id} is ${state}: ${reply.error.message}`);
   if (state !== 'done') return print(`${id}  ${state}, still being worked on after ${WAIT_MS / 1_000} s`);
   const { items, next } = await client.listConsolidations({ job_id: id, l: 1_000 });
   const sources = items.reduce((sum, { source_ids: ids }) => sum + ids.length, 0);

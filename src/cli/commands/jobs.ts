@@ -77,7 +77,7 @@ const NOT_RETRIED: ReadonlySet<string> = new Set(['conflict', 'not_found']);
 
 /**
  * Retries all jobs in a state, and prints how many could not be retried, because they are in another state by now or
- * discarded, or their memory has a newer job or was erased.
+ * discarded, or their memory or document has a newer job or was erased.
  */
 async function retryAll(client: Client, state: JobState): Promise<void> {
   // All jobs are listed first: a job that ends in the same state again must not be retried twice.

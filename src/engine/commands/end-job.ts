@@ -1,6 +1,6 @@
 import { findDocumentRow } from '../store/documents.ts';
 import { releaseUpload } from '../store/uploads.ts';
-import { documentOfJob } from '../store/document-jobs.ts';
+import { documentOfJob, hasNewerDocumentJob } from '../store/document-jobs.ts';
 import * as control from '../store/job-control.ts';
 import { getJob } from '../store/job-views.ts';
 import type { Job } from '../types.ts';
@@ -29,7 +29,8 @@ export function cancelJob(context: WriteContext, { id }: { readonly id: string }
 
 /**
  * Deletes a job that is dead or cancelled. The uploaded file of a document is given up with its job: without the job
- * nobody could read the file again.
+ * nobody could read the file again. A file that was handed in later for the same document stays, since a newer job
+ * reads it.
  * @returns the file's name in the uploads folder, to be removed after the commit; '' if there is no file
  * @throws EngineError `not_found`; `conflict` for a job in another state
  */
@@ -37,6 +38,7 @@ export function discardJob({ store }: WriteContext, { id }: { readonly id: strin
   const job = getJob(store, id);
   const documentNo = job.kind === 'document' ? documentOfJob(store, id) : null;
   control.discardJob(store, id);
-  const next = documentNo === null ? null : (findDocumentRow(store, documentNo)?.next_no ?? null);
+  if (documentNo === null || hasNewerDocumentJob(store, documentNo, job.jobNo)) return '';
+  const next = findDocumentRow(store, documentNo)?.next_no ?? null;
   return next === null ? '' : releaseUpload(store, next);
 }

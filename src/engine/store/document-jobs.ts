@@ -82,6 +82,23 @@ export function findOpenDocumentJob(store: Store, documentNo: number): { id: str
 }
 
 /**
+ * Tells whether a newer job reads the document, waits to read it, or is dead. The next generation of the document is
+ * the newer job's then, also if the newer job is dead: it may be retried.
+ * @param jobNo number of the older job, which may be in any state
+ */
+export function hasNewerDocumentJob(store: Store, documentNo: number, jobNo: number): boolean {
+  return (
+    store
+      .prepare(
+        `SELECT 1 FROM jobs INDEXED BY jobs_by_document
+         WHERE document = ? AND document > 0 AND state IN ('queued', 'active', 'failed', 'dead') AND kind = 'document'
+           AND seq > ? LIMIT 1`,
+      )
+      .get(documentNo, jobNo) !== undefined
+  );
+}
+
+/**
  * Finds the number of the document that a job reads or whose chunk it works on; null if it is about no document, or
  * does not exist.
  * @param id the job's id

@@ -1,5 +1,6 @@
 import { EngineError } from '../errors.ts';
 import type { Job } from '../types.ts';
+import { hasNewerDocumentJob } from './document-jobs.ts';
 import { setDocumentState } from './documents.ts';
 import { noteEvents } from './job-timeline.ts';
 import { getJob } from './job-views.ts';
@@ -12,7 +13,8 @@ import { changesOfEach } from './statement.ts';
  * crashes. The memory that it embeds or links, or the document that it reads, becomes `queued`, too. A job that embeds
  * a memory for a change of the model becomes an ordinary `memory` job. Call inside a write.
  * @throws EngineError `not_found`; `conflict` if the job is queued, active or done, if its memory or file no longer
- *   exists, if another unfinished job embeds or links its memory, or if it reads a document and was cancelled
+ *   exists, if another unfinished job embeds or links its memory, or if it reads a document and was cancelled or has a
+ *   newer job that is unfinished or dead
  */
 export function retryJob(store: Store, id: string, now: number): Job {
   const job = getJob(store, id);
@@ -67,6 +69,8 @@ function retryDocumentJob(store: Store, job: Job, now: number): Job {
     throw new EngineError('conflict', `a document's job that is ${job.state} cannot be retried${advice}`);
   }
   if (row.isGone) throw new EngineError('conflict', 'its file was removed: hand the document in again');
+  if (hasNewerDocumentJob(store, row.no, job.jobNo))
+    throw new EngineError('conflict', 'a newer job reads this document');
   requeueAnew(store, job.id, now);
   setDocumentState(store, row.no, { state: 'queued', now });
   store.prepare('UPDATE document_generations SET failed_at = NULL WHERE generation_no = ?').run(row.next);

@@ -112,7 +112,7 @@ export interface Jobs {
    * Queues a dead, failed or cancelled job again at its step, due at once and with all its attempts. The cancelled job
    * of a document cannot be retried.
    * @throws EngineError `not_found`; `conflict` if the job is queued, active or done, if its memory or file is gone, or
-   *   if a newer job works on its memory
+   *   if a newer job works on its memory or reads its document
    */
   retryJob(id: string): Promise<Job>;
   /**
@@ -122,7 +122,8 @@ export interface Jobs {
    */
   cancelJob(id: string): Promise<Job>;
   /**
-   * Removes a dead or cancelled job from the ledger; the file of a document whose job it was is deleted, too.
+   * Removes a dead or cancelled job from the ledger. The file that it would have read is deleted, too; a file that was
+   * handed in for the same document later is not.
    * @throws EngineError `not_found`; `conflict` if the job is in another state
    */
   discardJob(id: string): Promise<void>;

@@ -110,14 +110,18 @@ export async function controlReembed(context: ControllerContext, claim: HeldJob,
   const next = await runSlice(context, claim, tries);
   const { store } = context.open();
   const now = context.clock.now();
-  store.write(() => {
-    if (!holdsLease(store, claim)) return;
-    if (next !== 'finished') return yieldReembedController(store, claim, now + next.inMs, now);
+  const isFinished = store.write(() => {
+    if (!holdsLease(store, claim)) return false;
+    if (next !== 'finished') {
+      yieldReembedController(store, claim, now + next.inMs, now);
+      return false;
+    }
     if (findReembed(store) !== undefined) appendEvent(store, 'reembed.finished');
     deleteReembed(store);
     finishJob(store, claim, now);
+    return true;
   });
-  if (next === 'finished') context.logger.info({}, 'reembed_finished');
+  if (isFinished) context.logger.info({}, 'reembed_finished');
 }
 
 async function runSlice(context: ControllerContext, claim: HeldJob, tries: TriesModels): Promise<Next> {

@@ -1,5 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import { expect, onTestFinished, test } from 'vitest';
 import { readConfig } from '../../../src/engine/config.ts';
+import { controlReembed } from '../../../src/engine/upkeep/reembed.ts';
+import { claimJobs } from '../../../src/engine/store/job-claims.ts';
+import { insertJob } from '../../../src/engine/store/jobs.ts';
 import { tendReembed } from '../../../src/engine/upkeep/tend-reembed.ts';
 import { findReembed } from '../../../src/engine/store/reembed.ts';
 import { clearRefusals, stopReembed } from '../../../src/engine/commands/reembed.ts';
@@ -250,6 +254,22 @@ test('another model of the same provider answers until the new one is live; one 
   await changed.drain();
   expect(vectorless(changed, 2)).toEqual([]);
   expectNoOrphans(changed.store);
+});
+
+test('the end of a change is logged once, also if the worker has lost its lease', async () => {
+  await using fixture = await openTestEngine();
+  const { store, batch, clock } = fixture;
+  const events: string[] = [];
+  const logger = { ...silentLogger, info: (_: object, event: string) => events.push(event) };
+  const [claim] = store.write(() => {
+    insertJob(store, { id: randomUUID(), kind: 'reembed', step: 'link', bulk: true, trace: null, now: clock.now() });
+    return claimJobs(store, { step: 'link', limit: 1, owner: 'w', leaseMs: 1_000, now: clock.now() });
+  });
+  const control = () => controlReembed({ ...batch, logger }, claim!, () => Promise.resolve('holds'));
+  await control();
+  // The job is done, so the claim no longer holds it.
+  await control();
+  expect(events).toEqual(['reembed_finished']);
 });
 
 test('a model that refuses more than a few texts does not go live, and nothing is lost', async () => {

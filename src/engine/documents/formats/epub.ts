@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import type { DocumentWarning } from '../../types.ts';
+import type { DocumentWarning, Omission } from '../../types.ts';
 import { decodeHtml } from '../decode-html.ts';
 import { DocumentError } from '../document-error.ts';
 import { cleanNames, languageOf, line, parseTime } from '../html-metadata.ts';
@@ -24,11 +24,13 @@ export const readEpub: FormatParser = async (bytes, { onPage }) => {
   const { metadata, chapters } = await readPackage(zip);
   const pages: PageStart[] = [];
   const warnings: DocumentWarning[] = [];
+  const omissions: Omission[] = [];
   let text = '';
   let unreadable = 0;
   for (const [index, name] of chapters.entries()) {
     const page = index + 1;
     const chapter = await readChapter(zip, name);
+    omissions.push(...(chapter?.omissions ?? []));
     if (chapter === null) {
       unreadable++;
       warnings.push({ code: 'part_unreadable', message: 'A chapter of the book could not be read.', page });
@@ -42,8 +44,18 @@ export const readEpub: FormatParser = async (bytes, { onPage }) => {
     onPage?.(page, chapters.length);
   }
   if (unreadable === chapters.length) throw damaged();
-  return { ...metadata, text, pages, warnings };
+  return { ...metadata, text, pages, warnings, omissions: sumByReason(omissions) };
 };
+
+/** Adds up the omissions of all chapters, since a document has one entry for each reason. */
+function sumByReason(omissions: readonly Omission[]): Omission[] {
+  const sums = new Map<Omission['reason'], Omission>();
+  for (const { reason, count, characters } of omissions) {
+    const sum = sums.get(reason) ?? { reason, count: 0, characters: 0 };
+    sums.set(reason, { reason, count: sum.count + count, characters: sum.characters + characters });
+  }
+  return [...sums.values()];
+}
 
 /**
  * Refuses a book with copy protection (DRM). Fonts may be obfuscated in a book that anybody can read; nothing else may
@@ -128,6 +140,7 @@ function readMetadata(metadata: XmlElement | undefined): DocumentMetadata {
 interface Chapter {
   readonly text: string;
   readonly warnings: readonly DocumentWarning[];
+  readonly omissions: readonly Omission[];
 }
 
 /**
@@ -138,10 +151,14 @@ async function readChapter(zip: ZipArchive, name: string): Promise<Chapter | nul
   try {
     const bytes = await zip.read(name);
     if (!bytes) return null;
-    const { text: html, warnings } = await decodeHtml(bytes, null);
-    const document = parseHtml(closeEmptyElements(html));
-    const { warnings: hidden } = dropUnseen(document);
-    return { text: treeToMarkdown(document, document.body), warnings: [...warnings, ...hidden] };
+    const decoded = await decodeHtml(bytes, null);
+    const document = parseHtml(closeEmptyElements(decoded.text));
+    const hidden = dropUnseen(document);
+    return {
+      text: treeToMarkdown(document, document.body),
+      warnings: [...decoded.warnings, ...hidden.warnings],
+      omissions: [...decoded.omissions, ...hidden.omissions],
+    };
   } catch (error) {
     if (error instanceof DocumentError && !error.code.startsWith('document_too_')) return null;
     throw error;

@@ -11,10 +11,10 @@ import { renderJson } from './render-json.ts';
  *   `document_too_large` for too much text
  */
 export const readJson: FormatParser = async (bytes, options) => {
-  const { text, warnings } = await decodeText(bytes, options.charset);
-  if (text.trim() === '') return bareDocument('', { warnings });
+  const { text, ...told } = await decodeText(bytes, options.charset);
+  if (text.trim() === '') return bareDocument('', told);
   const value = parseValue(text);
-  if (value !== undefined) return bareDocument(renderJson(value), { title: titleOf(value), warnings });
+  if (value !== undefined) return bareDocument(renderJson(value), { title: titleOf(value), ...told });
   const [firstLine = ''] = text.trimStart().split('\n', 1);
   if (parseValue(firstLine) === undefined) throw corrupt('The file is not valid JSON.');
   return readNdjson(bytes, options);
@@ -27,7 +27,7 @@ export const readJson: FormatParser = async (bytes, options) => {
  *   `document_too_large` for too much text
  */
 export const readNdjson: FormatParser = async (bytes, { charset }) => {
-  const { text, warnings } = await decodeText(bytes, charset);
+  const { text, warnings, omissions } = await decodeText(bytes, charset);
   const lines = text.split('\n').filter((line) => line.trim() !== '');
   const records: string[] = [];
   let characters = 0;
@@ -44,6 +44,7 @@ export const readNdjson: FormatParser = async (bytes, { charset }) => {
   const message = `${bad} of ${lines.length} lines ${bad === 1 ? 'is' : 'are'} not valid JSON.`;
   return bareDocument(records.join('\n\n'), {
     warnings: bad === 0 ? warnings : [...warnings, { code: 'part_unreadable', message }],
+    omissions,
   });
 };
 

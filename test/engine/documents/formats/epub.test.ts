@@ -39,8 +39,9 @@ test('chapters are pages in the order of reading', async () => {
       'z 1.xhtml': chapter('<h1>One</h1><p>First <a id="x"/>words.</p>'),
       'cover.xhtml': chapter('<svg><text>none</text></svg>'),
       'a.xhtml': chapter('<h1>Two</h1><p hidden="hidden">planted</p>'),
+      'unseen.xhtml': chapter('<p hidden="hidden">all of it</p>'),
     },
-    { spine: ['z 1.xhtml', 'cover.xhtml', 'a.xhtml', 'a.xhtml'] },
+    { spine: ['z 1.xhtml', 'cover.xhtml', 'a.xhtml', 'a.xhtml', 'unseen.xhtml'] },
   );
   const document = await readEpub(bytes, { ...OPTIONS, onPage: (done) => seen.push(done) });
   expect(document).toEqual({
@@ -55,8 +56,9 @@ test('chapters are pages in the order of reading', async () => {
     publishedAt: Date.UTC(2020, 4, 1),
     modifiedAt: Date.UTC(2021, 0, 2, 3, 4, 5),
     warnings: [{ code: 'hidden_text_dropped', message: expect.any(String) as string, page: 3 }],
+    omissions: [{ reason: 'hidden_text', count: 2, characters: 14 }],
   });
-  expect(seen).toEqual([1, 2, 3]);
+  expect(seen).toEqual([1, 2, 3, 4]);
 });
 
 test('a chapter that is missing does not lose the book', async () => {

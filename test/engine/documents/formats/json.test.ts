@@ -32,6 +32,14 @@ test('line ends of values are those of the text', async () => {
   expect((await read({ a: 'q\r\nz', b: 'one\rtwo', c: ['x\r\n', 'y'] })).text).toBe('a:\nq\nz\nb:\none\ntwo\nc:\nx\ny');
 });
 
+test('control characters are counted as left out', async () => {
+  const omissions = [{ reason: 'control_characters', count: 2, characters: 2 }];
+  const twice = '{"a": "x\u0001y\u0002z"}';
+  expect(await read(twice)).toMatchObject({ text: 'a: xyz', omissions });
+  expect(await readNdjson(Buffer.from(`${twice}\n{"b": 1}`), OPTIONS)).toMatchObject({ omissions });
+  expect(await read('\u0001 \u0002')).toMatchObject({ text: '', omissions });
+});
+
 test('long numbers keep their digits', async () => {
   expect((await read('{"id": 12345678901234567890, "n": 1.5}')).text).toBe('id: 12345678901234567890\nn: 1.5');
 });

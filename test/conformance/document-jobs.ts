@@ -1,0 +1,85 @@
+/** What is expected of an older job of a document for which another file was handed in, on each engine. */
+import fs from 'node:fs';
+import { expect, test } from 'vitest';
+import { runNextDocument } from '../../src/engine/batches/run-document.ts';
+import { uploadsFolder } from '../../src/engine/documents/uploads.ts';
+import { tendDocuments } from '../../src/engine/upkeep/tend-documents.ts';
+import { openTestEngine, type TestEngine } from '../support/engine-fixture.ts';
+import { newDocument, upload } from '../support/new-document.ts';
+
+/** Hands in a file of the one document, and returns the id of its job. */
+async function handIn({ tenant }: TestEngine, text: string): Promise<{ documentId: string; jobId: string }> {
+  const { document, jobId } = await tenant.addDocument(
+    newDocument(await upload(tenant, text), { externalId: 'handbook' }),
+  );
+  return { documentId: document.id, jobId: jobId! };
+}
+
+/** An attempt to read the next document that fails for a reason other than the file; the job is dead after it. */
+async function failReading({ batch }: TestEngine): Promise<void> {
+  const documentParser = {
+    ...batch.documentParser!,
+    parse: () => Promise.reject(new Error('the reader is out of order')),
+  };
+  await runNextDocument({ ...batch, documentParser }, { alone: false, onClaimed: () => {} });
+}
+
+const countUploads = ({ file }: TestEngine) => fs.readdirSync(uploadsFolder(file)).length;
+
+/** Defines the tests. @param settings the database in which each test stores its memories */
+export function testOlderDocumentJobs(settings: () => Promise<Record<string, string>>): void {
+  const open = async () => openTestEngine({ settings: { ...(await settings()), OM_JOB_ATTEMPTS: '1' } });
+
+  test('an older job that was cancelled is discarded without the file that was handed in since', async () => {
+    await using fixture = await open();
+    const { tenant } = fixture;
+    const older = await handIn(fixture, 'The first edition is about alpacas.');
+    const newer = await handIn(fixture, 'The second edition is about bisons.');
+    expect((await tenant.getJob(older.jobId)).state).toBe('cancelled');
+    await tenant.discardJob(older.jobId);
+    await fixture.drain();
+    expect(await tenant.getDocument(older.documentId)).toMatchObject({ state: 'ready', error: null });
+    expect((await tenant.getJob(newer.jobId)).state).toBe('done');
+  });
+
+  test('an older job that is dead is discarded without the file of a newer one that is dead, too', async () => {
+    await using fixture = await open();
+    const { tenant } = fixture;
+    const older = await handIn(fixture, 'The first edition is about alpacas.');
+    await failReading(fixture);
+    const newer = await handIn(fixture, 'The second edition is about bisons.');
+    await failReading(fixture);
+    await tenant.discardJob(older.jobId);
+    await tenant.retryJob(newer.jobId);
+    await fixture.drain();
+    expect(await tenant.getDocument(older.documentId)).toMatchObject({ state: 'ready', error: null });
+  });
+
+  test('the newest job is discarded with its file, although older jobs are in the ledger', async () => {
+    await using fixture = await open();
+    const { tenant } = fixture;
+    await handIn(fixture, 'The first edition is about alpacas.');
+    await failReading(fixture);
+    const newer = await handIn(fixture, 'The second edition is about bisons.');
+    await failReading(fixture);
+    await tenant.discardJob(newer.jobId);
+    await tendDocuments(fixture.maintenance);
+    expect(countUploads(fixture)).toBe(0);
+  });
+
+  test('an older job that is dead is not retried beside a newer one, be that queued or dead', async () => {
+    await using fixture = await open();
+    const { tenant } = fixture;
+    const older = await handIn(fixture, 'The first edition is about alpacas.');
+    await failReading(fixture);
+    const newer = await handIn(fixture, 'The second edition is about bisons.');
+    const refused = { code: 'conflict', message: 'a newer job reads this document' };
+    await expect(tenant.retryJob(older.jobId)).rejects.toMatchObject(refused);
+    await failReading(fixture);
+    await expect(tenant.retryJob(older.jobId)).rejects.toMatchObject(refused);
+    await tenant.retryJob(newer.jobId);
+    await fixture.drain();
+    expect(await tenant.countJobs()).toMatchObject({ dead: 1, queued: 0, active: 0, failed: 0 });
+    expect(await tenant.getDocument(older.documentId)).toMatchObject({ state: 'ready', error: null });
+  });
+}

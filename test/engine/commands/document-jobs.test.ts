@@ -1,0 +1,4 @@
+/** Older jobs of a document neither delete nor read the file that was handed in for it later. */
+import { testOlderDocumentJobs } from '../../conformance/document-jobs.ts';
+
+testOlderDocumentJobs(() => Promise.resolve({}));
