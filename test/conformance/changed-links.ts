@@ -29,6 +29,29 @@ async function derivedIsNoDuplicate(fixture: TestEngine): Promise<void> {
   expect(await tenant.getMemory(said)).toMatchObject({ content, status: 'active' });
 }
 
+/** Checks that a derived memory is erased with its source, also after its link to that one got another weight. */
+async function weightedIsDerived(fixture: TestEngine): Promise<void> {
+  const { tenant } = fixture;
+  const { source, derived } = await addDerived(fixture, 'Ana likes trains.');
+  const link = { src: derived, dst: source, type: 'derived_from', weight: 0.9 } as const;
+  expect(await tenant.as('leaked').linkMemories(link)).toMatchObject({ weight: 0.9, automatic: true, writtenBy: null });
+  await tenant.deleteMemories({ writtenBy: ['leaked'] });
+  expect(await tenant.deleteMemory(source)).toMatchObject({ memories: 2 });
+}
+
+/** Checks that a link stays its first writer's if another key changes its weight, and goes with the first one. */
+async function weightedKeepsWriter(fixture: TestEngine): Promise<void> {
+  const { tenant } = fixture;
+  const [src, dst] = [await add(fixture, { content: 'one' }), await add(fixture, { content: 'two' })];
+  const link = { src, dst, type: 'supports' } as const;
+  await tenant.as('own').linkMemories(link);
+  const weighted = { weight: 0.1, automatic: false, writtenBy: 'own' };
+  expect(await tenant.as('leaked').linkMemories({ ...link, weight: 0.1 })).toMatchObject(weighted);
+  expect(await tenant.deleteMemories({ writtenBy: ['leaked'] })).toMatchObject({ edges: 0 });
+  expect(await tenant.listLinks(src)).toMatchObject([weighted]);
+  expect(await tenant.deleteMemories({ writtenBy: ['own'] })).toMatchObject({ edges: 1 });
+}
+
 /**
  * Checks that an undo leaves a memory superseded, and ended, by a link of another key, and that the memory has its own
  * status and end from before the undone changes once that link is removed.
@@ -70,9 +93,32 @@ async function undoneStaysContradicted(fixture: TestEngine): Promise<void> {
   expect(await tenant.getMemory(a)).toMatchObject({ status: 'active' });
 }
 
+/** Checks that an undo takes back what a key decided about a contradiction that another one stated or decided. */
+async function decisionIsUndone(fixture: TestEngine): Promise<void> {
+  const { tenant } = fixture;
+  const [a, b] = [await add(fixture, { content: 'tea' }), await add(fixture, { content: 'coffee' })];
+  const statuses = async () => [(await tenant.getMemory(a)).status, (await tenant.getMemory(b)).status];
+  const [own, leaked] = [tenant.as('own'), tenant.as('leaked')];
+  for (const winner of [undefined, a]) {
+    await own.contradictMemories({ a, b, winner });
+    expect(await leaked.contradictMemories({ a, b })).toMatchObject({ writtenBy: 'own' });
+    expect(await leaked.contradictMemories({ a, b, winner: b })).toMatchObject({ writtenBy: 'leaked' });
+    expect(await statuses()).toEqual(['contradicted', 'active']);
+    expect(await tenant.deleteMemories({ writtenBy: ['leaked'] })).toMatchObject({ edges: 1 });
+    expect(await statuses()).toEqual(['active', 'active']);
+  }
+  await leaked.contradictMemories({ a, b, winner: b });
+  await own.contradictMemories({ a, b, winner: a });
+  expect(await tenant.deleteMemories({ writtenBy: ['leaked'] })).toMatchObject({ edges: 0 });
+  expect(await statuses()).toEqual(['active', 'contradicted']);
+}
+
 /** All checks of this file, by what they state. Each needs an engine without data. */
 export const CHANGED_LINKS: readonly [string, (fixture: TestEngine) => Promise<void>][] = [
   ['an add of the text of a derived memory is no duplicate of it', derivedIsNoDuplicate],
+  ['a derived memory goes with its source, whatever the weight of their link', weightedIsDerived],
+  ['a link whose weight another key changes stays its first writer’s', weightedKeepsWriter],
   ['an undo leaves a memory superseded by others, with its own status and end below', undoneStaysSuperseded],
   ['an undo leaves a memory contradicted by others', undoneStaysContradicted],
+  ['an undo takes back the decision of a contradiction', decisionIsUndone],
 ];
