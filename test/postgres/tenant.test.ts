@@ -10,6 +10,7 @@ import { systemClock } from '../../src/engine/ports.ts';
 import type { AsOf, MemoryFilter, PortableLine } from '../../src/engine/types.ts';
 import { decayMemories } from '../../src/engine/upkeep/decay-memories.ts';
 import { liveThrough } from '../conformance/store.ts';
+import { CHANGED_LINKS } from '../conformance/changed-links.ts';
 import { diffWork } from '../conformance/diff-work.ts';
 import { pastExport, pastHits, pastNeighbours, pastSizes } from '../conformance/past-sizes.ts';
 import { undoStanding, UNDO_SETTINGS } from '../conformance/undo-standing.ts';
@@ -43,6 +44,11 @@ describe.skipIf(server === undefined)('a tenant in PostgreSQL', () => {
       settings: { ...UNDO_SETTINGS, OM_DATABASE_URL: await emptyDatabase() },
     });
     await undoStanding(fixture);
+  });
+
+  test.each(CHANGED_LINKS)('%s', async (_, check) => {
+    await using fixture = await openTestEngine({ settings: { OM_DATABASE_URL: await emptyDatabase() } });
+    await check(fixture);
   });
 
   test('undoes what a key changed, field by field', async () => {

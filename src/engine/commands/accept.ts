@@ -198,14 +198,15 @@ type Duplicate = Extract<AddOutcome, { kind: 'duplicate' }>;
 function acceptMemory(
   context: WriteContext,
   memory: NewMemory,
-  { bulk = false, withinTags = [], toReindex }: AddOptions & { readonly toReindex: ReindexQueue },
+  options: AddOptions & { readonly toReindex: ReindexQueue },
 ): Accepted | Duplicate {
   const { store, now } = context;
+  const { bulk = false, withinTags = [], matchesDerived = false, toReindex } = options;
   const bounds = { userId: memory.userId, withinTags };
   const older = memory.supersedes === undefined ? undefined : getReplaced(context, memory.supersedes, bounds);
   const userNo = ensureUser(store, memory.userId);
   const hash = contentHash(memory.content);
-  const twin = findTwin(store, { memory, userNo, hash, now });
+  const twin = findTwin(store, { memory, userNo, hash, matchesDerived, now });
   if (twin !== undefined) {
     requireTags(JSON.parse(twin.tags) as string[], withinTags);
     requireSameText(twin, memory, hash);
@@ -295,13 +296,19 @@ export function storeMemory(
 
 function findTwin(
   store: Store,
-  { memory, userNo, hash, now }: { memory: NewMemory; userNo: number; hash: Buffer; now: number },
+  {
+    memory,
+    userNo,
+    hash,
+    matchesDerived,
+    now,
+  }: { memory: NewMemory; userNo: number; hash: Buffer; matchesDerived: boolean; now: number },
 ): Twin | undefined {
   if (memory.externalId !== null) {
     return findByExternalId(store, { externalId: memory.externalId, userNo }, now);
   }
   if (memory.onDuplicate === 'keep') return undefined;
-  return findDuplicate(store, { ...memory, contentHash: hash, userNo }, now);
+  return findDuplicate(store, { ...memory, contentHash: hash, userNo }, { matchesDerived, now });
 }
 
 /**

@@ -49,7 +49,7 @@ export const DEFAULT_WEIGHTS: Readonly<Record<EdgeType, number>> = {
 
 /**
  * Adds a link, or changes the weight of an existing one. If no weight is given, an existing link keeps its own, and a
- * new one gets that of `DEFAULT_WEIGHTS`.
+ * new one gets that of `DEFAULT_WEIGHTS`. An automatic link counts as stated from then on, unless it is `derived_from`.
  * @returns the link as seen from `src`
  * @throws EngineError `not_found`; `invalid` for `supersedes`, `contradicts`, and a link from a memory to itself;
  *   `conflict` for the link from a consolidated memory to a source; `storage_full` for a new link over the quota of
@@ -266,7 +266,7 @@ const MAX_LOST = 1_000;
 
 /**
  * States that two memories of a user contradict each other, and which of them wins if that is known. A decided
- * contradiction keeps its winner if it is stated again without one.
+ * contradiction keeps its winner if it is stated again without one. Who gives it another winner becomes its writer.
  * @returns the link as seen from `a`
  * @throws EngineError `not_found`; `invalid` for the same memory, different users, or a winner that is neither of them;
  *   `storage_full` for a new link or another winner over the quota of disk
@@ -285,12 +285,13 @@ export function contradictMemories(
   const key = contradictionOf(rowOfA, rowOfB);
   const edge = findEdge(store, key);
   const winnerNo = winner === undefined ? undefined : (winner === a ? rowOfA : rowOfB).memoryNo;
+  const isDecided = winnerNo !== undefined && winnerNo !== edge?.winner;
   // A change of status keeps a revision.
-  if (edge === undefined || (winnerNo !== undefined && winnerNo !== edge.winner)) refuseOverQuota(context, quota, 0);
+  if (edge === undefined || isDecided) refuseOverQuota(context, quota, 0);
   if (edge === undefined || edge.automatic)
     putStatedEdge(store, key, DEFAULT_WEIGHTS.contradicts, now, writerNo(context));
-  if (winnerNo !== undefined) {
-    putWinner(store, key, winnerNo, now);
+  if (isDecided) {
+    putWinner(store, key, { winner: winnerNo, writerNo: writerNo(context), now });
     settleStatus(context, rowOfA.memoryNo);
     settleStatus(context, rowOfB.memoryNo);
   }

@@ -22,7 +22,7 @@ export function settleStatus(
   const isGivingWay = listSuccessors(store, memoryNo).length > 0;
   const hasLost = !isGivingWay && hasLostContradiction(store, memoryNo);
   const status = isGivingWay ? 'superseded' : hasLost ? 'contradicted' : ownStatus(store, before);
-  const ownEnd = before.status === 'superseded' ? endOf(store, before) : before.valid_to;
+  const ownEnd = ownEndOf(store, before);
   const newEnd = !isGivingWay ? ownEnd : endsAt === undefined ? before.valid_to : closedAt(before, ownEnd, endsAt);
   const isNew = newEnd !== before.valid_to && startsBefore(before, newEnd);
   replaceMemory(store, before, {
@@ -61,8 +61,9 @@ function closedAt({ valid_from }: MemoryRow, ownEnd: number | null, endsAt: numb
   return valid_from !== null && endsAt <= valid_from ? ownEnd : endsAt;
 }
 
-/** Returns the end of validity that a superseded memory would have if nothing superseded it; null means no end. */
-function endOf(store: Store, { memoryNo, valid_to }: MemoryRow): number | null {
+/** Returns the end of validity that a memory would have if nothing superseded it; null means no end. */
+export function ownEndOf(store: Store, { memoryNo, status, valid_to }: MemoryRow): number | null {
+  if (status !== 'superseded') return valid_to;
   const ownEnd = readOwnEnd(store, memoryNo);
   return ownEnd === undefined ? valid_to : ownEnd;
 }

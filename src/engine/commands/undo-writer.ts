@@ -1,5 +1,5 @@
 import { MAX_RELABELLED } from '../store/chains.ts';
-import { listStatedBy } from '../store/edges.ts';
+import { listStatedBy, listSuccessors } from '../store/edges.ts';
 import { hasManyTrips } from '../store/foresight.ts';
 import { keptHash } from '../store/duplicates.ts';
 import { readMemoryRows, type MemoryRow } from '../store/memories.ts';
@@ -16,7 +16,7 @@ import { findWriter } from '../store/writers.ts';
 import { contentHash } from '../text/content-hash.ts';
 import { changeMemory, endsTooMany, prepareChange } from './patch.ts';
 import { removeLink } from './relate.ts';
-import { settleStatus } from './settle-status.ts';
+import { ownEndOf, settleStatus, startOf } from './settle-status.ts';
 import type { WriteContext } from './write-context.ts';
 
 /** Result of one slice of `undoLinks`. */
@@ -134,7 +134,8 @@ export function undoChanges(
 }
 
 /**
- * Restores the values that a memory had before the writer's changes at the end of its history.
+ * Restores the values that a memory had before the writer's changes at the end of its history. What its links determine
+ * stays: a superseded or contradicted status, and the end of validity.
  * @returns `unrestored` if the memory is gone or keeps its values; the search for the values (`begun`) if only a part
  *   of it, or of the necessary changes, was done, because one commit would be too large
  */
@@ -155,10 +156,21 @@ function restore(
   if (former === undefined || endsTooMany(context.store, row, former.columns)) return 'unrestored';
   const { content } = former.columns;
   const hash = content === undefined ? {} : { content_hash: keptHash(contentHash(content)) };
-  const columns = { ...former.columns, ...hash };
+  // While it is superseded, its end is that of its links, which give it another one again below.
+  const ownEnd = former.status === undefined ? row.valid_to : ownEndOf(context.store, row);
+  const end = ownEnd === row.valid_to ? {} : { valid_to: ownEnd };
+  const columns = { ...end, ...former.columns, ...hash };
   const archivedTo = asked.begun?.memoryNo === row.memoryNo ? asked.archivedTo : undefined;
   const prepared = prepareChange(context, row, columns, archivedTo);
   if (prepared !== 'done') return { begun: search, ...(prepared === 'begun' ? {} : { hasManyReflections: true }) };
   changeMemory(context, row, { columns, status: former.status, isPrepared: true });
+  if (former.status !== undefined || 'valid_from' in columns || 'valid_to' in columns) settleByLinks(context, row);
   return 'restored';
+}
+
+/** Gives a memory the status, and the end of validity, that its links determine whatever it was before them. */
+function settleByLinks(context: WriteContext, { memoryNo }: MemoryRow): void {
+  const { store } = context;
+  const [successor] = readMemoryRows(store, listSuccessors(store, memoryNo).slice(0, 1));
+  settleStatus(context, memoryNo, successor && { endsAt: startOf(successor) });
 }

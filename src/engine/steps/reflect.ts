@@ -171,7 +171,7 @@ function keep(
   if (unchangedOf(store, sources, now).size < sources.length || hasReflectionOnAll(store, memoryNos)) return;
   const { user_id: userId } = sources[0]!;
   const memory = memoryOf(insight.text, { userId, sessionId: sessionId ?? '', model, job });
-  const [outcome] = addMemories(context, { items: [memory], options: { bulk: true } }).outcomes;
+  const [outcome] = addMemories(context, { items: [memory], options: { bulk: true, matchesDerived: true } }).outcomes;
   if (outcome?.kind !== 'accepted') return;
   const reflection = findMemoryNos(store, [outcome.id]).get(outcome.id)!;
   const link = { similarity: null, weight: DEFAULT_WEIGHTS.derived_from };

@@ -42,8 +42,7 @@ const TWINS_COMPARED = 8;
  */
 const LOOKED_AT = 500;
 
-// The text of a statement is made once: joining and hashing it at each call would take as long as to run it.
-export const SELECT_DUPLICATES = `${TWIN} FROM (
+const selectDuplicates = (condition: string) => `${TWIN} FROM (
     SELECT seq FROM memories INDEXED BY memories_by_hash
     WHERE content_hash = ? AND user_no = ? AND session_id = ? ORDER BY seq DESC LIMIT ${LOOKED_AT}) AS newest
   CROSS JOIN memories m ON m.seq = newest.seq CROSS JOIN memory_dynamics d ON d.seq = m.seq
@@ -51,7 +50,13 @@ export const SELECT_DUPLICATES = `${TWIN} FROM (
     AND (m.event_time_given = 0 OR m.event_time = ?)
     AND m.expires_at IS ? AND m.valid_from IS ? AND m.valid_to IS ?
     AND d.status NOT IN ('superseded', 'contradicted') AND (m.expires_at IS NULL OR m.expires_at > ?)
-    AND d.generation_no IS NULL AND NOT EXISTS (SELECT 1 FROM items i WHERE i.memory = m.seq) LIMIT ${TWINS_COMPARED}`;
+    AND d.generation_no IS NULL AND NOT EXISTS (SELECT 1 FROM items i WHERE i.memory = m.seq)
+    ${condition} LIMIT ${TWINS_COMPARED}`;
+
+// The text of a statement is made once: joining and hashing it at each call would take as long as to run it.
+export const SELECT_DUPLICATES = selectDuplicates(`AND NOT EXISTS (
+      SELECT 1 FROM edges e WHERE e.src = m.seq AND e.type = 'derived_from' AND e.automatic = 1)`);
+const SELECT_DUPLICATES_AND_DERIVED = selectDuplicates('');
 
 /**
  * SQL that selects a memory with this stored hash, user and session, from an index alone. Nearly every new text has
@@ -86,16 +91,23 @@ export function duplicateParameters(key: DuplicateKey, now: number): unknown[] {
  * Finds the memory that says exactly this already: same text (by hash), user, session, event time, validity and expiry.
  * An event time that was not given equals only another that was not given. Some memories are never found: parts of a
  * document, which are erased with it; items, whose text the next put may replace; superseded, contradicted and expired
- * ones, which no query would find; and memories that expire or are valid at other times, since the new add would end
- * with them. An archived memory is found. Of the memories with this text in the session, the newest 500 are looked at.
+ * ones, which no query would find; memories that expire or are valid at other times, since the new add would end with
+ * them; and reflections and other derived memories, which are erased with their sources. An archived memory is found.
+ * Of the memories with this text in the session, the newest 500 are looked at.
+ * @param options.matchesDerived whether derived memories are found, too
  * @returns undefined if there is none
  */
-export function findDuplicate(store: Store, key: DuplicateKey, now: number): Twin | undefined {
+export function findDuplicate(
+  store: Store,
+  key: DuplicateKey,
+  { now, matchesDerived }: { readonly now: number; readonly matchesDerived: boolean },
+): Twin | undefined {
   if (store.ahead === null) {
     const found = store.prepare(SELECT_SAME_HASH).pluck();
     if (found.get(keptHash(key.contentHash), key.userNo, key.sessionId) === undefined) return undefined;
   }
-  const twins = store.prepare(SELECT_DUPLICATES).all(...duplicateParameters(key, now)) as Twin[];
+  const select = store.prepare(matchesDerived ? SELECT_DUPLICATES_AND_DERIVED : SELECT_DUPLICATES);
+  const twins = select.all(...duplicateParameters(key, now)) as Twin[];
   return twins.find(({ content }) => contentHash(content).equals(key.contentHash));
 }
 

@@ -129,7 +129,10 @@ export interface Edge extends EdgeKey {
   readonly winner: number | null;
   readonly createdAt: number;
   readonly updatedAt: number;
-  /** Public id of the key that stated the link last; null if no caller did or the key is not known. */
+  /**
+   * Public id of the key that stated the link, or that decided the contradiction last; null if no caller did or the key
+   * is not known.
+   */
   readonly writtenBy: string | null;
 }
 
@@ -148,9 +151,10 @@ export function findEdge(store: Store, { src, dst, type }: EdgeKey): Edge | unde
 }
 
 /**
- * Stores a link that a caller stated. An existing link gets this weight (0..1) and is no longer automatic.
- * @param writerNo number of the writer (key) who stated it, as `ensureWriter` returns it; with null an existing link
- *   keeps its writer
+ * Stores a link that a caller stated. An existing link gets this weight (0..1) and is no longer automatic; one that was
+ * stated before keeps its writer. An automatic `derived_from` link stays automatic and without a writer, since the
+ * memory `src` is erased together with its source as long as it is.
+ * @param writerNo number of the writer (key) who stated it, as `ensureWriter` returns it
  */
 export function putStatedEdge(
   store: Store,
@@ -159,15 +163,16 @@ export function putStatedEdge(
   now: number,
   writerNo: number | null = null,
 ): void {
-  store
-    .prepare(
-      `INSERT INTO edges (src, dst, type, similarity, weight, automatic, created_at, updated_at, writer_no)
-       VALUES (?, ?, ?, NULL, ?, 0, ?, ?, ?)
-       ON CONFLICT (src, dst, type) DO UPDATE SET weight = excluded.weight, automatic = 0,
-         updated_at = max(updated_at, excluded.updated_at), writer_no = coalesce(excluded.writer_no, writer_no)`,
-    )
-    .run(src, dst, type, weight, now, now, writerNo);
+  store.prepare(type === 'derived_from' ? PUT_DERIVED : PUT_STATED).run(src, dst, type, weight, now, now, writerNo);
 }
+
+const PUT_DERIVED = `INSERT INTO edges (src, dst, type, similarity, weight, automatic, created_at, updated_at,
+    writer_no)
+  VALUES (?, ?, ?, NULL, ?, 0, ?, ?, ?)
+  ON CONFLICT (src, dst, type) DO UPDATE SET weight = excluded.weight,
+    updated_at = max(updated_at, excluded.updated_at)`;
+const PUT_STATED = `${PUT_DERIVED}, automatic = 0,
+    writer_no = CASE WHEN automatic = 1 THEN excluded.writer_no ELSE writer_no END`;
 
 /**
  * Stores an automatic link that is no waypoint: one that a language model concluded, one that a rule found in the form
@@ -206,14 +211,20 @@ export function deleteConcludedRelations(store: Store, memoryNo: number, limit =
 /**
  * Stores that a contradiction, a `contradicts` link, was decided in favour of one of its two memories, the one with the
  * number `winner`.
+ * @param decision.writerNo number of the writer (key) who decided it, and who counts as its writer from now on, so that
+ *   an undo of this key takes the decision back; with null the link keeps its writer
  */
-export function putWinner(store: Store, { src, dst }: EdgeKey, winner: number, now: number): void {
+export function putWinner(
+  store: Store,
+  { src, dst }: EdgeKey,
+  { winner, writerNo, now }: { readonly winner: number; readonly writerNo: number | null; readonly now: number },
+): void {
   store
     .prepare(
-      `UPDATE edges SET winner = ?, updated_at = max(updated_at, ?)
+      `UPDATE edges SET winner = ?, updated_at = max(updated_at, ?), writer_no = coalesce(?, writer_no)
        WHERE src = ? AND dst = ? AND type = 'contradicts'`,
     )
-    .run(winner, now, src, dst);
+    .run(winner, now, writerNo, src, dst);
 }
 
 /** Deletes the link of a type from the memory `src` to the memory `dst`, if there is one. Call inside a write. */

@@ -32,11 +32,17 @@ export interface Link {
   readonly similarity: number | null;
   /** Weight of the link, 0..1: the share of relevance that a query passes along it, except along `contradicts`. */
   readonly weight: number;
-  /** Whether Cairn or a language model made the link and no caller has stated it since. */
+  /**
+   * Whether Cairn or a language model made the link and no caller has stated it since. An automatic `derived_from` link
+   * stays automatic.
+   */
   readonly automatic: boolean;
   readonly createdAt: number;
   readonly updatedAt: number;
-  /** Public id of the key that stated the link last; null if no caller stated it, or if the key is not known. */
+  /**
+   * Public id of the key that stated the link, or that decided the contradiction last; null if no caller stated it, or
+   * if the key is not known.
+   */
   readonly writtenBy: string | null;
 }
 

@@ -325,6 +325,8 @@ export interface AddOptions {
    * Only Cairn's own callers set it.
    */
   readonly derived?: readonly DerivedItem[] | undefined;
+  /** Whether an item may be a duplicate of a derived memory, which is erased with its sources; false by default. */
+  readonly matchesDerived?: boolean | undefined;
   /**
    * Whether the whole request fails, with the error of the item, as soon as one item is refused; false by default, so
    * that only that item is rejected.
