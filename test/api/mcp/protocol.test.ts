@@ -207,6 +207,18 @@ describe('bodies and methods', () => {
     expect((await post([{ jsonrpc: '2.0', method: 'notifications/x' }])).status).toBe(202);
   });
 
+  test('a batch that cancels its own requests is answered in full', async () => {
+    const ids = Array.from({ length: 6 }, (_, id) => id);
+    const cancels = ids.map((requestId) => ({
+      ...{ jsonrpc: '2.0', method: 'notifications/cancelled' },
+      params: { requestId },
+    }));
+    const pings = ids.map((id) => ({ jsonrpc: '2.0', id, method: 'ping' }));
+    const reply = await post([...pings.slice(0, 3), ...cancels, ...pings.slice(3)]);
+    const answers = reply.text.split('\n').filter((line) => line.startsWith('data: {'));
+    expect(answers.map((line) => messageOf(line).id)).toEqual(ids);
+  });
+
   test.each<[string, object, Record<string, string>, string]>([
     ['initialize', {}, {}, 'initialize: params.protocolVersion: expected string, received undefined; params.cap'],
     [
