@@ -1,3 +1,5 @@
+import net from 'node:net';
+import { text } from 'node:stream/consumers';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { connectMcp } from '../../support/mcp-client.ts';
@@ -245,6 +247,22 @@ describe('bodies and methods', () => {
     });
     expect(reply.text).not.toContain('invalid_type');
   });
+
+  test.each(['a b', 'user:word@host', 'host:99999', '[::'])(
+    'a Host header that is no host is a malformed request: %s',
+    async (host) => {
+      const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' });
+      const socket = net.connect(api.port, '127.0.0.1');
+      socket.write(
+        `POST /mcp HTTP/1.1\r\nhost: ${host}\r\nauthorization: Bearer ${ADMIN_KEY}\r\n` +
+          `accept: ${ACCEPT.accept}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n` +
+          `connection: close\r\n\r\n${body}`,
+      );
+      const reply = await text(socket);
+      expect(reply).toMatch(/^HTTP\/1.1 400 /);
+      expect(reply).toContain('"code":-32600,"message":"the Host header names no host"');
+    },
+  );
 
   test('GET and DELETE of earlier revisions are a 405', async () => {
     for (const method of ['GET', 'DELETE', 'PUT'])
