@@ -2,6 +2,7 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { nextSharedTurn } from '../engine/index.ts';
+import { isTooLate, refuseClient } from './refuse-client.ts';
 
 /**
  * Number of connections that are closed in one turn of the event loop. To end what goes on with one of them, such as a
@@ -43,6 +44,12 @@ export function closeInTurns(server: Server): void {
     if (closedInTurn <= PER_TURN) run(close);
     else waiting.push(close);
   };
+  server.on('clientError', (error, socket) => {
+    if (!isTooLate(error)) return refuseClient(error, socket as Socket);
+    // What still arrives would be answered, or executed and not answered.
+    socket.pause();
+    inTurn(() => refuseClient(error, socket as Socket));
+  });
   server.on('connection', (socket: Socket) => {
     const destroy = socket._destroy.bind(socket);
     socket._destroy = (error, done) => {

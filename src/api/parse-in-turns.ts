@@ -32,6 +32,16 @@ const LIGHT: Weight = { lines: 8, heads: 0 };
  * without pause send about half as many in a turn, and to wait costs a tenth of the CPU time of a short request.
  */
 const AT_ONCE = 128;
+/**
+ * Greatest number of bytes of bodies that are parsed at once in one turn, on all connections together, and the number
+ * of bytes that each part counts for at least. Node reads up to 2 MiB of one connection in a turn.
+ */
+const BODIES_AT_ONCE = { bytes: 2 * 1024 * 1024, leastOfPart: 4096 };
+/**
+ * Greatest number of CR without LF in bytes whose lines are counted. 64 KiB of random bytes have 256 of them; with many
+ * more, to look for the ends of lines takes longer than to parse them.
+ */
+const MAX_LONE_CR = 512;
 /** Time for which slices of one connection are parsed one after the other, before others have their turn (ms). */
 const TURN_MS = 1;
 /**
@@ -41,12 +51,14 @@ const TURN_MS = 1;
 const MAX_WAITING = { ofNetwork: 64 * 1024 * 1024, ofAll: 160 * 1024 * 1024 };
 
 /**
- * Makes a server parse in turns what it reads of its connections, networks of clients in equal shares. If more
- * bytes would wait than `MAX_WAITING` allows, connections are closed as `createNetworkCount` says.
+ * Makes a server parse in turns what it reads of its connections, networks of clients in equal shares. In each turn, up
+ * to 2 MiB of bodies and ordinary requests of 128 connections are parsed at once. If more bytes would wait than
+ * `MAX_WAITING` allows, connections are closed as `createNetworkCount` says.
  * @param isProxy tells whether an address is that of a trusted proxy, which may have all bytes that wait
  */
 export function parseInTurns(server: Server, isProxy: (address: string) => boolean): void {
-  const [line, isAtOnce] = [createTurnLine(), createAtOnce()];
+  const line = createTurnLine();
+  const [requestsLeft, bodyBytesLeft] = [createTurnBudget(AT_ONCE), createTurnBudget(BODIES_AT_ONCE.bytes)];
   const waiting = createNetworkCount({ ...MAX_WAITING, isProxy });
   /** The newest request of each connection, until all of it was read. */
   const requests = new WeakMap<Socket, IncomingMessage>();
@@ -64,43 +76,54 @@ export function parseInTurns(server: Server, isProxy: (address: string) => boole
     if (parse === undefined) return;
     socket.off('data', parse);
     const isInBody = () => requests.get(socket)?.complete === false;
-    sliceConnection(socket, { line, isAtOnce, noteWaiting: waiting.enter(socket), parse, isInBody });
+    const mayBeParsed = (bytes: Buffer) => {
+      const { length } = bytes;
+      if (isInBody() && bodyBytesLeft.take(Math.max(length, BODIES_AT_ONCE.leastOfPart)) && isWithin(bytes, LIGHT))
+        return true;
+      return requestsLeft.take(1) && isWithin(bytes, ORDINARY);
+    };
+    sliceConnection(socket, { line, mayBeParsed, noteWaiting: waiting.enter(socket), parse });
   });
 }
 
+/** An amount that is there anew in each turn of the event loop. */
+interface TurnBudget {
+  /** Takes a part of what the present turn has left. Returns false, and takes nothing, if less is left. */
+  take(amount: number): boolean;
+}
+
 /**
- * Makes what tells whether a connection may be parsed at once in the present turn, which it does 128 times in each. It
- * overtakes those that wait, which have a part of each turn for themselves.
+ * Makes the budget of what is parsed at once. It overtakes what waits, which has a part of each turn for itself.
+ * @param most amount that is there in each turn
  */
-function createAtOnce(): () => boolean {
-  let count = 0;
-  return () => {
-    if (count === AT_ONCE) return false;
-    if (count === 0) setImmediate(() => (count = 0));
-    count += 1;
-    return true;
+function createTurnBudget(most: number): TurnBudget {
+  let left = most;
+  return {
+    take(amount) {
+      if (amount > left) return false;
+      if (left === most) setImmediate(() => (left = most));
+      left -= amount;
+      return true;
+    },
   };
 }
 
 interface Slicing {
   readonly line: TurnLine;
-  /** Tells whether an ordinary request may be parsed at once, and counts it. */
-  readonly isAtOnce: () => boolean;
+  /** Tells whether bytes of the connection may be parsed in the present turn, and counts them for it. */
+  readonly mayBeParsed: (bytes: Buffer) => boolean;
   /** Notes how many bytes of the connection wait to be parsed; it may close connections, this one among them. */
   readonly noteWaiting: (bytes: number) => void;
   /** Node's own listener for what is read of the connection. */
   readonly parse: (bytes: Buffer) => void;
-  /** Tells whether what is read now belongs to a body, at least its first byte. */
-  readonly isInBody: () => boolean;
 }
 
 /**
- * Passes what is read of a connection to `parse`: a part of a body at once, ordinary requests at once for 128
- * connections in a turn, and other bytes in a later turn. Of what is not ordinary it passes at most 4 KiB at once and
- * for 1 ms in a turn. It reads no further until all of it is parsed. While Node or the reader of a body has paused the
- * connection, nothing is parsed either.
+ * Passes what is read of a connection to `parse`: what `mayBeParsed` allows at once, and other bytes in a
+ * later turn. Of what is not ordinary it passes at most 4 KiB at once and for 1 ms in a turn. It reads no further until
+ * all of it is parsed. While Node or the reader of a body has paused the connection, nothing is parsed either.
  */
-function sliceConnection(socket: Socket, { line, isAtOnce, noteWaiting, parse, isInBody }: Slicing): void {
+function sliceConnection(socket: Socket, { line, mayBeParsed, noteWaiting, parse }: Slicing): void {
   const network = networkOf(socket.remoteAddress ?? '');
   const pause = socket.pause.bind(socket);
   const resume = socket.resume.bind(socket);
@@ -109,8 +132,6 @@ function sliceConnection(socket: Socket, { line, isAtOnce, noteWaiting, parse, i
   let isPaused = false;
   let isWaiting = false;
 
-  const mayBeParsed = (bytes: Buffer) =>
-    (isAtOnce() && isWithin(bytes, ORDINARY)) || (isInBody() && isWithin(bytes, LIGHT));
   const parseSlices = () => {
     const until = performance.now() + TURN_MS;
     do {
@@ -161,16 +182,26 @@ function sliceConnection(socket: Socket, { line, isAtOnce, noteWaiting, parse, i
 }
 
 const NOTHING = Buffer.alloc(0);
+const [CR, LF] = [13, 10];
 
-/** Tells whether bytes have at most these lines and heads. Heads, and the pieces of a chunked body, end with CR LF. */
+/**
+ * Tells whether bytes have at most these lines and heads, and at most 512 CR without LF. Heads, and the pieces of a
+ * chunked body, end with CR LF.
+ */
 function isWithin(bytes: Buffer, most: Weight): boolean {
-  let [lines, at] = [0, bytes.indexOf('\r\n')];
-  let heads = 0;
+  let [lines, heads, lone] = [0, 0, 0];
+  let at = bytes.indexOf(CR);
   while (at !== -1) {
-    if (bytes[at + 2] === 13 && bytes[at + 3] === 10) heads += 1;
+    if (bytes[at + 1] !== LF) {
+      lone += 1;
+      if (lone > MAX_LONE_CR) return false;
+      at = bytes.indexOf(CR, at + 1);
+      continue;
+    }
+    if (bytes[at + 2] === CR && bytes[at + 3] === LF) heads += 1;
     lines += 1;
     if (heads > most.heads || lines > most.lines) return false;
-    at = bytes.indexOf('\r\n', at + 2);
+    at = bytes.indexOf(CR, at + 2);
   }
   return true;
 }

@@ -11,7 +11,7 @@ import {
   type UploadedFile,
 } from '../engine/index.ts';
 import { mediaTypeOf } from './read-body.ts';
-import { fromBase64, toUtf8 } from './long-text.ts';
+import { decodeBase64, fromBase64, toUtf8 } from './long-text.ts';
 import {
   type LongTexts,
   receiveForm,
@@ -126,12 +126,6 @@ export async function acceptFile<Result>(
 function requireFit(bytes: Buffer, fileBytes: number): Buffer {
   if (bytes.length > fileBytes) throw new EngineError('too_large', `data: over ${fileBytes / 1024 / 1024} MB`);
   return bytes;
-}
-
-async function decodeBase64(data: string): Promise<Buffer> {
-  const pieces: Buffer[] = [];
-  for await (const piece of fromBase64([data])) pieces.push(piece);
-  return Buffer.concat(pieces);
 }
 
 function isForm({ request }: TenantCall): boolean {

@@ -24,6 +24,7 @@ async function serve(handle: RequestListener) {
   };
 }
 
+const MIB = 1024 * 1024;
 const CHUNKED = 'POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n';
 
 const bodyOf = async (request: IncomingMessage) => {
@@ -102,6 +103,55 @@ describe('what is read of connections', () => {
     await expect.poll(() => ends.length, { timeout: 60_000 }).toBe(300);
     turns.stop();
     expect(new Set(ends).size).toBeLessThan(10);
+  });
+
+  test.each([
+    ['CR in masses', '\r', 64 * 1024, 4096],
+    ['some CR, as in random bytes', `\r${'x'.repeat(255)}`, 256, 64 * 1024],
+  ])(
+    'is parsed in slices only if its lines take long to count: a body with %s',
+    async (_name, unit, count, longest) => {
+      const sizes: number[] = [];
+      let isBegun = false;
+      const connect = await serve((request, response) => {
+        isBegun = true;
+        request.on('data', (bytes: Buffer) => sizes.push(bytes.length)).on('end', () => response.end());
+      });
+      const { socket, text } = await connect();
+      const body = unit.repeat(count * 8);
+      socket.write(`POST / HTTP/1.1\r\nhost: a\r\ncontent-length: ${body.length}\r\n\r\n`);
+      await expect.poll(() => isBegun).toBe(true);
+      socket.write(body);
+      await expect.poll(text).toContain('HTTP/1.1 200');
+      expect(sizes.reduce((sum, size) => sum + size)).toBe(body.length);
+      expect(Math.max(...sizes)).toBeLessThanOrEqual(longest);
+      if (longest > 4096) expect(Math.max(...sizes)).toBeGreaterThan(4096);
+    },
+  );
+
+  test('is parsed up to some bytes in each turn if it is of bodies, and in the end in whole', async () => {
+    const sockets: net.Socket[] = [];
+    let parsed = 0;
+    const connect = await serve((request) => {
+      sockets.push(request.socket);
+      request.on('data', (bytes: Buffer) => (parsed += bytes.length));
+    });
+    const clients = await Promise.all(Array.from({ length: 40 }, connect));
+    for (const { socket } of clients) socket.write('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 9999999\r\n\r\n');
+    await expect.poll(() => sockets.length).toBe(40);
+    await new Promise(setImmediate);
+    // As Node, which reads up to 32 times of each connection that is readable.
+    const part = Buffer.alloc(64 * 1024, 'x');
+    let sent = 0;
+    for (const socket of sockets)
+      for (let reads = 0; reads < 32 && !socket.isPaused(); reads += 1) {
+        socket.emit('data', part);
+        sent += part.length;
+      }
+    // 2 MiB of bodies, and 64 KiB of each of the 128 connections that are parsed at once.
+    expect(parsed).toBeLessThanOrEqual(10 * MIB);
+    expect(parsed).toBeGreaterThanOrEqual(2 * MIB);
+    await expect.poll(() => parsed).toBe(sent);
   });
 
   test('arrives whole and in order, in whatever pieces, with the requests behind it', async () => {

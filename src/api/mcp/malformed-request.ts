@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { isJSONRPCRequest, ProtocolErrorCode, type SpecTypeName, specTypeSchemas } from '@modelcontextprotocol/server';
 import type { z } from 'zod';
 import type { rpcReply } from '../schemas/mcp.ts';
@@ -38,5 +39,21 @@ export function malformedRequest(body: unknown, isModern: boolean): z.input<type
     jsonrpc: '2.0',
     id: body.id,
     error: { code: ProtocolErrorCode.InvalidParams, message: `${body.method}: ${problems.join('; ')}` },
+  };
+}
+
+/**
+ * Makes the error that answers a request whose Host header is no host of a URL, with which the SDK would fail.
+ * @returns undefined for a well-formed header, and for a request without one
+ */
+export function malformedHost({ headers, url }: IncomingMessage): z.input<typeof rpcReply> | undefined {
+  const { host } = headers;
+  if (host === undefined) return undefined;
+  const parsed = URL.parse(`http://${host}${url}`);
+  if (parsed !== null && parsed.username === '' && parsed.password === '') return undefined;
+  return {
+    jsonrpc: '2.0',
+    id: null,
+    error: { code: ProtocolErrorCode.InvalidRequest, message: 'the Host header names no host' },
   };
 }

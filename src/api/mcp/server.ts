@@ -12,7 +12,7 @@ import type { TenantCall } from '../route.ts';
 import { clientGone } from '../wait-for-writes.ts';
 import type { Extra } from './extras.ts';
 import { DEADLINE_MS, wordsFor } from './failures.ts';
-import { malformedRequest } from './malformed-request.ts';
+import { malformedHost, malformedRequest } from './malformed-request.ts';
 import { registerPrompts } from './prompts.ts';
 import { registerResources, type Run } from './resources.ts';
 import { answerInTurns, inTurn } from './take-turns.ts';
@@ -64,7 +64,7 @@ const serveNode = toNodeHandler(handler);
  */
 export async function serveMessage(mcp: McpCall, body: unknown): Promise<void> {
   const { request, response, principal } = mcp.call;
-  const refusal = malformedRequest(body, request.headers['mcp-method'] !== undefined);
+  const refusal = malformedHost(request) ?? malformedRequest(body, request.headers['mcp-method'] !== undefined);
   if (refusal !== undefined) return sendJson(response, 400, refusal);
   const auth = {
     token: '',

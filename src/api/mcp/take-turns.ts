@@ -76,7 +76,9 @@ export async function inTurn(call: TenantCall, work: () => Promise<string>): Pro
  * loop of its own. The SDK begins all of them at once, and what is no call of a tool, such as a list of tools, takes
  * milliseconds. The first ones are begun before the reply, whose headers tell what they took of the rate limits. Each
  * further one waits until the client has read what was sent before, since the SDK keeps whatever is not read. Messages
- * that are left when the connection is closed are dropped.
+ * that are left when the connection is closed are dropped, and so are cancellations: the SDK sends no answer for a
+ * request that was cancelled, and the reply ends only with the answers of all requests. A client cancels by closing the
+ * connection.
  */
 export function answerInTurns(
   server: Pick<McpServer, 'connect'>,
@@ -89,6 +91,7 @@ export function answerInTurns(
     let last: Promise<unknown> = Promise.resolve();
     let begun = 0;
     transport.onmessage = (...message) => {
+      if (isCancellation(message[0])) return;
       begun += 1;
       if (begun <= AT_ONCE) {
         answer?.(...message);
@@ -102,4 +105,9 @@ export function answerInTurns(
       last = last.then(handOver).catch((error: unknown) => transport.onerror?.(error as Error));
     };
   };
+}
+
+/** Tells whether a message is the notification that cancels a request. */
+function isCancellation(message: object): boolean {
+  return 'method' in message && message.method === 'notifications/cancelled';
 }

@@ -1,3 +1,5 @@
+import net from 'node:net';
+import { text } from 'node:stream/consumers';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { connectMcp } from '../../support/mcp-client.ts';
@@ -207,6 +209,18 @@ describe('bodies and methods', () => {
     expect((await post([{ jsonrpc: '2.0', method: 'notifications/x' }])).status).toBe(202);
   });
 
+  test('a batch that cancels its own requests is answered in full', async () => {
+    const ids = Array.from({ length: 6 }, (_, id) => id);
+    const cancels = ids.map((requestId) => ({
+      ...{ jsonrpc: '2.0', method: 'notifications/cancelled' },
+      params: { requestId },
+    }));
+    const pings = ids.map((id) => ({ jsonrpc: '2.0', id, method: 'ping' }));
+    const reply = await post([...pings.slice(0, 3), ...cancels, ...pings.slice(3)]);
+    const answers = reply.text.split('\n').filter((line) => line.startsWith('data: {'));
+    expect(answers.map((line) => messageOf(line).id)).toEqual(ids);
+  });
+
   test.each<[string, object, Record<string, string>, string]>([
     ['initialize', {}, {}, 'initialize: params.protocolVersion: expected string, received undefined; params.cap'],
     [
@@ -233,6 +247,22 @@ describe('bodies and methods', () => {
     });
     expect(reply.text).not.toContain('invalid_type');
   });
+
+  test.each(['a b', 'user:word@host', 'host:99999', '[::'])(
+    'a Host header that is no host is a malformed request: %s',
+    async (host) => {
+      const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' });
+      const socket = net.connect(api.port, '127.0.0.1');
+      socket.write(
+        `POST /mcp HTTP/1.1\r\nhost: ${host}\r\nauthorization: Bearer ${ADMIN_KEY}\r\n` +
+          `accept: ${ACCEPT.accept}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n` +
+          `connection: close\r\n\r\n${body}`,
+      );
+      const reply = await text(socket);
+      expect(reply).toMatch(/^HTTP\/1.1 400 /);
+      expect(reply).toContain('"code":-32600,"message":"the Host header names no host"');
+    },
+  );
 
   test('GET and DELETE of earlier revisions are a 405', async () => {
     for (const method of ['GET', 'DELETE', 'PUT'])

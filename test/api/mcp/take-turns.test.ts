@@ -108,10 +108,10 @@ test('messages of a batch are answered in order, four at once and one in each tu
     else done.resolve();
   };
   setImmediate(count);
-  for (let no = 0; no < 40; no++) transport.onmessage?.(no as never);
+  for (let no = 0; no < 40; no++) transport.onmessage?.({ no } as never);
   expect(answered).toHaveLength(4);
   await done.promise;
-  expect(answered.map(({ message }) => message)).toEqual(Array.from({ length: 30 }, (_, no) => no));
+  expect(answered.map(({ message }) => message)).toEqual(Array.from({ length: 30 }, (_, no) => ({ no })));
   expect(new Set(answered.map((each) => each.turn)).size).toBe(27);
   expect(failures).toEqual(['no']);
 });
@@ -128,7 +128,7 @@ test('a further message of a batch waits until the client has read what was sent
   answerInTurns(server, call);
   await server.connect(transport);
   response.write(MORE_THAN_SOCKETS_HOLD);
-  for (let no = 0; no < 10; no++) transport.onmessage?.(no as never);
+  for (let no = 0; no < 10; no++) transport.onmessage?.({ no } as never);
   for (let turns = 0; turns < 100; turns += 1) await turn();
   expect(answered).toHaveLength(4);
   client.resume();
