@@ -17,7 +17,10 @@ const KEY_BYTES = 32 * MIB;
  */
 const TENANT_BYTES = 64 * MIB;
 const TOTAL_BYTES = 128 * MIB;
-/** If bodies hold this many bytes, every further one is refused, even to a key that has no other one. */
+/**
+ * Greatest number of bytes of request bodies in memory, with that of a key that has no other one. A body that would go
+ * beyond it is refused.
+ */
 const FULL_BYTES = 256 * MIB;
 /**
  * First bytes of each body that are not counted, so that a short request is never refused. Over the 10,000 connections

@@ -3,7 +3,8 @@
  * package, and are apart from index.ts because they load everything that a step needs.
  */
 
-export { giveWay, NICENESS } from './give-way.ts';
+export { giveWay, NICENESS, ownThreadId } from './give-way.ts';
+export { limitTime, unscheduledMs } from './limit-time.ts';
 export { runNamedQuestions, runNextQuestions } from './batches/reason.ts';
 export type { BatchContext, BatchResult } from './batches/batch-context.ts';
 export { runBatch, runNamed } from './batches/run-batch.ts';

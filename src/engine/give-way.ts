@@ -15,9 +15,18 @@ const { PRIORITY_LOW } = os.constants.priority;
  */
 export function giveWay(steps: number): void {
   try {
-    const thread = Number(fs.readlinkSync('/proc/thread-self').split('/').at(-1));
-    os.setPriority(thread, Math.min(PRIORITY_LOW, os.getPriority(thread) + steps));
+    const thread = ownThreadId();
+    if (thread !== undefined) os.setPriority(thread, Math.min(PRIORITY_LOW, os.getPriority(thread) + steps));
   } catch {
-    // Elsewhere the threads share the cores as equals.
+    // The system refuses: the threads share the cores as equals.
+  }
+}
+
+/** Returns the system's id of the thread that calls; undefined on systems other than Linux. */
+export function ownThreadId(): number | undefined {
+  try {
+    return Number(fs.readlinkSync('/proc/thread-self').split('/').at(-1));
+  } catch {
+    return undefined;
   }
 }

@@ -58,10 +58,23 @@ export interface RuntimeOptions {
  * Opens the files and providers of a worker's runtime. If `ledgers` is not null, the runtime makes the jobs of workers
  * that died due again and then looks for due jobs in the ledgers by itself. If it is null, it only does the work with
  * which `run` is called. `drain` closes everything.
+ * @throws EngineError `unavailable` if the control database cannot be reached
  */
-export function openRuntime({ config, logger, metrics, tracing = null, ledgers }: RuntimeOptions): Runtime {
+export function openRuntime(options: RuntimeOptions): Runtime {
+  const control = openControlDatabase(options.config, systemClock);
+  try {
+    return openOn(control, options);
+  } catch (error) {
+    control.close();
+    throw error;
+  }
+}
+
+function openOn(
+  control: ReturnType<typeof openControlDatabase>,
+  { config, logger, metrics, tracing = null, ledgers }: RuntimeOptions,
+): Runtime {
   const clock = systemClock;
-  const control = openControlDatabase(config, clock);
   const calls: EmbedLogEntry[] = [];
   const onCall = (entry: EmbedLogEntry) => void calls.push(entry);
   const { budget, ...parts } = openParts({ config, clock, metrics, tracing, role: 'worker', onCall });

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import { createTracing } from '../engine/adapters/index.ts';
 import {
@@ -5,6 +6,7 @@ import {
   type SerialisedError,
   assert,
   createMetrics,
+  isEngineError,
   releaseMemoryAfterStart,
   serialiseError,
 } from '../engine/index.ts';
@@ -12,7 +14,7 @@ import { giveWay, NICENESS } from '../engine/for-workers.ts';
 import { createLogger } from '../process.ts';
 import { startBeating, type Heart } from './heart.ts';
 import type { Work } from './job-source.ts';
-import { openRuntime, type ReadsLedgers } from './runtime.ts';
+import { openRuntime, type ReadsLedgers, type Runtime } from './runtime.ts';
 
 /**
  * Data for the thread of a worker's runtime. The runtime has a thread of its own, so that steps which compute do not
@@ -38,6 +40,8 @@ export type ThreadReply =
   | { readonly id: number; readonly ok: true; readonly value: unknown }
   | { readonly id: number; readonly ok: false; readonly error: SerialisedError };
 
+const OPENING_TRIES = 60;
+
 giveWay(NICENESS.background);
 releaseMemoryAfterStart();
 const { config, heart, ledgers } = workerData as ThreadData;
@@ -47,7 +51,7 @@ assert(port !== null, 'the worker thread has a parent');
 const metrics = await createMetrics();
 const logger = createLogger(config, 'worker');
 const tracing = await createTracing(config, logger);
-const runtime = openRuntime({ config, metrics, tracing, logger, ledgers });
+const runtime = await openWhenReachable();
 startBeating(heart);
 
 port.on('message', ({ id, task }: ThreadRequest) => {
@@ -67,5 +71,21 @@ async function perform(task: ThreadTask): Promise<unknown> {
       return metrics.registry.getMetricsAsJSON();
     case 'drain':
       return runtime.drain();
+  }
+}
+
+/**
+ * Opens the runtime. While the database cannot be reached, it tries again once a second, sixty times at most: the
+ * service may have started a moment before the database went away, and its API goes on meanwhile.
+ */
+async function openWhenReachable(): Promise<Runtime> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return openRuntime({ config, metrics, tracing, logger, ledgers });
+    } catch (error) {
+      if (tries === OPENING_TRIES || !isEngineError(error, 'unavailable')) throw error;
+      if (tries === 1) logger.warn({ error: serialiseError(error) }, 'worker_waits_for_database');
+    }
+    await pause(1_000);
   }
 }

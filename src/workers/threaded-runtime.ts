@@ -51,7 +51,7 @@ export function startThreadedRuntime({ config, logger, ledgers, onHung }: Thread
       onHung?.();
       requests.abandon();
       if (!isReplaced) died.resolve(new Error('the worker thread hung'));
-      void endHungThread(started);
+      void endHungThread(started, heart);
     });
     started.on('message', requests.settle);
     started.on('error', (error: Error) => died.resolve(error));

@@ -226,9 +226,9 @@ const retrievalFields = {
   cut: choice(CUTS).describe(
     'How the answer is cut to the memories that belong together; `none`, the default, cuts nothing. `relative` ' +
       'sets `relative_floor` to 0.5 if nothing else sets it. `exact` is for short facts: of the first 20 candidates ' +
-      "it returns only those whose own text holds most of the query's other words than names, or is near by its " +
-      'vector; one that has none of the names in the query counts half. Of these it returns only those before the ' +
-      'largest clear gap in how much they hold. It often returns nothing.',
+      "it returns only those whose own text holds most of the query's other words than names; a near vector makes " +
+      'up for some of them. One that has none of the names in the query counts half. Of these it returns only those ' +
+      'before the largest clear gap in how much they hold. It often returns nothing.',
   ),
   per_document: integer(0, LIMITS.k).describe(
     'Greatest number of matches that are derived from one document or memory, with this memory itself; 2 by ' +

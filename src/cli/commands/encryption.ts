@@ -38,8 +38,9 @@ export async function decrypt(): Promise<void> {
 
 /**
  * Runs `cairn rekey`: changes the master key to that of `newKeyFile`, or with `dataKeys` the keys of the tenants, or
- * both.
- * @throws CliError if neither is given, or the file has no key
+ * both, the keys of the tenants first. No other Cairn process may use the data folder meanwhile.
+ * @throws CliError if neither is given, or the file has no key; the keys of the tenants may be changed by then
+ * @throws EngineError `conflict` if another process uses the data folder
  */
 export async function rekey({ newKeyFile, dataKeys }: { newKeyFile?: string; dataKeys?: boolean }): Promise<void> {
   if (newKeyFile === undefined && dataKeys !== true)

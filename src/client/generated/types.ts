@@ -1103,7 +1103,7 @@ export type ExplainQuery = {
   readonly min_score?: number | null | undefined;
   /** Matches whose `raw_score` is below this share of the best `raw_score` are left out; 0, the default, leaves none out. */
   readonly relative_floor?: number | null | undefined;
-  /** How the answer is cut to the memories that belong together; `none`, the default, cuts nothing. `relative` sets `relative_floor` to 0.5 if nothing else sets it. `exact` is for short facts: of the first 20 candidates it returns only those whose own text holds most of the query's other words than names, or is near by its vector; one that has none of the names in the query counts half. Of these it returns only those before the largest clear gap in how much they hold. It often returns nothing. */
+  /** How the answer is cut to the memories that belong together; `none`, the default, cuts nothing. `relative` sets `relative_floor` to 0.5 if nothing else sets it. `exact` is for short facts: of the first 20 candidates it returns only those whose own text holds most of the query's other words than names; a near vector makes up for some of them. One that has none of the names in the query counts half. Of these it returns only those before the largest clear gap in how much they hold. It often returns nothing. */
   readonly cut?: 'none' | 'relative' | 'exact' | null | undefined;
   /** Greatest number of matches that are derived from one document or memory, with this memory itself; 2 by default, 0 for no limit. Applies only if `k` is at most 10. Unless it is 0, a matching chunk replaces the root memory of its document. */
   readonly per_document?: number | null | undefined;
@@ -1263,7 +1263,7 @@ export type FederatedQuery = {
   readonly filters?: Filters | null | undefined;
   /** Matches with a lower `score` are left out, except those that only a strong link or a related name found; 0 leaves none out. By default `OM_MIN_SCORE` (0.3), which is not applied if the query has several sentences and it is not known which of them ask (`floor.reason`). */
   readonly min_score?: number | null | undefined;
-  /** How the answer is cut to the memories that belong together; `none`, the default, cuts nothing. `relative` sets `relative_floor` to 0.5 if nothing else sets it. `exact` is for short facts: of the first 20 candidates it returns only those whose own text holds most of the query's other words than names, or is near by its vector; one that has none of the names in the query counts half. Of these it returns only those before the largest clear gap in how much they hold. It often returns nothing. */
+  /** How the answer is cut to the memories that belong together; `none`, the default, cuts nothing. `relative` sets `relative_floor` to 0.5 if nothing else sets it. `exact` is for short facts: of the first 20 candidates it returns only those whose own text holds most of the query's other words than names; a near vector makes up for some of them. One that has none of the names in the query counts half. Of these it returns only those before the largest clear gap in how much they hold. It often returns nothing. */
   readonly cut?: 'none' | 'relative' | 'exact' | null | undefined;
   /** The past time that the query is about; a time alone means `valid`. The present by default. */
   readonly as_of?: Time | AsOf | null | undefined;
@@ -2852,7 +2852,7 @@ export type Query = {
   readonly min_score?: number | null | undefined;
   /** Matches whose `raw_score` is below this share of the best `raw_score` are left out; 0, the default, leaves none out. */
   readonly relative_floor?: number | null | undefined;
-  /** How the answer is cut to the memories that belong together; `none`, the default, cuts nothing. `relative` sets `relative_floor` to 0.5 if nothing else sets it. `exact` is for short facts: of the first 20 candidates it returns only those whose own text holds most of the query's other words than names, or is near by its vector; one that has none of the names in the query counts half. Of these it returns only those before the largest clear gap in how much they hold. It often returns nothing. */
+  /** How the answer is cut to the memories that belong together; `none`, the default, cuts nothing. `relative` sets `relative_floor` to 0.5 if nothing else sets it. `exact` is for short facts: of the first 20 candidates it returns only those whose own text holds most of the query's other words than names; a near vector makes up for some of them. One that has none of the names in the query counts half. Of these it returns only those before the largest clear gap in how much they hold. It often returns nothing. */
   readonly cut?: 'none' | 'relative' | 'exact' | null | undefined;
   /** Greatest number of matches that are derived from one document or memory, with this memory itself; 2 by default, 0 for no limit. Applies only if `k` is at most 10. Unless it is 0, a matching chunk replaces the root memory of its document. */
   readonly per_document?: number | null | undefined;
@@ -3228,7 +3228,7 @@ export type Replay = {
   readonly min_score?: number | null | undefined;
   /** Matches whose `raw_score` is below this share of the best `raw_score` are left out; 0, the default, leaves none out. */
   readonly relative_floor?: number | null | undefined;
-  /** How the answer is cut to the memories that belong together; `none`, the default, cuts nothing. `relative` sets `relative_floor` to 0.5 if nothing else sets it. `exact` is for short facts: of the first 20 candidates it returns only those whose own text holds most of the query's other words than names, or is near by its vector; one that has none of the names in the query counts half. Of these it returns only those before the largest clear gap in how much they hold. It often returns nothing. */
+  /** How the answer is cut to the memories that belong together; `none`, the default, cuts nothing. `relative` sets `relative_floor` to 0.5 if nothing else sets it. `exact` is for short facts: of the first 20 candidates it returns only those whose own text holds most of the query's other words than names; a near vector makes up for some of them. One that has none of the names in the query counts half. Of these it returns only those before the largest clear gap in how much they hold. It often returns nothing. */
   readonly cut?: 'none' | 'relative' | 'exact' | null | undefined;
   /** Greatest number of matches that are derived from one document or memory, with this memory itself; 2 by default, 0 for no limit. Applies only if `k` is at most 10. Unless it is 0, a matching chunk replaces the root memory of its document. */
   readonly per_document?: number | null | undefined;
@@ -3346,7 +3346,7 @@ export type RetrievalDefaults = {
   readonly min_score?: number;
   /** Matches whose `raw_score` is below this share of the best `raw_score` are left out; 0, the default, leaves none out. */
   readonly relative_floor?: number;
-  /** How the answer is cut to the memories that belong together; `none`, the default, cuts nothing. `relative` sets `relative_floor` to 0.5 if nothing else sets it. `exact` is for short facts: of the first 20 candidates it returns only those whose own text holds most of the query's other words than names, or is near by its vector; one that has none of the names in the query counts half. Of these it returns only those before the largest clear gap in how much they hold. It often returns nothing. */
+  /** How the answer is cut to the memories that belong together; `none`, the default, cuts nothing. `relative` sets `relative_floor` to 0.5 if nothing else sets it. `exact` is for short facts: of the first 20 candidates it returns only those whose own text holds most of the query's other words than names; a near vector makes up for some of them. One that has none of the names in the query counts half. Of these it returns only those before the largest clear gap in how much they hold. It often returns nothing. */
   readonly cut?: 'none' | 'relative' | 'exact';
   /** Greatest number of matches that are derived from one document or memory, with this memory itself; 2 by default, 0 for no limit. Applies only if `k` is at most 10. Unless it is 0, a matching chunk replaces the root memory of its document. */
   readonly per_document?: number;
@@ -4700,7 +4700,7 @@ export type PutRetrievalDefaultsInput = {
   readonly min_score?: number | null | undefined;
   /** Matches whose `raw_score` is below this share of the best `raw_score` are left out; 0, the default, leaves none out. */
   readonly relative_floor?: number | null | undefined;
-  /** How the answer is cut to the memories that belong together; `none`, the default, cuts nothing. `relative` sets `relative_floor` to 0.5 if nothing else sets it. `exact` is for short facts: of the first 20 candidates it returns only those whose own text holds most of the query's other words than names, or is near by its vector; one that has none of the names in the query counts half. Of these it returns only those before the largest clear gap in how much they hold. It often returns nothing. */
+  /** How the answer is cut to the memories that belong together; `none`, the default, cuts nothing. `relative` sets `relative_floor` to 0.5 if nothing else sets it. `exact` is for short facts: of the first 20 candidates it returns only those whose own text holds most of the query's other words than names; a near vector makes up for some of them. One that has none of the names in the query counts half. Of these it returns only those before the largest clear gap in how much they hold. It often returns nothing. */
   readonly cut?: 'none' | 'relative' | 'exact' | null | undefined;
   /** Greatest number of matches that are derived from one document or memory, with this memory itself; 2 by default, 0 for no limit. Applies only if `k` is at most 10. Unless it is 0, a matching chunk replaces the root memory of its document. */
   readonly per_document?: number | null | undefined;

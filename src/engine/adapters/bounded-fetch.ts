@@ -1,4 +1,4 @@
-import { limitTime, unscheduledMs } from './limit-time.ts';
+import { limitTime, unscheduledMs } from '../limit-time.ts';
 
 /** Limits on the reply to a request, and the errors for a reply that exceeds them. */
 interface ReplyBounds {

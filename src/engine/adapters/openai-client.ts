@@ -3,7 +3,7 @@ import type { APIPromise } from 'openai';
 import { EngineError } from '../errors.ts';
 import type { EmbedOptions } from '../ports.ts';
 import { boundedFetch } from './bounded-fetch.ts';
-import { longestTime } from './limit-time.ts';
+import { longestTime } from '../limit-time.ts';
 import { createProviderErrors, type CalledProvider, type ProviderErrors } from './provider-errors.ts';
 
 type Sdk = typeof import('openai');

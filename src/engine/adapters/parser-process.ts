@@ -5,7 +5,7 @@ import { createFrameDecoder, encodeHead, type Frame, MAX_REPLY_BYTES } from '../
 import { type Reply, replySchema } from '../documents/parser/parser-replies.ts';
 import type { ParseRequest, ParseResult } from '../ports.ts';
 import type { DocumentWarning } from '../types.ts';
-import { limitTime, unscheduledMs } from './limit-time.ts';
+import { limitTime, unscheduledMs } from '../limit-time.ts';
 import { aborted, errorOfExit, exitOf, type KillReason, type ParserExit } from './parser-exit.ts';
 import { maxResidentMb, notStarted, spawnParser } from './spawn-parser.ts';
 

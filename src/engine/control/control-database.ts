@@ -156,7 +156,8 @@ export interface ControlDatabase {
    * Returns the path of the tenant's database file, which need not exist yet; undefined for an unknown tenant, and for
    * one that `cairn move` took away. With OM_DATABASE_URL there is no such file: the path only names the tenant and its
    * placement, and its uploads lie beside it. A tenant that was moved to another of the service's databases has another
-   * path from then on.
+   * path from then on. With OM_DATABASE_URL this method also ends a move of the tenant whose process is gone, and may
+   * then wait for the databases of the move, once in two seconds at most.
    */
   findTenantPath(tenantId: string): string | undefined;
   /**

@@ -9,7 +9,7 @@ const NAMES_SHARE = 0.5;
  * Weight of the vector similarity (`Measured.near`) in `fitOf`; the share of the query's words that the memory contains
  * has the weight 1.
  */
-const NEAR_WEIGHT = 0.5;
+const FIT_NEAR_WEIGHT = 0.5;
 /**
  * Least fit (`fitOf`) of a memory that counts as an answer. If its vector is not near, a memory that has all names of
  * the query must contain 0.6 of the query's other words, by weight, and a memory with none of the names cannot reach
@@ -25,7 +25,7 @@ const LEAST_GAP = 1.25;
  * half of that sum, since not everything about Ana answers "Where was Ana born?". Salience, age and ranks play no part.
  */
 export function fitOf({ topicHeld, namesHeld, near }: Measured): number {
-  return (topicHeld + NEAR_WEIGHT * near) * (1 - NAMES_SHARE + NAMES_SHARE * namesHeld);
+  return (topicHeld + FIT_NEAR_WEIGHT * near) * (1 - NAMES_SHARE + NAMES_SHARE * namesHeld);
 }
 
 /**

@@ -162,7 +162,8 @@ function mostOf({ hits }: LexicalResult): number {
 
 /**
  * Least share of the weight for the list of the whole message, and for the lists of the asking sentences together, so
- * that a memory that only one list has still becomes a candidate.
+ * that a memory that only one list has still becomes a candidate. It does not apply where the whole message has all the
+ * weight: its sentences then have no lists.
  */
 const LEAST_SHARE = 0.01;
 

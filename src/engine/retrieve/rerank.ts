@@ -54,7 +54,7 @@ const MAX_FACTOR = 1.25;
 const MAX_CHARACTERS = 4_000;
 const MAX_ALL_CHARACTERS = 24_000;
 /** Rate of the exponential decay of the feature `recency`, per day between a text's event and the newest event. */
-const RECENCY_LAMBDA = 0.05;
+const EVENT_RECENCY_LAMBDA = 0.05;
 
 /**
  * Reranks candidates by their texts: reads the texts of the first 24 and multiplies each raw score by a factor of 0.8
@@ -143,7 +143,7 @@ function measureOne(
     speaker: speakers[place]!,
     statement: 1 - questionShare(text.said),
     dated: asksWhen && TIME.test(text.said) ? 1 : 0,
-    recency: age === null ? WEIGHTS.recency.neutral : Math.exp(-RECENCY_LAMBDA * age),
+    recency: age === null ? WEIGHTS.recency.neutral : Math.exp(-EVENT_RECENCY_LAMBDA * age),
   };
   return { features, factor: factorOf(features) };
 }

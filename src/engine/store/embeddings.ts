@@ -206,7 +206,8 @@ export function countEmbedLogs(store: Store, filter: CallLogFilter): number {
 }
 
 /**
- * Deletes at most `limit` logged calls with a time before `before` (Unix ms), oldest first.
+ * Deletes at most `limit` logged calls of providers, of embedders and language models, with a time before `before`
+ * (Unix ms), oldest first.
  * @returns the number of deleted calls
  */
 export function purgeEmbedLogs(store: Store, before: number, limit: number): number {

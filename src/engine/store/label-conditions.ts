@@ -35,8 +35,9 @@ export const valuePasses = (value: string) => `value_passes(${value}, ?)`;
 export const namespaceMatches = (path: string) => `namespace_matches(${path}, ?)`;
 
 /**
- * Returns the condition that a memory `m` is an item in a namespace or below it, with its parameters. Paths below `a`
- * sort from `a.` up to `a/`, since `/` is the character after the dot. The empty path is above all namespaces.
+ * Returns the condition that a memory `m` is an item in a namespace or below it, with its parameters. The labels of a
+ * path are separated by dots, so the paths below `a` begin with `a.`: they sort from there up to `a/`, since `/` is the
+ * character after the dot. The empty path is above all namespaces.
  * @param forFew whether the namespace of each memory is looked up, instead of listing all namespaces below the path
  */
 export function withinNamespace(path: string, forFew: boolean): [sql: string, ...parameters: string[]] {

@@ -96,7 +96,7 @@ export function deleteReembed(store: Store): void {
   deleteInfo(store, RECORD);
 }
 
-/** Reads the settings of the latest maintenance; undefined if there was none. */
+/** Reads with which models this file was last maintained, and when; undefined if it never was. */
 export function findTending(store: Store): Tending | undefined {
   const value = findInfo(store, TENDING);
   return value === undefined ? undefined : (JSON.parse(value) as Tending);

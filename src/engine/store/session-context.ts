@@ -1,7 +1,7 @@
 import type { MemoryRow } from './memories.ts';
 import type { Store } from './open-store.ts';
 
-/** Number of memories just before a memory in its session whose texts form its context. */
+/** Number of memories just before a memory in its session, by event time, whose texts form its context. */
 export const CONTEXT_MEMORIES = 2;
 /** Greatest length of a context, in UTF-16 code units. */
 const CONTEXT_CHARACTERS = 1_000;

@@ -38,7 +38,11 @@ export interface FormerSearch {
   readonly isDone: boolean;
 }
 
-/** What one commit may still look at and read; `searchFormer` and `valuesBefore` subtract what they take. */
+/**
+ * What one commit may still look at and read; `searchFormer` and `valuesBefore` subtract what they take, so that a
+ * number may end below 0. Only `searchFormer` stops where there is no room left, after one revision at the earliest;
+ * before it calls `valuesBefore`, the caller checks that `readBytes` is above 0.
+ */
 export interface UndoRoom {
   /** Number of revisions that may be looked at. */
   revisions: number;

@@ -43,8 +43,8 @@ export interface Reach {
    */
   reachedJob(id: string): Promise<Job>;
   /**
-   * Whether the data that `read` returns is within the bounds: false if `read` throws `not_found`. Other errors are
-   * thrown.
+   * Tells whether `read` finds what it looks for: false if it throws `not_found`; other errors are thrown. `read` must
+   * check the bounds by itself, as `reachedMemory` and `reachedDocument` do: what it returns is not looked at.
    */
   isReached(read: () => Promise<unknown>): Promise<boolean>;
   /** Returns the given tags together with those of the bounds, each once. */

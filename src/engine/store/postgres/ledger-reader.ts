@@ -132,8 +132,10 @@ interface Read {
 }
 
 /**
- * Makes the function that runs statements on one connection, one after the other. If a statement finds a schema of an
- * earlier version, the schema is migrated and the statement runs once more.
+ * Makes the function that runs statements in the schema of the ledger, one after the other, on one connection for all
+ * tenants of a database. It connects at the first statement, and again after the connection was lost. If a statement
+ * finds a schema of an earlier version, the schema is migrated and the statement runs once more.
+ * @param name the further database of OM_DATABASES, or null for that of OM_DATABASE_URL
  */
 function createSession({ database, name = null }: Pick<TenantPlace, 'database' | 'name'>): Read {
   let client: pg.Client | undefined;

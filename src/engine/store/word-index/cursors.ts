@@ -130,8 +130,10 @@ export interface Weighing {
 
 /**
  * Adds the BM25 of a word to the sums of the rows from the cursor's current one to before `stop`, and moves the cursor
- * to `stop`. Deleted rows are skipped. This is the inner loop of every search.
- * @param most upper bound of what the word adds to a row (`mostAdded`)
+ * to its first row from `stop` on. Deleted rows are skipped. This is the inner loop of every search.
+ * @param stop a row number relative to `cursor.base`, as `cursor.row` is; at most the end of the stretch of `sums`
+ * @param most factor of the word in each sum (`mostAdded`): what it adds to a row comes near to it, from below, as the
+ *   word becomes more frequent in the row
  */
 export function addRows(cursor: Cursor, stop: number, most: number, weighing: Weighing, sums: Sums): void {
   const { bytes, end, restarts, base, isDeleted } = cursor;

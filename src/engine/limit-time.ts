@@ -54,9 +54,10 @@ export function longestTime(timeoutMs: number): number {
 }
 
 /**
- * Returns how long a process or the calling thread was ready to run but had no processor, since its start (ms); 0 for a
- * process that has ended, and on systems other than Linux.
- * @param of id of the process, or `thread-self` for the thread that calls
+ * Returns how long a thread was ready to run but had no processor, since its start (ms); 0 for one that has ended, and
+ * on systems other than Linux.
+ * @param of the system's id of the thread, that of a process for its main thread, or `thread-self` for the thread that
+ *   calls
  */
 export function unscheduledMs(of: number | 'thread-self'): number {
   try {

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
-import { limitTime } from '../../../src/engine/adapters/limit-time.ts';
+import { limitTime } from '../../src/engine/limit-time.ts';
 
 const TIMEOUT_MS = 20;
 
