@@ -174,6 +174,40 @@ async function freesAfterError(fixture: ErasingFixture): Promise<void> {
   expect(countRows(fixture)).toEqual([0, 0]);
 }
 
+/**
+ * Checks that a repeated delete takes over a document of which only one part matches, however often it breaks off: what
+ * is left of the document has a part that matches.
+ */
+async function takesOverByPart(fixture: ErasingFixture): Promise<void> {
+  const { tenant } = fixture;
+  const { bens: parts } = await addBens(fixture);
+  const [part] = fixture.store.prepare('SELECT id FROM memories ORDER BY seq DESC').pluck().all() as string[];
+  await tenant.patchMemory(part!, { tags: ['birds'] });
+  // Queries find what rests on a part until the part is erased.
+  const derived = [{ item: 0, from: [parts.find((id) => id !== part)!] }];
+  await tenant.addMemories([newMemory({ content: 'word99 summed up', userId: 'ben' })], { derived });
+  const bens = (fixture.store.prepare('SELECT id FROM memories').pluck().all() as string[]).sort();
+  const { eraseAbandoned } = WRITE_COMMANDS;
+  for (let [breaks, rows] = [0, countRows(fixture)]; rows[0] === 1; breaks += 1) {
+    let commits = 0;
+    const breaking = vi.spyOn(WRITE_COMMANDS, 'eraseAbandoned').mockImplementation((context, options) => {
+      commits += 1;
+      if (commits > 2) throw new EngineError('unavailable', 'the writer has ended');
+      return eraseAbandoned(context, options);
+    });
+    await tenant.deleteMemories({ tags: ['birds'] }).catch(() => {});
+    breaking.mockRestore();
+    const left = countRows(fixture);
+    expect([breaks, left[1]! < rows[1]!]).toEqual([breaks, true]);
+    rows = left;
+  }
+  expect(countRows(fixture)).toEqual([0, 0]);
+  const { items } = await tenant.listErasures({ limit: 100, offset: 0 });
+  expect(items.length).toBeGreaterThan(2);
+  const ids = await Promise.all(items.map(async ({ id }) => (await tenant.getErasure(id)).ids));
+  expect(ids.flat().sort()).toEqual(bens);
+}
+
 /** Checks that a delete erases the documents that it has hidden before all else that it has to look for. */
 async function erasesDocumentsFirst(fixture: ErasingFixture): Promise<void> {
   const { tenant } = fixture;
@@ -199,5 +233,6 @@ export const ERASING_CHECKS: readonly (readonly [string, (fixture: ErasingFixtur
   ['a repeated delete of a document by its id takes it over from one that broke off', repeatsById],
   ['of two deletes of a document at the same time one erases it, and the other finds nothing', deletesTwice],
   ['what a delete has hidden that fails is free at once', freesAfterError],
+  ['a repeated delete takes over a document of which one part matches', takesOverByPart],
   ['a delete erases the documents that it has hidden before all else', erasesDocumentsFirst],
 ];

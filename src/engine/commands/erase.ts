@@ -13,7 +13,7 @@ import {
 } from '../store/documents.ts';
 import { toDocument } from '../store/document-views.ts';
 import { deleteGeneration, findAbandoned } from '../store/document-generations.ts';
-import { documentsOfMemories, listMemoriesOfGeneration } from '../store/chunks.ts';
+import { documentsOfMemories, listMemoriesOfGeneration, listWithoutDocument } from '../store/chunks.ts';
 import { readProvenance } from '../store/provenance.ts';
 import { releaseUpload } from '../store/uploads.ts';
 import { countEdgesOf, listReleased, listSuccessors, listWaypointSources, putStatedEdge } from '../store/edges.ts';
@@ -144,7 +144,8 @@ export function hideMatching(
  * Erases those of the given memories that match a filter now, with the reflections drawn from them. The caller finds
  * the candidates before the write, since a search through all memories would hold up all other writes; here they are
  * only checked again. If a chunk of a document is among them, the whole document is hidden, and `eraseAbandoned` erases
- * it. Parts of a document that another delete under way has hidden are left to that delete, whose receipt records them.
+ * it with this chunk. Parts of a document that another delete under way has hidden are left to that delete, whose
+ * receipt records them.
  * @param memoryNos `memoryNo` of each candidate
  * @returns what was erased; until `isDone` is true, the caller calls again with the same candidates
  */
@@ -160,7 +161,7 @@ export function deleteMatching(
   const own = passing.filter((memoryNo) => !left.has(memoryNo));
   const memoryNos = withoutForeignParts(store, own, { tags: filter.withinTags ?? [], except });
   const torn = abandonDocuments(context, documentsOfMemories(store, memoryNos, except));
-  const { receipt, isDone } = eraseInSlices(context, memoryNos);
+  const { receipt, isDone } = eraseInSlices(context, listWithoutDocument(store, memoryNos));
   return { receipt: addReceipts(torn, receipt), isDone, others };
 }
 
@@ -232,10 +233,16 @@ function abandonDocuments({ store, now, erasing }: WriteContext, documentNos: re
  * uploaded file of such a version is deleted before the commit. `isDone` is true only if there was nothing to erase.
  * @param limit greatest number of a document's memories to erase; they have at most 32 KiB of texts, values and
  *   metadata (`ERASE_BYTES`) together, or are a single memory. Reflections drawn from them are erased in addition
+ * @param last `memoryNo` of parts that are erased after the others of their document, in the commit that deletes the
+ *   document's row if they are few. They are parts that match a filter: if the delete breaks off, a repeated one finds
+ *   the document by them
  */
-export function eraseAbandoned(context: WriteContext, { limit }: { readonly limit: number }): ErasedSlice {
+export function eraseAbandoned(
+  context: WriteContext,
+  { limit, last = [] }: { readonly limit: number; readonly last?: readonly number[] | undefined },
+): ErasedSlice {
   const { store } = context;
-  const abandoned = findAbandoned(store, context.erasing?.id);
+  const abandoned = findAbandoned(store, context.erasing?.id, last);
   if (abandoned === undefined) return { receipt: EMPTY_RECEIPT, isDone: true };
   const { documentNo, generationNo } = abandoned;
   if (generationNo === null) {
@@ -247,10 +254,18 @@ export function eraseAbandoned(context: WriteContext, { limit }: { readonly limi
   // The file goes before the commit. If the commit fails, the generation is still nobody's, and a crash leaves no file
   // that nobody knows.
   removeUpload(store.path, releaseUpload(store, generationNo));
-  const listed = listMemoriesOfGeneration(store, generationNo, limit);
+  const others = last.length === 0 ? [] : listMemoriesOfGeneration(store, generationNo, limit, last);
+  const listed = others.length > 0 ? others : listMemoriesOfGeneration(store, generationNo, limit);
   const memoryNos = withinBytes(store, listed, ERASE_BYTES);
   const { receipt, isDone } = eraseInSlices(context, memoryNos);
-  if (isDone && memoryNos.length === listed.length && listed.length < limit) deleteGeneration(store, generationNo);
+  if (!isDone || memoryNos.length < listed.length) return { receipt, isDone: false };
+  if (last.length === 0) {
+    if (listed.length < limit) deleteGeneration(store, generationNo);
+  } else if (listMemoriesOfGeneration(store, generationNo, 1).length === 0) {
+    deleteGeneration(store, generationNo);
+    const next = findAbandoned(store, context.erasing?.id, last);
+    if (next?.generationNo === null) deleteDocumentRow(store, next.documentNo);
+  }
   return { receipt, isDone: false };
 }
 

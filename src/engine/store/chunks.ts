@@ -53,15 +53,33 @@ export function insertChunk(store: Store, generationNo: number, memoryNo: number
  * Lists the memories of a generation (one parsed version of a document) with the highest numbers, at most `limit`,
  * descending, so that a caller who erases them in this order erases the last added first. A chunk that a later
  * generation kept belongs to that generation.
+ * @param except `memoryNo` of each memory that is left out
  */
-export function listMemoriesOfGeneration(store: Store, generationNo: number, limit: number): number[] {
+export function listMemoriesOfGeneration(
+  store: Store,
+  generationNo: number,
+  limit: number,
+  except: readonly number[] = [],
+): number[] {
+  const isOther = except.length === 0 ? '' : 'AND seq NOT IN (SELECT value FROM json_each(?))';
   const rows = store
     .prepare(
-      `SELECT seq AS memoryNo FROM memory_dynamics WHERE generation_no = ? AND generation_no > 0
+      `SELECT seq AS memoryNo FROM memory_dynamics WHERE generation_no = ? AND generation_no > 0 ${isOther}
        ORDER BY seq DESC LIMIT ?`,
     )
-    .all(generationNo, limit) as { memoryNo: number }[];
+    .all(generationNo, ...(except.length === 0 ? [] : [JSON.stringify(except)]), limit) as { memoryNo: number }[];
   return rows.map(({ memoryNo }) => memoryNo);
+}
+
+/** Lists those of these memories that are no parts of documents. */
+export function listWithoutDocument(store: Store, memoryNos: readonly number[]): number[] {
+  return store
+    .prepare(
+      `SELECT d.seq FROM json_each(?) AS wanted
+         CROSS JOIN memory_dynamics d ON d.seq = wanted.value WHERE d.generation_no IS NULL`,
+    )
+    .pluck()
+    .all(JSON.stringify(memoryNos)) as number[];
 }
 
 /**

@@ -308,8 +308,26 @@ export interface Abandoned {
  * Finds what must be erased next; undefined if nothing must.
  * @param erasure id of the erasure whose hidden documents are to be erased; null for what no erasure is at: replaced,
  *   cancelled and expired generations, and those deleted without a receipt
+ * @param last `memoryNo` of each memory of an erasure's documents whose generation comes after the others of its
+ *   document
  */
-export function findAbandoned(store: Store, erasure: string | null = null): Abandoned | undefined {
+export function findAbandoned(
+  store: Store,
+  erasure: string | null = null,
+  last: readonly number[] = [],
+): Abandoned | undefined {
+  if (erasure !== null && last.length > 0) {
+    return store
+      .prepare(
+        `SELECT o.document_no AS documentNo,
+           (SELECT g.generation_no FROM document_generations g WHERE g.document_no = o.document_no
+            ORDER BY g.generation_no IN (SELECT d.generation_no FROM json_each(?) AS wanted
+              CROSS JOIN memory_dynamics d ON d.seq = wanted.value WHERE d.generation_no > 0), g.generation_no
+            LIMIT 1) AS generationNo
+         FROM documents o WHERE o.erasure = ? ORDER BY o.document_no LIMIT 1`,
+      )
+      .get(JSON.stringify(last), erasure) as Abandoned | undefined;
+  }
   if (erasure !== null) {
     return store
       .prepare(

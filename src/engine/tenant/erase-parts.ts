@@ -60,8 +60,8 @@ export function createEraseParts(
       };
       const documents = () => listDocuments(filter, erasure, 0);
       if (memoryNos.length > 0) receipt = addReceipts(receipt, await writeDelete(() => inSlices(remove), documents));
-      // At once: of a document that only some of its parts match, no part may match once these are erased.
-      if (hasHidden) receipt = addReceipts(receipt, await eraseAbandoned(erasure));
+      // At once, and the parts that match last: if this breaks off, a repeated delete finds the document by them.
+      if (hasHidden) receipt = addReceipts(receipt, await eraseAbandoned(erasure, memoryNos));
       hasHidden = false;
       after = found.next;
     }

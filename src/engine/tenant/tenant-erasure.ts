@@ -15,9 +15,11 @@ export interface Erasure {
   /**
    * Erases the documents that an erasure has hidden, in several commits, and records that in its receipt; resolves once
    * nothing is left. Without an erasure, erases what is left of replaced and cancelled documents.
+   * @param last `memoryNo` of parts that are erased after the others of their document, as the parameter `last` of the
+   *   command `eraseAbandoned`
    * @returns counts of what was erased
    */
-  eraseAbandoned(erasure?: OpenErasure): Promise<DeleteReceipt>;
+  eraseAbandoned(erasure?: OpenErasure, last?: readonly number[]): Promise<DeleteReceipt>;
   /**
    * Writes a delete. If the disk is full, it removes the uploaded files of the documents that are to be deleted and
    * tries once more.
@@ -70,10 +72,10 @@ export function createErasure({ path, readers, writer, dispatcher, clock }: Tena
     }
   }
 
-  async function eraseAbandoned(erasure?: OpenErasure): Promise<DeleteReceipt> {
+  async function eraseAbandoned(erasure?: OpenErasure, last?: readonly number[]): Promise<DeleteReceipt> {
     for (let receipt = EMPTY_RECEIPT; ;) {
       const slice = await writeDelete(
-        () => writer.write(path, 'eraseAbandoned', { limit: ERASE_SLICE, erasure }),
+        () => writer.write(path, 'eraseAbandoned', { limit: ERASE_SLICE, erasure, last }),
         async () => [], // The command has removed the files itself by then.
       );
       receipt = addReceipts(receipt, slice.receipt);
