@@ -19,7 +19,7 @@ const QUERY: MemoryQuery = { query: 'harbour', k: 10, filter: {}, minScore: 0, r
 const notFound = (error: unknown) => isEngineError(error, 'not_found');
 
 /** Checks that an explanation tells nothing of the fields that a memory had before it came into the bounds. */
-export async function hidesEarlierFields({ tenant, clock, add }: TestEngine): Promise<void> {
+async function hidesEarlierFields({ tenant, clock, add }: TestEngine): Promise<void> {
   const { id } = await add({ content: 'The harbour.', tags: ['hr'], metadata: { salary: 91_000 } });
   const recorded = clock.now();
   clock.advance(1_000);
@@ -36,7 +36,7 @@ export async function hidesEarlierFields({ tenant, clock, add }: TestEngine): Pr
 }
 
 /** Checks that no remedy names a time that a memory told of before it came into the bounds. */
-export async function proposesNothingEarlier({ tenant, clock, add }: TestEngine): Promise<void> {
+async function proposesNothingEarlier({ tenant, clock, add }: TestEngine): Promise<void> {
   const validFrom = START + 3 * DAY;
   const { id } = await add({ content: 'The harbour.', tags: ['hr'], eventTime: START + 2 * DAY, validFrom });
   clock.advance(10 * DAY);
@@ -49,7 +49,7 @@ export async function proposesNothingEarlier({ tenant, clock, add }: TestEngine)
 }
 
 /** Checks that lists leave out what leaves the bounds after it was listed and before it is read. */
-export async function readsListsWithinBounds({ tenant }: TestEngine): Promise<void> {
+async function readsListsWithinBounds({ tenant }: TestEngine): Promise<void> {
   // Two of them fill a slice.
   const content = 'words '.repeat(40_000);
   for (const no of [1, 2, 3, 4, 5]) {
@@ -91,7 +91,7 @@ async function* listed<Item>(slices: AsyncIterable<readonly { readonly memory: I
 }
 
 /** Checks that an answer leaves out what leaves the bounds while a language model orders the candidates. */
-export async function answersWithinBounds(fixture: TestEngine): Promise<void> {
+async function answersWithinBounds(fixture: TestEngine): Promise<void> {
   const { tenant, clock } = fixture;
   const { id: leaving } = await fixture.add({ content: 'A harbour of the team.', tags: TAGS });
   const { id: staying } = await fixture.add({ content: 'The harbour in the rain.', tags: TAGS });
@@ -116,7 +116,7 @@ export async function answersWithinBounds(fixture: TestEngine): Promise<void> {
 }
 
 /** Checks that a chunk which was given other tags than its document is not read through the document. */
-export async function readsChunksWithinBounds({ tenant }: TestEngine): Promise<void> {
+async function readsChunksWithinBounds({ tenant }: TestEngine): Promise<void> {
   const bound = boundTenant(tenant, { tags: TAGS });
   const readAll = async (reader: Tenant, id: string) => {
     const slices = reader.streamDocumentChunks(id, { limit: 100, offset: 0 });
