@@ -371,15 +371,15 @@ export interface Tenant
   ): Promise<{ readonly slices: AsyncIterable<readonly Document[]>; readonly total: number }>;
   /**
    * Returns the Markdown that was extracted from a document, in consecutive strings of one version, even if a newer one
-   * is shown meanwhile. The iteration throws `conflict` once the chunks of its version are erased.
+   * is shown meanwhile. The iteration throws `conflict` once its chunks are erased, `not_found` at one out of bounds.
    * @throws EngineError `not_found`; `conflict` before the first reading is complete
    */
-  documentContent(id: string): Promise<AsyncIterable<string>>;
+  documentContent(id: string, options?: BoundOptions): Promise<AsyncIterable<string>>;
   /**
    * Lists the chunks of a document in slices, in the order of its text, without its root memory; none until its first
-   * reading is complete. Throws `not_found`, and `conflict` if the document is replaced meanwhile.
+   * reading is complete. Throws `not_found`, also at a chunk out of bounds, and `conflict` if it is replaced meanwhile.
    */
-  streamDocumentChunks(id: string, page: Page): AsyncIterable<readonly DocumentChunk[]>;
+  streamDocumentChunks(id: string, page: Page & BoundOptions): AsyncIterable<readonly DocumentChunk[]>;
   /** Accounts for each character of a document's text, with a page of spans. Throws what `documentContent` throws. */
   documentReceipt(id: string, page: Page): Promise<TextReceipt>;
   /** Hides a document at once and erases it with its chunks. Throws `not_found`; `unavailable` as `deleteMemories`. */

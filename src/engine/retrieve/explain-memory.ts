@@ -3,7 +3,7 @@ import { requireBounds } from '../store/bounds.ts';
 import { getMemoryRow } from '../store/memories.ts';
 import { toldEnd } from '../store/work-budget.ts';
 import type { MemoryExplanation, MemoryQuery } from '../types.ts';
-import { inspect, termsHeld } from './inspect.ts';
+import { inspect, isOutOfBounds, termsHeld } from './inspect.ts';
 import { explainHit } from './present.ts';
 import { findRemedies } from './remedies.ts';
 import type { RetrieveContext } from './retrieve-context.ts';
@@ -15,7 +15,7 @@ import { degradationOf, runStages } from './retrieve.ts';
  * so that every proposed remedy has been tried. Only the first run may ask a language model. All runs share the work
  * budget of the context; if it is used up, `notTried` names the fields that were not tried.
  * @throws EngineError `not_found` if no memory has this id, if it has expired, if the request names users and none of
- *   them owns it, or if it lacks a tag to which the caller's key is bound
+ *   them owns it, or if it lacks a tag to which the caller's key is bound, now or at the time of `asOf.recorded`
  */
 export async function explainMemory(
   context: RetrieveContext,
@@ -30,6 +30,8 @@ export async function explainMemory(
     requireReached(context, request, memoryId);
     return inspect(context, recall, memoryId);
   });
+  // The other conditions were judged by what the memory was at that time, when it belonged to others.
+  if (isOutOfBounds(inspection)) throw notFound();
   const { remedies, changes, notTried } = await findRemedies(context, { request, recall, inspection, signal });
   const { candidate } = inspection;
   return {
@@ -57,6 +59,8 @@ export async function explainMemory(
  */
 function requireReached({ store, clock }: RetrieveContext, { filter }: MemoryQuery, memoryId: string): void {
   const row = getMemoryRow(store, memoryId, clock.now());
-  if (filter.userIds?.includes(row.user_id) === false) throw new EngineError('not_found', 'no memory with this id');
+  if (filter.userIds?.includes(row.user_id) === false) throw notFound();
   requireBounds(row, filter.withinTags);
 }
+
+const notFound = () => new EngineError('not_found', 'no memory with this id');

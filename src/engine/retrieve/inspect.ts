@@ -102,6 +102,14 @@ export function inspect({ store }: RetrieveContext, recall: StageResults, memory
 }
 
 /**
+ * Whether the memory lacks a tag to which the caller's key is bound, now or at the recorded time that the query asks
+ * for. Such an inspection must not be told to the caller, nor what follows from it.
+ */
+export function isOutOfBounds({ failedFilters }: Pick<Inspection, 'failedFilters'>): boolean {
+  return failedFilters.includes('bounds');
+}
+
+/**
  * Finds the last stage that a memory reached. The stages are checked from the last to the first, since a memory that
  * reached a stage has passed all stages before it.
  */

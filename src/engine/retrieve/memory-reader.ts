@@ -1,3 +1,4 @@
+import { hasTags } from '../store/bounds.ts';
 import type { Store } from '../store/open-store.ts';
 import { createPastReader } from '../store/past-memories.ts';
 import { withinBytes } from '../store/text-sizes.ts';
@@ -6,8 +7,8 @@ import type { Memory, MemoryQuery } from '../types.ts';
 /** Reads memories by `memoryNo`, all in the present state or all in the state that was recorded at one past time. */
 export interface MemoryReader {
   /**
-   * Reads memories. Those that were erased, and unknown numbers, are left out; in a past state, a memory that was
-   * stored later has its first state.
+   * Reads memories. Those that were erased, unknown numbers, and memories that lack a tag to which the caller's key is
+   * bound are left out; in a past state, a memory that was stored later has its first state.
    */
   read(memoryNos: readonly number[]): ReadonlyMap<number, Memory>;
   /**
@@ -30,18 +31,21 @@ interface PresentReader {
  */
 export function createMemoryReader(
   { store, readMemories }: PresentReader,
-  { asOf }: Pick<MemoryQuery, 'asOf'>,
+  { asOf, filter: { withinTags = [] } }: Pick<MemoryQuery, 'asOf' | 'filter'>,
   now: number,
 ): MemoryReader {
   const at = asOf?.recorded;
+  // A memory may have lost a tag since the filter found it, while a language model was waited for.
+  const held = (memories: ReadonlyMap<number, Memory>) =>
+    withinTags.length === 0 ? memories : new Map([...memories].filter(([, { tags }]) => hasTags(tags, withinTags)));
   if (at === undefined)
     return {
-      read: (memoryNos) => readMemories(store, memoryNos, now),
+      read: (memoryNos) => held(readMemories(store, memoryNos, now)),
       within: (memoryNos, bytes) => withinBytes(store, memoryNos, bytes),
     };
   const past = createPastReader(store, at);
   return {
-    read: (memoryNos) => past.read(memoryNos, now),
+    read: (memoryNos) => held(past.read(memoryNos, now)),
     within: past.within,
   };
 }

@@ -5,7 +5,7 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Json, MemoryQuery } from '../types.ts';
-import { inspect, type Inspection } from './inspect.ts';
+import { inspect, type Inspection, isOutOfBounds } from './inspect.ts';
 import type { StageResults } from './stage-results.ts';
 import type { QuerySpace, RetrieveContext } from './retrieve-context.ts';
 import { runStages } from './retrieve.ts';
@@ -52,7 +52,7 @@ export interface Trial {
 
 /**
  * Runs a changed request and records what happened to the memory. Returns undefined if no trial or no work budget is
- * left.
+ * left, and if the memory lacks a tag to which the caller's key is bound at the recorded time of the changed request.
  */
 export type Attempt = (changed: MemoryQuery) => Promise<Trial | undefined>;
 
@@ -105,11 +105,8 @@ export function createTrials(
       return undefined;
     }
     tried.push(request);
-    return {
-      request,
-      recall: result,
-      inspection: context.store.read(() => inspect(context, result, inspection.memory.id)),
-    };
+    const found = context.store.read(() => inspect(context, result, inspection.memory.id));
+    return isOutOfBounds(found) ? undefined : { request, recall: result, inspection: found };
   };
   return {
     attempt: async (request) => (left <= RESERVED_TRIALS ? undefined : await attemptLast(request)),

@@ -1,4 +1,5 @@
 import { EngineError } from '../errors.ts';
+import { requireBounds } from './bounds.ts';
 import type { Store } from './open-store.ts';
 
 /** Chunk index of a document's root memory, the memory that stands for the whole document. */
@@ -199,19 +200,21 @@ export const TEXT_START: TextPlace = { after: ROOT_INDEX, end: 0 };
 /**
  * Reads the next chunks of a document's text: at most 16, of at most 256 KiB together, but at least one. The beginning
  * of a chunk that overlaps the chunk before it is left out. Call it on a snapshot.
+ * @param withinTags tags to which the caller's key is bound; each of the chunks must have them
  * @returns `pieces`: the texts, empty if no chunk follows; `place`: the position after them
- * @throws EngineError `conflict` if a chunk is missing before a later one. If the last chunks are missing, `pieces` is
- *   empty: the caller must compare `place` with the number of chunks, since a part of the text must not pass for the
- *   whole
+ * @throws EngineError `not_found` for a chunk that lacks a tag of `withinTags`; `conflict` if a chunk is missing before
+ *   a later one. If the last chunks are missing, `pieces` is empty: the caller must compare `place` with the number of
+ *   chunks, since a part of the text must not pass for the whole
  */
 export function readTextSlice(
   store: Store,
   generationNo: number,
   { after, end }: TextPlace,
+  withinTags: readonly string[] = [],
 ): { readonly pieces: readonly string[]; readonly place: TextPlace } {
   const rows = store
     .prepare(
-      `SELECT c.chunk_index AS "index", c.start_offset AS start, c.end_offset AS "end", m.content
+      `SELECT c.chunk_index AS "index", c.start_offset AS start, c.end_offset AS "end", m.content, m.tags
        FROM chunks c JOIN memories m ON m.seq = c.memory
        WHERE c.generation_no = ? AND c.chunk_index > ? ORDER BY c.chunk_index LIMIT ?`,
     )
@@ -220,10 +223,12 @@ export function readTextSlice(
     start: number;
     end: number;
     content: string;
+    tags: string;
   }[];
   const pieces: string[] = [];
   for (const row of rows) {
     if (row.index !== after + 1) throw goneMeanwhile();
+    requireBounds(row, withinTags, 'document');
     pieces.push(row.content.slice(Math.max(0, end - row.start)));
     end = row.end;
     after = row.index;

@@ -81,7 +81,7 @@ export interface DocumentTwin {
 }
 
 const DOCUMENT_TWIN = `SELECT o.document_no AS documentNo, o.id, o.user_id AS userId, o.state, o.live_no AS liveNo,
-    NOT g.hidden AS isShown, g.created_at AS readAt, g.file_hash AS fileHash, g.chunks
+    g.hidden = 0 AS isShown, g.created_at AS readAt, g.file_hash AS fileHash, g.chunks
   FROM documents o LEFT JOIN document_generations g ON g.generation_no = o.live_no`;
 
 /** Finds a document by its id, even one that is being erased; undefined if there is none. */

@@ -1,5 +1,6 @@
 import { parseStored } from './stored-json.ts';
-import type { DocumentFormat, Provenance, DocumentChunk } from '../types.ts';
+import type { BoundOptions, DocumentFormat, Provenance, DocumentChunk } from '../types.ts';
+import { requireBounds } from './bounds.ts';
 import { ROOT_INDEX } from './chunks.ts';
 import { foundByTheWay } from './found-by-the-way.ts';
 import type { Store } from './open-store.ts';
@@ -75,11 +76,13 @@ export interface ChunkSlice {
  * Reads the next chunks of a document generation (parsed version), in the order of the text, without the root memory:
  * at most `limit` and 256, with at most 256 KiB of headings, titles and names, but at least one.
  * @param options.offset number of chunks after `place` that are passed over
+ * @param options.withinTags tags to which the caller's key is bound; each of the chunks must have them
+ * @throws EngineError `not_found` for a chunk that lacks one of these tags
  */
 export function readChunkSlice(
   store: Store,
   { generationNo, after }: ChunkListPlace,
-  { limit, offset }: { readonly limit: number; readonly offset: number },
+  { limit, offset, withinTags }: { readonly limit: number; readonly offset: number } & BoundOptions,
 ): ChunkSlice {
   const near = store
     .prepare(
@@ -99,11 +102,12 @@ export function readChunkSlice(
   const last = taken.at(-1)!.index;
   const rows = store
     .prepare(
-      `SELECT ${PROVENANCE} FROM chunks c JOIN document_generations g ON g.generation_no = c.generation_no
+      `SELECT ${PROVENANCE}, m.tags FROM chunks c JOIN document_generations g ON g.generation_no = c.generation_no
          JOIN documents o ON o.document_no = g.document_no JOIN memories m ON m.seq = c.memory
        WHERE c.generation_no = ? AND c.chunk_index BETWEEN ? AND ? ORDER BY c.chunk_index`,
     )
-    .all(generationNo, taken[0]!.index, last) as ProvenanceRow[];
+    .all(generationNo, taken[0]!.index, last) as (ProvenanceRow & { readonly tags: string })[];
+  for (const row of rows) requireBounds(row, withinTags, 'document');
   return {
     items: rows.map((row) => ({ memoryId: row.memory_id, provenance: toProvenance(row), tokens: row.tokens })),
     next: beyond === -1 ? null : { generationNo, after: last },

@@ -36,14 +36,14 @@ export function documentMethods(tenant: Tenant, { bounds, tags, reachedDocument,
     },
     async documentContent(id) {
       await reachedDocument(id);
-      const pieces = await tenant.documentContent(id);
+      const pieces = await tenant.documentContent(id, { withinTags: tags });
       // The text may be of a version that the document got after it left the bounds.
       await reachedDocument(id);
       return pieces;
     },
     async *streamDocumentChunks(id, page) {
       await reachedDocument(id);
-      for await (const slice of tenant.streamDocumentChunks(id, page)) {
+      for await (const slice of tenant.streamDocumentChunks(id, { ...page, withinTags: tags })) {
         await reachedDocument(id);
         yield slice;
       }

@@ -1,15 +1,18 @@
 import type { Tenant } from '../engine.ts';
 import { noItem } from '../errors.ts';
-import type { ItemFilter, ItemPlace } from '../types.ts';
+import type { CursorPage, ItemFilter, ItemPlace } from '../types.ts';
 import { listed, type Reach } from './bound-reach.ts';
+import { joinedPage } from './list-pages.ts';
 
 /**
  * Makes the methods of items for a bound key: items outside its bounds are answered as not found, and what it stores
  * gets the user and the tags of its bounds.
  */
-export function itemMethods(tenant: Tenant, { tags, holds, ownerOf, onlyOwn, ownOf, reachedIds }: Reach) {
+export function itemMethods(tenant: Tenant, { tags, holds, heldSlices, ownerOf, onlyOwn, ownOf, reachedIds }: Reach) {
   const ownPlace = (place: ItemPlace) => ({ ...place, userId: ownerOf(place.userId) });
   const ownItems = (filter: ItemFilter) => ({ ...filter, userId: ownerOf(filter.userId), withinTags: tags });
+  const streamItems = async (filter: ItemFilter, page: CursorPage, signal?: AbortSignal) =>
+    heldSlices(await tenant.streamItems(ownItems(filter), page, signal));
   return {
     putItem: async (item, options) => tenant.putItem({ ...item, ...ownOf(item) }, { ...options, withinTags: tags }),
     async getItem(place) {
@@ -27,8 +30,8 @@ export function itemMethods(tenant: Tenant, { tags, holds, ownerOf, onlyOwn, own
       tenant.moveNamespace({ ...move, userId: ownerOf(move.userId) }, { withinTags: tags }),
     deleteNamespace: async (place) =>
       tenant.deleteNamespace({ ...place, userId: ownerOf(place.userId) }, { withinTags: tags }),
-    listItems: async (filter, page) => tenant.listItems(ownItems(filter), page),
-    streamItems: async (filter, page, signal) => tenant.streamItems(ownItems(filter), page, signal),
+    listItems: async (filter, page) => joinedPage(await streamItems(filter, page)),
+    streamItems,
     listNamespaces: async (filter, page) =>
       tenant.listNamespaces({ ...filter, userId: onlyOwn(listed(filter.userId))?.[0], withinTags: tags }, page),
   } satisfies Partial<Tenant>;

@@ -1,7 +1,7 @@
 import type { Bounds } from '../control/control-database.ts';
 import type { Tenant } from '../engine.ts';
 import { EngineError, isEngineError } from '../errors.ts';
-import type { Document, Job, Memory, MemoryFilter, Revision, RevisionPage } from '../types.ts';
+import type { Document, Job, Memory, MemoryFilter, MemorySlices, Revision, RevisionPage } from '../types.ts';
 
 /**
  * Checks whether data is within the bounds of a caller's key, for the methods of `boundTenant`. The bounds are a user,
@@ -18,6 +18,11 @@ export interface Reach {
   readonly ownJobs: Set<string>;
   /** Tells whether a memory or document, as it was read, is within the bounds. */
   holds(found: Memory | Document): boolean;
+  /**
+   * Leaves out of the slices of a page the memories that are outside of the bounds as they were read. Each slice is
+   * read when it is asked for, which may be long after the page was found, so a memory may have left the bounds.
+   */
+  heldSlices(page: MemorySlices): MemorySlices;
   /** Returns a memory within the bounds. Throws EngineError `not_found` for any other. */
   reachedMemory(id: string): Promise<Memory>;
   /**
@@ -81,6 +86,7 @@ export function reachOf(tenant: Tenant, bounds: Bounds): Reach {
     ownJobs: new Set(),
     holds: (found) =>
       (userId === undefined || found.userId === userId) && tags.every((tag) => found.tags.includes(tag)),
+    heldSlices: ({ slices, next }) => ({ slices: heldOnly(reach, slices), next }),
     async reachedMemory(id) {
       const memory = await tenant.getMemory(id);
       reach.requireReached(memory);
@@ -141,6 +147,10 @@ export function reachOf(tenant: Tenant, bounds: Bounds): Reach {
     }),
   };
   return reach;
+}
+
+async function* heldOnly({ holds }: Reach, slices: MemorySlices['slices']): MemorySlices['slices'] {
+  for await (const slice of slices) yield slice.filter(({ memory }) => holds(memory));
 }
 
 /**

@@ -9,7 +9,9 @@ import {
   MAX_NEAR_DUPLICATES,
   MAX_PROPOSALS,
   type Memory,
+  type MemoryFilter,
   type NewMemory,
+  type Page,
   type RecallRecord,
 } from '../types.ts';
 import { isRejected, rejected } from '../rejected-item.ts';
@@ -101,6 +103,7 @@ function memoryMethods(tenant: Tenant, reach: Reach) {
     onlyOwn,
     ownFilter,
     ownOf,
+    heldSlices,
   } = reach;
   return {
     async addMemories(items, options = {}) {
@@ -143,11 +146,10 @@ function memoryMethods(tenant: Tenant, reach: Reach) {
     },
 
     getMemory: reachedMemory,
-    listMemories: async (filter, page) => tenant.listMemories(ownFilter(filter), page),
-    async *streamMemories(filter, page) {
-      yield* tenant.streamMemories(ownFilter(filter), page);
-    },
-    pageMemories: async (filter, page, signal) => tenant.pageMemories(ownFilter(filter), page, signal),
+    listMemories: (filter, page) => joined(streamWithin(tenant, reach, { filter, page })),
+    streamMemories: (filter, page) => streamWithin(tenant, reach, { filter, page }),
+    pageMemories: async (filter, page, signal) =>
+      heldSlices(await tenant.pageMemories(ownFilter(filter), page, signal)),
     listRevisions: (id, page = {}) => joined(reachedRevisions(id, page)),
     streamRevisions: reachedRevisions,
     async timeline(id, around) {
@@ -157,6 +159,15 @@ function memoryMethods(tenant: Tenant, reach: Reach) {
       return timeline;
     },
   } satisfies Partial<Tenant>;
+}
+
+/** Lists memories slice by slice, without those that have left the bounds since they were listed (`heldSlices`). */
+async function* streamWithin(
+  tenant: Tenant,
+  { ownFilter, holds }: Reach,
+  { filter, page }: { readonly filter: MemoryFilter; readonly page: Page },
+): AsyncGenerator<readonly Memory[]> {
+  for await (const slice of tenant.streamMemories(ownFilter(filter), page)) yield slice.filter(holds);
 }
 
 /**

@@ -3,7 +3,7 @@ import type { Tenant } from '../engine.ts';
 import { isEngineError } from '../errors.ts';
 import type { ContentPlace, ContentSlice } from '../readers/document-chunks.ts';
 import type { ChunkListPlace, ChunkSlice } from '../store/provenance.ts';
-import type { Document, DocumentChunk, DocumentFilter, Page } from '../types.ts';
+import type { BoundOptions, Document, DocumentChunk, DocumentFilter, Page } from '../types.ts';
 import type { Erasure } from './tenant-erasure.ts';
 import { withReceipt } from './tenant-erasures.ts';
 import type { TenantOptions } from './tenant-options.ts';
@@ -40,8 +40,8 @@ export function createDocumentMethods({ path, readers, writer }: TenantOptions, 
       return { items, total };
     },
     streamDocuments,
-    async documentContent(id) {
-      const readSlice = (place: ContentPlace | null) => readers.read(path, 'readContent', { id, place });
+    async documentContent(id, { withinTags } = {}) {
+      const readSlice = (place: ContentPlace | null) => readers.read(path, 'readContent', { id, place, withinTags });
       // The first slice is read at once, since this call itself tells that a document has no content.
       return piecesOf(await readSlice(null), readSlice);
     },
@@ -72,12 +72,15 @@ export function createDocumentMethods({ path, readers, writer }: TenantOptions, 
     }
   }
 
-  async function* streamDocumentChunks(id: string, { limit, offset }: Page): AsyncGenerator<readonly DocumentChunk[]> {
+  async function* streamDocumentChunks(
+    id: string,
+    { limit, offset, withinTags }: Page & BoundOptions,
+  ): AsyncGenerator<readonly DocumentChunk[]> {
     let left = limit;
     let place: ChunkListPlace | null = null;
     do {
-      const page: Page = { limit: left, offset: place === null ? offset : 0 };
-      const { items, next }: ChunkSlice = await readers.read(path, 'readChunks', { id, place, page });
+      const page: Page & BoundOptions = { limit: left, offset: place === null ? offset : 0, withinTags };
+      const { items, next }: ChunkSlice = await readers.read(path, 'readChunks', { id, place, ...page });
       yield items;
       left -= items.length;
       place = next;

@@ -1,8 +1,8 @@
-/** Options of a call that changes, moves or deletes what is stored already. */
+/** Options of a call that reads, changes, moves or deletes what is stored already. */
 export interface BoundOptions {
   /**
-   * Tags, to which the caller's key is bound, that the memory, item or document must have in the commit that changes
-   * it. Without them it counts as not found. None by default.
+   * Tags, to which the caller's key is bound, that the memory, item or document, and each chunk that is read, must have
+   * in the commit or snapshot of the call. Without them it counts as not found. None by default.
    */
   readonly withinTags?: readonly string[] | undefined;
 }

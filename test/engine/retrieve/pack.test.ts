@@ -56,7 +56,7 @@ describe('pack', () => {
           store,
           candidates,
           completeQuery({ query: '', k: 5, filter: {}, ...query }, []),
-          createMemoryReader({ store, readMemories: readNamed }, {}, NOW),
+          createMemoryReader({ store, readMemories: readNamed }, { filter: {} }, NOW),
         );
         return {
           packed: packed.map(({ candidate }) => nameOf.get(candidate.row.memoryNo)!),

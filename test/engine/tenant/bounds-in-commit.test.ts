@@ -1,12 +1,11 @@
 /** A key that is bound to tags changes nothing that leaves its bounds between the check of a call and its commit. */
-import { randomUUID } from 'node:crypto';
 import { text as textOf } from 'node:stream/consumers';
 import { beforeEach, afterEach, describe, expect, test } from 'vitest';
-import { LINE_SCHEMAS } from '../../../src/api/schemas/portable.ts';
 import type { Tenant } from '../../../src/engine/engine.ts';
 import { isEngineError } from '../../../src/engine/errors.ts';
 import { boundTenant } from '../../../src/engine/tenant/bound-tenant.ts';
-import { openTestEngine, START, type TestEngine } from '../../support/engine-fixture.ts';
+import { openTestEngine, type TestEngine } from '../../support/engine-fixture.ts';
+import { importDocument } from '../../support/import-document.ts';
 import { newDocument } from '../../support/new-document.ts';
 import { newMemory } from '../../support/new-memory.ts';
 
@@ -152,7 +151,7 @@ test('the text of a document that leaves the bounds after the check is not shown
     async (bound, id) => bound.streamDocumentChunks(id, PAGE)[Symbol.asyncIterator]().next(),
   ];
   for (const read of reads) {
-    const id = await importDocument(tenant, TAGS);
+    const id = (await importDocument(tenant, TAGS)).id;
     await read(boundTenant(tenant, { tags: TAGS }), id);
     // As a new version without the tags would leave it, of which the text is shown from then on.
     const bound = boundWhile(async () =>
@@ -161,23 +160,3 @@ test('the text of a document that leaves the bounds after the check is not shown
     await expect(read(bound, id)).rejects.toSatisfy(notFound);
   }
 });
-
-/** Imports a document of one chunk. @returns its id */
-async function importDocument(tenant: Tenant, tags: string[]): Promise<string> {
-  const [id, at] = [randomUUID(), new Date(START).toISOString()];
-  const line = { type: 'document', id, source: 'upload', chunks: 1, created_at: at, updated_at: at, read_at: at };
-  const parts = ['The root', 'The text of the team'].map((content, no) => ({
-    type: 'memory',
-    id: randomUUID(),
-    content,
-    tags,
-    document: { id, index: no - 1, start_offset: 0, end_offset: no * content.length },
-  }));
-  const lines = [
-    LINE_SCHEMAS.document.parse({ ...line, tags }),
-    ...parts.map((part) => LINE_SCHEMAS.memory.parse(part)),
-  ];
-  const outcomes = await tenant.importLines(lines);
-  expect(outcomes.map(({ kind }) => kind)).toEqual(['stored', 'stored', 'stored']);
-  return id;
-}

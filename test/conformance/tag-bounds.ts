@@ -1,0 +1,151 @@
+/** What a key that is bound to tags is not told of memories that were, or are by now, outside of its tags. */
+import assert from 'node:assert/strict';
+import { text as textOf } from 'node:stream/consumers';
+import { expect } from 'vitest';
+import type { Tenant } from '../../src/engine/engine.ts';
+import { isEngineError } from '../../src/engine/errors.ts';
+import { type LanguageModel, silentLogger } from '../../src/engine/ports.ts';
+import { retrieve } from '../../src/engine/retrieve/retrieve.ts';
+import { readMemories } from '../../src/engine/store/memories.ts';
+import { boundTenant } from '../../src/engine/tenant/bound-tenant.ts';
+import { joined } from '../../src/engine/tenant/memory-lists.ts';
+import type { MemoryQuery } from '../../src/engine/types.ts';
+import { newMemory, START, type TestEngine } from '../support/engine-fixture.ts';
+import { importDocument } from '../support/import-document.ts';
+
+const TAGS = ['work'];
+const DAY = 86_400_000;
+const QUERY: MemoryQuery = { query: 'harbour', k: 10, filter: {}, minScore: 0, relativeFloor: 0 };
+const notFound = (error: unknown) => isEngineError(error, 'not_found');
+
+/** Checks that an explanation tells nothing of the fields that a memory had before it came into the bounds. */
+async function hidesEarlierFields({ tenant, clock, add }: TestEngine): Promise<void> {
+  const { id } = await add({ content: 'The harbour.', tags: ['hr'], metadata: { salary: 91_000 } });
+  const recorded = clock.now();
+  clock.advance(1_000);
+  await tenant.patchMemory(id, { tags: TAGS });
+  const bound = boundTenant(tenant, { tags: TAGS });
+  for (const least of [90_000, 92_000]) {
+    const query = { ...QUERY, filter: { metadata: { salary: { $gt: least } } }, asOf: { recorded } };
+    await expect(bound.explain(query, id)).rejects.toSatisfy(notFound);
+    const { failedFilters } = await tenant.explain(query, id);
+    expect(failedFilters).toEqual(least === 90_000 ? [] : ['filters.metadata.salary']);
+  }
+  // From the time on at which it has the tags, it is explained.
+  expect(await bound.explain({ ...QUERY, asOf: { recorded: clock.now() } }, id)).toMatchObject({ failedFilters: [] });
+}
+
+/** Checks that no remedy names a time that a memory told of before it came into the bounds. */
+async function proposesNothingEarlier({ tenant, clock, add }: TestEngine): Promise<void> {
+  const validFrom = START + 3 * DAY;
+  const { id } = await add({ content: 'The harbour.', tags: ['hr'], eventTime: START + 2 * DAY, validFrom });
+  clock.advance(10 * DAY);
+  await tenant.patchMemory(id, { tags: TAGS, validFrom: START, validTo: START + DAY });
+  const bound = boundTenant(tenant, { tags: TAGS });
+  const explained = await bound.explain(QUERY, id);
+  expect(explained).toMatchObject({ outcome: 'filtered', failedFilters: ['validity'], changes: null });
+  expect(explained.remedies.join()).not.toContain(`${validFrom}`);
+  expect((await tenant.explain(QUERY, id)).changes).toMatchObject({ as_of: { valid: validFrom } });
+}
+
+/** Checks that lists leave out what leaves the bounds after it was listed and before it is read. */
+async function readsListsWithinBounds({ tenant }: TestEngine): Promise<void> {
+  // Two of them fill a slice.
+  const content = 'words '.repeat(40_000);
+  for (const no of [1, 2, 3, 4, 5]) {
+    await tenant.addMemories([newMemory({ content: `${no} ${content}`, tags: TAGS, sessionId: 'talk' })]);
+    const item = { ...newMemory({ content: '' }), content: null, namespace: 'n', key: `${no}`, tags: TAGS };
+    await tenant.putItem({ ...item, value: `${no} ${content}` });
+  }
+  const bound = boundTenant(tenant, { tags: TAGS });
+  const filter = { sessionIds: ['talk'] };
+  const pageOf = { limit: 100 };
+  const place = { userId: '', namespace: 'n' };
+  const memories = () => tenant.listMemories(filter, { ...pageOf, offset: 0 });
+  const items = async () => (await tenant.listItems(place, pageOf)).items;
+  const lists = [
+    { whole: memories, open: async () => bound.streamMemories(filter, { ...pageOf, offset: 0 }) },
+    { whole: memories, open: async () => listed((await bound.pageMemories(filter, pageOf)).slices) },
+    { whole: items, open: async () => listed((await bound.streamItems(place, pageOf)).slices) },
+  ];
+  for (const { whole, open } of lists) {
+    const slices = (await open())[Symbol.asyncIterator]();
+    const first = await slices.next();
+    assert(first.done !== true);
+    const ids = first.value.map(({ id }) => id);
+    const leaving = (await whole()).find(({ id }) => !ids.includes(id))!.id;
+    await tenant.patchMemory(leaving, { tags: ['private'] });
+    for (let slice = await slices.next(); slice.done !== true; slice = await slices.next())
+      ids.push(...slice.value.map(({ id }) => id));
+    expect(ids).not.toContain(leaving);
+    expect(ids).toHaveLength(4);
+    await tenant.patchMemory(leaving, { tags: TAGS });
+  }
+  expect(await bound.listMemories(filter, { ...pageOf, offset: 0 })).toHaveLength(5);
+  expect((await bound.listItems(place, pageOf)).items).toHaveLength(5);
+}
+
+/** The memories of the slices of a page. */
+async function* listed<Item>(slices: AsyncIterable<readonly { readonly memory: Item }[]>) {
+  for await (const slice of slices) yield slice.map(({ memory }) => memory);
+}
+
+/** Checks that an answer leaves out what leaves the bounds while a language model orders the candidates. */
+async function answersWithinBounds(fixture: TestEngine): Promise<void> {
+  const { tenant, clock } = fixture;
+  const { id: leaving } = await fixture.add({ content: 'A harbour of the team.', tags: TAGS });
+  const { id: staying } = await fixture.add({ content: 'The harbour in the rain.', tags: TAGS });
+  await fixture.drain();
+  const languageModel: LanguageModel = {
+    provider: 'test',
+    model: 'test',
+    async complete() {
+      await tenant.patchMemory(leaving, { content: 'A private harbour.', tags: ['private'] });
+      return { text: '[1, 2]', inputTokens: 1, outputTokens: 1 };
+    },
+  };
+  const context = {
+    ...{ store: fixture.batch.open().store, embedder: null, modelNo: null, index: null, readMemories, languageModel },
+    ...{ embedQuery: async () => null, logger: silentLogger, clock, defaults: [], newId: () => 'recall' },
+  };
+  const query = { ...QUERY, filter: { withinTags: TAGS }, rerank: 'llm' } as const;
+  const { hits } = await retrieve(context, query);
+  expect(hits.map(({ memory }) => memory.id)).toEqual([staying]);
+  const { hits: all } = await retrieve({ ...context, languageModel: null }, QUERY);
+  expect(all.map(({ memory }) => memory.id).toSorted()).toEqual([leaving, staying].toSorted());
+}
+
+/** Checks that a chunk which was given other tags than its document is not read through the document. */
+async function readsChunksWithinBounds({ tenant }: TestEngine): Promise<void> {
+  const bound = boundTenant(tenant, { tags: TAGS });
+  const readAll = async (reader: Tenant, id: string) => {
+    const slices = reader.streamDocumentChunks(id, { limit: 100, offset: 0 });
+    return { text: await textOf(await reader.documentContent(id)), chunks: await joined(slices) };
+  };
+  // The last chunk is in the second slice of the text.
+  for (const count of [2, 20]) {
+    const { id, chunks } = await importDocument(tenant, TAGS, count);
+    const whole = await readAll(tenant, id);
+    expect(await readAll(bound, id)).toEqual(whole);
+    expect(whole.chunks.map(({ memoryId }) => memoryId)).toEqual(chunks);
+    await tenant.patchMemory(chunks.at(-1)!, { tags: ['board'] });
+    const pieces: string[] = [];
+    const read = async () => {
+      for await (const piece of await bound.documentContent(id)) pieces.push(piece);
+    };
+    await expect(read()).rejects.toSatisfy(notFound);
+    expect(pieces.join('')).not.toContain(`Text ${count - 1} of the team`);
+    const slices = bound.streamDocumentChunks(id, { limit: 100, offset: 0 });
+    await expect(joined(slices)).rejects.toSatisfy(notFound);
+    expect(await readAll(tenant, id)).toEqual(whole);
+  }
+}
+
+/** The checks, each with the end of the name of its test. */
+export const TAG_BOUNDS = [
+  ['the fields that a memory had before it had them', hidesEarlierFields],
+  ['a time that a memory named before it had them', proposesNothingEarlier],
+  ['a memory that lost them after it was listed', readsListsWithinBounds],
+  ['a memory that lost them while a language model was asked', answersWithinBounds],
+  ['a chunk that lost them, through its document', readsChunksWithinBounds],
+] as const;
