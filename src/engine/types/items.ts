@@ -164,9 +164,9 @@ export interface Items {
   streamItems(filter: ItemFilter, page: CursorPage, signal?: AbortSignal): Promise<MemorySlices>;
   /**
    * Lists namespaces that have items which `listItems` would list, with their number, in its order. Each item of the
-   * namespaces on a page is examined; a page ends early once 200,000 items were counted or 5,000 namespaces examined,
-   * so it is the last only if `next` is null.
-   * @throws EngineError `invalid` for a cursor of another list
+   * namespaces on a page is examined; a page ends early once 200,000 items or 5,000 namespaces were examined, and after
+   * half a second if it reads tags, so it is the last only if `next` is null.
+   * @throws EngineError `invalid` for a cursor of another list, or of a list with another filter
    */
   listNamespaces(filter: NamespaceFilter, page: CursorPage): Promise<ListPage<NamespaceSummary>>;
   /**
