@@ -1,6 +1,6 @@
 import type { Receipted } from './erasures.ts';
 import type { MetadataCondition } from './filter.ts';
-import type { BoundOptions } from './bound-options.ts';
+import type { BoundOptions, ItemDeleteOptions } from './bound-options.ts';
 import type { Json, Memory, NewMemory } from './memory.ts';
 import type { CursorPage, ListPage, MemorySlices } from './pages.ts';
 
@@ -145,9 +145,10 @@ export interface Items {
   renewItems(ids: readonly string[]): Promise<void>;
   /**
    * Erases an item and everything made from it, as `deleteMemory` does.
-   * @throws EngineError `not_found`, also for an item without `withinTags`
+   * @throws EngineError `not_found`, also for an item without `withinTags`; `conflict` for another version than
+   *   `ifVersion`
    */
-  deleteItem(place: ItemPlace, options?: BoundOptions): Promise<Receipted>;
+  deleteItem(place: ItemPlace, options?: ItemDeleteOptions): Promise<Receipted>;
   /**
    * Lists the items that a filter selects, whatever their status, by namespace and then by key. Namespaces are sorted
    * label by label, so those below a namespace follow it directly. Items that have expired, or are not valid at
