@@ -108,6 +108,26 @@ test('If-Match guards a put, and an expired item is stored anew', async () => {
   expect(anew.body.id).not.toBe(first.body.id);
 });
 
+test('If-Match guards a delete, and a put that must find no item', async () => {
+  const place = { key: 'plan', namespace: 'guarded' };
+  const absent = { headers: { 'if-match': '"0"' } };
+  expect((await put({ ...place, value: 1 }, absent)).status).toBe(201);
+  expect((await put({ ...place, value: 2 }, absent)).status).toBe(409);
+  await put({ ...place, value: 2 });
+  const erase = (version: string) => api.request('DELETE', at(place), { headers: { 'if-match': version } });
+  const stale = await erase('"1"');
+  expect([stale.status, stale.body['code']]).toEqual([409, 'conflict']);
+  expect((await api.request('DELETE', at(place), { headers: { 'if-match': 'W/"2"' } })).status).toBe(400);
+  expect((await api.request('GET', at(place))).body['value']).toBe(2);
+  const tagged = keyOf({ tags: ['work'] });
+  const own = { key: 'mine', namespace: 'guarded' };
+  await put({ ...own, value: 1 }, { key: tagged });
+  const refused = await api.request('DELETE', at(own), { key: tagged, headers: { 'if-match': '"9"' } });
+  expect(refused.status).toBe(409);
+  expect((await erase('"2"')).status).toBe(200);
+  expect((await erase('"2"')).status).toBe(404);
+});
+
 test.each([
   ['no key', { value: 1 }, 'key'],
   ['an empty key', { key: '', value: 1 }, 'key'],

@@ -9,6 +9,7 @@ import type { Store } from '../../src/engine/store/open-store.ts';
 import { openTenantStore } from '../../src/engine/store/postgres/tenant-database.ts';
 import { appendItems, insertLog } from '../../src/engine/store/session-logs.ts';
 import { claimDeliveries } from '../../src/engine/store/webhooks.ts';
+import { countsNamespacesInSlices } from '../conformance/bounded-namespaces.ts';
 import { newMemory, openTestEngine, START } from '../support/engine-fixture.ts';
 import { expectHubExported } from '../support/export-hub.ts';
 import { askAndJudge } from '../support/judge-recall.ts';
@@ -63,6 +64,12 @@ describe.skipIf(server === undefined)('in PostgreSQL', () => {
       ['ana', 1],
       ['ben', 1],
     ]);
+  });
+
+  test('a page of namespaces ends while it counts items that a caller does not see, and the next goes on', async () => {
+    const settings = { OM_DATABASE_URL: await server!.createSchema(), OM_EMBEDDINGS: 'none' };
+    await using fixture = await openTestEngine({ settings });
+    await countsNamespacesInSlices(fixture);
   });
 
   test('the links of a hub are exported in parts, and those of memories with few links together', async () => {

@@ -79,10 +79,12 @@ export const itemRoutes: readonly Route[] = [
     summary: 'Erases the item with a key, and everything derived from it',
     description: 'The item is erased at once and for good, with its earlier values. A second delete is a 404.',
     query: itemPlaceQuery,
+    headers: ['if-match'],
     replies: { 200: { description: 'What was removed.', json: deletedReply } },
-    errors: { not_found: NO_ITEM },
-    async handle({ tenant, query, send }) {
-      send(200, deletedItem(await tenant.deleteItem(toItemPlace(query))));
+    errors: { not_found: NO_ITEM, conflict: 'The item is at another version than `If-Match`.' },
+    async handle({ tenant, request, query, send }) {
+      const ifVersion = expectedVersion(request.headers['if-match']);
+      send(200, deletedItem(await tenant.deleteItem(toItemPlace(query), { ifVersion })));
     },
   }),
 ];

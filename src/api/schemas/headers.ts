@@ -28,8 +28,8 @@ export const REQUEST_HEADERS = {
   },
   'if-match': {
     description:
-      'The `etag` of the version to change; for any other version the reply is a 409. `*`, or no such header, allows ' +
-      'any version.',
+      'The `etag` of the version to change or erase; for any other version the reply is a 409. `*`, or no such ' +
+      'header, allows any version.',
     schema: z.string(),
     example: '"1"',
   },

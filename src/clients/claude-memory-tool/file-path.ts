@@ -30,7 +30,18 @@ export function namespaceOf(folders: Names): string {
   return ['memories', ...labels].join('.');
 }
 
-/** Returns the names of the folders that a namespace stands for: the reverse of `namespaceOf`. */
+/**
+ * Returns the names of the folders that a namespace stands for: the reverse of `namespaceOf`. A label that another
+ * program chose, and that has a `%` which escapes nothing, is a name as it is.
+ */
 export function foldersIn(namespace: string): Names {
-  return namespace.split('.').slice(1).map(decodeURIComponent);
+  return namespace.split('.').slice(1).map(nameIn);
+}
+
+function nameIn(label: string): string {
+  try {
+    return decodeURIComponent(label);
+  } catch {
+    return label;
+  }
 }

@@ -32,8 +32,9 @@ const SURROUNDING_LINES = 2;
 
 /**
  * Stores the files of Claude's memory tool as items of a user on a Cairn server. The file's name is the item's key, and
- * the folder is its namespace, below `memories`. The user's queries also find the texts of the files. `str_replace` and
- * `insert` change a file only if nobody else has changed it since they read it, and throw a CairnError otherwise.
+ * the folder is its namespace, below `memories`. The user's queries also find the texts of the files. `str_replace`,
+ * `insert` and `rename` change a file only if nobody else has changed it since they read it, and throw a CairnError
+ * otherwise.
  * @example client.beta.messages.toolRunner({ tools: [betaMemoryTool(cairnMemoryFiles({ client, userId: 'ana' }))], … })
  */
 export function cairnMemoryFiles(options: CairnMemoryFilesOptions): CairnMemoryFiles {
@@ -54,7 +55,7 @@ export function cairnMemoryFiles(options: CairnMemoryFilesOptions): CairnMemoryF
       const names = namesIn(path);
       if ((await files.find(names)) !== undefined) throw new Error(`File ${path} already exists`);
       if (names.length === 0 || (await files.below(names)).length > 0) throw new Error(`The path ${path} is a folder.`);
-      await files.put(names, text);
+      await files.store(names, text, `File ${path} already exists`);
       return `File created successfully at: ${path}`;
     },
     async str_replace({ path, old_str: old, new_str: replacement = '' }) {
@@ -122,6 +123,9 @@ interface FoundFile {
 /** Greatest number of files that a listing reads; further files are not listed. */
 const MAX_LISTED = 1_000;
 
+/** Version that a put names if there must be no item yet. */
+const ABSENT = 0;
+
 function filesOf({ client, userId }: CairnMemoryFilesOptions) {
   const user = { user_id: userId };
   const placeOf = (names: Names) => ({ ...user, namespace: namespaceOf(names.slice(0, -1)), key: names.at(-1)! });
@@ -147,9 +151,17 @@ function filesOf({ client, userId }: CairnMemoryFilesOptions) {
       }
       return found;
     },
-    async put(names: Names, text: string, version?: number): Promise<void> {
+    async put(names: Names, text: string, version: number): Promise<number> {
       const input = { ...placeOf(names), value: text, content: text };
-      await client.putItem(input, version === undefined ? {} : { ifMatch: `"${version}"` });
+      return (await client.putItem(input, { ifMatch: `"${version}"` })).version;
+    },
+    /** Stores a new file; returns its version. Throws an Error with the message `taken` if the name is taken. */
+    async store(names: Names, text: string, taken: string): Promise<number> {
+      try {
+        return await files.put(names, text, ABSENT);
+      } catch (error) {
+        throw isCairnError(error, 'conflict') ? new Error(taken) : error;
+      }
     },
     async remove(names: Names): Promise<boolean> {
       const file = await orMissing(client.deleteItem(placeOf(names)));
@@ -161,12 +173,20 @@ function filesOf({ client, userId }: CairnMemoryFilesOptions) {
     async move(from: string, to: string): Promise<void> {
       const [old, names] = [namesIn(from), namesIn(to)];
       if (old.length === 0) throw new Error('Cannot rename the /memories directory itself');
+      const taken = `The destination ${to} already exists`;
       const isTaken = names.length === 0 || (await files.find(names)) !== undefined;
-      if (isTaken || (await files.below(names)).length > 0) throw new Error(`The destination ${to} already exists`);
+      if (isTaken || (await files.below(names)).length > 0) throw new Error(taken);
       const file = await files.find(old);
       if (file !== undefined) {
-        await files.put(names, file.text);
-        await client.deleteItem(placeOf(old));
+        const copy = await files.store(names, file.text, taken);
+        try {
+          await client.deleteItem(placeOf(old), { ifMatch: `"${file.version}"` });
+        } catch (error) {
+          // Somebody has changed or deleted the file since it was read, so the copy is not what it holds.
+          const isOutdated = isCairnError(error, 'conflict') || isCairnError(error, 'not_found');
+          if (isOutdated) await client.deleteItem(placeOf(names), { ifMatch: `"${copy}"` });
+          throw error;
+        }
         return;
       }
       if ((await files.below(old)).length === 0) throw new Error(`The path ${from} does not exist`);

@@ -5,7 +5,7 @@ import { ensureUser, readMemoryRows, toMemory, type MemoryColumns, type MemoryRo
 import type { Store } from '../store/open-store.ts';
 import { storedExpiry } from '../store/stored-expiry.ts';
 import { contentHash } from '../text/content-hash.ts';
-import type { ItemPlace, NewItem, NewMemory, PutOptions, PutReply } from '../types.ts';
+import type { ItemDeleteOptions, ItemPlace, NewItem, NewMemory, PutOptions, PutReply } from '../types.ts';
 import type { ManyReflections } from './archive-reflections.ts';
 import { refuseOverBacklog, requireTags, storeMemory } from './accept.ts';
 import { type ErasedSlice, eraseInSlices } from './erase.ts';
@@ -58,12 +58,7 @@ export function putItem(
   }
   const version = before?.version ?? 0;
   if (before !== undefined) requireTags(JSON.parse(before.tags) as string[], withinTags);
-  if (ifVersion !== undefined && ifVersion !== version) {
-    throw new EngineError(
-      'conflict',
-      version === 0 ? 'there is no item with this key' : `the item is at version ${version}, not ${ifVersion}`,
-    );
-  }
+  requireVersion(version, ifVersion);
   if (before === undefined)
     return { memory: storeItem(context, item, quota), created: true, changed: true, endsWait: false };
 
@@ -90,15 +85,18 @@ export function putItem(
 
 /**
  * Erases an item, or, if too many rows depend on it for one commit, only some of those rows (`isDone` is false).
- * @throws EngineError `not_found`, also for an item that lacks a tag of `withinTags`
+ * @throws EngineError `not_found`, also for an item that lacks a tag of `withinTags`; `conflict` if `ifVersion` is not
+ *   the item's version
  */
 export function deleteItem(
   context: WriteContext,
-  { place, withinTags }: { readonly place: ItemPlace; readonly withinTags: readonly string[] },
+  { place, options }: { readonly place: ItemPlace; readonly options: ItemDeleteOptions },
 ): ErasedSlice {
+  const { ifVersion, withinTags = [] } = options;
   const row = findItemRow(context.store, place);
   const tags = row === undefined ? [] : (JSON.parse(row.tags) as string[]);
   if (row === undefined || !withinTags.every((tag) => tags.includes(tag))) throw noItem();
+  requireVersion(row.version, ifVersion);
   return eraseInSlices(context, [row.memoryNo]);
 }
 
@@ -124,6 +122,18 @@ const nameOf = (userNo: number, { namespace, key }: ItemPlace) => ({ userNo, nam
 
 function readRow(store: Store, memoryNo: number): MemoryRow {
   return readMemoryRows(store, [memoryNo])[0] as MemoryRow;
+}
+
+/**
+ * Throws EngineError `conflict` if a caller expects another version than an item has.
+ * @param version the item's version, 0 where there is no item
+ */
+function requireVersion(version: number, expected: number | undefined): void {
+  if (expected === undefined || expected === version) return;
+  throw new EngineError(
+    'conflict',
+    version === 0 ? 'there is no item with this key' : `the item is at version ${version}, not ${expected}`,
+  );
 }
 
 function storeItem(context: WriteContext, item: ReadyItem, quota: Quota | null) {

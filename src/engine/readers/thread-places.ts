@@ -33,6 +33,7 @@ const LONG_READS: ReadonlySet<ReadCommandName> = new Set<ReadCommandName>([
   'judgeImport',
   'diff',
   'userGraph',
+  'listNamespaces',
   'previewDecay',
   'readNearDuplicates',
   'readProposals',

@@ -1,19 +1,11 @@
 /**
- * Lists items and namespaces in pages. An item is a memory that has a key within a namespace, a path such as `a.b`.
- * Namespaces are sorted label by label, so that all namespaces below a path follow it directly, as one range.
+ * Lists items in pages. An item is a memory that has a key within a namespace, a path such as `a.b`. Namespaces are
+ * sorted label by label, so that all namespaces below a path follow it directly, as one range.
  */
 
-import {
-  MAX_NAMESPACE_CHARACTERS,
-  type CursorPage,
-  type ItemFilter,
-  MEMORY_STATUSES,
-  type ListPage,
-  type NamespaceFilter,
-  type NamespaceSummary,
-} from '../types.ts';
+import { MAX_NAMESPACE_CHARACTERS, type ItemFilter, MEMORY_STATUSES } from '../types.ts';
 import { type CompiledFilter, compileFilter } from './filter.ts';
-import { compileMetadata, namespaceMatches, valuePasses } from './label-conditions.ts';
+import { compileMetadata, valuePasses } from './label-conditions.ts';
 import { openCursor, sealCursor } from './list-cursor.ts';
 import type { Store } from './open-store.ts';
 import { firstPassingWithin } from './passing-memories.ts';
@@ -24,15 +16,17 @@ import { findUserNo } from './users.ts';
  * SQL for the sort key of a namespace's path, which sorts paths label by label. It replaces each dot by `char(1)`, so
  * that the end of a label sorts before every further character; labels have no control characters.
  */
-const PATH_ORDER = "replace(n.path, '.', char(1))";
+export const PATH_ORDER = "replace(n.path, '.', char(1))";
 /** Returns the sort key of a path, as the SQL `PATH_ORDER` computes it. */
-const orderOf = (path: string) => path.replaceAll('.', '\u0001');
+export const orderOf = (path: string) => path.replaceAll('.', '\u0001');
+/** Returns the path that has a sort key: the reverse of `orderOf`. */
+export const pathOf = (order: string) => order.replaceAll('\u0001', '.');
 /** Returns the sort key that comes right after a path and before the paths below it. */
-const behind = (path: string) => `${orderOf(path)}\u0001`;
+export const behind = (path: string) => `${orderOf(path)}\u0001`;
 /** Sort key after every path: the greatest character, as often as a path can have characters. */
 const BEHIND_ALL = '\u{10ffff}'.repeat(MAX_NAMESPACE_CHARACTERS);
 /** Returns the end (excluded) of the range of sort keys of a path and all paths below it; '' stands for all paths. */
-const endOf = (path: string) => (path === '' ? BEHIND_ALL : `${orderOf(path)}\u0002`);
+export const endOf = (path: string) => (path === '' ? BEHIND_ALL : `${orderOf(path)}\u0002`);
 
 /**
  * Greatest size of the items that one read examines if the filter has conditions on values, in bytes of their texts,
@@ -73,7 +67,10 @@ export function listItemPlaces(store: Store, filter: ItemFilter, wanted: SliceWa
  * Compiles the condition of a list of items. Items of any status pass if they are valid, not expired, visible to the
  * caller (`withinTags`), and their value meets the conditions.
  */
-function itemCondition({ value, withinTags }: Pick<ItemFilter, 'value' | 'withinTags'>, now: number): CompiledFilter {
+export function itemCondition(
+  { value, withinTags }: Pick<ItemFilter, 'value' | 'withinTags'>,
+  now: number,
+): CompiledFilter {
   const compiled = compileFilter({ statuses: MEMORY_STATUSES, withinTags }, now);
   const conditions = value === undefined ? [] : compileMetadata(value);
   if (conditions.length === 0) return compiled;
@@ -138,76 +135,4 @@ export function listNamespacesBelow(
        WHERE n.user_no = ? AND ${PATH_ORDER} >= ? AND ${PATH_ORDER} < ? ORDER BY ${PATH_ORDER} LIMIT ?`,
     )
     .all(userNo, orderOf(from ?? namespace), endOf(namespace), limit) as { namespaceNo: number; path: string }[];
-}
-
-const NAMESPACES = 'namespaces';
-/** Number of items after which no further namespace is counted for a page. */
-const COUNTED = 200_000;
-/** Greatest number of namespaces that are examined for a page. */
-const LOOKED_AT = 5_000;
-
-/**
- * Lists the namespaces that match a filter, with the number of their items; those without such items are left out. With
- * `maxDepth`, paths that are equal once they are cut are listed as one. They are adjacent in the order, so one step
- * skips them all. A page ends early after about 200,000 counted items or 5,000 examined namespaces, so it is the last
- * one only if `next` is null.
- * @throws EngineError `invalid` for a cursor of another list
- */
-export function listNamespaces(
-  store: Store,
-  filter: NamespaceFilter,
-  { limit, cursor, now }: CursorPage & { readonly now: number },
-): ListPage<NamespaceSummary> {
-  const { userId, prefix, suffix, maxDepth = Infinity } = filter;
-  const after = cursor === undefined ? undefined : openCursor<[string]>(store, NAMESPACES, cursor, ['string'])[0];
-  const userNo = userId === undefined ? undefined : findUserNo(store, userId);
-  if (userId !== undefined && userNo === undefined) return { items: [], next: null };
-
-  const stated = literalStart(prefix);
-  const [ofUser, users] = userNo === undefined ? ['', []] : ['n.user_no = ? AND ', [userNo]];
-  const where = `${ofUser}${PATH_ORDER} >= max(?, ?) AND ${PATH_ORDER} < ?`;
-  const ends = JSON.stringify([prefix, suffix]);
-  const next = store.prepare(
-    `SELECT n.path, ${namespaceMatches('n.path')} AS matches FROM namespaces n WHERE ${where}
-     ORDER BY ${PATH_ORDER} LIMIT 1`,
-  );
-  const passes = itemCondition(filter, now);
-  const count = store.prepare(
-    `SELECT count(*) AS items, max(m.updated_at) AS lastUsedAt FROM namespaces n
-     CROSS JOIN items i ON i.namespace_no = n.namespace_no AND i.namespace_no > 0
-     CROSS JOIN memories m ON m.seq = i.memory CROSS JOIN memory_dynamics d ON d.seq = m.seq
-     WHERE ${where} AND ${namespaceMatches('n.path')} AND ${passes.sql}`,
-  );
-
-  const items: NamespaceSummary[] = [];
-  const [start, stop] = [orderOf(stated), endOf(stated)];
-  const isCut = (path: string) => path.split('.').length >= maxDepth;
-  // Behind a path that was not cut stands what lies below it; behind one that was cut, nothing of that is left.
-  const behindShown = (path: string) => (isCut(path) ? endOf(path) : behind(path));
-  let [from, looked, counted] = [after ?? start, 0, 0];
-  for (;;) {
-    const found = next.get(ends, ...users, start, from, stop) as { path: string; matches: unknown } | undefined;
-    if (found === undefined) return { items, next: null };
-    if (items.length === limit || counted >= COUNTED || looked >= LOOKED_AT)
-      return { items, next: sealCursor(store, NAMESPACES, [from]) };
-    looked += 1;
-    if (!found.matches) {
-      from = behind(found.path);
-      continue;
-    }
-    const shown = found.path.split('.').slice(0, maxDepth).join('.');
-    from = behindShown(shown);
-    const ofShown = count.get(...users, orderOf(shown), '', from, ends, ...passes.parameters) as CountedItems;
-    if (ofShown.items > 0) items.push({ path: shown, ...ofShown });
-    counted += ofShown.items;
-  }
-}
-
-type CountedItems = Omit<NamespaceSummary, 'path'>;
-
-/** Returns the beginning of a namespace pattern: its labels before the first `*`, as a path. */
-function literalStart(pattern: string): string {
-  const labels = pattern.split('.');
-  const first = labels.indexOf('*');
-  return (first === -1 ? labels : labels.slice(0, first)).join('.');
 }

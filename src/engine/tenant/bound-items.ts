@@ -25,7 +25,7 @@ export function itemMethods(tenant: Tenant, { tags, holds, heldSlices, ownerOf, 
       if (!ids.every((id) => reached.has(id))) throw noItem();
       await tenant.renewItems(ids);
     },
-    deleteItem: async (place) => tenant.deleteItem(ownPlace(place), { withinTags: tags }),
+    deleteItem: async (place, options) => tenant.deleteItem(ownPlace(place), { ...options, withinTags: tags }),
     moveNamespace: async (move) =>
       tenant.moveNamespace({ ...move, userId: ownerOf(move.userId) }, { withinTags: tags }),
     deleteNamespace: async (place) =>

@@ -42,10 +42,10 @@ export function createItemMethods(options: TenantOptions): Items {
       if (memoryNos.length > 0) await writer.write(path, 'renewItems', { memoryNos });
     },
 
-    async deleteItem(place, { withinTags = [] } = {}) {
+    async deleteItem(place, deleteOptions = {}) {
       const names = [place.key, place.namespace];
       const receipt = await withReceipt(options, { kind: 'item', names }, (erasure) =>
-        inSlices(() => writer.write(path, 'deleteItem', { place, withinTags, erasure })),
+        inSlices(() => writer.write(path, 'deleteItem', { place, options: deleteOptions, erasure })),
       );
       dispatcher.dispatch(path, 'link');
       return receipt;

@@ -13,6 +13,12 @@ export interface DocumentDeleteOptions extends BoundOptions {
   readonly userId?: string | undefined;
 }
 
+/** Options of a delete of an item. */
+export interface ItemDeleteOptions extends BoundOptions {
+  /** Version that the item must have; it is erased whatever its version if this is left out. */
+  readonly ifVersion?: number | undefined;
+}
+
 /** Options of a change of a memory. */
 export interface PatchOptions extends BoundOptions {
   /** Version that the memory must have; it is changed whatever its version if this is left out. */

@@ -1,6 +1,6 @@
 import type { Receipted } from './erasures.ts';
 import type { MetadataCondition } from './filter.ts';
-import type { BoundOptions } from './bound-options.ts';
+import type { BoundOptions, ItemDeleteOptions } from './bound-options.ts';
 import type { Json, Memory, NewMemory } from './memory.ts';
 import type { CursorPage, ListPage, MemorySlices } from './pages.ts';
 
@@ -145,9 +145,10 @@ export interface Items {
   renewItems(ids: readonly string[]): Promise<void>;
   /**
    * Erases an item and everything made from it, as `deleteMemory` does.
-   * @throws EngineError `not_found`, also for an item without `withinTags`
+   * @throws EngineError `not_found`, also for an item without `withinTags`; `conflict` for another version than
+   *   `ifVersion`
    */
-  deleteItem(place: ItemPlace, options?: BoundOptions): Promise<Receipted>;
+  deleteItem(place: ItemPlace, options?: ItemDeleteOptions): Promise<Receipted>;
   /**
    * Lists the items that a filter selects, whatever their status, by namespace and then by key. Namespaces are sorted
    * label by label, so those below a namespace follow it directly. Items that have expired, or are not valid at
@@ -164,9 +165,9 @@ export interface Items {
   streamItems(filter: ItemFilter, page: CursorPage, signal?: AbortSignal): Promise<MemorySlices>;
   /**
    * Lists namespaces that have items which `listItems` would list, with their number, in its order. Each item of the
-   * namespaces on a page is examined; a page ends early once 200,000 items were counted or 5,000 namespaces examined,
-   * so it is the last only if `next` is null.
-   * @throws EngineError `invalid` for a cursor of another list
+   * namespaces on a page is examined; a page ends early once 200,000 items or 5,000 namespaces were examined, and after
+   * half a second if it reads tags, so it is the last only if `next` is null.
+   * @throws EngineError `invalid` for a cursor of another list, or of a list with another filter
    */
   listNamespaces(filter: NamespaceFilter, page: CursorPage): Promise<ListPage<NamespaceSummary>>;
   /**
