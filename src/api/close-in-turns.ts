@@ -48,6 +48,7 @@ export function closeInTurns(server: Server): void {
     if (!isTooLate(error)) return refuseClient(error, socket as Socket);
     // What still arrives would be answered, or executed and not answered.
     socket.pause();
+    socket.resume = () => socket;
     inTurn(() => refuseClient(error, socket as Socket));
   });
   server.on('connection', (socket: Socket) => {

@@ -78,7 +78,7 @@ export function parseInTurns(server: Server, isProxy: (address: string) => boole
     const isInBody = () => requests.get(socket)?.complete === false;
     const mayBeParsed = (bytes: Buffer) => {
       const { length } = bytes;
-      if (isInBody() && bodyBytesLeft.take(Math.max(length, BODIES_AT_ONCE.leastOfPart)) && isWithin(bytes, LIGHT))
+      if (isInBody() && isWithin(bytes, LIGHT) && bodyBytesLeft.take(Math.max(length, BODIES_AT_ONCE.leastOfPart)))
         return true;
       return requestsLeft.take(1) && isWithin(bytes, ORDINARY);
     };

@@ -42,6 +42,11 @@ export function startBeating(heart: Heart): void {
   setInterval(() => Atomics.add(heart, BEATS, 1), BEAT_MS).unref();
 }
 
+/** Tells whether the heart has begun to beat. */
+export function hasBeaten(heart: Heart): boolean {
+  return Atomics.load(heart, BEATS) > 0;
+}
+
 /** Returns the time without a beat after which a thread counts as hung (ms): twice OM_LEASE_MS, and at least 10 s. */
 export function hungAfterMs({ OM_LEASE_MS }: Config): number {
   return Math.max(2 * OM_LEASE_MS, MIN_STILL_MS);
@@ -62,7 +67,8 @@ export function watchHeart(heart: Heart, mostMs: number, onStill: () => void, wa
   let waitedBefore = 0;
   const timer = setInterval(() => {
     const beats = Atomics.load(heart, BEATS);
-    const waited = waitedMs(Atomics.load(heart, THREAD));
+    // Of a thread that has ended the system reports 0.
+    const waited = Math.max(waitedBefore, waitedMs(Atomics.load(heart, THREAD)));
     const look = Math.max(LEAST_LOOK, 1 - (waited - waitedBefore) / everyMs);
     looks = beats === seen ? looks + look : 0;
     [seen, waitedBefore] = [beats, waited];
@@ -79,11 +85,14 @@ export function watchHeart(heart: Heart, mostMs: number, onStill: () => void, wa
  * processor does not count.
  */
 export async function endHungThread(thread: Worker, heart: Heart): Promise<void> {
+  let hasEnded = false;
   const stop = limitTime({
     timeoutMs: MAX_TERMINATE_MS,
     unscheduledMs: () => unscheduledMs(Atomics.load(heart, THREAD)),
-    expire: () => process.kill(process.pid, 'SIGKILL'),
+    // The thread may have ended while this one was busy.
+    expire: () => hasEnded || process.kill(process.pid, 'SIGKILL'),
   });
   await thread.terminate();
+  hasEnded = true;
   stop();
 }

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { type Config, EngineError, type Logger, reviveError } from '../engine/index.ts';
-import { createHeart, endHungThread, hungAfterMs, watchHeart } from './heart.ts';
+import { createHeart, endHungThread, hasBeaten, hungAfterMs, watchHeart } from './heart.ts';
 import type { ReadsLedgers, Runtime } from './runtime.ts';
 import type { ThreadData, ThreadReply, ThreadRequest, ThreadTask } from './thread.ts';
 
@@ -36,10 +36,10 @@ export function startThreadedRuntime({ config, logger, ledgers, onHung }: Thread
   const requests = createRequests();
   const died = Promise.withResolvers<Error>();
   let draining = false;
+  let heart = createHeart();
   let thread = start();
 
   function start(): Worker {
-    const heart = createHeart();
     const started = new Worker(new URL(`./thread${import.meta.filename.slice(-3)}`, import.meta.url), {
       workerData: { config, heart, ledgers } satisfies ThreadData,
       name: 'cairn-worker',
@@ -59,8 +59,10 @@ export function startThreadedRuntime({ config, logger, ledgers, onHung }: Thread
       stopWatching();
       requests.abandon();
       if (draining) return;
-      if (hung && isReplaced) thread = start();
-      else died.resolve(new Error('the worker thread ended'));
+      if (hung && isReplaced) {
+        heart = createHeart();
+        thread = start();
+      } else died.resolve(new Error('the worker thread ended'));
     });
     requests.sendTo(started);
     return started;
@@ -74,8 +76,8 @@ export function startThreadedRuntime({ config, logger, ledgers, onHung }: Thread
     died: died.promise,
     async drain() {
       draining = true;
-      // A thread that ends meanwhile has nothing left to drain.
-      await requests.ask({ kind: 'drain' }).catch(() => {});
+      // A thread that ends meanwhile has nothing left to drain, and one that still waits for the database has no jobs.
+      if (hasBeaten(heart)) await requests.ask({ kind: 'drain' }).catch(() => {});
       await thread.terminate();
     },
   };

@@ -54,6 +54,6 @@ export function malformedHost({ headers, url }: IncomingMessage): z.input<typeof
   return {
     jsonrpc: '2.0',
     id: null,
-    error: { code: ProtocolErrorCode.InvalidRequest, message: 'the Host header names no host' },
+    error: { code: ProtocolErrorCode.InvalidRequest, message: 'the Host header and the path are no URL' },
   };
 }

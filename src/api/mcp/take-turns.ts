@@ -107,7 +107,7 @@ export function answerInTurns(
   };
 }
 
-/** Tells whether a message is the notification that cancels a request. */
+/** Tells whether a message is the notification that cancels a request. What has an id is a request, and is answered. */
 function isCancellation(message: object): boolean {
-  return 'method' in message && message.method === 'notifications/cancelled';
+  return !('id' in message) && 'method' in message && message.method === 'notifications/cancelled';
 }

@@ -216,9 +216,11 @@ describe('bodies and methods', () => {
       params: { requestId },
     }));
     const pings = ids.map((id) => ({ jsonrpc: '2.0', id, method: 'ping' }));
-    const reply = await post([...pings.slice(0, 3), ...cancels, ...pings.slice(3)]);
+    // With an id, it is a request of an unknown method.
+    const asked = { ...cancels[0]!, id: 6 };
+    const reply = await post([...pings.slice(0, 3), ...cancels, ...pings.slice(3), asked]);
     const answers = reply.text.split('\n').filter((line) => line.startsWith('data: {'));
-    expect(answers.map((line) => messageOf(line).id)).toEqual(ids);
+    expect(answers.map((line) => messageOf(line).id)).toEqual([...ids, asked.id]);
   });
 
   test.each<[string, object, Record<string, string>, string]>([
@@ -260,7 +262,7 @@ describe('bodies and methods', () => {
       );
       const reply = await text(socket);
       expect(reply).toMatch(/^HTTP\/1.1 400 /);
-      expect(reply).toContain('"code":-32600,"message":"the Host header names no host"');
+      expect(reply).toContain('"code":-32600,"message":"the Host header and the path are no URL"');
     },
   );
 
