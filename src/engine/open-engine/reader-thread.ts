@@ -14,14 +14,12 @@ import { openTenant } from '../tenant-file/open-tenant.ts';
 import { createTenantPool } from '../tenant-file/tenant-pool.ts';
 import type {
   FromThread,
-  LargeResult,
   Outcome,
   ProviderCall,
   ProviderResults,
   ReaderThreadData,
   ToThread,
 } from '../readers/messages.ts';
-import { LARGE_BYTES } from '../readers/large-results.ts';
 import { hasLater, runCommand } from '../readers/readers.ts';
 import { createSpanRecorder } from '../readers/span-recorder.ts';
 import { ofKey, type StandbyReport } from '../readers/standby-reads.ts';
@@ -29,7 +27,7 @@ import { createSharedReading } from './shared-reading.ts';
 import { createStandbyReading } from './standby-reading.ts';
 import { createThreadQuerySources } from './thread-query-sources.ts';
 
-const { config, identity, primary, languageModel, threads, reader, results } = workerData as ReaderThreadData;
+const { config, identity, primary, languageModel, threads, reader } = workerData as ReaderThreadData;
 const port = parentPort;
 assert(port !== null, 'a reader thread has a parent');
 const post = (message: FromThread) => port.postMessage(message);
@@ -102,7 +100,6 @@ async function run({ id, path, name, input, isTraced, standby }: Extract<ToThrea
   };
   let later: Promise<unknown> | null = null;
   let texts: readonly FieldText[] = [];
-  let bytes = 0;
   let report: StandbyReport | null = null;
   /**
    * Runs the command on a tenant. `key` is what the pool opens it by: the path of its file, or that path marked for the
@@ -111,7 +108,7 @@ async function run({ id, path, name, input, isTraced, standby }: Extract<ToThrea
   const read = async (key: string): Promise<unknown> => {
     // What an answer that is not used still computes concerns nobody.
     later?.catch(() => {});
-    [later, texts, bytes] = [null, [], 0];
+    [later, texts] = [null, []];
     const value: unknown = await runCommand(
       { ...context, open: () => pool.get(key) },
       name,
@@ -121,7 +118,7 @@ async function run({ id, path, name, input, isTraced, standby }: Extract<ToThrea
     const isPartial = hasLater(value);
     if (isPartial) ({ later } = value);
     const packed = packResult(isPartial ? { ...value, later: null } : value);
-    ({ texts, bytes } = packed);
+    ({ texts } = packed);
     return packed.result;
   };
   const outcome = await outcomeOf(
@@ -132,11 +129,7 @@ async function run({ id, path, name, input, isTraced, standby }: Extract<ToThrea
   running.delete(id);
   const ms = performance.now() - startedAt;
   const spans = recorder?.spans ?? [];
-  const done = { kind: 'done', id, ms, spans, hasMore: later !== null, standby: report } as const;
-  if (outcome.ok && bytes > LARGE_BYTES) {
-    results.postMessage({ outcome, texts } satisfies LargeResult);
-    post({ ...done, bytes, outcome: null, texts: [] });
-  } else post({ ...done, bytes: 0, outcome, texts });
+  post({ kind: 'done', id, outcome, texts, ms, spans, hasMore: later !== null, standby: report });
   if (later !== null) post({ kind: 'later', id, outcome: await outcomeOf(later) });
 }
 

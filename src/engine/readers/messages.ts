@@ -1,5 +1,4 @@
 /** The messages between a process and its reader threads. */
-import type { MessagePort } from 'node:worker_threads';
 
 import type { Config } from '../config.ts';
 import type { SerialisedError } from '../errors.ts';
@@ -26,8 +25,6 @@ export interface ReaderThreadData {
   readonly threads: number;
   /** Number of the thread, by which the threads that share memory tell each other apart. */
   readonly reader: number;
-  /** Port on which the thread sends each large result, from which its process takes them in turns. */
-  readonly results: MessagePort;
 }
 
 /** The request to a language model. */
@@ -73,21 +70,12 @@ export type ToThread =
   /** Asks the thread to close every file. The answer is `closed`. */
   | { readonly kind: 'close' };
 
-/** A large result, in the message that the port `results` brings. */
-export interface LargeResult {
-  readonly outcome: Outcome;
-  readonly texts: readonly FieldText[];
-}
-
 /** A message from a reader thread to its process. */
 export type FromThread =
   | {
       readonly kind: 'done';
       readonly id: number;
-      /** Size of the result (bytes) if it is large, so that it was sent on the port `results` before; else 0. */
-      readonly bytes: number;
-      /** Null if the result is large. */
-      readonly outcome: Outcome | null;
+      readonly outcome: Outcome;
       /** Fields that `packResult` took out of the value, as JSON texts. The process puts them back. */
       readonly texts: readonly FieldText[];
       /** Time from the start of the command to its end (ms), including the time that it waited for providers. */

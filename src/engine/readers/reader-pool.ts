@@ -23,7 +23,7 @@ export interface ReaderPoolOptions {
   readonly threads: number;
   /** Time after which a thread that has reads and sends nothing is ended (ms); a minute by default. */
   readonly hungAfterMs?: number | undefined;
-  readonly data: Omit<ReaderThreadData, 'reader' | 'results'>;
+  readonly data: Omit<ReaderThreadData, 'reader'>;
   readonly services: ThreadServices;
   /** Called when a thread may be able to take another read. */
   readonly onFree: () => void;

@@ -1,9 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads';
+import { Worker } from 'node:worker_threads';
 import { assert, EngineError, reviveError } from '../errors.ts';
 import { unpackResult } from '../store/packed-json.ts';
-import { takeInTurn } from './large-results.ts';
-import type { FromThread, LargeResult, ReaderThreadData, ToThread } from './messages.ts';
+import type { FromThread, ReaderThreadData, ToThread } from './messages.ts';
 import { createProviderCalls } from './provider-calls.ts';
 import type { Read, ThreadServices } from './read.ts';
 import { replaySpans } from './span-recorder.ts';
@@ -49,12 +48,11 @@ export interface ThreadLink {
 const CLOSE_MS = 5_000;
 
 /** Starts a reader thread. It opens files as reads need them. */
-export function startReaderThread(
-  data: Omit<ReaderThreadData, 'results'>,
-  services: ThreadServices,
-  events: ThreadEvents,
-): ThreadLink {
-  const { thread, results } = startThread(data);
+export function startReaderThread(data: ReaderThreadData, services: ThreadServices, events: ThreadEvents): ThreadLink {
+  const thread = new Worker(new URL(`../open-engine/reader-thread${import.meta.filename.slice(-3)}`, import.meta.url), {
+    workerData: data,
+    name: 'cairn-reader',
+  });
   const held = new HeldReads();
   const post = (message: ToThread) => thread.postMessage(message);
   const calls = createProviderCalls(services, { reads: held.awaited, post, onFree: events.onFree });
@@ -76,10 +74,7 @@ export function startReaderThread(
       const { id, ms } = message;
       const { read, isAwaited } = held.end(id);
       if (message.standby !== null) services.standby?.note(read.path, read.name, message.standby);
-      const more = isAwaited && message.hasMore ? later.expect(id) : undefined;
-      arrive(message, results, (result) => {
-        if (isAwaited) settle(read, result, { tracing: services.tracing, spans: message.spans, more });
-      });
+      if (isAwaited) settle(read, { services, later }, message);
       events.onDone(read, Math.max(0, ms - calls.waitedMs(id)));
     } else if (message.kind === 'later') later.settle(message);
     else if (message.kind === 'call') void calls.make(message);
@@ -118,32 +113,6 @@ export function startReaderThread(
   };
 }
 
-function startThread(data: Omit<ReaderThreadData, 'results'>): { readonly thread: Worker; results: MessagePort } {
-  const { port1: results, port2 } = new MessageChannel();
-  results.unref();
-  const thread = new Worker(new URL(`../open-engine/reader-thread${import.meta.filename.slice(-3)}`, import.meta.url), {
-    workerData: { ...data, results: port2 } satisfies ReaderThreadData,
-    transferList: [port2],
-    name: 'cairn-reader',
-  });
-  return { thread, results };
-}
-
-/** Passes the result of a read to `use`: at once, or in its turn if it is large. It arrives even if the thread ends. */
-function arrive(
-  { bytes, outcome, texts }: Extract<FromThread, { kind: 'done' }>,
-  results: MessagePort,
-  use: (result: LargeResult) => void,
-): void {
-  if (outcome !== null) return use({ outcome, texts });
-  const take = () => {
-    const received = receiveMessageOnPort(results) as { readonly message: LargeResult } | undefined;
-    assert(received !== undefined, 'a large result arrives before the message about it');
-    use(received.message);
-  };
-  takeInTurn({ bytes, take });
-}
-
 /**
  * Handles a message of a reader thread that needs the process: writes a log entry, shares or drops memory, or reports a
  * word index of unknown format. Provider calls are handled elsewhere.
@@ -173,20 +142,12 @@ function serve(
  */
 function settle(
   read: Read,
-  { outcome, texts }: LargeResult,
-  {
-    tracing,
-    spans,
-    more,
-  }: Pick<ThreadServices, 'tracing'> & {
-    readonly spans: Parameters<typeof replaySpans>[1];
-    /** The part of the result that is still being computed. */
-    readonly more: Promise<unknown> | undefined;
-  },
+  { services: { tracing }, later }: { readonly services: ThreadServices; readonly later: LaterParts },
+  { id, outcome, texts, spans, hasMore }: Extract<FromThread, { kind: 'done' }>,
 ): void {
   if (tracing !== null && spans.length > 0) read.span?.run(() => replaySpans(tracing, spans));
   if (outcome.ok) unpackResult(outcome.value, texts);
-  if (outcome.ok) read.resolve(more === undefined ? outcome.value : { ...(outcome.value as object), later: more });
+  if (outcome.ok) read.resolve(hasMore ? { ...(outcome.value as object), later: later.expect(id) } : outcome.value);
   else read.reject(reviveError(outcome.error));
 }
 
@@ -228,6 +189,8 @@ class HeldReads {
     return reads;
   }
 }
+
+type LaterParts = ReturnType<typeof createLaterParts>;
 
 /** Creates the record of promises for parts of answers that are still being computed. */
 function createLaterParts() {

@@ -19,8 +19,7 @@ const MAX_WAITING = 4_096;
 const MAX_LOST = 2;
 
 /** What reader threads are started with; `threads` is how many there are at most, at least 1. */
-export interface ThreadReadersOptions
-  extends ThreadServices, Omit<ReaderThreadData, 'languageModel' | 'reader' | 'results'> {
+export interface ThreadReadersOptions extends ThreadServices, Omit<ReaderThreadData, 'languageModel' | 'reader'> {
   /** Time after which a thread that has reads and sends nothing is ended (ms); a minute by default. */
   readonly hungAfterMs?: number;
   /** Callback, called once, with a function that counts the reads that wait for a thread. */

@@ -73,26 +73,14 @@ export interface FieldText {
   readonly text: string;
 }
 
-/** A result as a message holds it. */
-interface PackedResult<Result> {
-  readonly result: Result;
-  readonly texts: readonly FieldText[];
-  /**
-   * About the size of the message, in bytes: a byte for each character and 16 for each further value, down to the depth
-   * to which fields are looked for.
-   */
-  readonly bytes: number;
-}
-
 /**
  * Takes the fields that hold JSON of many parts, or deferred JSON, out of a result.
  * @returns a copy of the result with null in place of these fields, and their texts; the result itself and an empty
  *   list if it has no such field
  */
-export function packResult<Result>(result: Result): PackedResult<Result> {
-  const packing: Packing = { path: [], texts: [], bytes: 0 };
-  const copy = packed(result, packing) as Result;
-  return { result: copy, texts: packing.texts, bytes: packing.bytes };
+export function packResult<Result>(result: Result): { readonly result: Result; readonly texts: readonly FieldText[] } {
+  const texts: FieldText[] = [];
+  return { result: packed(result, { path: [], texts }) as Result, texts };
 }
 
 /**
@@ -106,19 +94,14 @@ export function unpackResult(result: unknown, texts: readonly FieldText[]): void
   }
 }
 
-/** Bytes that are counted for a value, its key included, without the characters of a text. */
-const VALUE_BYTES = 16;
-
-/** The keys that lead to the node that is being packed, and the texts and bytes that were found so far. */
+/** The keys that lead to the node that is being packed, and the texts that were found so far. */
 interface Packing {
   readonly path: (string | number)[];
   readonly texts: FieldText[];
-  bytes: number;
 }
 
 /** Returns a node of a result without the fields that are passed as text, which are added to `texts`. */
 function packed(node: unknown, packing: Packing): unknown {
-  packing.bytes += VALUE_BYTES + (typeof node === 'string' ? node.length : 0);
   if (typeof node !== 'object' || node === null || packing.path.length >= MAX_DEPTH) return node;
   if (Array.isArray(node)) return packedList(node, packing);
   return isPlain(node) ? packedObject(node as Record<string, unknown>, packing) : node;
@@ -136,10 +119,8 @@ function packedObject(node: Readonly<Record<string, unknown>>, packing: Packing)
     const text = deferred?.get(key)?.text ?? textOfDense(node, key);
     if (text !== undefined) {
       packing.texts.push({ path: [...packing.path, key], text });
-      packing.bytes += text.length;
       changed.set(key, null);
-    } else if (FIELDS.has(key)) packing.bytes += bytesOf(node[key] as Json);
-    else {
+    } else if (!FIELDS.has(key)) {
       const after = within(packing, key, () => packed(node[key], packing));
       if (after !== node[key]) changed.set(key, after);
     }
@@ -160,13 +141,6 @@ function textOfDense(node: Readonly<Record<string, unknown>>, key: string): stri
   if (!FIELDS.has(key)) return undefined;
   const value = node[key] as Json;
   return partsOf(value, MANY_PARTS) > MANY_PARTS ? JSON.stringify(value) : undefined;
-}
-
-/** Returns about the size of a value of few parts, in bytes, counted as in `PackedResult`. */
-function bytesOf(value: Json): number {
-  if (typeof value === 'string') return VALUE_BYTES + value.length;
-  if (typeof value !== 'object' || value === null) return VALUE_BYTES;
-  return Object.values(value).reduce<number>((sum, part) => sum + bytesOf(part), VALUE_BYTES);
 }
 
 /** Counts the parts of a value (lists, objects, other values). The count ends once it is over `most`. */

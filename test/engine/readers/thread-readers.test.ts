@@ -11,7 +11,6 @@ import type { MemoryExplanation, MemoryQuery, QueryResult } from '../../../src/e
 import { createSharedFiles } from '../../../src/engine/tenant-file/shared-files.ts';
 import { newMemory } from '../../support/engine-fixture.ts';
 import { startFakeProvider } from '../../support/fake-provider.ts';
-import { countTurns } from '../../support/turns-during.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
 const SUBJECTS = ['harbour', 'orchard', 'compiler', 'lantern', 'glacier', 'violin', 'ledger', 'turbine'];
@@ -136,27 +135,6 @@ describe('reader threads', () => {
     for (; left > 0; turns += 1) await nextTurn();
     expect(await Promise.all(asked)).toEqual(Array.from({ length: 200 }, () => true));
     expect(turns).toBeGreaterThan(2);
-  });
-
-  test('have large answers taken one in a turn, however many are there', async () => {
-    const { tenant } = await openFilled();
-    const content = 'zebra stripes '.repeat(10_000);
-    for (const no of [1, 2]) await tenant.addMemories([newMemory({ content: `${content} ${no}`, userId: 'ana' })]);
-    const large = () => tenant.query(ask('zebra', { k: 2, minScore: 0 }));
-    await Promise.all(Array.from({ length: 4 }, large)); // Both threads have the file and its vectors.
-    const turns = countTurns();
-    const taken: number[] = [];
-    await Promise.all(
-      Array.from({ length: 8 }, async () => {
-        const { hits } = await large();
-        expect(hits).toHaveLength(2);
-        taken.push(turns.turn);
-        // Meanwhile the threads answer what they have.
-        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200);
-      }),
-    );
-    turns.stop();
-    expect(new Set(taken).size).toBe(8);
   });
 
   test('refuse what a query may not ask, with the error that this thread gives', async () => {
