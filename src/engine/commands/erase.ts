@@ -234,8 +234,8 @@ function abandonDocuments({ store, now, erasing }: WriteContext, documentNos: re
  * @param limit greatest number of a document's memories to erase; they have at most 32 KiB of texts, values and
  *   metadata (`ERASE_BYTES`) together, or are a single memory. Reflections drawn from them are erased in addition
  * @param last `memoryNo` of parts that are erased after the others of their document, in the commit that deletes the
- *   document's row if they are few. They are parts that match a filter: if the delete breaks off, a repeated one finds
- *   the document by them
+ *   document's row if they are few, and the document's jobs, too. They are parts that match a filter: if the delete
+ *   breaks off, a repeated one finds the document by them
  */
 export function eraseAbandoned(
   context: WriteContext,
@@ -246,9 +246,7 @@ export function eraseAbandoned(
   if (abandoned === undefined) return { receipt: EMPTY_RECEIPT, isDone: true };
   const { documentNo, generationNo } = abandoned;
   if (generationNo === null) {
-    deleteDocumentRow(store, documentNo);
-    // The document's name and URL, too, are still in the log now.
-    putInfo(store, ERASE_PENDING, String(context.now));
+    eraseDocumentRow(context, documentNo);
     return { receipt: EMPTY_RECEIPT, isDone: false };
   }
   // The file goes before the commit. If the commit fails, the generation is still nobody's, and a crash leaves no file
@@ -264,9 +262,15 @@ export function eraseAbandoned(
   } else if (listMemoriesOfGeneration(store, generationNo, 1).length === 0) {
     deleteGeneration(store, generationNo);
     const next = findAbandoned(store, context.erasing?.id, last);
-    if (next?.generationNo === null) deleteDocumentRow(store, next.documentNo);
+    if (next?.generationNo === null) eraseDocumentRow(context, next.documentNo);
   }
   return { receipt, isDone: false };
+}
+
+function eraseDocumentRow({ store, now }: WriteContext, documentNo: number): void {
+  deleteDocumentRow(store, documentNo);
+  // The document's name and URL, too, are still in the log now.
+  putInfo(store, ERASE_PENDING, String(now));
 }
 
 /**
