@@ -17,6 +17,7 @@ export { readRetrievalDefaultsOf } from './control/retrieval-defaults.ts';
 export { openParts } from './parts/engine-parts.ts';
 export { createTenantGuards } from './parts/tenant-guards.ts';
 export { createTenantShares } from './parts/tenant-shares.ts';
+export { languageModelOf } from './providers/language-model-of.ts';
 export { createProviderHealth, type ProviderHealth } from './providers/provider-health.ts';
 export type { StepContext } from './steps/step-context.ts';
 export { appendEmbedLog } from './store/embeddings.ts';

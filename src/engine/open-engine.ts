@@ -21,6 +21,7 @@ import type { TenantLooks } from './types.ts';
 import { createTenants } from './open-engine/tenants.ts';
 import { openParts, type EngineParts } from './parts/engine-parts.ts';
 import { silentLogger, systemClock, type Clock, type JobDispatcher, type LanguageModel, type Logger } from './ports.ts';
+import type { ThreadServices } from './readers/read.ts';
 import { createInlineReaders, type Readers, withFewRowsHere } from './readers/readers.ts';
 import { createThreadReaders } from './readers/thread-readers.ts';
 import { areSameModels, distinctModels, numbersOf } from './store/live-model.ts';
@@ -28,7 +29,7 @@ import { countLacking } from './store/reembed.ts';
 import { openGuessLimit } from './control/guess-limit.ts';
 import { openRateLimits } from './control/rate-limits.ts';
 import { openStreamShares } from './control/stream-shares.ts';
-import { openTenant, type OpenTenant } from './tenant-file/open-tenant.ts';
+import { openTenant } from './tenant-file/open-tenant.ts';
 import { createSharedFiles } from './tenant-file/shared-files.ts';
 import { createTenantPool } from './tenant-file/tenant-pool.ts';
 import { createRecallBuffer } from './tenant/recall-buffer.ts';
@@ -122,7 +123,7 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
     options.lead?.dispatcher ??
     options.dispatcher ??
     (await openDispatcher({ ...surroundings, control, queuesAt, writer }));
-  warnOfOtherModel(pool.get(config.paths.defaultTenant), querySourceOf, logger);
+  warnOfOtherModel(surroundings, pool, querySourceOf);
   const looks = createTenantLooks(config, control);
   const census = options.lead === undefined ? watchFiles(control, looks, surroundings) : undefined;
   const tending = createTending(surroundings);
@@ -184,7 +185,7 @@ function openReaders(
   kind: 'thread' | 'inline',
   surroundings: Surroundings,
   parts: Pick<EngineParts, 'identity' | 'pool' | 'languageModel' | 'reportUnknownFormat'> &
-    Pick<TenantOptions, 'querySourceOf'> & { readonly standby: OpenedStandby | null },
+    Pick<ThreadServices, 'querySourceOf'> & { readonly standby: OpenedStandby | null },
 ): Readers {
   const { config, metrics } = surroundings;
   const cores = Math.floor(os.availableParallelism() / config.OM_API_PROCESSES);
@@ -252,14 +253,16 @@ function watchFiles(
 }
 
 /**
- * Logs a warning if the settings ask for another model than the one that made the live vectors, or if memories have no
- * vectors of the configured model. It does nothing where there are no vectors.
+ * Logs a warning if the settings ask for another model than the one that made the live vectors of the default tenant,
+ * or if its memories have no vectors of the configured model. It does nothing where there are no vectors.
  */
 function warnOfOtherModel(
-  { store, liveModels, configuredModels }: OpenTenant,
-  querySourceOf: TenantOptions['querySourceOf'],
-  logger: Logger,
+  { config, logger }: Surroundings,
+  pool: EngineParts['pool'],
+  querySourceOf: ThreadServices['querySourceOf'],
 ): void {
+  const { defaultTenant } = config.paths;
+  const { store, liveModels, configuredModels } = pool.get(defaultTenant);
   if (liveModels === null) return;
   if (configuredModels !== null && areSameModels(numbersOf(liveModels), numbersOf(configuredModels))) {
     const { owed } = countLacking(store, configuredModels);
@@ -267,7 +270,8 @@ function warnOfOtherModel(
     return;
   }
   const models = distinctModels(liveModels);
-  const answersBy = models.some((model) => querySourceOf(model) !== null) ? 'words and its vectors' : 'words';
+  const isReachable = models.some((model) => querySourceOf(model, defaultTenant) !== null);
+  const answersBy = isReachable ? 'words and its vectors' : 'words';
   for (const { provider, model, dimensions } of models) {
     logger.warn({ live: { provider, model, dimensions }, answersBy, until: 'cairn reembed' }, 'model_changed');
   }

@@ -122,7 +122,8 @@ export interface LanguageModel {
   /**
    * Answers one prompt, at temperature 0 if the model takes a temperature, bounded in time and size.
    * @param request `instructions` are Cairn's; `input` is data that the model must not obey; `purpose` is for the log
-   *   of calls; `maxTokens` bounds the answer
+   *   of calls; `maxTokens` bounds the answer; `tenant` is the path of the file of the tenant that asks, which is not
+   *   sent: only this tenant's earlier answers may be given again
    * @param onReply called with every reply of the provider, before `complete` returns or throws
    * @throws EngineError `rate_limited` with `retryAfterMs`; `unavailable` when the provider is down, slow, refuses the
    *   call or replies with something else than a completion; `invalid` if it declines to answer this prompt, or does
@@ -135,6 +136,7 @@ export interface LanguageModel {
       readonly instructions: string;
       readonly input: string;
       readonly maxTokens: number;
+      readonly tenant?: string;
     },
     signal?: AbortSignal,
     onReply?: EmbedOptions['onReply'],

@@ -7,6 +7,7 @@ import {
   type TenantPool,
   appendEmbedLog,
   hasDueSuspect,
+  languageModelOf,
   postponeSuspects,
   runBatch,
   runNamed,
@@ -170,7 +171,8 @@ function contextOf(
 ): Omit<BatchContext, 'owner'> {
   const open = () => options.pool.get(path);
   const defaults = defaultsOf && (() => defaultsOf(path));
-  return { ...options, open, guard: guardOf?.(path), share: shareOf?.(path), defaults, newId: uuidv7 };
+  const languageModel = languageModelOf(path, options.languageModel);
+  return { ...options, languageModel, open, guard: guardOf?.(path), share: shareOf?.(path), defaults, newId: uuidv7 };
 }
 
 type Files = Pick<ExecutorOptions, 'pool' | 'clock'>;

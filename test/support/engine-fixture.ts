@@ -15,6 +15,7 @@ import { createMetrics } from '../../src/engine/metrics.ts';
 import { openEngine } from '../../src/engine/open-engine.ts';
 import { openParts } from '../../src/engine/parts/engine-parts.ts';
 import { silentLogger, type Clock, type Embedder, type PageFetcher } from '../../src/engine/ports.ts';
+import { languageModelOf } from '../../src/engine/providers/language-model-of.ts';
 import type { SqliteStore } from '../../src/engine/store/open-store.ts';
 import { copyBlankFiles } from './blank-files.ts';
 import { newMemory, type TestMemory } from './new-memory.ts';
@@ -120,7 +121,7 @@ export async function openTestEngine(options: TestEngineOptions = {}): Promise<T
     embedder: parts.embedder && (options.embedder?.(parts.embedder) ?? parts.embedder),
     gatherer: parts.gatherer,
     sourceOf: parts.sourceOf,
-    languageModel: parts.languageModel,
+    languageModel: languageModelOf(file, parts.languageModel),
     documentParser: sharedParser(config),
     pageFetcher: options.pageFetcher ?? parts.pageFetcher,
     newId: uuidv7,

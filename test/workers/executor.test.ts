@@ -6,7 +6,7 @@ import { openTenant } from '../../src/engine/tenant-file/open-tenant.ts';
 import { silentLogger, systemClock } from '../../src/engine/ports.ts';
 import { findInfo, putInfo } from '../../src/engine/store/store-info.ts';
 import { openRuntime } from '../../src/workers/runtime.ts';
-import { openTestEngine } from '../support/engine-fixture.ts';
+import { newMemory, openTestEngine } from '../support/engine-fixture.ts';
 import { startFakeProvider } from '../support/fake-provider.ts';
 import { newDocument, upload } from '../support/new-document.ts';
 import { seedMemories } from '../support/seed-store.ts';
@@ -85,4 +85,29 @@ test('what a stop breaks off in one tenant or leaves in the next is done by whoe
   onTestFinished(() => next.drain());
   await next.run({ kind: 'tick' });
   for (const last of lastDecays()) expect(last).toBeGreaterThanOrEqual(now);
+});
+
+test('the language model is asked again for a text that another tenant had, and once for one that a tenant has twice', async () => {
+  const { chat, url, close } = await startFakeProvider({ dimensions: 256 });
+  onTestFinished(close);
+  const llm = { OM_LLM_MODEL: 'small', OM_LLM_BASE_URL: url, OM_ENTITY_EXTRACTION: 'llm' };
+  await using fixture = await openTestEngine({ settings: { OM_EMBEDDINGS: 'none', ...llm } });
+  fixture.clock.set(systemClock.now());
+  const { control } = fixture.engine;
+  control.createTenant('second');
+  const runtime = openRuntime({
+    config: fixture.batch.config,
+    logger: silentLogger,
+    metrics: createMetrics(),
+    ledgers: null,
+  });
+  onTestFinished(() => runtime.drain());
+  for (const userId of ['ana', 'bo'])
+    for (const id of ['default', 'second']) {
+      const tenant = await fixture.engine.tenant(id);
+      await tenant.addMemories([newMemory({ content: 'Ann lives in Porto.', userId })]);
+      expect(await runtime.run({ kind: 'due', path: control.findTenantPath(id)!, step: 'encode' })).toBe(1);
+    }
+  expect(chat.calls).toHaveLength(2);
+  expect(chat.calls[1]!.body).toEqual(chat.calls[0]!.body);
 });

@@ -151,7 +151,9 @@ function createQuerySourceFinder(batch: BatchContext): ReadContext['querySourceO
     const { embedder, gatherer } = source;
     const timeoutMs = batch.config.OM_QUERY_EMBED_TIMEOUT_MS;
     const provider = embedder.cacheable ? { provider: { gatherer, timeoutMs } } : {};
-    return { embedder, embedQuery: createQueryEmbedder({ embedder, logger: batch.logger, maxCached: 0, ...provider }) };
+    const embedderOf = createQueryEmbedder({ embedder, logger: batch.logger, maxCached: 0, ...provider });
+    // Without a cache, the name of the tenant says nothing.
+    return { embedder, embedQuery: embedderOf('') };
   };
 }
 

@@ -110,10 +110,10 @@ export const EMBEDDING_SETTINGS = {
     'How long a query waits for its vector before it is answered from words alone (ms).',
   ),
   OM_QUERY_CACHE: integer(1_000, 0, 100_000).describe(
-    'How many vectors of queries are kept in memory, for ten minutes and within 16 MB; 0 for none.',
+    'How many vectors of queries are kept in memory, each for its tenant, for 10 minutes and within 16 MB; 0: none.',
   ),
   OM_LLM_CACHE: integer(4_096, 0, 100_000).describe(
-    'How many answers of the language model are kept in memory, for ten minutes and within 8 MB; 0 for none.',
+    'How many answers of the model are kept in memory, each for its tenant, for 10 minutes and within 8 MB; 0: none.',
   ),
   OM_LLM_RERANK_FALLBACK: z
     .string()

@@ -95,7 +95,7 @@ async function run({ id, path, name, input, isTraced, standby }: Extract<ToThrea
   const recorder = isTraced ? createSpanRecorder() : null;
   const context = {
     ...{ config, logger, threads, clock: systemClock, tracing: recorder?.tracing ?? null },
-    querySourceOf: querySourcesOf((space, text) => call(id, { kind: 'embed', space, text })),
+    querySourceOf: querySourcesOf(path, (space, text) => call(id, { kind: 'embed', space, text })),
     languageModel: languageModelOf(id),
   };
   let later: Promise<unknown> | null = null;

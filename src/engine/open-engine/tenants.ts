@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { createArrivingSpace } from '../documents/arriving-space.ts';
 import type { Tenant } from '../engine.ts';
 import { EngineError } from '../errors.ts';
+import type { ThreadServices } from '../readers/read.ts';
 import type { Readers } from '../readers/readers.ts';
 import type { TenantPool } from '../tenant-file/tenant-pool.ts';
 import { createTenant } from '../tenant/tenant.ts';
@@ -19,9 +20,8 @@ export interface Tenants {
   close(): void;
 }
 
-type CreateTenantsOptions = Omit<TenantOptions, 'id' | 'path' | 'open' | 'arrivingSpace'> & {
-  readonly pool: TenantPool;
-};
+type CreateTenantsOptions = Omit<TenantOptions, 'id' | 'path' | 'open' | 'querySourceOf' | 'arrivingSpace'> &
+  Pick<ThreadServices, 'querySourceOf'> & { readonly pool: TenantPool };
 
 /**
  * Time between two looks for tenants that were deleted or have moved to another database, whose old place is then
@@ -47,7 +47,7 @@ interface KnownTenant {
  * Creates the tenants of an engine at their first use. Their states are kept, and the objects of those that were used
  * lately.
  */
-export function createTenants({ pool, ...options }: CreateTenantsOptions): Tenants {
+export function createTenants({ pool, querySourceOf, ...options }: CreateTenantsOptions): Tenants {
   const { control, readers, writer, config } = options;
   const mayMove = config.OM_DATABASE_URL !== undefined;
   const arrivingSpace = createArrivingSpace();
@@ -59,7 +59,10 @@ export function createTenants({ pool, ...options }: CreateTenantsOptions): Tenan
     let object = objects.get(name);
     if (object === undefined) {
       const { path, state } = known;
-      const own = { ...options, id, path, arrivingSpace, open: () => pool.get(path) };
+      const own: TenantOptions = {
+        ...{ ...options, id, path, arrivingSpace, open: () => pool.get(path) },
+        querySourceOf: (model) => querySourceOf(model, path),
+      };
       const placed = mayMove ? { ...own, ...atPresentPlace(own) } : own;
       object = createTenant(placed, { state, keyId, viewOf: (ofKey) => objectOf(id, known, ofKey) });
       objects.set(name, object);

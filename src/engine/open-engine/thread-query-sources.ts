@@ -8,18 +8,25 @@ import { isSameSpace, type SpaceIdentity } from '../tenant-file/open-tenant.ts';
 /** Asks the process of a thread to embed a query; resolves to null if the provider failed. */
 type AskProcess = (space: SpaceIdentity, text: string) => Promise<Float32Array | null>;
 
+/** The embedder of a model, with what embeds a tenant's queries on this thread; null if the process embeds them. */
+interface Found {
+  readonly embedder: Embedder;
+  readonly embedHere: ((tenant: string) => QueryEmbedder) | null;
+}
+
 /**
- * Makes the function that a reader thread calls for each read, with `ask`, which calls the process in the name of that
- * read. The function returns another one, which finds the embedding source for the queries of a model, or null if the
- * settings do not say how to reach the model. An embedder whose vectors need no cache (`cacheable`) embeds on the
- * thread itself. All others embed in the process, whose limits and cache all threads share.
+ * Makes the function that a reader thread calls for each read, with the path of the tenant's file and with `ask`, which
+ * calls the process in the name of that read. The function returns another one, which finds the embedding source for
+ * the queries of a model, or null if the settings do not say how to reach the model. An embedder whose vectors need no
+ * cache (`cacheable`) embeds on the thread itself. All others embed in the process, whose limits and cache all threads
+ * share.
  */
 export function createThreadQuerySources(
   config: Config,
   logger: Logger,
-): (ask: AskProcess) => (model: SpaceIdentity) => QueryEmbeddingSource | null {
+): (tenant: string, ask: AskProcess) => (model: SpaceIdentity) => QueryEmbeddingSource | null {
   const configured = createEmbedder(config);
-  const embedders = new Map<string, { embedder: Embedder; embedHere: QueryEmbedder | null } | null>();
+  const embedders = new Map<string, Found | null>();
   const embedderOf = ({ provider, model, dimensions, encoding }: SpaceIdentity) => {
     const space = { provider, model, dimensions, encoding };
     const key = JSON.stringify(space);
@@ -37,10 +44,10 @@ export function createThreadQuerySources(
     }
     return found;
   };
-  return (ask) => (model) => {
+  return (tenant, ask) => (model) => {
     const found = embedderOf(model);
     if (found === null) return null;
     const { embedder, embedHere } = found;
-    return { embedder, embedQuery: embedHere ?? ((text) => ask(model, text)) };
+    return { embedder, embedQuery: embedHere?.(tenant) ?? ((text) => ask(model, text)) };
   };
 }

@@ -31,9 +31,11 @@ const CACHED_FOR_MS = 600_000;
 
 /**
  * Wraps a language model in a budget (limits of calls and tokens) that all processes share, and in a cache: a request
- * that equals one which was answered within the last ten minutes costs no call, because answers are given at
- * temperature 0. A rerank does not wait until the budget allows a call, since the query can keep the order that it has.
- * `onCall` is called for every request that was sent, not for answers from the cache.
+ * that equals one of the same tenant which was answered within the last ten minutes costs no call, because answers are
+ * given at temperature 0. The cache never serves an answer to another tenant, which would see by the time of its
+ * request that somebody made the same one; a request without `tenant` is not cached. A rerank does not wait until the
+ * budget allows a call, since the query can keep the order that it has. `onCall` is called for every request that was
+ * sent, not for answers from the cache.
  * @returns a model that throws what the wrapped one and the budget throw, and does not call `onReply`; a request that
  *   fails with `conflict` is sent once more
  */
@@ -91,7 +93,8 @@ export function createLimitedLanguageModel(
   return {
     ...model,
     async complete(request, signal) {
-      const key = hashOf(request);
+      const isCached = maxCached > 0 && request.tenant !== undefined;
+      const key = isCached ? hashOf(request) : '';
       const known = answers.get(key);
       if (known !== undefined) return known;
       const completion = await ask(request, signal).catch((error: unknown) => {
@@ -100,7 +103,7 @@ export function createLimitedLanguageModel(
         if (isEngineError(error, 'conflict')) return ask(request, signal);
         throw error;
       });
-      if (maxCached > 0) answers.set(key, completion);
+      if (isCached) answers.set(key, completion);
       return completion;
     },
   };
@@ -115,8 +118,8 @@ function createAnswerCache(most: number): LRUCache<string, Completion> {
   });
 }
 
-function hashOf({ instructions, input, maxTokens }: Request): string {
+function hashOf({ tenant, instructions, input, maxTokens }: Request): string {
   return createHash('sha256')
-    .update(JSON.stringify([instructions, input, maxTokens]))
+    .update(JSON.stringify([tenant, instructions, input, maxTokens]))
     .digest('base64');
 }

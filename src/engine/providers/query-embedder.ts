@@ -28,8 +28,8 @@ export interface QueryEmbedderOptions {
   /** Greatest number of queries whose vectors are cached (`OM_QUERY_CACHE`); 0 caches none. */
   readonly maxCached: number;
   /**
-   * Called for each query with whether its vector was in the cache, and with the normalised text that is the key of the
-   * cache. Not called if `Embedder.cacheable` is false.
+   * Called for each query with whether its vector was in the cache, and with its normalised text. Not called if
+   * `Embedder.cacheable` is false.
    */
   readonly onLookup?: ((outcome: 'hit' | 'miss', text: string) => void) | undefined;
 }
@@ -47,25 +47,28 @@ export interface QueryEmbeddingSource {
 }
 
 /**
- * Creates an embedder of queries that caches recent vectors for ten minutes: a repeated query costs no provider call.
- * Queries that differ only in white space or in how their accents are composed share a vector.
+ * Creates embedders of queries that cache recent vectors for ten minutes: a query that a tenant repeats costs no
+ * provider call. Queries that differ only in white space or in how their accents are composed share a vector. The cache
+ * never serves a vector to another tenant, which would see by the time of its query that somebody asked the same text.
+ * @returns a function that returns the embedder of a tenant, named by the path of its file
  */
-export function createQueryEmbedder(options: QueryEmbedderOptions): QueryEmbedder {
+export function createQueryEmbedder(options: QueryEmbedderOptions): (tenant: string) => QueryEmbedder {
   const { embedder, provider, logger, maxCached, onLookup } = options;
   const cache = new LRUCache<string, Float32Array>({
     max: Math.max(1, maxCached),
     maxSize: CACHED_BYTES,
-    sizeCalculation: (vector, text) => vector.byteLength + 2 * text.length,
+    sizeCalculation: (vector, key) => vector.byteLength + 2 * key.length,
     ttl: CACHED_FOR_MS,
   });
-  return async (query, signal) => {
+  return (tenant) => async (query, signal) => {
     const text = limitMarks(query).normalize('NFC').replace(/\s+/g, ' ').trim() || query;
-    const cached = cache.get(text);
+    const key = `${tenant}\0${text}`;
+    const cached = cache.get(key);
     if (embedder.cacheable) onLookup?.(cached === undefined ? 'miss' : 'hit', text);
     if (cached !== undefined) return cached;
     try {
       const vector = await embed(text, signal);
-      if (maxCached > 0) cache.set(text, vector);
+      if (maxCached > 0) cache.set(key, vector);
       return vector;
     } catch (error) {
       if (signal?.aborted) throw error;

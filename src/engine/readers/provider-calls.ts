@@ -1,4 +1,5 @@
 import { EngineError, serialiseError } from '../errors.ts';
+import { languageModelOf } from '../providers/language-model-of.ts';
 import type { FromThread, Outcome, ProviderCall, ToThread } from './messages.ts';
 import type { Read, ThreadServices } from './read.ts';
 
@@ -25,16 +26,20 @@ export function createProviderCalls(
       waits.delete(id);
       return ms;
     },
-    /** Makes a provider call for the read `id` and sends the outcome to the thread. It never rejects. */
+    /**
+     * Makes a provider call for the read `id` and sends the outcome to the thread: `unavailable`, without a call, if
+     * nobody waits for the read any more. It never rejects.
+     */
     async make({ id, callId, call }: Extract<FromThread, { kind: 'call' }>): Promise<void> {
       const read = reads.get(id);
+      if (read === undefined) return post({ kind: 'called', callId, outcome: failed(gone()) });
       const wait = waits.get(id) ?? { calls: 0, since: 0, ms: 0 };
       waits.set(id, wait);
       if (wait.calls === 0) wait.since = performance.now();
       wait.calls += 1;
       onFree();
-      const ask = () => askProvider(services, call, read?.signal);
-      const outcome = await (read?.span === undefined ? ask() : read.span.run(ask));
+      const ask = () => askProvider(services, call, read);
+      const outcome = await (read.span === undefined ? ask() : read.span.run(ask));
       wait.calls -= 1;
       if (wait.calls === 0) wait.ms += performance.now() - wait.since;
       post({ kind: 'called', callId, outcome });
@@ -42,19 +47,23 @@ export function createProviderCalls(
   };
 }
 
-/** Calls a provider for a thread. It never rejects: an error is returned as the `Outcome`. */
+/** Calls a provider for a read of a thread. It never rejects: an error is returned as the `Outcome`. */
 async function askProvider(
   { querySourceOf, languageModel }: ThreadServices,
   call: ProviderCall,
-  signal: AbortSignal | undefined,
+  { path, signal }: Read,
 ): Promise<Outcome> {
   try {
     if (call.kind === 'embed') {
-      return { ok: true, value: (await querySourceOf(call.space)?.embedQuery(call.text, signal)) ?? null };
+      return { ok: true, value: (await querySourceOf(call.space, path)?.embedQuery(call.text, signal)) ?? null };
     }
-    if (languageModel === null) throw new EngineError('internal', 'a reader thread asked for a language model');
-    return { ok: true, value: await languageModel.complete(call.request, signal) };
+    const model = languageModelOf(path, languageModel);
+    if (model === null) throw new EngineError('internal', 'a reader thread asked for a language model');
+    return { ok: true, value: await model.complete(call.request, signal) };
   } catch (error) {
-    return { ok: false, error: serialiseError(error) };
+    return failed(error);
   }
 }
+
+const failed = (error: unknown): Outcome => ({ ok: false, error: serialiseError(error) });
+const gone = () => new EngineError('unavailable', 'nobody waits for this read any more');

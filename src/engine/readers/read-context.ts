@@ -11,9 +11,9 @@ export interface ReadContext {
   readonly logger: Logger;
   /** Tracing of the stages of a query; null if the request is not traced. */
   readonly tracing: Tracing | null;
-  /** Returns the embedder of queries for a model; null if the settings do not say how to reach the model. */
+  /** Returns the embedder of the tenant's queries for a model; null if the settings do not say how to reach it. */
   readonly querySourceOf: (model: SpaceIdentity) => QueryEmbeddingSource | null;
-  /** The language model that queries may ask, with limits; null if none is configured. */
+  /** The language model that the tenant's queries may ask, with limits; null if none is configured. */
   readonly languageModel: LanguageModel | null;
   /** Number of threads of this process that run reads, and share what memory reads may keep; 1 without such threads. */
   readonly threads: number;

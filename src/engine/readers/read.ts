@@ -29,9 +29,9 @@ export interface ThreadServices {
   readonly tracing: Tracing | null;
   /**
    * Returns the embedder of queries for a model, with the limits of its provider; null if the settings do not say how
-   * to reach the model.
+   * to reach the model. `tenant` is the path of the file of the tenant that asks.
    */
-  readonly querySourceOf: (model: SpaceIdentity) => QueryEmbeddingSource | null;
+  readonly querySourceOf: (model: SpaceIdentity, tenant: string) => QueryEmbeddingSource | null;
   /** The language model that queries may ask, with limits; null if none is configured. */
   readonly languageModel: LanguageModel | null;
   /** Called when a thread ended although it was not asked to. */

@@ -1,5 +1,7 @@
 import type { TenantPool } from '../tenant-file/tenant-pool.ts';
 import { type FewRowsName, READ_COMMANDS, type ReadCommandName, type ReadInput, type ReadOutput } from './commands.ts';
+import { languageModelOf } from '../providers/language-model-of.ts';
+import type { ThreadServices } from './read.ts';
 import type { ReadContext } from './read-context.ts';
 
 /** Runs read commands, on threads of their own or on this one. */
@@ -39,8 +41,8 @@ export interface Readers {
   close(): Promise<void>;
 }
 
-/** What read commands work with, except for the tenant's file. */
-export type ReadParts = Omit<ReadContext, 'open'>;
+/** What the read commands of all tenants work with. */
+type ReadParts = Omit<ReadContext, 'open' | 'querySourceOf'> & Pick<ThreadServices, 'querySourceOf'>;
 
 /**
  * Creates readers that run commands on the calling thread, with the pool's files. `close` does nothing, so the pool
@@ -48,7 +50,16 @@ export type ReadParts = Omit<ReadContext, 'open'>;
  */
 export function createInlineReaders(pool: TenantPool, parts: ReadParts): Readers {
   const read: Readers['read'] = (path, name, input, signal) =>
-    runCommand({ ...parts, open: () => pool.get(path) }, name, input, signal);
+    runCommand(
+      {
+        ...{ ...parts, open: () => pool.get(path) },
+        querySourceOf: (model) => parts.querySourceOf(model, path),
+        languageModel: languageModelOf(path, parts.languageModel),
+      },
+      name,
+      input,
+      signal,
+    );
   const readers: Readers = {
     read,
     readFew: read,

@@ -9,7 +9,8 @@ import type { EmbedLogEntry } from '../../../src/engine/types.ts';
 import { startFakeProvider } from '../../support/fake-provider.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
-const REQUEST = { purpose: 'rerank', instructions: 'Rank.', input: 'canary passages', maxTokens: 50 } as const;
+const UNCACHED = { purpose: 'rerank', instructions: 'Rank.', input: 'canary passages', maxTokens: 50 } as const;
+const REQUEST = { ...UNCACHED, tenant: 'one' };
 
 async function open(settings: Record<string, string> = {}, folder = tempFolder()) {
   const { chat, url, close } = await startFakeProvider({ dimensions: 256 });
@@ -41,6 +42,15 @@ test('the same question is asked once, and a new one again', async () => {
   await model.complete({ ...REQUEST, input: 'other passages' });
   await model.complete({ ...REQUEST, instructions: 'Rank them.' });
   await model.complete({ ...REQUEST, maxTokens: 51 });
+  expect(chat.calls).toHaveLength(4);
+});
+
+test('an answer is given again only to the tenant that asked, and is sent without its name', async () => {
+  const { chat, model } = await open();
+  for (const tenant of ['one', 'other', 'one', 'other']) await model.complete({ ...REQUEST, tenant });
+  expect(chat.calls).toHaveLength(2);
+  expect(chat.calls[1]!.body).toEqual(chat.calls[0]!.body);
+  for (let call = 0; call < 2; call += 1) await model.complete(UNCACHED);
   expect(chat.calls).toHaveLength(4);
 });
 

@@ -25,13 +25,18 @@ function countingEmbedder(dimensions = 256, maxCached = 1_000) {
     lingerMs: 0,
     concurrency: 2,
   });
-  const embedQuery = createQueryEmbedder({
+  const embedderOf = createQueryEmbedder({
     embedder,
     provider: { gatherer, timeoutMs: 5_000 },
     logger: silentLogger,
     maxCached,
   });
-  return { asked, embedQuery, fail: (error: EngineError | null) => void (failure = error) };
+  return {
+    asked,
+    embedderOf,
+    embedQuery: embedderOf('a tenant'),
+    fail: (error: EngineError | null) => void (failure = error),
+  };
 }
 
 describe('the vectors of queries', () => {
@@ -57,6 +62,12 @@ describe('the vectors of queries', () => {
     const vector = await embedQuery(typed);
     expect(await embedQuery(plain)).toEqual(vector);
     expect(asked.map(({ text }) => text)).toEqual([plain]);
+  });
+
+  test('are asked for again for another tenant, which must not see what others ask', async () => {
+    const { asked, embedderOf } = countingEmbedder();
+    for (const tenant of ['one', 'other', 'one', 'other']) await embedderOf(tenant)('Where is the tea?');
+    expect(asked).toHaveLength(2);
   });
 
   test('differ where the case differs, which means something to a model', async () => {

@@ -299,6 +299,31 @@ describe('providers', () => {
     expect((await tenant.query(ask('another question about the harbour'))).degraded).toBe(true);
   });
 
+  test.each([
+    ['threads', '2'],
+    ['this thread', '0'],
+  ])('are asked again where another tenant asked the same, by %s', async (_, threads) => {
+    const provider = await startFakeProvider({ dimensions: 256 });
+    onTestFinished(() => provider.close());
+    provider.chat.say('[2, 1]');
+    const { engine } = await open(tempFolder(), {
+      OM_EMBEDDINGS: 'openai',
+      OM_OPENAI_BASE_URL: provider.url,
+      OPENAI_API_KEY: 'key',
+      ...{ OM_LLM_MODEL: 'small', OM_LLM_BASE_URL: provider.url },
+      ...{ OM_QUERY_EMBED_TIMEOUT_MS: '60000', OM_LLM_RERANK_TIMEOUT_MS: '60000', OM_QUERY_THREADS: threads },
+    });
+    engine.control.createTenant('acme');
+    const tenants = [await engine.tenant('default'), await engine.tenant('acme')];
+    for (const tenant of tenants)
+      await tenant.addMemories(TEXTS.slice(0, 3).map((content) => newMemory({ content, userId: 'ana' })));
+    // The tenants have no vectors before their memories are embedded: the words find these, and the model is asked.
+    for (const tenant of [...tenants, ...tenants]) await tenant.query(ask('inspected harbour', { rerank: 'llm' }));
+    expect(provider.calls.map(({ texts }) => texts)).toEqual([['inspected harbour'], ['inspected harbour']]);
+    expect(provider.chat.calls).toHaveLength(2);
+    expect(provider.chat.calls[1]!.body).toEqual(provider.chat.calls[0]!.body);
+  });
+
   test('leave room for a long question while another one waits for them', async () => {
     const provider = await startFakeProvider({ dimensions: 256 });
     onTestFinished(() => provider.close());
