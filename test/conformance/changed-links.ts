@@ -81,6 +81,48 @@ async function undoneStaysSuperseded(fixture: TestEngine): Promise<void> {
   expect(await memories()).toMatchObject(Array(3).fill({ status: 'active', validTo: null }));
 }
 
+/**
+ * Checks that an undo gives a memory its own end of validity, and never that of a link, if the key has changed the end
+ * of a memory that the key's own link, or one of another key, superseded.
+ */
+async function undoneHasOwnEnd(fixture: TestEngine): Promise<void> {
+  const { tenant, clock } = fixture;
+  const [far, farther] = [clock.now() + 1_000 * 86_400_000, clock.now() + 2_000 * 86_400_000];
+  const leaked = tenant.as('leaked');
+  for (const key of ['leaked', 'own'])
+    for (const own of [null, far])
+      for (const changed of [null, far, farther]) {
+        const oldId = await add(fixture, { content: `older, ${key}, ${own}, ${changed}`, validTo: own });
+        const newer = newMemory({ userId: 'ana', content: `newer, ${key}, ${own}, ${changed}` });
+        const [outcome] = (await tenant.as(key).addMemories([newer])).outcomes;
+        const { id: newId } = outcome as { id: string };
+        await tenant.as(key).supersedeMemory({ oldId, newId });
+        const { validTo } = await tenant.getMemory(oldId);
+        await leaked.patchMemory(oldId, { validTo: changed });
+        expect(await tenant.getMemory(oldId)).toMatchObject({ status: 'superseded', validTo: changed });
+        await tenant.deleteMemories({ writtenBy: ['leaked'] });
+        if (key === 'own') {
+          expect(await tenant.getMemory(oldId)).toMatchObject({ status: 'superseded', validTo });
+          await tenant.unlinkMemories({ src: newId, dst: oldId, type: 'supersedes' });
+        }
+        expect(await tenant.getMemory(oldId)).toMatchObject({ status: 'active', validTo: own });
+      }
+}
+
+/** Checks that an undo takes back a changed end of a memory that another key superseded at its former end. */
+async function undoneEndIsThatOfLink(fixture: TestEngine): Promise<void> {
+  const { tenant, clock } = fixture;
+  const end = clock.now() + 1_000 * 86_400_000;
+  const oldId = await add(fixture, { content: 'older', validTo: end });
+  await tenant.as('leaked').patchMemory(oldId, { validTo: end + 1_000 });
+  const newId = await add(fixture, { content: 'newer', validFrom: end });
+  await tenant.as('own').supersedeMemory({ oldId, newId });
+  expect(await tenant.deleteMemories({ writtenBy: ['leaked'] })).toMatchObject({ restored: 1 });
+  expect(await tenant.getMemory(oldId)).toMatchObject({ status: 'superseded', validTo: end });
+  await tenant.unlinkMemories({ src: newId, dst: oldId, type: 'supersedes' });
+  expect(await tenant.getMemory(oldId)).toMatchObject({ status: 'active', validTo: end });
+}
+
 /** Checks that an undo leaves a memory contradicted, if another key decided that. */
 async function undoneStaysContradicted(fixture: TestEngine): Promise<void> {
   const { tenant } = fixture;
@@ -119,6 +161,8 @@ export const CHANGED_LINKS: readonly [string, (fixture: TestEngine) => Promise<v
   ['a derived memory goes with its source, whatever the weight of their link', weightedIsDerived],
   ['a link whose weight another key changes stays its first writer’s', weightedKeepsWriter],
   ['an undo leaves a memory superseded by others, with its own status and end below', undoneStaysSuperseded],
+  ['an undo gives a memory its own end, and never that of a link', undoneHasOwnEnd],
+  ['an undo takes back an end, also if a link gave its former value again', undoneEndIsThatOfLink],
   ['an undo leaves a memory contradicted by others', undoneStaysContradicted],
   ['an undo takes back the decision of a contradiction', decisionIsUndone],
 ];

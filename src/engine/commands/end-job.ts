@@ -38,7 +38,8 @@ export function discardJob({ store }: WriteContext, { id }: { readonly id: strin
   const job = getJob(store, id);
   const documentNo = job.kind === 'document' ? documentOfJob(store, id) : null;
   control.discardJob(store, id);
-  if (documentNo === null || hasNewerDocumentJob(store, documentNo, job.jobNo)) return '';
+  if (documentNo === null) return '';
   const next = findDocumentRow(store, documentNo)?.next_no ?? null;
-  return next === null ? '' : releaseUpload(store, next);
+  if (next === null || hasNewerDocumentJob(store, documentNo, job.jobNo)) return '';
+  return releaseUpload(store, next);
 }

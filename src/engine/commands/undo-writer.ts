@@ -152,19 +152,20 @@ function restore(
   if (row === undefined) return 'unrestored';
   const search = searchFormer(context.store, row, asked);
   if (!search.isDone) return { begun: search };
-  const former = valuesBefore(context.store, row, search, asked.room);
+  // While the memory is superseded, its end may be that of its links, which give it this one again below.
+  const ownEnd = ownEndOf(context.store, row);
+  const former = valuesBefore(context.store, { ...row, valid_to: ownEnd }, search, asked.room);
   if (former === undefined || endsTooMany(context.store, row, former.columns)) return 'unrestored';
   const { content } = former.columns;
   const hash = content === undefined ? {} : { content_hash: keptHash(contentHash(content)) };
-  // While it is superseded, its end is that of its links, which give it another one again below.
-  const ownEnd = former.status === undefined ? row.valid_to : ownEndOf(context.store, row);
-  const end = ownEnd === row.valid_to ? {} : { valid_to: ownEnd };
+  const end = former.status === undefined || ownEnd === row.valid_to ? {} : { valid_to: ownEnd };
   const columns = { ...end, ...former.columns, ...hash };
   const archivedTo = asked.begun?.memoryNo === row.memoryNo ? asked.archivedTo : undefined;
   const prepared = prepareChange(context, row, columns, archivedTo);
   if (prepared !== 'done') return { begun: search, ...(prepared === 'begun' ? {} : { hasManyReflections: true }) };
   changeMemory(context, row, { columns, status: former.status, isPrepared: true });
-  if (former.status !== undefined || 'valid_from' in columns || 'valid_to' in columns) settleByLinks(context, row);
+  const isEndChanged = search.oldest.validTo !== undefined;
+  if (former.status !== undefined || 'valid_from' in columns || isEndChanged) settleByLinks(context, row);
   return 'restored';
 }
 

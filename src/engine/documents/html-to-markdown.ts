@@ -12,15 +12,19 @@ import { dropUnseen } from './html-visible.ts';
 
 /**
  * Converts HTML, a page or a part of one, to Markdown: headings, lists, tables and code keep their structure; links
- * become their text, images their alternative text. Scripts, styles, form controls and, without a warning, hidden text
- * are left out.
+ * become their text, images their alternative text. Scripts, styles, form controls and hidden text are left out.
  * @returns well-formed Unicode without blanks at its start and end; '' if there is no text
  * @throws DocumentError `document_too_large` or `document_too_complex` beyond the limits of `parseHtml`
  */
 export function htmlToMarkdown(html: string): string {
+  return readMarkup(html).text;
+}
+
+/** Converts HTML as `htmlToMarkdown` does, and reports hidden text as `dropUnseen` does. */
+export function readMarkup(html: string): { readonly text: string } & ReturnType<typeof dropUnseen> {
   const document = parseHtml(html);
-  dropUnseen(document);
-  return treeToMarkdown(document, document.body);
+  const hidden = dropUnseen(document);
+  return { text: treeToMarkdown(document, document.body), ...hidden };
 }
 
 /**

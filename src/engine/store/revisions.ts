@@ -68,34 +68,40 @@ export function readOwnStatus(store: Store, memoryNo: number): 'active' | 'archi
       `SELECT status FROM memory_revisions
        WHERE memory = :memory AND version = (SELECT max(version) FROM (${latestOf('active', 'archived')}))`,
     )
-    .get({ memory: memoryNo }) as { status: 'active' | 'archived' } | undefined;
+    .get({ memory: memoryNo, below: Number.MAX_SAFE_INTEGER }) as { status: 'active' | 'archived' } | undefined;
   return row?.status;
 }
 
 /**
  * Reads the own end of validity of a superseded memory: the one that it had in its latest version that was not
  * superseded, or that a caller has set since. Its cost does not grow with the number of revisions.
- * @returns Unix ms, excluded; null means no end. Undefined if it is the present end
+ * @param version of the memory, if it is to be read as it was in an earlier one, in which it was superseded, too
+ * @returns Unix ms, excluded; null means no end. Undefined if it is the end that the memory has in that version
  */
-export function readOwnEnd(store: Store, memoryNo: number): number | null | undefined {
+export function readOwnEnd(
+  store: Store,
+  memoryNo: number,
+  version: number = Number.MAX_SAFE_INTEGER,
+): number | null | undefined {
   return store
     .prepare(
       `SELECT valid_to FROM memory_revisions
        WHERE memory = :memory AND version = (SELECT max(version) FROM (
          ${latestOf('active', 'archived', 'contradicted')}
          UNION ALL SELECT max(version) + 1 FROM memory_revisions
-         WHERE memory = :memory AND by_link = 0 AND fields LIKE '%validTo%'))`,
+         WHERE memory = :memory AND version < :below AND by_link = 0 AND fields LIKE '%validTo%'))`,
     )
     .pluck()
-    .get({ memory: memoryNo }) as number | null | undefined;
+    .get({ memory: memoryNo, below: version }) as number | null | undefined;
 }
 
-/** A query of the latest version of `:memory` with each of these statuses: one look at an index for each. */
+/** A query of the latest version of `:memory` before `:below` with each of these statuses: a look at an index each. */
 function latestOf(...statuses: readonly MemoryStatus[]): string {
   return statuses
     .map(
       (status) =>
-        `SELECT max(version) AS version FROM memory_revisions WHERE memory = :memory AND status = '${status}'`,
+        `SELECT max(version) AS version FROM memory_revisions
+         WHERE memory = :memory AND status = '${status}' AND version < :below`,
     )
     .join(' UNION ALL ');
 }
@@ -277,18 +283,18 @@ export function archiveFaded(
   return store.prepare(`UPDATE memory_dynamics SET status = 'archived' WHERE ${ofFaded}`).run({ faded }).changes;
 }
 
-/** Yields the values that these versions of a memory had, each as JSON, in no particular order. */
+/** Yields the status of these versions of a memory, and their replaced values as JSON, in no particular order. */
 export function readSnapshots(
   store: Store,
   memoryNo: number,
   versions: readonly number[],
-): Iterable<{ readonly version: number; readonly snapshot: string }> {
+): Iterable<{ readonly version: number; readonly status: MemoryStatus; readonly snapshot: string }> {
   return store
     .prepare(
-      `SELECT version, snapshot FROM memory_revisions
+      `SELECT version, status, snapshot FROM memory_revisions
        WHERE memory = ? AND version IN (SELECT value FROM json_each(?))`,
     )
-    .iterate(memoryNo, JSON.stringify(versions)) as Iterable<{ version: number; snapshot: string }>;
+    .iterate(memoryNo, JSON.stringify(versions)) as ReturnType<typeof readSnapshots>;
 }
 
 /** Deletes all revisions of a memory. Call inside a write. */

@@ -2,7 +2,7 @@ import { parseStored } from './stored-json.ts';
 import type { Json, Metadata } from '../types.ts';
 import type { MemoryColumns, MemoryRow } from './memories.ts';
 import type { Store } from './open-store.ts';
-import { columnsOf, readSnapshots } from './revisions.ts';
+import { columnsOf, readOwnEnd, readSnapshots } from './revisions.ts';
 
 /** Lists the lowest numbers above `after` of memories that a writer (key) changed, at most `limit`. */
 export function listChangedBy(
@@ -109,6 +109,8 @@ export interface FormerValues {
 
 /**
  * Reads the values that a search has found, and of the revisions only those that have them: one for each field at most.
+ * An end of validity that came from a successor is no former value: the memory's own end at that time is.
+ * @param row the memory, with its own end of validity
  * @returns undefined if another writer made the last change, or if nothing was changed
  */
 export function valuesBefore(
@@ -120,11 +122,15 @@ export function valuesBefore(
   const found = Map.groupBy(Object.entries(oldest), ([, version]) => version);
   if (found.size === 0) return undefined;
   const values = new Map<string, Json>();
-  for (const { version, snapshot } of readSnapshots(store, row.memoryNo, [...found.keys()])) {
+  let isEndOfLink = false;
+  for (const { version, status, snapshot } of readSnapshots(store, row.memoryNo, [...found.keys()])) {
     room.readBytes -= Buffer.byteLength(snapshot);
     const replaced = parseStored(snapshot) as Metadata;
     for (const [field] of found.get(version)!) values.set(field, replaced[field]!);
+    if (version === oldest.validTo) isEndOfLink = status === 'superseded';
   }
+  const ownEnd = isEndOfLink ? readOwnEnd(store, row.memoryNo, oldest.validTo) : undefined;
+  if (ownEnd !== undefined) values.set('validTo', ownEnd);
   const { status, ...fields } = Object.fromEntries(values);
   const columns = Object.entries(columnsOf(fields)).filter(([name, value]) => row[name as keyof MemoryRow] !== value);
   return {

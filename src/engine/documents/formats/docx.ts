@@ -1,5 +1,5 @@
 import mammoth from 'mammoth';
-import type { DocumentWarning } from '../../types.ts';
+import type { DocumentWarning, Omission } from '../../types.ts';
 import { DocumentError } from '../document-error.ts';
 import { languageOf } from '../html-metadata.ts';
 import { htmlToMarkdown } from '../html-to-markdown.ts';
@@ -17,7 +17,7 @@ import { readCoreProperties } from './office-properties.ts';
 export const readDocx: FormatParser = async (bytes) => {
   const zip = await openOfficeArchive(bytes);
   const styles = await readStyles(zip, await findMainPart(zip));
-  const { html, hiddenRuns } = await convert(zip, styles.headings);
+  const { html, hidden } = await convert(zip, styles.headings);
   const text = htmlToMarkdown(html);
   const properties = await readCoreProperties(zip);
   return {
@@ -26,7 +26,8 @@ export const readDocx: FormatParser = async (bytes) => {
     pages: [],
     title: properties.title || firstHeading(text),
     language: properties.language ?? styles.language,
-    warnings: [...(await outsideWarnings(zip)), ...hiddenWarnings(hiddenRuns)],
+    warnings: [...(await outsideWarnings(zip)), ...hiddenWarnings(hidden.count)],
+    omissions: hidden.characters === 0 ? [] : [hidden],
   };
 };
 
@@ -97,11 +98,12 @@ const STYLE_MAP = [
 async function convert(
   zip: ZipArchive,
   headings: ReadonlyMap<string, number>,
-): Promise<{ readonly html: string; readonly hiddenRuns: number }> {
-  let hiddenRuns = 0;
+): Promise<{ readonly html: string; readonly hidden: Omission }> {
+  const hidden = { reason: 'hidden_text' as const, count: 0, characters: 0 };
   const transform = (element: WordElement): WordElement => {
     if (element.type === 'run' && element.highlight === HIDDEN) {
-      hiddenRuns++;
+      hidden.count += 1;
+      for (const { value = '' } of element.children ?? []) hidden.characters += value.replace(/\s+/g, '').length;
       return { ...element, children: [] };
     }
     const level = element.type === 'paragraph' ? headings.get(element.styleId ?? '') : undefined;
@@ -117,7 +119,7 @@ async function convert(
       convertImage: mammoth.images.imgElement(async () => ({ src: '' })),
       transformDocument: (document: WordElement) => transformAll(document, transform),
     });
-    return { html: value.replace(NOTE_RETURN, ''), hiddenRuns };
+    return { html: value.replace(NOTE_RETURN, ''), hidden };
   } catch (error) {
     if (error instanceof DocumentError) throw error;
     throw new DocumentError('corrupt_document', damaged().message, { cause: error });
@@ -128,6 +130,8 @@ async function convert(
 interface WordElement {
   readonly type: string;
   readonly children?: readonly WordElement[];
+  /** The text of an element of the type `text`. */
+  readonly value?: string;
   readonly styleId?: string | null;
   readonly styleName?: string | null;
   readonly highlight?: string | null;

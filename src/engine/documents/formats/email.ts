@@ -1,5 +1,6 @@
 import type { Address, Email } from 'postal-mime';
 import type { DocumentWarning } from '../../types.ts';
+import type { ParsedDocument } from '../../ports.ts';
 import { DocumentError } from '../document-error.ts';
 import { type FormatParser, PARSE_LIMITS } from '../parsed-document.ts';
 import { bareDocument, instantOf } from './bare-document.ts';
@@ -17,11 +18,12 @@ export const readEmail: FormatParser = async (bytes) => {
   const body = await bodyOf(email);
   const head = headOf(email);
   const sender = email.from === undefined ? '' : nameOf(email.from);
-  return bareDocument([head, body].filter((part) => part !== '').join('\n\n'), {
+  return bareDocument([head, body.text].filter((part) => part !== '').join('\n\n'), {
     title: email.subject?.trim() ?? '',
     authors: sender === '' ? [] : [sender],
     publishedAt: instantOf(email.date),
-    warnings: warningsOf(email),
+    warnings: [...warningsOf(email), ...body.warnings],
+    omissions: body.omissions,
   });
 };
 
@@ -55,17 +57,20 @@ function withoutBlankStart(bytes: Uint8Array): Uint8Array {
   return start <= 0 ? bytes : bytes.subarray(start);
 }
 
-async function bodyOf({ text, html }: Email): Promise<string> {
+async function bodyOf({
+  text,
+  html,
+}: Email): Promise<Required<Pick<ParsedDocument, 'text' | 'warnings' | 'omissions'>>> {
   const plain = (text ?? '').replace(/\r\n?/g, '\n').trim();
-  if (plain !== '' || html === undefined) return plain;
+  if (plain !== '' || html === undefined) return { text: plain, warnings: [], omissions: [] };
   if (html.length > PARSE_LIMITS.htmlBytes) {
     throw new DocumentError(
       'document_too_large',
       `The e-mail holds more than ${PARSE_LIMITS.htmlBytes} characters of HTML.`,
     );
   }
-  const { htmlToMarkdown } = await import('../html-to-markdown.ts');
-  return htmlToMarkdown(html);
+  const { readMarkup } = await import('../html-to-markdown.ts');
+  return readMarkup(html);
 }
 
 function headOf({ subject, from, to, cc, date }: Email): string {

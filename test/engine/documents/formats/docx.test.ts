@@ -83,6 +83,7 @@ test('hidden text is dropped and reported', async () => {
   );
   expect(document.text).toBe('seen too');
   expect(document.warnings.map(({ code }) => code)).toEqual(['hidden_text_dropped']);
+  expect(document.omissions).toEqual([{ reason: 'hidden_text', count: 1, characters: 7 }]);
 });
 
 test('nothing outside the archive is read', async () => {

@@ -44,7 +44,7 @@ test('HTML is read where there is no text; attachments are counted and not named
     '--b',
     'Content-Type: text/html; charset=utf-8',
     '',
-    '<h2>News</h2><p>A <b>hut</b> was built.</p><script>alert(1)</script>',
+    '<h2>News</h2><p>A <b>hut</b> was built.</p><script>alert(1)</script><p style="display:none">Act now</p>',
     '--b',
     'Content-Type: application/pdf; name="secret plan.pdf"',
     'Content-Disposition: attachment; filename="secret plan.pdf"',
@@ -55,7 +55,11 @@ test('HTML is read where there is no text; attachments are counted and not named
   ]);
   expect(document.text).toMatch(/## News\n\nA hut was built\.$/);
   expect(document.text).not.toContain('alert');
-  expect(document.warnings).toEqual([{ code: 'attachment_ignored', message: '1 attachment was not read.' }]);
+  expect(document.warnings).toEqual([
+    { code: 'attachment_ignored', message: '1 attachment was not read.' },
+    { code: 'hidden_text_dropped', message: 'Left out: 1 part of the text that its markup hides.' },
+  ]);
+  expect(document.omissions).toEqual([{ reason: 'hidden_text', count: 1, characters: 6 }]);
 });
 
 test('the text is preferred to the HTML that says the same', async () => {
