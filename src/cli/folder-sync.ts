@@ -34,6 +34,11 @@ export interface FolderSyncOptions {
    * they write it anew.
    */
   readonly graceMs: number;
+  /**
+   * Time after which a pass reads the list of documents from the server again (ms), since others may have deleted or
+   * replaced some, or the server may have been restored from a backup.
+   */
+  readonly listEveryMs: number;
   readonly onChange: (change: Change) => void;
   readonly onWait: OnWait;
 }
@@ -87,6 +92,11 @@ interface KnownDocument {
    * cancelled.
    */
   readonly isAlike: boolean;
+  /**
+   * True if the server has read the content that was sent last; until then, and if it cannot read it, `sha256` may be
+   * that of the content before.
+   */
+  readonly isRead: boolean;
 }
 
 const UPLOADS_AT_ONCE = 4;
@@ -98,9 +108,11 @@ const DOCUMENTS_A_PAGE = 1_000;
 const FEW = 10;
 
 export function createFolderSync(options: FolderSyncOptions): FolderSync {
-  const { client, folder, wants, graceMs, shared } = options;
+  const { client, folder, wants, graceMs, listEveryMs, shared } = options;
   /** Documents of the folder by the absolute path of their file; undefined until they were read from the server. */
   let documents: Map<string, KnownDocument> | undefined;
+  /** Time at which `documents` were read from the server (ms of `performance.now()`). */
+  let listedAt = 0;
   /**
    * State (`stamp`) of each file that need not be sent again, by path: its document is up to date, or was refused for
    * good.
@@ -143,7 +155,13 @@ export function createFolderSync(options: FolderSyncOptions): FolderSync {
   return {
     async pass({ mayRemoveMost = false } = {}) {
       try {
-        documents ??= await listDocuments(options);
+        if (documents === undefined || performance.now() - listedAt >= listEveryMs) {
+          const before = documents;
+          documents = await listDocuments(options);
+          listedAt = performance.now();
+          for (const file of handled.keys())
+            if (hasChanged(before?.get(file), documents.get(file))) handled.delete(file);
+        }
         return await compare(documents, mayRemoveMost);
       } catch (error) {
         // The server may have been restored meanwhile, so the next pass asks for its documents again.
@@ -153,6 +171,14 @@ export function createFolderSync(options: FolderSyncOptions): FolderSync {
       }
     },
   };
+}
+
+/**
+ * Tells whether others have deleted, replaced or changed the document of a file. A file that the server has refused or
+ * cannot read has not changed, so it is not sent again.
+ */
+function hasChanged(before: KnownDocument | undefined, now: KnownDocument | undefined): boolean {
+  return before?.id !== now?.id || (now?.isRead === true && before?.sha256 !== now.sha256);
 }
 
 // ── Sending ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -194,8 +220,8 @@ async function sendAll(options: FolderSyncOptions, toSend: ToSend): Promise<Send
       // The file vanished or changed while it was sent: the next pass looks at it again.
       if (error instanceof ChangedFileError || isAbsent(error)) return void (isUnfinished = true);
       if (!concernsOne(error)) return void (failure ??= error);
-      // The document that was to be renamed was deleted by another program.
-      if (error instanceof RefusalError && error.status === 404) return void (isUnfinished = true);
+      // The document that was to be renamed was deleted by another program: the next pass sends the file as a new one.
+      if (isNotFound(error)) return void (isUnfinished = true);
       const isFinal = error instanceof RefusalError && error.status < 500 && error.status !== 429;
       if (isFinal) handled.set(file.path, file.stamp);
       // A failure that may pass is tried again in each pass, and shown once.
@@ -221,7 +247,8 @@ interface OneFile {
 
 /**
  * Sends a file unless its document is up to date. If a missing file's document has the same bytes, the file counts as
- * renamed: that document gets the new path and keeps its memories.
+ * renamed: that document gets the new path and keeps its memories. If it is gone from the server, it is also removed
+ * from `known`.
  * @returns undefined if nothing was sent
  */
 async function sendOne(
@@ -235,8 +262,11 @@ async function sendOne(
   const inside = insideOf(folder, file);
   const from = own === undefined ? orphans.get(sha256)?.shift() : undefined;
   const replaces = from === undefined ? undefined : known.get(from)?.id;
-  const sent = await uploadFile(client, file, shared, { onWait, replaces });
-  known.set(file, { id: sent.id, sha256, isAlike: true });
+  const sent = await uploadFile(client, file, shared, { onWait, replaces }).catch((error: unknown) => {
+    if (from !== undefined && isNotFound(error)) known.delete(from);
+    throw error;
+  });
+  known.set(file, { id: sent.id, sha256, isAlike: true, isRead: false });
   if (from === undefined) return { sent, change: { kind: own === undefined ? 'new' : 'changed', path: inside } };
   known.delete(from);
   return { sent, change: { kind: 'renamed', path: inside, from: insideOf(folder, from) } };
@@ -260,7 +290,8 @@ async function listDocuments({
     const page = await retryWhileBusy(() => client.listDocuments(parameters), onWait);
     for (const item of page.items) {
       if (item.source !== 'upload' || item.external_id?.startsWith(prefix) !== true) continue;
-      documents.set(item.external_id, { id: item.id, sha256: item.sha256, isAlike: isAlike(item, shared) });
+      const { id, sha256, state } = item;
+      documents.set(item.external_id, { id, sha256, isAlike: isAlike(item, shared), isRead: state === 'ready' });
     }
     next = page.next;
   }
@@ -271,7 +302,7 @@ async function remove(client: Client, id: string, user: string): Promise<void> {
   try {
     await retryWhileBusy(() => client.deleteDocument({ id, user_id: user }));
   } catch (error) {
-    if (!(error instanceof RefusalError) || error.status !== 404) throw error;
+    if (!isNotFound(error)) throw error;
   }
 }
 
@@ -287,6 +318,10 @@ function isGone(file: string): boolean {
 
 function isAbsent(error: unknown): boolean {
   return ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '');
+}
+
+function isNotFound(error: unknown): boolean {
+  return error instanceof RefusalError && error.status === 404;
 }
 
 function insideOf(folder: string, file: string): string {

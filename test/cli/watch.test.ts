@@ -2,6 +2,8 @@ import fs from 'node:fs';
 import { once } from 'node:events';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { connect } from '../../src/cli/client.ts';
+import { createFolderSync, type FolderSync } from '../../src/cli/folder-sync.ts';
 import { freePort } from '../support/free-port.ts';
 import { ADMIN_KEY, startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -283,6 +285,48 @@ describe('a server', () => {
     expect(await watched.end()).toBe(0);
     expect(await namesOf('mia', folder, second)).toEqual(['b.md', 'c.md']);
     await second.stop();
+  });
+
+  test('from which another program deletes documents gets their files again', async () => {
+    const folder = folderWith({ 'a.md': 'One.', 'b.md': 'Two.', 'bad.pdf': 'no pdf' });
+    const changes: string[] = [];
+    const syncOf = (listEveryMs: number) =>
+      createFolderSync({
+        ...{ client: connect({ url: api.url, key: ADMIN_KEY }), folder, graceMs: 0, listEveryMs },
+        shared: { user: 'pia', session: '', tags: [], metadata: {} },
+        wants: () => true,
+        onChange: ({ kind, path: file }) => changes.push(`${kind} ${file}`),
+        onWait: () => {},
+      });
+    const made = async (sync: FolderSync) => {
+      const pass = await sync.pass();
+      return { pass, changes: changes.splice(0).sort() };
+    };
+    const remove = async (name: string) => {
+      const document = (await documentsOf('pia')).find(({ externalId }) => externalId === path.join(folder, name));
+      await (await api.engine.tenant('default')).deleteDocument(document!.id);
+    };
+    const [always, never] = [syncOf(0), syncOf(Infinity)];
+    const first = await made(always);
+    expect(first.changes).toEqual(expect.arrayContaining(['new a.md', 'new b.md']));
+    await made(never);
+    await remove('a.md');
+    expect((await made(never)).changes).toEqual([]);
+    expect((await made(always)).changes).toEqual(['new a.md']);
+    // What has not changed is not even read again, and what was refused is told once.
+    expect(await made(always)).toMatchObject({ changes: [], pass: { known: 0 } });
+  });
+
+  test('from which the document of a renamed file is gone gets the file once', async () => {
+    const folder = folderWith({ 'a.md': 'One.' });
+    const watched = startWatch(folder, 'ria');
+    await watched.line(/in step/);
+    const [document] = await documentsOf('ria');
+    await (await api.engine.tenant('default')).deleteDocument(document!.id);
+    fs.renameSync(path.join(folder, 'a.md'), path.join(folder, 'b.md'));
+    await watched.line(/ new {6}b\.md/);
+    expect(await watched.end()).toBe(0);
+    expect(await namesOf('ria', folder)).toEqual(['b.md']);
   });
 
   test('that refuses the key ends it, as does what is no folder', async () => {

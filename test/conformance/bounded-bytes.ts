@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { addMemories } from '../../src/engine/commands/accept.ts';
 import { dissolveGathered } from '../../src/engine/commands/consolidations.ts';
@@ -102,6 +103,55 @@ export async function recordsAllSlices(fixture: CommitFixture): Promise<void> {
     expect(records.length).toBeGreaterThan(1);
     expect(records.reduce((sum, { detail }) => sum + Number(detail['memories']), 0)).toBe(6);
   }
+}
+
+/**
+ * Begins a delete of a memory on which five long reflections rest, and resolves once its first commit is done and
+ * further ones are to come.
+ */
+async function begin<T>(
+  fixture: CommitFixture,
+  id: string,
+  erase: () => Promise<T>,
+): Promise<{ readonly whole: Promise<T> }> {
+  for (let no = 0; no < 5; no += 1) await derive(fixture, `${'x'.repeat(20_000)} ${no} of ${id}`, [id]);
+  const count = () => ask<number>(fixture, 'SELECT count(*) FROM memories');
+  const before = count();
+  const whole = erase();
+  whole.catch(() => {});
+  while (count() === before) await setImmediate();
+  expect(count()).toBeGreaterThan(before - 5);
+  return { whole };
+}
+
+/** Checks that what is written between two commits of a delete neither ends the delete nor is lost by it. */
+export async function deletesWhatItChecked(fixture: CommitFixture): Promise<void> {
+  const { tenant } = fixture;
+  const place = { userId: 'ana', namespace: 'long', key: 'key' };
+  const put = (content: string, ifVersion?: number) => tenant.putItem(item('long', 'key', { content }), { ifVersion });
+
+  // The delete has the item of version 1 already, so nobody else has.
+  const { memory: first } = await put('first');
+  const refused = await begin(fixture, first.id, () => tenant.deleteItem(place, { ifVersion: 1 }));
+  await expect(put('changed', 1)).rejects.toMatchObject({ code: 'conflict' });
+  const { erasure } = await refused.whole;
+  const { ids } = await tenant.getErasure(erasure!.split('.')[0]!);
+  expect(ids.filter((id) => id === first.id)).toHaveLength(1);
+  await expect(tenant.getItem(place)).rejects.toMatchObject({ code: 'not_found' });
+
+  // An item that is put meanwhile is another one, even if it has the version that was to be deleted.
+  const { memory: second } = await put('second');
+  const replaced = await begin(fixture, second.id, () => tenant.deleteItem(place, { ifVersion: 1 }));
+  expect(await put('third')).toMatchObject({ created: true, memory: { version: 1 } });
+  await replaced.whole;
+  expect(await tenant.getItem(place)).toMatchObject({ content: 'third' });
+
+  // The memory had the tag when the delete began.
+  const [outcome] = (await tenant.addMemories([newMemory({ content: 'tagged', tags: ['work'] })])).outcomes;
+  const { id } = outcome as { readonly id: string };
+  const tagged = await begin(fixture, id, () => tenant.deleteMemory(id, { withinTags: ['work'] }));
+  await tenant.patchMemory(id, { tags: [] });
+  expect(await tagged.whole).toMatchObject({ memories: 6 });
 }
 
 /**

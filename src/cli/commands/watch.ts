@@ -36,6 +36,11 @@ const FOLLOW_UP_MS = 1_000;
 /** Time for which a file must be missing until its document is deleted (ms). */
 const GRACE_MS = 2_000;
 /**
+ * Time after which a pass compares the files with the server's documents anew (ms). The list has 1,000 documents a
+ * request.
+ */
+const LIST_EVERY_MS = 300_000;
+/**
  * First and longest pause before the next attempt while the server cannot be reached (ms). The pause doubles each time.
  */
 const AWAY_MS = { first: 1_000, last: 30_000 };
@@ -59,6 +64,7 @@ export async function watch(target: string, options: WatchCommandOptions): Promi
     shared: { user, session, tags: tag, metadata },
     wants: (inside) => only.length === 0 || only.some((pattern) => path.matchesGlob(inside, pattern)),
     graceMs: once ? 0 : GRACE_MS,
+    listEveryMs: LIST_EVERY_MS,
     onChange(change) {
       if (!once) return say(lineOf(change));
       changes.push(change);

@@ -99,14 +99,16 @@ export function addReceipts(a: DeleteReceipt, b: DeleteReceipt): DeleteReceipt {
 
 /**
  * Erases one memory, or, if too many rows depend on it for one commit, only some of those rows (`isDone` is false).
+ * @param isBegun true if an earlier call for this delete has erased a part: the tags, which the memory had then, are
+ *   not checked again
  * @throws EngineError `not_found`; `conflict` for a chunk of a document
  */
 export function deleteMemory(
   context: WriteContext,
-  { id, withinTags = [] }: BoundOptions & { readonly id: string },
+  { id, withinTags = [], isBegun = false }: BoundOptions & { readonly id: string; readonly isBegun?: boolean },
 ): ErasedSlice {
   const memoryNo = getMemoryNo(context.store, id);
-  if (withinTags.length > 0)
+  if (withinTags.length > 0 && !isBegun)
     for (const row of readMemoryRows(context.store, [memoryNo])) requireBounds(row, withinTags);
   const document = readProvenance(context.store, [memoryNo]).get(memoryNo);
   if (document !== undefined)

@@ -1,6 +1,6 @@
 import { EngineError, noItem } from '../errors.ts';
 import { keptHash } from '../store/duplicates.ts';
-import { findItemNo, putItemName, renewItems as renew, setItemTtl } from '../store/items.ts';
+import { endItem, findItemNo, putItemName, renewItems as renew, setItemTtl } from '../store/items.ts';
 import { ensureUser, readMemoryRows, toMemory, type MemoryColumns, type MemoryRow } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
 import { storedExpiry } from '../store/stored-expiry.ts';
@@ -8,7 +8,7 @@ import { contentHash } from '../text/content-hash.ts';
 import type { ItemDeleteOptions, ItemPlace, NewItem, NewMemory, PutOptions, PutReply } from '../types.ts';
 import type { ManyReflections } from './archive-reflections.ts';
 import { refuseOverBacklog, requireTags, storeMemory } from './accept.ts';
-import { type ErasedSlice, eraseInSlices } from './erase.ts';
+import { EMPTY_RECEIPT, type ErasedSlice, eraseInSlices } from './erase.ts';
 import { changeMemory, type Patched, prepareChange } from './patch.ts';
 import { refuseOverQuota, type Quota } from './quota.ts';
 import { refuseRestating, restate } from './relate.ts';
@@ -52,7 +52,7 @@ export function putItem(
   const { store, now } = context;
   const { ifVersion, withinTags = [] } = options;
   let before = findItemRow(store, item);
-  if (before !== undefined && before.expires_at !== null && before.expires_at <= now) {
+  if (before !== undefined && isExpired(before, now)) {
     if (!eraseInSlices(context, [before.memoryNo]).isDone) return undefined;
     before = undefined;
   }
@@ -84,20 +84,37 @@ export function putItem(
 }
 
 /**
- * Erases an item, or, if too many rows depend on it for one commit, only some of those rows (`isDone` is false).
+ * Erases an item, or, if too many rows depend on it for one commit, only some of those rows (`isDone` is false). Then
+ * the item also expires, so that nothing changes it before the next call: a put stores another item under its name.
+ * @param isBegun true if an earlier call for this delete has erased a part. The conditions held then and are not
+ *   checked again, and an item that has not expired is another one, which stays
  * @throws EngineError `not_found`, also for an item that lacks a tag of `withinTags`; `conflict` if `ifVersion` is not
  *   the item's version
  */
 export function deleteItem(
   context: WriteContext,
-  { place, options }: { readonly place: ItemPlace; readonly options: ItemDeleteOptions },
+  {
+    place,
+    options,
+    isBegun = false,
+  }: { readonly place: ItemPlace; readonly options: ItemDeleteOptions; readonly isBegun?: boolean },
 ): ErasedSlice {
+  const { store, now } = context;
   const { ifVersion, withinTags = [] } = options;
-  const row = findItemRow(context.store, place);
+  const row = findItemRow(store, place);
+  if (isBegun) {
+    if (row === undefined || !isExpired(row, now)) return { receipt: EMPTY_RECEIPT, isDone: true };
+    return eraseInSlices(context, [row.memoryNo]);
+  }
   const tags = row === undefined ? [] : (JSON.parse(row.tags) as string[]);
   if (row === undefined || !withinTags.every((tag) => tags.includes(tag))) throw noItem();
   requireVersion(row.version, ifVersion);
-  return eraseInSlices(context, [row.memoryNo]);
+  const slice = eraseInSlices(context, [row.memoryNo]);
+  if (slice.isDone) return slice;
+  endItem(store, row.memoryNo, now);
+  // A put, or the upkeep, may erase the rest of it.
+  context.erasing?.memory(row);
+  return slice;
 }
 
 /**
@@ -117,6 +134,8 @@ export function findItemRow(store: Store, place: ItemPlace): MemoryRow | undefin
   const memoryNo = userNo === undefined ? undefined : findItemNo(store, nameOf(userNo, place));
   return memoryNo === undefined ? undefined : readRow(store, memoryNo);
 }
+
+const isExpired = ({ expires_at: expiresAt }: MemoryRow, now: number) => expiresAt !== null && expiresAt <= now;
 
 const nameOf = (userNo: number, { namespace, key }: ItemPlace) => ({ userNo, namespace, key });
 

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { setImmediate as yieldTurn } from 'node:timers/promises';
 import { storeMemory } from '../commands/accept.ts';
 import { dissolveGathered, enqueueConsolidation } from '../commands/consolidations.ts';
 import { DEFAULT_WEIGHTS } from '../commands/relate.ts';
@@ -73,7 +74,11 @@ export async function consolidate(context: StepContext, question: Question, sign
     const run = findRun(context.open().store, question.jobNo);
     if (run === undefined) return finish(context, question, asked);
     if (run.bytes > MAX_RUN_BYTES || run.made >= MAX_RUN_MADE) return finish(context, question, asked, 'cut');
-    if (dissolveOutdated(context, question, run)) continue;
+    if (dissolveOutdated(context, question, run)) {
+      await yieldTurn();
+      if (performance.now() > until || signal?.aborted === true) return handBack(context, question, asked);
+      continue;
+    }
     const { threads, bytes, next } = threadsAt(context, run);
     for (const thread of threads) {
       const { content, method } = await contentOf(context, thread, signal);

@@ -73,7 +73,7 @@ export function addToErasure(
 ): void {
   const row = ensureErasure(store, erasure, writer);
   const joined = joinHashes(toErasure(row), erased);
-  const ids = [...toErasure(row).ids, ...erased.ids].slice(0, ERASURE_IDS);
+  const ids = [...new Set([...toErasure(row).ids, ...erased.ids])].slice(0, ERASURE_IDS);
   store
     .prepare('UPDATE erasures SET ids = ?, words = ?, phrases = ?, sliced_at = ? WHERE id = ?')
     .run(JSON.stringify(ids), JSON.stringify(joined.words), JSON.stringify(joined.phrases), writer.now, erasure.id);

@@ -39,11 +39,13 @@ export interface Erasure {
 
 /**
  * Repeats a delete, of which each call of `write` erases a part, until nothing is left to erase.
+ * @param write writes a part; `isBegun` is false in the first call, and true in the others
  * @returns counts of everything that was erased
  */
-export async function inSlices(write: () => Promise<ErasedSlice>): Promise<DeleteReceipt> {
-  for (let sum = EMPTY_RECEIPT; ;) {
-    const { receipt, isDone } = await write();
+export async function inSlices(write: (isBegun: boolean) => Promise<ErasedSlice>): Promise<DeleteReceipt> {
+  let sum = EMPTY_RECEIPT;
+  for (let isBegun = false; ; isBegun = true) {
+    const { receipt, isDone } = await write(isBegun);
     sum = addReceipts(sum, receipt);
     if (isDone) return sum;
   }

@@ -45,7 +45,7 @@ export function createItemMethods(options: TenantOptions): Items {
     async deleteItem(place, deleteOptions = {}) {
       const names = [place.key, place.namespace];
       const receipt = await withReceipt(options, { kind: 'item', names }, (erasure) =>
-        inSlices(() => writer.write(path, 'deleteItem', { place, options: deleteOptions, erasure })),
+        inSlices((isBegun) => writer.write(path, 'deleteItem', { place, options: deleteOptions, erasure, isBegun })),
       );
       dispatcher.dispatch(path, 'link');
       return receipt;

@@ -86,7 +86,7 @@ export function createMemoryMethods(
         return documents.deleteDocument(document.documentId, { withinTags });
       }
       const receipt = await withReceipt(options, { kind: 'memory' }, (erasure) =>
-        inSlices(() => writer.write(path, 'deleteMemory', { id, withinTags, erasure })),
+        inSlices((isBegun) => writer.write(path, 'deleteMemory', { id, withinTags, erasure, isBegun })),
       );
       dispatcher.dispatch(path, 'link');
       return receipt;

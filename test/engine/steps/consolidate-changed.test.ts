@@ -30,3 +30,32 @@ test.each([
   expect(chat.calls).toHaveLength(1);
   expect(await fixture.tenant.listConsolidations({ limit: 10 })).toEqual([]);
 });
+
+test('a run that has many outdated memories to erase lets others in, and stops when it is told to', async () => {
+  const fixture = await openTestEngine();
+  onTestFinished(() => fixture.close());
+  const { tenant, store } = fixture;
+  const long = 'x'.repeat(20_000);
+  for (let no = 0; no < 6; no += 1) await fixture.add({ content: `${no} ${long}`, userId: 'ana' });
+  await fixture.drain();
+  const { jobId } = await tenant.consolidate({ userId: 'ana', again: false });
+  store.write(() => {
+    store
+      .prepare(
+        `INSERT INTO consolidations (id, run_id, user_no, memory, method, created_at)
+         SELECT 'gathered ' || seq, 'run', user_no, seq, 'sentences', 0 FROM memories`,
+      )
+      .run();
+    store.prepare(`UPDATE memory_dynamics SET status = 'archived'`).run();
+  });
+  const left = () => fixture.get<number>('SELECT count(*) FROM memories');
+  const stop = new AbortController();
+  const done = fixture.askQuestions({ signal: stop.signal });
+  setImmediate(() => stop.abort());
+  await done;
+  expect(left()).toBeGreaterThanOrEqual(4);
+  expect(await tenant.getJob(jobId)).toMatchObject({ state: 'queued' });
+  for (let round = 0; (await fixture.askQuestions()).claimed > 0; round++) expect(round).toBeLessThan(100);
+  expect(left()).toBe(0);
+  expect(await tenant.getJob(jobId)).toMatchObject({ state: 'done' });
+});
