@@ -63,7 +63,8 @@ export interface ControlConnection {
   readonly query: StatementContext['query'];
   /**
    * Runs `work` in one transaction, and rolls it back if `work` throws.
-   * @param begin statements that begin the transaction; the last one returns `pg_current_xact_id()` as text
+   * @param begin statements that begin the transaction; the last one returns `pg_current_xact_id()` as text, and if it
+   *   has changed `last_write` of `access_generation`, that value as text
    * @throws EngineError `unavailable` if a lock was not free in time, the session was lost before the commit, or the
    *   outcome of the commit cannot be found out; whatever `work` throws
    */
@@ -134,7 +135,7 @@ export function openControlConnection(database: string): ControlConnection {
       const { connection } = current();
       connection.setTimeouts(WRITE_TIMEOUTS);
       try {
-        return inTransaction(shared, begin, ([transaction]) => endWrite(connection, transaction as string, work));
+        return inTransaction(shared, begin, (first) => endWrite(connection, begunWrite(shared, first), work));
       } finally {
         connection.setTimeouts(READ_TIMEOUTS);
       }
@@ -182,6 +183,11 @@ export function openControlConnection(database: string): ControlConnection {
   };
 }
 
+/** Returns the name of the control schema, quoted. */
+function controlSchema({ searchPath }: Shared): string {
+  return searchPath.split(', ')[0]!;
+}
+
 function query(shared: Shared, statement: Parameters<StatementContext['query']>) {
   if (shared.isInTransaction) return shared.connection.query(...statement);
   return onceMore(() => {
@@ -196,8 +202,7 @@ function query(shared: Shared, statement: Parameters<StatementContext['query']>)
 function watched(shared: Shared): WatchedNumber {
   const { watched: present } = shared;
   if (present !== undefined && (!present.isClosed || performance.now() < shared.watchFrom)) return present;
-  const schema = shared.searchPath.split(', ')[0]!;
-  const text = `SELECT generation FROM ${schema}.access_generation`;
+  const text = `SELECT generation FROM ${controlSchema(shared)}.access_generation`;
   // After a watch that has ended, the number is old until the new one has read it.
   const first = { number: -1, readAt: 0n };
   if (present === undefined) {
@@ -234,6 +239,13 @@ function inTransaction<T>(shared: Shared, begin: string, work: (first: readonly 
   } finally {
     shared.isInTransaction = false;
   }
+}
+
+/** Returns the transaction whose beginning returned the row `first`, for `endWrite`. */
+function begunWrite(shared: Shared, first: readonly unknown[]): Parameters<typeof endWrite>[1] {
+  const [number, text] = first as [string, string?];
+  const read = `SELECT last_write::text FROM ${controlSchema(shared)}.access_generation`;
+  return { number, mark: text === undefined ? undefined : { text, read } };
 }
 
 /** Runs the statements that begin a transaction. If one of them fails after `BEGIN`, the transaction is rolled back. */
