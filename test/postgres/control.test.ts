@@ -374,6 +374,14 @@ describe.skipIf(server === undefined)('the control database in PostgreSQL', () =
     file.write(() => file.statements.insertTenant.run('acme', 1));
     expect(file.statements.findTenant.get('acme')).toBeDefined();
   });
+
+  test('lets the server end the session of a machine that vanished in a change', () => {
+    const file = openPostgresControl(server.url);
+    onTestFinished(() => file.close());
+    const settings = `SELECT concat_ws(' ', current_setting('tcp_keepalives_idle'), current_setting('tcp_user_timeout'))
+      AS found`;
+    expect(file.write(() => file.prepare(settings).get())).toEqual({ found: '10 30000' });
+  });
 });
 
 const schemaOf = (database: string) => `${new URL(database).username}_control`;

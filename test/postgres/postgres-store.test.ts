@@ -352,4 +352,22 @@ describe.skipIf(server === undefined)('a store in PostgreSQL', () => {
     store.write(() => putInfo(store, 'k', 'new'));
     expect(findInfo(store, 'k')).toBe('new');
   });
+
+  test('lets the server end the session of a machine that vanished in a write', () => {
+    const store = open('vanished');
+    const settings = store.write(() => {
+      putInfo(store, 'k', 'v');
+      return connection.query(
+        `SELECT name, setting FROM pg_settings WHERE name ~ '^(tcp_|idle_in_transaction)' ORDER BY name`,
+        [],
+      ).rows;
+    });
+    expect(settings).toEqual([
+      ['idle_in_transaction_session_timeout', '60000'],
+      ['tcp_keepalives_count', '4'],
+      ['tcp_keepalives_idle', '10'],
+      ['tcp_keepalives_interval', '5'],
+      ['tcp_user_timeout', '30000'],
+    ]);
+  });
 });

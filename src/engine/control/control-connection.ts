@@ -17,6 +17,7 @@ import type { Catalog } from '../store/postgres/catalog.ts';
 import { BEGIN_SCHEMA_CHANGE, migrateSchema } from '../store/postgres/migrate-schema.ts';
 import { readCatalog } from '../store/postgres/open-postgres-store.ts';
 import type { StatementContext } from '../store/postgres/postgres-statement.ts';
+import { KEEPALIVE } from '../store/postgres/session-settings.ts';
 import { endWrite } from '../store/postgres/unit-of-work.ts';
 
 const MIGRATIONS = path.join(import.meta.dirname, 'postgres-migrations');
@@ -259,8 +260,9 @@ function beginWith(connection: BlockingConnection, begin: string) {
 }
 
 /**
- * Makes the connection ready for a statement outside of a transaction: a new session gets the search path and takes the
- * services' lock in shared mode.
+ * Makes the connection ready for a statement outside of a transaction: a new session gets keepalives and the search
+ * path, and takes the services' lock in shared mode. Its transactions may be idle for more than a minute, as the
+ * erasure of a tenant waits inside one for another connection.
  * @throws EngineError `unavailable` if the server has been silent for 5 s, for which this thread does not wait;
  *   `conflict` while `cairn move` holds the lock
  */
@@ -268,7 +270,7 @@ function prepareSession(shared: Shared): void {
   if (shared.watched !== undefined) watched(shared).latest();
   const { connection } = shared;
   if (connection.session !== null && connection.session === shared.setIn) return;
-  const { rows } = connection.query(`SET search_path = ${shared.searchPath}; SELECT ${SHARE_DATABASE}`);
+  const { rows } = connection.query(`${KEEPALIVE}; SET search_path = ${shared.searchPath}; SELECT ${SHARE_DATABASE}`);
   if (rows[0]![0] !== 1) throw new EngineError('conflict', 'a `cairn move` uses the database: wait for its end');
   shared.setIn = connection.session;
 }
