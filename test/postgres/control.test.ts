@@ -8,6 +8,7 @@ import { readConfig } from '../../src/engine/config.ts';
 import type { ControlDatabase } from '../../src/engine/control/control-database.ts';
 import { openControlConnection } from '../../src/engine/control/control-connection.ts';
 import { openControlDatabase } from '../../src/engine/control/open-control-database.ts';
+import { openPostgresControl } from '../../src/engine/control/open-postgres-control.ts';
 import { openProviderBudget } from '../../src/engine/control/provider-budget.ts';
 import { openRateLimits } from '../../src/engine/control/rate-limits.ts';
 import { openSharedCounts } from '../../src/engine/control/shared-counts.ts';
@@ -15,6 +16,7 @@ import { openStreamShares } from '../../src/engine/control/stream-shares.ts';
 import type { EngineError } from '../../src/engine/errors.ts';
 import { systemClock } from '../../src/engine/ports.ts';
 import { openBlockingConnection } from '../../src/engine/store/postgres/blocking-connection.ts';
+import { crashAndReuse } from '../support/crash-and-reuse.ts';
 import { startPostgres, type PostgresServer } from '../support/postgres.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -355,6 +357,30 @@ describe.skipIf(server === undefined)('the control database in PostgreSQL', () =
     expect(() => openNode(database)).toThrow(new RegExp(`may not make the schema ${schemaOf(database)}`));
     await server.read(database, `CREATE SCHEMA ${schemaOf(database)} AUTHORIZATION ${role}`);
     expect(openNode(database).listTenants()).toHaveLength(1);
+  });
+
+  test('a change that a crash took back is no success, though another one got the number of its transaction', () => {
+    const file = openPostgresControl(server.url);
+    onTestFinished(() => file.close());
+    const number = file.prepare<[], { number: string }>('SELECT pg_current_xact_id()::text AS number');
+    const insert = () =>
+      file.write(() => {
+        file.statements.insertTenant.run('acme', 1);
+        isReused = crashAndReuse(server, number.get()!.number);
+      });
+    let isReused = false;
+    while (!isReused) expect(insert).toThrow(expect.objectContaining({ code: 'unavailable', mayBeWritten: true }));
+    expect(file.statements.findTenant.get('acme')).toBeUndefined();
+    file.write(() => file.statements.insertTenant.run('acme', 1));
+    expect(file.statements.findTenant.get('acme')).toBeDefined();
+  });
+
+  test('lets the server end the session of a machine that vanished in a change', () => {
+    const file = openPostgresControl(server.url);
+    onTestFinished(() => file.close());
+    const settings = `SELECT concat_ws(' ', current_setting('tcp_keepalives_idle'), current_setting('tcp_user_timeout'))
+      AS found`;
+    expect(file.write(() => file.prepare(settings).get())).toEqual({ found: '10 30000' });
   });
 });
 

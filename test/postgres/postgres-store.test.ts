@@ -15,6 +15,7 @@ import { inSavepoint } from '../../src/engine/store/savepoint.ts';
 import { findInfo, putInfo } from '../../src/engine/store/store-info.ts';
 import { createWorkBudget, runWithin } from '../../src/engine/store/work-budget.ts';
 import { contentHash } from '../../src/engine/text/content-hash.ts';
+import { crashAndReuse } from '../support/crash-and-reuse.ts';
 import { newMemory } from '../support/new-memory.ts';
 import { startPostgres } from '../support/postgres.ts';
 import { openTemporaryStore } from '../support/temporary-store.ts';
@@ -334,5 +335,39 @@ describe.skipIf(server === undefined)('a store in PostgreSQL', () => {
     expect(findInfo(store, 'k')).toBe('kept');
     store.write(() => putInfo(store, 'k', 'new'));
     expect(findInfo(store, 'k')).toBe('new');
+  });
+
+  test('a write that a crash took back is no success, though another one got the number of its transaction', () => {
+    const store = open('taken back');
+    const write = () =>
+      store.write(() => {
+        putInfo(store, 'k', 'gone');
+        const [[number] = []] = connection.query('SELECT pg_current_xact_id()::text', []).rows;
+        isReused = crashAndReuse(server!, number as string);
+      });
+    let isReused = false;
+    while (!isReused)
+      expect(write).toThrow(expect.objectContaining({ code: 'unavailable', mayBeWritten: true }) as Error);
+    expect(findInfo(store, 'k')).toBeUndefined();
+    store.write(() => putInfo(store, 'k', 'new'));
+    expect(findInfo(store, 'k')).toBe('new');
+  });
+
+  test('lets the server end the session of a machine that vanished in a write', () => {
+    const store = open('vanished');
+    const settings = store.write(() => {
+      putInfo(store, 'k', 'v');
+      return connection.query(
+        `SELECT name, setting FROM pg_settings WHERE name ~ '^(tcp_|idle_in_transaction)' ORDER BY name`,
+        [],
+      ).rows;
+    });
+    expect(settings).toEqual([
+      ['idle_in_transaction_session_timeout', '60000'],
+      ['tcp_keepalives_count', '4'],
+      ['tcp_keepalives_idle', '10'],
+      ['tcp_keepalives_interval', '5'],
+      ['tcp_user_timeout', '30000'],
+    ]);
   });
 });

@@ -2,7 +2,8 @@
  * Statements that undo what the migrations of PostgreSQL after the 20th made, for tests that run an older migration
  * again. Whoever adds a migration adds what undoes it here.
  */
-export const UNDO_FROM_0021 = `ALTER TABLE documents DROP COLUMN erasure;
+export const UNDO_FROM_0021 = `ALTER TABLE tenants DROP COLUMN last_write;
+  ALTER TABLE documents DROP COLUMN erasure;
   ALTER TABLE erasures DROP COLUMN sliced_at;
   DROP INDEX document_generations_abandoned;
   CREATE INDEX document_generations_abandoned ON document_generations (tenant, generation_no) WHERE hidden > 1;

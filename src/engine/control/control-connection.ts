@@ -17,6 +17,7 @@ import type { Catalog } from '../store/postgres/catalog.ts';
 import { BEGIN_SCHEMA_CHANGE, migrateSchema } from '../store/postgres/migrate-schema.ts';
 import { readCatalog } from '../store/postgres/open-postgres-store.ts';
 import type { StatementContext } from '../store/postgres/postgres-statement.ts';
+import { KEEPALIVE } from '../store/postgres/session-settings.ts';
 import { endWrite } from '../store/postgres/unit-of-work.ts';
 
 const MIGRATIONS = path.join(import.meta.dirname, 'postgres-migrations');
@@ -63,7 +64,8 @@ export interface ControlConnection {
   readonly query: StatementContext['query'];
   /**
    * Runs `work` in one transaction, and rolls it back if `work` throws.
-   * @param begin statements that begin the transaction; the last one returns `pg_current_xact_id()` as text
+   * @param begin statements that begin the transaction; the last one returns `pg_current_xact_id()` as text, and if it
+   *   has changed `last_write` of `access_generation`, that value as text
    * @throws EngineError `unavailable` if a lock was not free in time, the session was lost before the commit, or the
    *   outcome of the commit cannot be found out; whatever `work` throws
    */
@@ -134,7 +136,7 @@ export function openControlConnection(database: string): ControlConnection {
       const { connection } = current();
       connection.setTimeouts(WRITE_TIMEOUTS);
       try {
-        return inTransaction(shared, begin, ([transaction]) => endWrite(connection, transaction as string, work));
+        return inTransaction(shared, begin, (first) => endWrite(connection, begunWrite(shared, first), work));
       } finally {
         connection.setTimeouts(READ_TIMEOUTS);
       }
@@ -182,6 +184,11 @@ export function openControlConnection(database: string): ControlConnection {
   };
 }
 
+/** Returns the name of the control schema, quoted. */
+function controlSchema({ searchPath }: Shared): string {
+  return searchPath.split(', ')[0]!;
+}
+
 function query(shared: Shared, statement: Parameters<StatementContext['query']>) {
   if (shared.isInTransaction) return shared.connection.query(...statement);
   return onceMore(() => {
@@ -196,8 +203,7 @@ function query(shared: Shared, statement: Parameters<StatementContext['query']>)
 function watched(shared: Shared): WatchedNumber {
   const { watched: present } = shared;
   if (present !== undefined && (!present.isClosed || performance.now() < shared.watchFrom)) return present;
-  const schema = shared.searchPath.split(', ')[0]!;
-  const text = `SELECT generation FROM ${schema}.access_generation`;
+  const text = `SELECT generation FROM ${controlSchema(shared)}.access_generation`;
   // After a watch that has ended, the number is old until the new one has read it.
   const first = { number: -1, readAt: 0n };
   if (present === undefined) {
@@ -236,6 +242,13 @@ function inTransaction<T>(shared: Shared, begin: string, work: (first: readonly 
   }
 }
 
+/** Returns the transaction whose beginning returned the row `first`, for `endWrite`. */
+function begunWrite(shared: Shared, first: readonly unknown[]): Parameters<typeof endWrite>[1] {
+  const [number, text] = first as [string, string?];
+  const read = `SELECT last_write::text FROM ${controlSchema(shared)}.access_generation`;
+  return { number, mark: text === undefined ? undefined : { text, read } };
+}
+
 /** Runs the statements that begin a transaction. If one of them fails after `BEGIN`, the transaction is rolled back. */
 function beginWith(connection: BlockingConnection, begin: string) {
   try {
@@ -247,8 +260,9 @@ function beginWith(connection: BlockingConnection, begin: string) {
 }
 
 /**
- * Makes the connection ready for a statement outside of a transaction: a new session gets the search path and takes the
- * services' lock in shared mode.
+ * Makes the connection ready for a statement outside of a transaction: a new session gets keepalives and the search
+ * path, and takes the services' lock in shared mode. Its transactions may be idle for more than a minute, as the
+ * erasure of a tenant waits inside one for another connection.
  * @throws EngineError `unavailable` if the server has been silent for 5 s, for which this thread does not wait;
  *   `conflict` while `cairn move` holds the lock
  */
@@ -256,7 +270,7 @@ function prepareSession(shared: Shared): void {
   if (shared.watched !== undefined) watched(shared).latest();
   const { connection } = shared;
   if (connection.session !== null && connection.session === shared.setIn) return;
-  const { rows } = connection.query(`SET search_path = ${shared.searchPath}; SELECT ${SHARE_DATABASE}`);
+  const { rows } = connection.query(`${KEEPALIVE}; SET search_path = ${shared.searchPath}; SELECT ${SHARE_DATABASE}`);
   if (rows[0]![0] !== 1) throw new EngineError('conflict', 'a `cairn move` uses the database: wait for its end');
   shared.setIn = connection.session;
 }

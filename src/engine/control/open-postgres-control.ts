@@ -11,7 +11,8 @@ const MAX_STATEMENTS = 200;
  * also makes each write a transaction with changes, whose commit waits for a synchronous standby.
  */
 const BEGIN_WRITE = `BEGIN; SET LOCAL lock_timeout = '5s';
-  UPDATE access_generation SET writes = writes + 1 RETURNING pg_current_xact_id()::text`;
+  UPDATE access_generation SET writes = writes + 1, last_write = gen_random_uuid()
+  RETURNING pg_current_xact_id()::text, last_write::text`;
 
 /**
  * Opens the control database in PostgreSQL, and makes its schema if it is missing.

@@ -7,7 +7,7 @@
 import { HOME_DATABASE } from '../config.ts';
 import { EngineError } from '../errors.ts';
 import { openBlockingConnection } from '../store/postgres/blocking-connection.ts';
-import { KEEPALIVE } from '../store/postgres/placed-tenant.ts';
+import { KEEPALIVE } from '../store/postgres/session-settings.ts';
 import type { ControlFile } from './control-file.ts';
 import { UNPLACED, type Placement } from './tenant-paths.ts';
 

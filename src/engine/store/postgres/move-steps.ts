@@ -14,7 +14,8 @@ import {
 import { migrateSchema } from './migrate-schema.ts';
 import { movingName } from './moved-tenant.ts';
 import { ensureTenant } from './open-postgres-store.ts';
-import { dropStatements, dropTenants, KEEPALIVE, withConnection } from './placed-tenant.ts';
+import { dropStatements, dropTenants, withConnection } from './placed-tenant.ts';
+import { KEEPALIVE } from './session-settings.ts';
 
 /**
  * Longest wait for writes that had begun before the tenant was frozen (ms). It is longer than a commit waits for a lost

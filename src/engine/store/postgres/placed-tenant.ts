@@ -11,8 +11,6 @@ const CONNECT_MS = 5_000;
 const SCHEMA_MS = 60_000;
 /** Timeouts where the thread that serves requests waits, for work of a few rows. */
 export const BRIEFLY: Timeouts = { connectMs: CONNECT_MS, statementMs: 5_000 };
-/** Settings of a session that holds a lock of a move: the server notices within 30 s that this machine is gone. */
-export const KEEPALIVE = 'SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 4';
 
 /**
  * Runs `work` on a new connection, which is closed afterwards. The schema is first brought to the newest version.

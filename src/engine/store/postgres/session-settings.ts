@@ -36,3 +36,20 @@ export const PLANNING = Object.entries({
  */
 export const ENDS_WITH_CONNECTION = `set_config('client_connection_check_interval',
   CASE WHEN version() ~* 'linux|darwin|apple|bsd' THEN '2s' ELSE '0' END, false)`;
+
+/**
+ * SQL of the settings of a session that may hold a lock: the server notices within 30 s that this machine is gone, and
+ * ends the session. No keepalives are sent while a reply waits to be taken; `tcp_user_timeout`, which only Linux has,
+ * bounds that wait.
+ * @see https://www.postgresql.org/docs/current/runtime-config-connection.html
+ */
+export const KEEPALIVE = `SELECT set_config('tcp_keepalives_idle', '10', false),
+  set_config('tcp_keepalives_interval', '5', false), set_config('tcp_keepalives_count', '4', false),
+  set_config('tcp_user_timeout', CASE WHEN version() ~* 'linux' THEN '30s' ELSE '0' END, false)`;
+
+/**
+ * SQL of the setting that ends a session if its transaction waits a minute for the next statement: this process hangs,
+ * or its machine is gone and a proxy keeps the connection open. Not for a connection that waits inside a transaction
+ * for the work of another one.
+ */
+export const ENDS_IDLE_TRANSACTION = `SET idle_in_transaction_session_timeout = '60s'`;

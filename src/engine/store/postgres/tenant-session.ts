@@ -14,7 +14,7 @@ import { forTenant, type Bound } from './postgres-statement.ts';
 import { createFirstQueries, createQueryPredictor, type FirstQueries, type QueryPredictor } from './query-predictor.ts';
 import { createAnswers, type Answers } from './read-ahead.ts';
 import { createRowNumbers, type RowNumbers } from './row-numbers.ts';
-import { ENDS_WITH_CONNECTION, PLANNING, SESSIONS } from './session-settings.ts';
+import { ENDS_IDLE_TRANSACTION, ENDS_WITH_CONNECTION, KEEPALIVE, PLANNING, SESSIONS } from './session-settings.ts';
 import { createSpeculativeReads, type SpeculativeReads } from './speculative-reads.ts';
 import { beginSnapshot, inWrite, NEWEST_IN_WORDS, type BegunRead, type BegunWrite } from './unit-of-work.ts';
 import { watchChanges, type ChangeWatch } from './watch-changes.ts';
@@ -231,7 +231,8 @@ function setTenant(
     if (what === 'transaction') return true;
   }
   connection.query(
-    `SELECT set_config('cairn.tenant', '${tenant}', false), set_config('lock_timeout', '5s', false),
+    `${KEEPALIVE}; ${ENDS_IDLE_TRANSACTION};
+     SELECT set_config('cairn.tenant', '${tenant}', false), set_config('lock_timeout', '5s', false),
        ${ENDS_WITH_CONNECTION}, ${SESSIONS[role]}, ${PLANNING}`,
   );
   settings.set(connection, { session: connection.session, tenant });

@@ -10,13 +10,13 @@ import { LateError } from '../late-error.ts';
 import { postgresError, type BlockingConnection } from './blocking-connection.ts';
 
 /**
- * SQL that takes the tenant's write lock and counts the write. It finds no row while a move of the tenant holds the
- * advisory lock (`move-steps.ts`) and after the move, so that such a write is refused at once. `tableoid` tells apart
- * schemas of one database.
+ * SQL that takes the tenant's write lock, counts the write and gives it a random mark. It finds no row while a move of
+ * the tenant holds the advisory lock (`move-steps.ts`) and after the move, so that such a write is refused at once.
+ * `tableoid` tells apart schemas of one database.
  */
-const LOCK_TENANT = `UPDATE tenants SET writes = writes + 1
+const LOCK_TENANT = `UPDATE tenants SET writes = writes + 1, last_write = gen_random_uuid()
   WHERE tenant = $1 AND moved_by IS NULL AND pg_try_advisory_xact_lock_shared(tableoid::int, tenant)
-  RETURNING pg_current_xact_id()::text, writes`;
+  RETURNING pg_current_xact_id()::text, writes, last_write::text`;
 const READ_MARK = 'SELECT moved_by FROM tenants WHERE tenant = $1';
 /** SQL that sets the tenant for one transaction, for column defaults and row-level security. */
 const SET_TENANT = `SELECT set_config('cairn.tenant', $1, true)`;
@@ -97,15 +97,16 @@ export function inWrite<T>(
 ): T {
   begin(connection, { text: 'BEGIN', name: 'begin' }, { tenant, setsTenant });
   const locked = connection.queue({ text: LOCK_TENANT, values: [tenant], name: 'lock-tenant' });
-  let transaction: string | undefined;
+  let transaction: WriteTransaction | undefined;
   let result: T;
   try {
     const read = connection.queue({ text: READ_NUMBERS, values: [tenant, numbered], name: 'read-numbers' });
     ask?.();
     const { rows } = read.result();
-    const [first, writes] = (locked.result().rows[0] ?? []) as [string?, number?];
-    if (first === undefined) throw refusal(connection, tenant);
-    transaction = first;
+    const [number, writes, mark] = (locked.result().rows[0] ?? []) as [string?, number?, string?];
+    if (number === undefined) throw refusal(connection, tenant);
+    const readMark = `SELECT last_write::text FROM tenants WHERE tenant = ${tenant}`;
+    transaction = { number, mark: { text: mark!, read: readMark } };
     result = inSession(connection, () => work({ writes: writes!, numbers: new Map(rows as [string, number][]) }));
   } catch (error) {
     rollback(connection);
@@ -132,12 +133,25 @@ function refusal(connection: BlockingConnection, tenant: number): EngineError {
     : new EngineError('unavailable', 'the tenant has just moved to another database', { retryAfterMs: 1_000 });
 }
 
+/** A transaction that writes, by which it is found out whether it has committed. */
+interface WriteTransaction {
+  /**
+   * Number of the transaction, as `pg_current_xact_id` returns it. If a crash or a failover takes a transaction back
+   * before the log had it, the server gives its number to another one.
+   */
+  readonly number: string;
+  /**
+   * Text that the transaction has stored in a row that every later transaction of its kind changes, and SQL that reads
+   * that text outside of the session's search path; undefined if it has stored none.
+   */
+  readonly mark: { readonly text: string; readonly read: string } | undefined;
+}
+
 /**
  * Runs `work` in the transaction that is already open, and commits it; rolls it back if `work` throws.
- * @param transaction number of the transaction, as `pg_current_xact_id` returns it
  * @throws EngineError `unavailable` as `inWrite`; whatever `work` throws
  */
-export function endWrite<T>(connection: BlockingConnection, transaction: string, work: () => T): T {
+export function endWrite<T>(connection: BlockingConnection, transaction: WriteTransaction, work: () => T): T {
   let result: T;
   try {
     result = inSession(connection, work);
@@ -210,10 +224,10 @@ function rollback(connection: BlockingConnection): void {
 /**
  * Commits a transaction. If the session is lost during the commit, it asks the server over a new session whether the
  * transaction committed.
- * @throws the error of the commit or of a queued statement, unless the server says that the transaction committed;
+ * @throws the error of the commit or of a queued statement, unless the transaction is known to have committed;
  *   EngineError `internal` if the server rolled back, since a statement had failed
  */
-function commit(connection: BlockingConnection, transaction: string): void {
+function commit(connection: BlockingConnection, transaction: WriteTransaction): void {
   let did: string;
   try {
     did = connection.query('COMMIT', [], 'commit').command;
@@ -240,12 +254,17 @@ function awaitStandby(connection: BlockingConnection): void {
   connection.query(COMMIT_NOTHING);
 }
 
-function hasCommitted(connection: BlockingConnection, transaction: string): boolean {
+/**
+ * Returns whether the server says that the transaction has committed. It is false as well if that cannot be known, as
+ * when a later transaction has replaced the mark.
+ */
+function hasCommitted(connection: BlockingConnection, { number, mark }: WriteTransaction): boolean {
   const end = performance.now() + STATUS_MS;
   do {
     try {
-      const [[status] = []] = connection.query(`SELECT pg_xact_status('${transaction}'::xid8)`).rows;
-      if (status !== 'in progress') return status === 'committed';
+      const [[status] = []] = connection.query(`SELECT pg_xact_status('${number}'::xid8)`).rows;
+      if (status === 'committed') return mark === undefined || connection.query(mark.read).rows[0]?.[0] === mark.text;
+      if (status !== 'in progress') return false;
     } catch (error) {
       const cause = postgresError(error);
       if (cause?.code === UNKNOWN_TRANSACTION) return false;
