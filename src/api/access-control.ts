@@ -107,15 +107,17 @@ export interface AccessControl {
  * list of tenants while it is remembered (`MAX_SIGNED_IN`). Requests that come meanwhile wait for the record. If it
  * fails, they fail as well, and the next request records the sign-in.
  */
-function createSignInNotes({ control }: Engine): (holder: Holder) => Promise<void> {
+function createSignInNotes(engine: Engine): (holder: Holder) => Promise<void> {
   const signedIn = new LRUCache<string, Promise<void>>({ max: MAX_SIGNED_IN, ttl: 3_600_000 });
-  return ({ keyId, tenantIds, role }) => {
+  return (holder) => {
+    const { keyId, tenantIds, role } = holder;
     const signIn = JSON.stringify([keyId, role, tenantIds]);
     const known = signedIn.get(signIn);
     if (known !== undefined) return known;
-    const noted = nextTurn().then(() => {
-      control.audit.append('token.sign_in', { tenants: tenantIds, role }, keyId);
-    });
+    const detail = { tenants: tenantIds, role };
+    const noted = nextTurn().then(() =>
+      engine.changeControl({ holder, session: undefined }, 'appendAudit', 'token.sign_in', detail, keyId),
+    );
     signedIn.set(signIn, noted);
     noted.catch(() => {
       if (signedIn.peek(signIn) === noted) signedIn.delete(signIn);

@@ -1,16 +1,18 @@
 /** Changes of the control database that requests ask for: by whom, in which order, and at the end of the service. */
 import path from 'node:path';
 import pg from 'pg';
-import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { readConfig } from '../../src/engine/config.ts';
 import { openControlChanges } from '../../src/engine/control/control-changes.ts';
 import type { ControlDatabase, Holder } from '../../src/engine/control/control-database.ts';
 import { openControlDatabase } from '../../src/engine/control/open-control-database.ts';
 import type { Caller } from '../../src/engine/control/still-admitted.ts';
 import { systemClock } from '../../src/engine/ports.ts';
+import { AUDIENCE, makeKey, startIdentityProvider } from '../support/identity-provider.ts';
 import { startPostgres, type PostgresServer } from '../support/postgres.ts';
 import { startApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { spawnTenants } from '../support/tenant-move.ts';
 
 const server = (await startPostgres()) as PostgresServer;
 const ENGINES = [{ engine: 'SQLite' }, { engine: 'PostgreSQL' }];
@@ -114,6 +116,76 @@ describe.skipIf(server === undefined)('changes of the control database', () => {
     expect(control.listTenants().map(({ id }) => id)).toEqual(['default', 'acme']);
     await expect(change(ENVIRONMENT, 'createTenant', 'late')).rejects.toEqual(stopped);
   });
+
+  test('let this thread go on while they wait: sign-ins, sign-outs and notes of key uses', async () => {
+    const database = await server.createSchema();
+    const signing = await makeKey('ES256');
+    await using provider = await startIdentityProvider([signing]);
+    const oidc = { OM_OIDC_ISSUER: provider.issuer, OM_OIDC_AUDIENCE: AUDIENCE, OM_OIDC_ROLE_CLAIM: 'roles' };
+    const settings = { ...oidc, OM_DATABASE_URL: database, OM_EMBEDDINGS: 'none', OM_QUERY_THREADS: '1' };
+    await using api = await startApi({ folder: tempFolder(), settings });
+    const { secret, record } = api.engine.control.createKey(READER);
+    const other = new pg.Client(database);
+    onTestFinished(() => other.end());
+    await other.connect();
+    const schema = `${new URL(database).username}_control`;
+    /** Lets another connection hold the row until this thread, which the work must not hold up, sees the work wait. */
+    const whileHeld = async <Result>(work: () => Promise<Result>): Promise<Result> => {
+      await other.query(`BEGIN; UPDATE ${schema}.access_generation SET writes = writes + 1`);
+      const done = work();
+      done.catch(() => {});
+      const blocked = 'SELECT 1 FROM pg_locks WHERE NOT granted';
+      await expect.poll(() => server.read(database, blocked), { timeout: 20_000 }).toHaveLength(1);
+      await other.query('ROLLBACK');
+      return done;
+    };
+
+    await whileHeld(async () => {
+      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+      onTestFinished(() => void vi.useRealTimers());
+      api.engine.control.authenticate(secret);
+      vi.advanceTimersByTime(60_000);
+      vi.useRealTimers();
+    });
+    const uses = () => server.read(database, `SELECT last_used_at IS NOT NULL AS used FROM ${schema}.keys`);
+    await expect.poll(uses).toEqual([{ used: true }]);
+
+    const headers = { 'x-cairn-console': '1' };
+    const body = { key: secret };
+    const signIn = () => api.request('POST', '/console/session', { key: null, headers, body });
+    const { status, headers: given } = await whileHeld(signIn);
+    expect(status).toBe(200);
+    const visitor = { key: null, headers: { ...headers, cookie: given.get('set-cookie')!.split(';')[0]! } };
+    const look = () => api.request('GET', '/console/session', visitor);
+    expect((await look()).body['caller']).toMatchObject({ key_id: record.id });
+    expect((await whileHeld(() => api.request('DELETE', '/console/session', visitor))).status).toBe(200);
+    expect((await look()).body['caller']).toBeNull();
+
+    const token = await provider.sign(signing, { sub: 'ana', roles: 'read' });
+    expect(await whileHeld(() => api.request('GET', '/memory/all', { key: token }))).toMatchObject({ status: 200 });
+  }, 120_000);
+
+  test('wait for no erasure of the rows of a tenant', async () => {
+    const database = await server.createSchema();
+    const { control } = openChanges(database);
+    control.createTenant('acme');
+    const other = new pg.Client(database);
+    onTestFinished(() => other.end());
+    await other.connect();
+    await other.query(`BEGIN; SELECT FROM tenants WHERE id = 'acme' FOR UPDATE`);
+    const erasure = spawnTenants(['erase', 'acme', '--yes'], { OM_DATABASE_URL: database, OM_EMBEDDINGS: 'none' });
+    onTestFinished(() => void erasure.kill());
+    const blocked = 'SELECT 1 FROM pg_locks WHERE NOT granted';
+    await expect.poll(() => server.read(database, blocked), { timeout: 30_000 }).toHaveLength(1);
+    const schema = `${new URL(database).username}_control`;
+    expect(await server.read(database, `SELECT FROM ${schema}.access_generation FOR UPDATE NOWAIT`)).toHaveLength(1);
+    const { record } = control.createKey({ tenantId: 'acme', role: 'read' });
+    await other.query('ROLLBACK');
+    expect(await erasure.ended).toMatchObject({ code: 0 });
+    expect(control.listTenants().map(({ id }) => id)).toEqual(['default']);
+    expect(control.findKey(record.id)).toBeUndefined();
+    expect(await server.read(database, `SELECT FROM tenants WHERE id = 'acme'`)).toEqual([]);
+  }, 120_000);
 
   test('are answered although the database is silent after them', async () => {
     const settings = { OM_DATABASE_URL: await server.createSchema(), OM_EMBEDDINGS: 'none', OM_QUERY_THREADS: '1' };

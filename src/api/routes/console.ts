@@ -12,7 +12,7 @@ import { clientAddresses } from '../../client-address.ts';
 import { readSignIn } from '../console/arriving-sign-ins.ts';
 import { readSession, requireConsoleHeader, sessionCookie } from '../console/session-cookie.ts';
 import { admitSignedIn, awayCookie, callbackUrl, codeFlowOf } from '../console/provider-sign-in.ts';
-import { controlTurn } from '../control-turn.ts';
+import { changeControl } from '../control-turn.ts';
 import { publicUrl } from '../public-url.ts';
 import { type Call, openRoute, type Route } from '../route.ts';
 import { type SessionItem, sessionReply, signedOutReply, signInSchema } from '../schemas/console.ts';
@@ -81,8 +81,8 @@ export const consoleRoutes: readonly Route[] = [
       const { key } = await readSignIn(request, address, readBody);
       const holder = await admit('read', requireKeyForm(key));
       if (!api.engine.control.isOpen()) {
-        await controlTurn({ api, principal: holder });
-        response.setHeader('set-cookie', sessionCookie(request, api.engine.control.sessions.open(holder)));
+        const session = await changeControl({ api, principal: holder }, 'openSession', holder);
+        response.setHeader('set-cookie', sessionCookie(request, session));
       }
       send(200, { ...(await describe(call, holder)), has_session: !api.engine.control.isOpen() });
     },
@@ -101,10 +101,8 @@ export const consoleRoutes: readonly Route[] = [
       requireConsoleHeader(request);
       const secret = readSession(request);
       const holder = secret === undefined ? undefined : api.engine.control.sessions.find(secret);
-      if (secret !== undefined && holder !== undefined) {
-        await controlTurn({ api, principal: holder });
-        api.engine.control.sessions.close(secret);
-      }
+      if (secret !== undefined && holder !== undefined)
+        await changeControl({ api, principal: holder }, 'closeSession', secret);
       response.setHeader('set-cookie', sessionCookie(request, { secret: '', expiresAt: 0 }));
       send(200, { ...(await describeSession(call)), sign_out_url: await signOutUrl(call, holder) });
     },
@@ -149,8 +147,8 @@ export const consoleRoutes: readonly Route[] = [
       let view = '';
       try {
         const holder = await admitSignedIn(call);
-        await controlTurn({ api, principal: holder });
-        cookies.push(sessionCookie(request, engine.control.sessions.open(holder), base.startsWith('https:')));
+        const session = await changeControl({ api, principal: holder }, 'openSession', holder);
+        cookies.push(sessionCookie(request, session, base.startsWith('https:')));
       } catch (error) {
         const { code } = NOT_SIGNED_IN.find(({ code }) => isEngineError(error, code)) ?? {};
         if (code === undefined) throw error;

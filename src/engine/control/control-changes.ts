@@ -1,6 +1,7 @@
 /**
- * Changes of the control database that requests ask for. In PostgreSQL a thread of their own makes them, since each
- * statement waits for a reply: while the database is silent, locked or waits for its standby, that takes seconds.
+ * Changes of the control database that requests ask for, and the notes of key uses. In PostgreSQL a thread of their own
+ * makes them, since each statement waits for a reply: while the database is silent, locked or waits for its standby,
+ * that takes seconds.
  */
 
 import { Worker } from 'node:worker_threads';
@@ -31,6 +32,9 @@ const CONTROL_CHANGES = {
   removeServer: ({ federation }: ControlDatabase) => federation.remove,
   removeServersWrittenBy: ({ federation }: ControlDatabase) => federation.removeWrittenBy,
   appendAudit: ({ audit }: ControlDatabase) => audit.append,
+  openSession: ({ sessions }: ControlDatabase) => sessions.open,
+  closeSession: ({ sessions }: ControlDatabase) => sessions.close,
+  storeKeyUses: ({ storeKeyUses }: ControlDatabase) => storeKeyUses,
 };
 
 export type ControlChange = keyof typeof CONTROL_CHANGES;
@@ -47,6 +51,9 @@ const READ_EACH_TIME: ReadonlySet<ControlChange> = new Set([
   'removeServer',
   'removeServersWrittenBy',
   'appendAudit',
+  'openSession',
+  'closeSession',
+  'storeKeyUses',
 ]);
 
 export interface ControlChanges {
@@ -54,18 +61,19 @@ export interface ControlChanges {
    * Calls a method of the control database for a caller, and resolves with its result once this thread knows of the
    * change. If a thread makes the change, as in PostgreSQL, that takes up to 250 ms longer, or 5 s while the database
    * does not answer.
+   * @param caller the caller of the request; null for what the service does by itself
    * @throws EngineError errors of the method; `unauthenticated` if the caller is no longer admitted when its turn
    *   comes, for example as the change before it revoked its key; `unavailable` if the thread ended, with
    *   `mayBeWritten` if it had begun the change, or if `close` was called before it began
    */
-  change<N extends ControlChange>(caller: Caller, name: N, ...input: ChangeInput<N>): Promise<ChangeResult<N>>;
+  change<N extends ControlChange>(caller: Caller | null, name: N, ...input: ChangeInput<N>): Promise<ChangeResult<N>>;
   /** Rejects the changes that have not begun, and waits for the one that has. */
   close(): Promise<void>;
 }
 
 /** A change that the thread is asked to make. It is asked for one at a time. */
 export interface AskedChange {
-  readonly caller: Caller;
+  readonly caller: Caller | null;
   readonly name: ControlChange;
   readonly input: readonly unknown[];
 }
@@ -76,9 +84,10 @@ export type MadeChange =
 
 /**
  * Time after the last change at which the thread is ended (ms), and its connections with it. It is longer than a pause
- * in which the thread does not try to reach a database (30 s).
+ * in which the thread does not try to reach a database (30 s), and than the time between two writes of key uses (60 s),
+ * so that these do not start a thread each time.
  */
-const IDLE_MS = 60_000;
+const IDLE_MS = 90_000;
 
 /**
  * Returns how changes are made: by a thread of their own in PostgreSQL, unless all is done on this thread (`inline`);
@@ -100,7 +109,7 @@ export function openControlChanges(
  * @throws EngineError `unauthenticated` if the caller is no longer admitted; errors of the method
  */
 export function makeChange(control: ControlDatabase, config: Config, { caller, name, input }: AskedChange): unknown {
-  requireStillAdmitted(caller, { control, config });
+  if (caller !== null) requireStillAdmitted(caller, { control, config });
   return (CONTROL_CHANGES[name](control) as (...given: readonly unknown[]) => unknown)(...input);
 }
 
@@ -117,10 +126,13 @@ interface Waiting {
 }
 
 /**
- * Makes the changes on a thread, which is started when a change comes and none runs, and ended a minute after the last
- * one.
+ * Makes the changes on a thread, which is started when a change comes and none runs, and ended 90 s after the last one.
+ * From then on, that thread also writes the uses of keys.
  */
-function changesOnThread(config: Config, control: Pick<ControlDatabase, 'seeChanges'>): ControlChanges {
+function changesOnThread(
+  config: Config,
+  control: Pick<ControlDatabase, 'seeChanges' | 'sessions' | 'storeKeyUsesBy'>,
+): ControlChanges {
   let thread: Worker | undefined;
   let idle: NodeJS.Timeout | undefined;
   let isClosed = false;
@@ -156,7 +168,7 @@ function changesOnThread(config: Config, control: Pick<ControlDatabase, 'seeChan
     ending?.postMessage('close');
     if (ending !== undefined) await new Promise((resolve) => ending.once('exit', resolve));
   };
-  return {
+  const changes: ControlChanges = {
     async change(caller, name, ...input) {
       if (isClosed) throw isClosing();
       clearTimeout(idle);
@@ -166,6 +178,8 @@ function changesOnThread(config: Config, control: Pick<ControlDatabase, 'seeChan
       if (waiting.length === 1) askForFirst();
       const value = await made.promise;
       if (!READ_EACH_TIME.has(name)) await control.seeChanges();
+      if (name === 'openSession') control.sessions.noteChange((value as ChangeResult<'openSession'>).secret);
+      if (name === 'closeSession') control.sessions.noteChange(input[0] as string);
       return value as never;
     },
     async close() {
@@ -175,6 +189,8 @@ function changesOnThread(config: Config, control: Pick<ControlDatabase, 'seeChan
       await end();
     },
   };
+  control.storeKeyUsesBy((uses) => changes.change(null, 'storeKeyUses', uses));
+  return changes;
 }
 
 const isClosing = () => new EngineError('unavailable', 'the service stops');

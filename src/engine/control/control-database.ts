@@ -143,7 +143,12 @@ export interface Sessions {
   find(secret: string): Holder | undefined;
   /** Ends a session; does nothing for an unknown secret. */
   close(secret: string): void;
+  /** Notes that another thread of this process opened or ended a session, so that `find` reads its row again. */
+  noteChange(secret: string): void;
 }
+
+/** The id of a key, and the time of its last use (Unix ms). */
+export type KeyUse = readonly [keyId: string, usedAt: number];
 
 /** The tenants, keys and settings of a data folder, as `openControlDatabase` opens them. */
 export interface ControlDatabase {
@@ -271,5 +276,12 @@ export interface ControlDatabase {
    * true, a thread that serves requests looks into no tenant of this database, so that it does not wait.
    */
   isSilent(): boolean;
+  /** Stores when keys were last used. Throws the errors of the database. */
+  storeKeyUses(uses: readonly KeyUse[]): void;
+  /**
+   * Sets the function that stores the key uses which `authenticate` recorded, once a minute; by default this thread
+   * stores them. `close` stores the last ones on this thread.
+   */
+  storeKeyUsesBy(store: (uses: readonly KeyUse[]) => Promise<unknown>): void;
   close(): void;
 }

@@ -1,4 +1,5 @@
 import type { Clock } from '../ports.ts';
+import type { KeyUse } from './control-database.ts';
 import type { ControlFile } from './control-file.ts';
 
 /**
@@ -19,9 +20,13 @@ export interface KeyUses {
    * last wrote the uses.
    */
   lastUse(keyId: string): number | null;
+  /** Writes uses of keys to the control database. Throws the errors of `ControlFile.write`. */
+  store(uses: readonly KeyUse[]): void;
+  /** Sets the function by which the timer writes the recorded uses in place of `store`, which holds up this thread. */
+  storeBy(store: (uses: readonly KeyUse[]) => Promise<unknown>): void;
   /**
-   * Writes the recorded uses and stops the timer. If the database cannot be written, the uses of the last minute are
-   * lost.
+   * Writes the recorded uses on this thread and stops the timer. If the database cannot be written, the uses of the
+   * last minute are lost.
    */
   close(): void;
 }
@@ -34,20 +39,21 @@ export function createKeyUses(file: ControlFile, clock: Clock): KeyUses {
   const usedAt = new Map<string, number>();
   let timer: NodeJS.Timeout | undefined;
 
-  function write(): void {
-    if (usedAt.size === 0) return;
-    file.write(() => file.statements.noteKeyUses.run(JSON.stringify([...usedAt])));
-    usedAt.clear();
-  }
+  const storeHere = (uses: readonly KeyUse[]) => {
+    if (uses.length > 0) file.write(() => file.statements.noteKeyUses.run(JSON.stringify(uses)));
+  };
+  let store: (uses: readonly KeyUse[]) => unknown = storeHere;
 
   /**
    * Writes the recorded uses. While the database cannot be written, as when the disk is full or read-only, or while
    * `cairn move` uses it, they are kept in memory for the next write. A timer calls this, so that nobody would catch an
    * error.
    */
-  function tryToWrite(): void {
+  async function tryToStore(): Promise<void> {
+    const uses = [...usedAt];
     try {
-      write();
+      await store(uses);
+      for (const [keyId, at] of uses) if (usedAt.get(keyId) === at) usedAt.delete(keyId);
     } catch {
       // Other writes tell what is wrong with the database.
     }
@@ -58,13 +64,20 @@ export function createKeyUses(file: ControlFile, clock: Clock): KeyUses {
       usedAt.set(keyId, clock.now());
       timer ??= setTimeout(() => {
         timer = undefined;
-        tryToWrite();
+        void tryToStore();
       }, GATHER_MS).unref();
     },
     lastUse: (keyId) => usedAt.get(keyId) ?? null,
+    store: storeHere,
+    storeBy: (other) => void (store = other),
     close() {
       clearTimeout(timer);
-      tryToWrite();
+      try {
+        storeHere([...usedAt]);
+        usedAt.clear();
+      } catch {
+        // The uses of the last minute are lost.
+      }
     },
   };
 }

@@ -100,6 +100,8 @@ export function openControlDatabase(config: Config, clock: Clock): ControlDataba
     },
     seeChanges: () => nextLook(file),
     isSilent: () => isSilent(file),
+    storeKeyUses: uses.store,
+    storeKeyUsesBy: uses.storeBy,
 
     close() {
       uses.close();
@@ -175,8 +177,7 @@ type TenantRecords = Pick<
 >;
 
 function tenantRecords(context: Context): TenantRecords {
-  const { file, cache, paths, clock, keys, placed, audit } = context;
-  const { statements } = file;
+  const { cache, paths, clock, keys, placed, audit, file } = context;
   const findTenantPath = (tenantId: string) => {
     const tenant = cache.findTenant(tenantId);
     if (tenant?.isMoving === true) placed.settle(tenantId);
@@ -204,7 +205,7 @@ function tenantRecords(context: Context): TenantRecords {
       const place = placed.prepare(tenantId, database);
       const create = () => {
         const tenant = { id: tenantId, createdAt: clock.now() };
-        if (statements.insertTenant.run(tenant.id, tenant.createdAt).changes === 0) throw existsAlready(tenantId);
+        if (file.statements.insertTenant.run(tenant.id, tenant.createdAt).changes === 0) throw existsAlready(tenantId);
         requireNoFiles(tenantFile(paths, tenantId), tenantId);
         place.make();
         ensureDataKey(file.db, keys, tenantId);
@@ -222,13 +223,15 @@ function tenantRecords(context: Context): TenantRecords {
     eraseTenant(tenantId) {
       if (tenantId === DEFAULT_TENANT) throw new EngineError('invalid', 'the default tenant cannot be erased');
       const present = findTenantPath(tenantId);
+      // Other writes wait for the write below, which erases what came meanwhile. After a kill this can be repeated.
+      if (present !== undefined) placed.erase(tenantId, placed.findRows(tenantId));
       cache.change(() => {
         const databases = placed.findRows(tenantId);
-        if (statements.deleteTenant.run(tenantId).changes === 0) {
+        if (file.statements.deleteTenant.run(tenantId).changes === 0) {
           throw new EngineError('not_found', `no tenant ${describeId(tenantId)}`);
         }
         destroyDataKey(file.db, tenantId);
-        statements.deleteKeysWithoutTenant.run();
+        file.statements.deleteKeysWithoutTenant.run();
         // A tenant that is made later under this id must not be open to those who were signed in to this one.
         deleteSessionsOf(file, tenantId);
         audit.append('tenant.erase', { tenant: tenantId });

@@ -61,7 +61,7 @@ interface SessionsContext {
 export function openSessions({ file, cache, clock, isHolderValid, audit, ...digests }: SessionsContext): Sessions {
   const statements = prepareStatements(file);
   const secrets = createSessionSecrets(file, cache);
-  const { find, forget, noteOwn } = createFinder(file, statements.find, secrets);
+  const { find, noteChange } = createFinder(file, statements.find, secrets);
   const opened = new LRUCache<string, { readonly until: number; sessions: number }>({ max: MAX_COUNTED });
   /** Counts an opened session of a key. Throws EngineError `rate_limited` beyond 30 within a minute. */
   const count = (keyId: string, now: number) => {
@@ -95,7 +95,7 @@ export function openSessions({ file, cache, clock, isHolderValid, audit, ...dige
         // In the same commit, so that there is no session without its record.
         audit.append('console.sign_in', { role: holder.role }, holder.keyId);
       });
-      noteOwn(digestOf(secret));
+      noteChange(digestOf(secret));
       return { secret, expiresAt };
     },
 
@@ -114,8 +114,10 @@ export function openSessions({ file, cache, clock, isHolderValid, audit, ...dige
     close(secret) {
       const digest = digestOf(secret);
       file.write(() => statements.delete.run(digest));
-      forget(digest);
+      noteChange(digest);
     },
+
+    noteChange: (secret) => noteChange(digestOf(secret)),
   };
 }
 
@@ -170,7 +172,7 @@ export function deleteSessionsOf({ prepare }: ControlFile, tenantId: string): vo
 }
 
 /**
- * Makes functions that find a session's row by its secret, and forget a cached row. In PostgreSQL, where a read is a
+ * Makes functions that find a session's row by its secret, and note that it changed. In PostgreSQL, where a read is a
  * round trip, a found row may be `KNOWN_MS` old, and a secret that this service did not make (`wasMadeHere`) is refused
  * without a read. Of sessions that this process has neither opened nor found before, at most 20 a second are looked up:
  * `find` throws EngineError `unavailable` for a further one. A session that was not found has ended, and never comes
@@ -209,9 +211,14 @@ function createFinder({ watched }: ControlFile, statement: Statement<[Buffer], S
       }
       return row;
     },
-    forget: (digest: Buffer) => void known.delete(nameOf(digest)),
-    /** Notes that this process opened a session, so that it is looked up however many unknown ones come. */
-    noteOwn: (digest: Buffer) => void everFound.set(nameOf(digest), true),
+    /**
+     * Notes that this process opened or ended a session, so that its row is read again, however many unknown sessions
+     * are looked up.
+     */
+    noteChange(digest: Buffer) {
+      known.delete(nameOf(digest));
+      everFound.set(nameOf(digest), true);
+    },
   };
 }
 
