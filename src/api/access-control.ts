@@ -115,9 +115,8 @@ function createSignInNotes(engine: Engine): (holder: Holder) => Promise<void> {
     const known = signedIn.get(signIn);
     if (known !== undefined) return known;
     const detail = { tenants: tenantIds, role };
-    const noted = nextTurn().then(() =>
-      engine.changeControl({ holder, session: undefined }, 'appendAudit', 'token.sign_in', detail, keyId),
-    );
+    // The record is of the service: other tokens of the owner wait for it, too, and may outlive this one.
+    const noted = nextTurn().then(() => engine.changeControl(null, 'appendAudit', 'token.sign_in', detail, keyId));
     signedIn.set(signIn, noted);
     noted.catch(() => {
       if (signedIn.peek(signIn) === noted) signedIn.delete(signIn);

@@ -157,7 +157,7 @@ export function createFolderSync(options: FolderSyncOptions): FolderSync {
       try {
         if (documents === undefined || performance.now() - listedAt >= listEveryMs) {
           const before = documents;
-          documents = await listDocuments(options);
+          documents = await listDocuments(options, before);
           listedAt = performance.now();
           for (const file of handled.keys())
             if (hasChanged(before?.get(file), documents.get(file))) handled.delete(file);
@@ -276,12 +276,15 @@ const TOO_LONG = { status: 400, code: 'invalid', retryAfterMs: undefined } as co
 
 // ── Documents of the folder ──────────────────────────────────────────────────────────────────────────────────────────
 
-async function listDocuments({
-  client,
-  folder,
-  shared,
-  onWait,
-}: FolderSyncOptions): Promise<Map<string, KnownDocument>> {
+/**
+ * Reads the documents of the folder from the server.
+ * @param before what they were at the last read: of a document whose new content is being read, the hash of what was
+ *   sent is kept, as the server still has that of the content before
+ */
+async function listDocuments(
+  { client, folder, shared, onWait }: FolderSyncOptions,
+  before: ReadonlyMap<string, KnownDocument> | undefined,
+): Promise<Map<string, KnownDocument>> {
   const documents = new Map<string, KnownDocument>();
   const prefix = `${asPosix(folder).replace(/\/$/, '')}/`;
   for (let next: number | undefined = 0; next !== undefined;) {
@@ -290,8 +293,11 @@ async function listDocuments({
     const page = await retryWhileBusy(() => client.listDocuments(parameters), onWait);
     for (const item of page.items) {
       if (item.source !== 'upload' || item.external_id?.startsWith(prefix) !== true) continue;
-      const { id, sha256, state } = item;
-      documents.set(item.external_id, { id, sha256, isAlike: isAlike(item, shared), isRead: state === 'ready' });
+      const { id, state } = item;
+      const isRead = state === 'ready' || state === 'empty';
+      const sent = before?.get(item.external_id);
+      const sha256 = !isRead && sent?.id === id ? sent.sha256 : item.sha256;
+      documents.set(item.external_id, { id, sha256, isAlike: isAlike(item, shared), isRead });
     }
     next = page.next;
   }

@@ -364,11 +364,11 @@ export interface Tenant
   getDocument(id: string): Promise<Document>;
   /** Lists the documents that match a filter, last added first; `total` counts all that match. */
   listDocuments(filter: DocumentFilter, page: Page): Promise<{ readonly items: Document[]; readonly total: number }>;
-  /** Lists what `listDocuments` lists, in slices; each slice is read when it is asked for. */
+  /** Lists what `listDocuments` lists: `listed` documents in slices, which leave out those erased meanwhile. */
   streamDocuments(
     filter: DocumentFilter,
     page: Page,
-  ): Promise<{ readonly slices: AsyncIterable<readonly Document[]>; readonly total: number }>;
+  ): Promise<{ readonly slices: AsyncIterable<readonly Document[]>; readonly listed: number; readonly total: number }>;
   /**
    * Returns the Markdown that was extracted from a document, in consecutive strings of one version, even if a newer one
    * is shown meanwhile. The iteration throws `conflict` once its chunks are erased, `not_found` at one out of bounds.

@@ -6,6 +6,7 @@ import { readConfig } from '../../src/engine/config.ts';
 import { openControlChanges } from '../../src/engine/control/control-changes.ts';
 import type { ControlDatabase, Holder } from '../../src/engine/control/control-database.ts';
 import { openControlDatabase } from '../../src/engine/control/open-control-database.ts';
+import { lockMoves } from '../../src/engine/control/placements.ts';
 import type { Caller } from '../../src/engine/control/still-admitted.ts';
 import { systemClock } from '../../src/engine/ports.ts';
 import { AUDIENCE, makeKey, startIdentityProvider } from '../support/identity-provider.ts';
@@ -179,6 +180,7 @@ describe.skipIf(server === undefined)('changes of the control database', () => {
     await expect.poll(() => server.read(database, blocked), { timeout: 30_000 }).toHaveLength(1);
     const schema = `${new URL(database).username}_control`;
     expect(await server.read(database, `SELECT FROM ${schema}.access_generation FOR UPDATE NOWAIT`)).toHaveLength(1);
+    expect(lockMoves(database, 'acme'), 'no move may begin').toBeUndefined();
     const { record } = control.createKey({ tenantId: 'acme', role: 'read' });
     await other.query('ROLLBACK');
     expect(await erasure.ended).toMatchObject({ code: 0 });

@@ -6,6 +6,7 @@ import pg from 'pg';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { ControlDatabase } from '../../src/engine/control/control-database.ts';
 import { openControlDatabase } from '../../src/engine/control/open-control-database.ts';
+import { lockMoves } from '../../src/engine/control/placements.ts';
 import type { Tenant } from '../../src/engine/engine.ts';
 import { openTestEngine, newMemory } from '../support/engine-fixture.ts';
 import { openLedgerPoller } from '../../src/engine/dispatch/open-poller.ts';
@@ -82,6 +83,26 @@ describe.skipIf(server === undefined)('tenants in several databases', () => {
     // Its id may be given again, and nothing of it is found.
     control.createTenant('acme', undefined, 'eu');
     expect((await (await fixture.engine.tenant('acme')).query({ query: 'ferry', k: 5, filter: {} })).hits).toEqual([]);
+  });
+
+  test('a tenant that another process moves keeps its rows when it is to be erased', async () => {
+    const { home, settings } = await twoDatabases(server);
+    await using fixture = await openAt(settings);
+    const { control } = fixture.engine;
+    control.createTenant('acme');
+    await addTo(await fixture.engine.tenant('acme'));
+    const move = lockMoves(home, 'acme')!;
+    expect(() => control.eraseTenant('acme')).toThrow(expect.objectContaining({ code: 'conflict' }));
+    expect(await memoriesIn(server, home)).toBe(TEXTS.length);
+    move.close();
+    await expect
+      .poll(() => {
+        // The server may take a moment to notice that the connection is closed.
+        control.eraseTenant('acme');
+        return 'erased';
+      })
+      .toBe('erased');
+    expect(await memoriesIn(server, home)).toBe(0);
   });
 
   test('a move keeps every answer, every node follows it, and the old rows go', async () => {

@@ -50,11 +50,13 @@ export const documentRoutes: readonly Route[] = [
         sha256,
         writtenBy: written_by === undefined ? undefined : [written_by],
       };
-      const { slices, total } = await call.tenant.streamDocuments(filter, { limit: limit + 1, offset });
+      const { slices, listed, total } = await call.tenant.streamDocuments(filter, { limit: limit + 1, offset });
       await sendInPieces(call, async (reply) => {
         reply.add('{"items":');
         const { sent, hasMore, isCut } = await reply.addList<Document>(slices, { toJson: documentItem, limit });
-        await reply.end(`,"total":${total}${pageEnd(hasMore ? offset + sent : undefined, isCut)}`);
+        // Documents that are erased while the page is sent are left out; others may still follow.
+        const isLast = !hasMore && listed <= limit;
+        await reply.end(`,"total":${total}${pageEnd(isLast ? undefined : offset + sent, isCut)}`);
       });
     },
   }),

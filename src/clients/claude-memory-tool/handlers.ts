@@ -180,10 +180,11 @@ function filesOf({ client, userId }: CairnMemoryFilesOptions) {
       if (file !== undefined) {
         const copy = await files.store(names, file.text, taken);
         try {
-          await client.deleteItem(placeOf(old), { ifMatch: `"${file.version}"` });
+          // If it is gone, somebody has deleted it, or an earlier try of this call has: the copy may be all there is.
+          await orMissing(client.deleteItem(placeOf(old), { ifMatch: `"${file.version}"` }));
         } catch (error) {
-          // Somebody has changed or deleted the file since it was read, so the copy is not what it holds.
-          const isOutdated = isCairnError(error, 'conflict') || isCairnError(error, 'not_found');
+          // Somebody has changed the file since it was read, so the copy is not what it holds.
+          const isOutdated = isCairnError(error, 'conflict') && (await files.find(old)) !== undefined;
           if (isOutdated) await client.deleteItem(placeOf(names), { ifMatch: `"${copy}"` });
           throw error;
         }

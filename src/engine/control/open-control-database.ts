@@ -223,28 +223,39 @@ function tenantRecords(context: Context): TenantRecords {
     eraseTenant(tenantId) {
       if (tenantId === DEFAULT_TENANT) throw new EngineError('invalid', 'the default tenant cannot be erased');
       const present = findTenantPath(tenantId);
-      // Other writes wait for the write below, which erases what came meanwhile. After a kill this can be repeated.
-      if (present !== undefined) placed.erase(tenantId, placed.findRows(tenantId));
-      cache.change(() => {
-        const databases = placed.findRows(tenantId);
-        if (file.statements.deleteTenant.run(tenantId).changes === 0) {
-          throw new EngineError('not_found', `no tenant ${describeId(tenantId)}`);
-        }
-        destroyDataKey(file.db, tenantId);
-        file.statements.deleteKeysWithoutTenant.run();
-        // A tenant that is made later under this id must not be open to those who were signed in to this one.
-        deleteSessionsOf(file, tenantId);
-        audit.append('tenant.erase', { tenant: tenantId });
-        // Files are removed before the commit: if that fails, or a crash comes between, the erasure can be repeated.
-        placed.erase(tenantId, databases);
-        const unplaced = tenantFile(paths, tenantId);
-        for (const name of databaseFiles(unplaced)) fs.rmSync(name, { force: true });
-        for (const path of new Set([unplaced, present ?? unplaced])) removeUploads(path);
-      });
+      const held = placed.holdStill(tenantId);
+      try {
+        // Other writes wait for the write below, which erases what came meanwhile. After a kill this can be repeated.
+        if (present !== undefined) placed.erase(tenantId, placed.findRows(tenantId));
+        cache.change(() => eraseInWrite(context, tenantId, present));
+      } finally {
+        held.close();
+      }
       // The log still has the page with the wrapped key.
       if (keys.masterKey !== null) file.db?.pragma('wal_checkpoint(TRUNCATE)');
     },
   };
+}
+
+/**
+ * Erases the rows and files of a tenant, its keys and what signed in to it. Call it inside a write.
+ * @param present path of the tenant's file; undefined for an unknown tenant
+ * @throws EngineError `not_found` for an unknown tenant
+ */
+function eraseInWrite({ file, paths, placed, audit }: Context, tenantId: string, present: string | undefined): void {
+  const databases = placed.findRows(tenantId);
+  if (file.statements.deleteTenant.run(tenantId).changes === 0)
+    throw new EngineError('not_found', `no tenant ${describeId(tenantId)}`);
+  destroyDataKey(file.db, tenantId);
+  file.statements.deleteKeysWithoutTenant.run();
+  // A tenant that is made later under this id must not be open to those who were signed in to this one.
+  deleteSessionsOf(file, tenantId);
+  audit.append('tenant.erase', { tenant: tenantId });
+  // Files are removed before the commit: if that fails, or a crash comes between, the erasure can be repeated.
+  placed.erase(tenantId, databases);
+  const unplaced = tenantFile(paths, tenantId);
+  for (const name of databaseFiles(unplaced)) fs.rmSync(name, { force: true });
+  for (const path of new Set([unplaced, present ?? unplaced])) removeUploads(path);
 }
 
 function existsAlready(tenantId: string): EngineError {

@@ -14,7 +14,7 @@ import {
 import { requireNoPause, tryToReach } from '../store/postgres/unreachable-database.ts';
 import type { ControlFile } from './control-file.ts';
 import { addressOf, type PlaceSettings } from './place-of.ts';
-import { abandonMove, endAbandoned, placeNewTenant, readPlacement, tryLockMoves } from './placements.ts';
+import { abandonMove, endAbandoned, lockMoves, placeNewTenant, readPlacement } from './placements.ts';
 
 /**
  * Least pause of a thread between two attempts to end the broken-off move of a tenant, from the end of the one to the
@@ -44,10 +44,13 @@ export interface PlacedTenants {
    */
   prepare(tenant: string, name: string | undefined): NewPlace;
   /**
-   * Lists the names of the databases that hold rows of a tenant (null: the one of OM_DATABASE_URL), for `erase`. Call
-   * it in the transaction that deletes the tenant, before it is deleted: until the end of the transaction no move can
-   * begin.
-   * @throws EngineError `conflict` while the tenant moves to another database
+   * Keeps a tenant from being moved or erased by another process, until the caller calls `close`.
+   * @throws EngineError `conflict` while the tenant moves to another database, or another process erases it
+   */
+  holdStill(tenant: string): { close(): void };
+  /**
+   * Lists the names of the databases that hold rows of a tenant (null: the one of OM_DATABASE_URL), for `erase`. They
+   * stay the same while the tenant is held still.
    */
   findRows(tenant: string): readonly (string | null)[];
   /**
@@ -92,9 +95,13 @@ export function createPlacedTenants(file: ControlFile, config: PlaceSettings): P
         close: connection.close,
       };
     },
+    holdStill(tenant) {
+      const held = lockMoves(addressOf(config, null)!, tenant);
+      if (held !== undefined) return held;
+      const busy = `tenant ${tenant} moves to another database, or another process erases it: wait until it has ended`;
+      throw new EngineError('conflict', busy);
+    },
     findRows(tenant) {
-      if (!tryLockMoves(file, tenant))
-        throw new EngineError('conflict', `tenant ${tenant} moves to another database: wait for the end of the move`);
       const { database, move, remains } = readPlacement(file, tenant);
       return [database, ...(move === null ? [] : [move.to]), ...(remains === null ? [] : [remains.database])];
     },
@@ -140,6 +147,7 @@ const inFiles: PlacedTenants = {
       throw new EngineError('invalid', 'a database is chosen only with OM_DATABASE_URL: tenants are files here');
     return { make() {}, close() {} };
   },
+  holdStill: () => ({ close() {} }),
   findRows: () => [],
   erase() {},
   settle() {},

@@ -93,7 +93,7 @@ export function lockMoves(database: string, tenant: string): { close(): void } |
 }
 
 /** Takes the lock of moves of a tenant for the transaction that is open. Returns false if another process has it. */
-export function tryLockMoves(file: ControlFile, tenant: string): boolean {
+function tryLockMoves(file: ControlFile, tenant: string): boolean {
   const take = `SELECT pg_try_advisory_xact_lock(${LOCK_KEY}) AS free`;
   return file.prepare<[string], { free: number }>(take).get(tenant)!.free === 1;
 }

@@ -60,7 +60,7 @@ export function createDocumentMethods({ path, readers, writer }: TenantOptions, 
 
   async function streamDocuments(filter: DocumentFilter, page: Page) {
     const { documentNos, total } = await readers.read(path, 'listDocuments', { filter, page });
-    return { slices: slicesOf(documentNos), total };
+    return { slices: slicesOf(documentNos), listed: documentNos.length, total };
   }
 
   async function* slicesOf(documentNos: readonly number[]): AsyncGenerator<readonly Document[]> {
