@@ -104,8 +104,8 @@ export interface AccessControl {
 
 /**
  * Returns a function that records a token's sign-in in the audit log, at most once an hour for each owner, role and
- * list of tenants while it is remembered (`MAX_SIGNED_IN`); never with `OM_AUDIT=off`. Requests that come meanwhile wait for the record. If it
- * fails, they fail as well, and the next request records the sign-in.
+ * list of tenants while it is remembered (`MAX_SIGNED_IN`); never with `OM_AUDIT=off`. Requests that come meanwhile
+ * wait for the record. If it fails, they fail as well, and the next request records the sign-in.
  */
 function createSignInNotes(engine: Engine): (holder: Holder) => Promise<void> {
   const signedIn = new LRUCache<string, Promise<void>>({ max: MAX_SIGNED_IN, ttl: 3_600_000 });
