@@ -41,7 +41,8 @@ export interface Executor {
    */
   readonly recover: Sweeps['recover'];
   /**
-   * Refuses further work with `unavailable`, waits until running work is finished or handed back, and closes the files.
+   * Refuses further work with `unavailable` (a tick does nothing), waits until running work is finished or handed back,
+   * and closes the files.
    */
   drain(): Promise<void>;
 }

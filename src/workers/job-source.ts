@@ -14,8 +14,8 @@ export interface JobSource {
   /** Stops handing out work. Calls of `run` that have begun go on. */
   pause(): Promise<void>;
   /**
-   * Waits for the calls of `run` that have begun, and closes all connections. Call it after `pause`, once the executor
-   * has drained.
+   * Waits for the calls of `run` that have begun (a source with queues for 2 s at most), and closes all connections.
+   * Call it after `pause`, once the executor has drained.
    */
   close(): Promise<void>;
 }
@@ -24,9 +24,9 @@ export interface JobSource {
  * Runs the work that a `JobSource` hands out.
  * @param onClaimed called when a due document was claimed and is about to be read, so that another slot may look for
  *   another document
- * @returns the number of jobs that were claimed; 0 for a tick
- * @throws the error that ended the work, so that the source need not log it; EngineError `unavailable` while the
- *   executor stops
+ * @returns the number of jobs that were claimed; 0 for a tick, and for suspects that are only made due later
+ * @throws the error that ended the work, which the executor has logged; EngineError `unavailable` while the executor
+ *   stops. A tick does not throw
  */
 export type RunWork = (work: Work, onClaimed?: () => void) => Promise<number>;
 
@@ -51,7 +51,8 @@ export interface NamedWork {
   /** Row numbers of the jobs in the tenant's ledger. */
   readonly jobNos: readonly number[];
   /**
-   * True if the jobs are suspects: they were active when their worker died. The executor runs nothing else meanwhile.
+   * True if the jobs are suspects: they were active when their worker died. The executor runs nothing else meanwhile;
+   * if it cannot do so at once, it makes the jobs due later.
    */
   readonly alone: boolean;
   /**
@@ -61,7 +62,7 @@ export interface NamedWork {
   readonly linksAtOnce: boolean;
 }
 
-/** A request to run upkeep on all tenants' files: renewals, clean-up, and the schedules that are due. */
+/** A request for the upkeep of all tenants' files, with the schedules that are due (`Sweeps.tick`). */
 interface Tick {
   readonly kind: 'tick';
 }

@@ -8,9 +8,10 @@ type Ticks = ReturnType<QueueLink['openQueue']>;
 const SCHEDULER_LOOK_MS = 5_000;
 
 /**
- * Checks every 5 s that the BullMQ job scheduler that sends ticks (requests for periodic upkeep) is there, and restores
- * it if not, as Redis may lose all its data. Every worker that takes jobs of the queue `maintain` does so. A failed
- * check is made again 5 s later; of several in a row, the first is logged.
+ * Checks every 5 s that the BullMQ job scheduler that sends ticks (requests for periodic upkeep) is there and right,
+ * and corrects it if not (`putTickBack`), as Redis may lose all its data. Each check also records that the queues are
+ * maintained (`areMaintained`). Every worker that takes jobs of the queue `maintain` does so. A failed check is made
+ * again 5 s later; of several in a row, the first is logged.
  * @param link is closed with the handle
  * @returns a handle that ends the checks and the link
  */

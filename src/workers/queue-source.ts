@@ -65,7 +65,8 @@ const GOODBYE_MS = 2_000;
 /**
  * Opens a source that takes work from BullMQ's queues, in Redis or PostgreSQL. It also runs a dispatcher that fills the
  * queues while no API process does. A job is in a queue only until it is done; its result is in the ledger.
- * @throws EngineError `invalid` without `REDIS_URL` and `OM_DATABASE_URL`; of PostgreSQL as `openQueueLink` says
+ * @throws EngineError `invalid` without `REDIS_URL` and `OM_DATABASE_URL`; `unavailable` if the control database cannot
+ *   be reached; of PostgreSQL as `openQueueLink` says
  */
 export async function openQueueSource(options: QueueSourceOptions): Promise<JobSource> {
   const { config, queues = QUEUE_NAMES } = options;

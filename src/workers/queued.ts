@@ -5,7 +5,7 @@ import { startThreadedRuntime } from './threaded-runtime.ts';
 /**
  * Starts a worker that takes its jobs from BullMQ's queues, in a process of its own or in the one that serves the API
  * (`npm start` with `REDIS_URL` or `OM_DATABASE_URL`). This thread talks to the server of the queues and another one
- * runs the steps, so that a long step never delays the renewal of BullMQ's locks.
+ * runs the steps, so that a long step never delays the renewal of BullMQ's locks. Throws as `openQueueSource`.
  */
 export async function startQueuedWork(options: QueueSourceOptions): Promise<BackgroundWork> {
   const { config, logger } = options;

@@ -10,8 +10,8 @@ export interface Runs {
   /**
    * Runs `work` on a file under a new name, and returns its result.
    * @param work gets the name that its leases are to bear
-   * @throws whatever `work` threw; EngineError `unavailable` if it has not ended after `mostMs`: its leases are then
-   *   not renewed any more, and its jobs become due again as if its worker had died
+   * @throws whatever `work` threw; EngineError `unavailable` if it has not ended after `mostMs`: `work` is not stopped,
+   *   but its leases are not renewed any more, and its jobs become due again as if its worker had died
    */
   run<T>(path: string, work: (owner: string) => Promise<T>): Promise<T>;
   /** Returns the names of the runs in progress on a file, whose leases are to be renewed. */

@@ -12,10 +12,10 @@ import {
 import { isStillUnreachable, serialiseError } from '../engine/index.ts';
 
 /**
- * Upkeep of tenants' files. Every second each open file gets lease renewal, recovery of jobs and clean-up; at each tick
- * (every 15 s) all files get them, and the schedules that are due are run. With `dueTenants`, only files that need it
- * or have a run in progress are looked at. If the upkeep of a file fails, that is logged and the other files are still
- * looked after.
+ * Upkeep of tenants' files. Every second each open file gets a checkpoint of its log, lease renewal, recovery of jobs
+ * and, if fewer than 4 files are being cleaned, clean-up; at each tick (every 15 s) all files get them all, and the
+ * schedules that are due are run. With `dueTenants`, only files that need it or have a run in progress are looked at.
+ * If the upkeep of a file fails, that is logged and the other files are still looked after.
  */
 export interface Sweeps {
   /**

@@ -7,8 +7,8 @@ import type { ThreadData, ThreadReply, ThreadRequest, ThreadTask } from './threa
 /** A runtime on a thread of its own, as seen from the thread that started it. Its `run` never calls `onClaimed`. */
 export interface ThreadedRuntime extends Runtime {
   /**
-   * Reads the metrics of the thread, as prom-client's registries exchange them. Rejects with EngineError `unavailable`
-   * if the thread ends.
+   * Reads the metrics of the thread, as prom-client's registries exchange them; a thread that waits for the database
+   * answers later. Rejects with EngineError `unavailable` if the thread ends or hangs.
    */
   metricsJson(): Promise<object>;
   /**
@@ -95,8 +95,8 @@ function createRequests() {
     },
     /**
      * Sends a task to the thread and waits for its answer.
-     * @throws the error that the task threw in the thread; EngineError `unavailable` if the thread ends before it
-     *   answers
+     * @throws the error that the task threw in the thread; EngineError `unavailable` if the thread ends or hangs before
+     *   it answers, or if there is none now
      */
     ask<T>(task: ThreadTask): Promise<T> {
       return new Promise<T>((resolve, reject) => {

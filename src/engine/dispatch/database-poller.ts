@@ -70,7 +70,8 @@ function noteTried(seen: ReadonlyMap<string, LastLook>, paths: Iterable<string>,
 }
 
 /**
- * Returns how many looks are surely enough to read each of `ledgers` ledgers once, even if others change all the time.
+ * Returns how many looks are enough to read each of `ledgers` ledgers once, even if others change all the time. They
+ * may not be enough just after failed reads, when looks read fewer ledgers than `MOST_READ`.
  */
 function mostLooksAt(ledgers: number): number {
   return Math.ceil(ledgers / (MOST_READ / 2)) + 1;

@@ -15,8 +15,9 @@ export interface LedgerDatabasesOptions {
 
 /**
  * The ledgers of tenants in the databases of a service, by the tenants' paths. A further database (OM_DATABASES) that
- * does not answer or is not known is left out, counted at each failure, and logged at the first. Each method throws the
- * error of the database of OM_DATABASE_URL if that one cannot be read, since without it a process can do nothing.
+ * does not answer or is not known is left out, counted at each failure, and logged at the first. `readRows` and
+ * `readEach` throw the error of the database of OM_DATABASE_URL if that one cannot be read, since without it a process
+ * can do nothing; after `close`, EngineError `unavailable`.
  */
 export interface LedgerDatabases {
   /**
@@ -27,8 +28,9 @@ export interface LedgerDatabases {
   readRows(paths: readonly string[]): Promise<(path: string) => TenantStamp | null | undefined>;
   /**
    * Calls `work` for each database, with the numbers of those of the tenants that it has, and returns the results by
-   * path. Left out are tenants without a row, and those whose ledger cannot be read; each such failure is counted, and
-   * the first of a series is logged.
+   * path. If `work` fails in a way that one ledger may cause, it is called again for each half of the numbers. Left out
+   * are tenants without a row, and those whose ledger cannot be read; each such failure is counted, and the first of a
+   * series is logged.
    */
   readEach<T>(
     paths: readonly string[],

@@ -15,7 +15,11 @@ import { stampOf } from '../store/file-on-disk.ts';
 import { openForLook, type Store } from '../store/open-store.ts';
 import type { Readiness } from '../store/postgres/ledger-reader.ts';
 
-/** Finds the tenants that have work, for a dispatcher that shares its event loop with requests. */
+/**
+ * Finds the tenants that have work, for a dispatcher that shares its event loop with requests. With OM_DATABASE_URL,
+ * its promises reject with the error of that database if it cannot be read; a further database (OM_DATABASES) that
+ * cannot be read is left out.
+ */
 export interface LedgerPoller {
   /**
    * Reads the ledgers of the tenants that may have work, by their paths. It reads a bounded number of them; the rest is
@@ -23,13 +27,13 @@ export interface LedgerPoller {
    */
   look(paths: readonly string[]): Promise<Look>;
   /**
-   * Lists those of the tenants that have a job which has not ended. It calls `look` until all that changed was read or
-   * the signal aborts, and leaves out tenants whose ledger cannot be read.
+   * Lists those of the tenants that have a job which has not ended. It calls `look` until all that changed was read (in
+   * PostgreSQL a bounded number of times) or the signal aborts, and leaves out tenants whose ledger cannot be read.
    */
   listUnfinished(paths: readonly string[], signal?: AbortSignal): Promise<string[]>;
   /**
    * Tells whether a waiting job of a tenant has a mark that it was handed out to a queue, even a mark that has run out;
-   * false for a tenant without data.
+   * false for a tenant without data, and for one in a further database that cannot be read.
    */
   hasMarks(path: string): Promise<boolean>;
   /** Reads the ledgers of many tenants in one statement; null where each ledger is a file of its own. */

@@ -171,8 +171,8 @@ export function queuePlaceOf(
 }
 
 /**
- * Returns the prefix of the names of one data folder's queues: `cairn-` and the id of its default tenant's file, or
- * `cairn-new` without a default tenant.
+ * Returns the prefix of the names of one data folder's queues: `cairn-` and the id of its default tenant's file, which
+ * it opens, or `cairn-new` without a default tenant.
  */
 export function queuePrefix(pool: TenantPool, control: ControlDatabase): string {
   const path = control.findTenantPath(DEFAULT_TENANT);

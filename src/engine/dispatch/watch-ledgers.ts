@@ -8,8 +8,9 @@ import { addToLanes } from './lanes.ts';
  */
 export interface LedgerWatch {
   /**
-   * Runs the check if it is due, else does nothing.
+   * Runs the check if it is due, else does nothing. If another process fills the queues, the check ends there.
    * @returns whether this dispatcher is to fill the queues until the next check; false if another process does
+   * @throws the errors of the queues and of `DispatchLedger.look`; a failure of one tenant's ledger is only noted
    */
   lookIfDue(): Promise<boolean>;
   /** Returns the time until the next check (ms); 0 if it is due. */

@@ -54,8 +54,8 @@ export interface TenantMoveReport {
   readonly to: string;
   readonly memories: number;
   /**
-   * Number of test questions that had equal answers in the original and the copy; 0 if this run did not copy the
-   * tenant.
+   * Number of test questions that had equal answers in the original and the copy. This and `memories` are 0 if this run
+   * did not copy the tenant, or if it moved it but the answer to the statement that changed the placement was lost.
    */
   readonly questions: number;
   /** Whether an earlier run had moved the tenant, so that this one only deleted the rows that it had left. */
@@ -81,11 +81,13 @@ interface Context extends TenantMoveOptions {
 }
 
 /**
- * Moves one tenant to another database. If an earlier run was broken off, what it left is removed first.
+ * Moves one tenant to another database, waits for `graceMs`, and deletes the rows at the source. If an earlier run was
+ * broken off, what it left is removed first.
  * @throws EngineError `invalid` without OM_DATABASE_URL, for an unknown database, and for the default tenant;
  *   `not_found` for an unknown tenant; `conflict` while another command moves it, if the target belongs to another
- *   service, or if the move had to be given up; `unavailable` if a database does not answer; `unprocessable` for
- *   different answers; `internal` if the copy differs. The tenant then is at the source
+ *   service, or if the move had to be given up; `unavailable` if a database does not answer; `unprocessable` if the
+ *   tenant cannot be moved or answers differ; `internal` if the copy differs. The tenant then is at the source; only
+ *   after `unavailable` it may be at the target already: run the command again
  */
 export async function moveTenant(options: TenantMoveOptions): Promise<TenantMoveReport> {
   const { config, tenant, to } = options;
@@ -140,7 +142,10 @@ async function moveUnderLock(context: Context): Promise<TenantMoveReport> {
   return { from, to, ...done, isResumed: false };
 }
 
-/** Throws EngineError `conflict` if the target is another service's, or the same database as the source. */
+/**
+ * Marks the further databases among source and target as this service's (`claimDatabase`, whose errors it throws).
+ * Throws EngineError `conflict` if source and target are the same database.
+ */
 function requireSeparate({ config, target }: Context, { database: from }: PlacementRecord): void {
   const homeId = placeIdOf(config.OM_DATABASE_URL!);
   const idOf = (name: string | null) =>

@@ -1,7 +1,8 @@
 /**
  * Moves tenants with their control data (keys, settings, limits) from a data folder into a PostgreSQL database, or
- * back. The copies are complete and compared before anything at the source changes. Then the source is marked as moved
- * and the target is opened, in this order, so that services never use both. A move that was interrupted is run again.
+ * back. The copies are complete and compared before anything at the source changes, except that the words of a file may
+ * be indexed anew (`rewriteWords`). Then the source is marked as moved and the target is opened, in this order, so that
+ * services never use both. A move that was interrupted is run again.
  * It starts from the beginning, unless the source is already marked as moved to this target: then only the last step is
  * repeated.
  */
@@ -53,7 +54,10 @@ export interface MoveReport {
   readonly to: string;
   readonly tenants: readonly string[];
   readonly memories: number;
-  /** Number of test questions that had equal answers in the original and the copy; 0 if `isResumed`. */
+  /**
+   * Number of test questions that had equal answers in the original and the copy. This and `memories` are 0 if
+   * `isResumed`.
+   */
   readonly questions: number;
   /** Whether an earlier run had made all copies, so that this run only completed that move. */
   readonly isResumed: boolean;
@@ -68,10 +72,12 @@ interface Context extends MoveOptions {
 
 /**
  * Moves one tenant or all tenants between a data folder and a database.
- * @throws EngineError `conflict` while a service uses the source or the target, if the target already has the tenant,
- *   or if the source was moved before; `not_found` for an unknown tenant; `invalid` for the default tenant alone;
- *   `unprocessable` for data that cannot be moved (such as encrypted data) or different answers; `internal` if a copy
- *   differs. The source is then unchanged
+ * @throws EngineError `conflict` while a service uses the source or the target, if the target already has the tenant
+ *   (any data, if all are moved) or a part of another unfinished move, or if the source was moved before; `not_found`
+ *   for an unknown tenant or a missing data folder; `invalid` for the default tenant alone; `unavailable` if the
+ *   database does not answer; `unprocessable` for data that cannot be moved (such as encrypted data) or different
+ *   answers; `internal` if a copy differs. The source is then unchanged, but for words that were indexed anew. Only if
+ *   the last step failed may it be marked as moved: then run the same move again
  */
 export async function move(options: MoveOptions): Promise<MoveReport> {
   const { folder, tenant } = options;

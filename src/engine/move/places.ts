@@ -65,7 +65,7 @@ export interface MoveTarget extends MovePlace {
    * starting. If it was interrupted, it may be called again.
    * @param tenants ids of the tenants
    * @param work copies the control data into `control` and marks the source as moved; if it throws, no tenant becomes
-   *   available
+   *   available. It is not called if `isComplete`
    */
   finish(tenants: readonly string[], work: (control: ControlFile) => void): void;
 }

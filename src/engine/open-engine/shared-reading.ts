@@ -27,9 +27,10 @@ export interface SharedReading {
    */
   of(path: string): { readonly file: () => SharedFile; readonly reader: SharedReader } | undefined;
   /**
-   * Runs a read of a file. The read is repeated on a newer snapshot if its own was too old, and with new shared memory
-   * if another thread left the old one half changed.
-   * @throws EngineError `unavailable` after 8 tries
+   * Waits for the shared memory of a file, and runs a read of the file. The read is repeated on a newer snapshot if its
+   * own was too old, and with new shared memory if another thread left the old one half changed. From the fourth try
+   * on, the answer may lack data that was removed since its snapshot.
+   * @throws what the read throws; EngineError `unavailable` after 8 tries
    */
   run<R>(path: string, read: () => Promise<R>): Promise<R>;
   /** Stores the shared memory that the process made for a file. */

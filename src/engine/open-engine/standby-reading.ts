@@ -23,8 +23,9 @@ interface StandbyRead<R> extends StandbyUse {
    */
   readonly read: (key: string) => Promise<R>;
   /**
-   * Called with what became of the read on the standby. If the primary is asked then, called a second time with the
-   * same outcome and the position of the primary's answer.
+   * Called with what became of the read on the standby. If the primary answers then, called a second time with the same
+   * outcome and the position of that answer. Not called if the read was aborted, or if its error on the standby is the
+   * answer.
    */
   readonly onReport: (report: StandbyReport) => void;
 }

@@ -117,7 +117,9 @@ const OF_FILES: Looking = {
 
 /**
  * Opens a tenant in PostgreSQL for a look of the thread that serves requests; undefined for one that was never used.
- * @throws EngineError `unavailable`, at once if the database of OM_DATABASE_URL is silent; errors of `lookIntoTenant`
+ * Call it only with OM_DATABASE_URL. The caller closes the store.
+ * @throws EngineError `unavailable`, at once if the tenant is in the database of OM_DATABASE_URL and that is silent;
+ *   errors of `lookIntoTenant`
  */
 export function lookIntoDatabase(
   config: Config,

@@ -13,7 +13,7 @@ import { TenantState } from '../tenant/tenant-state.ts';
 export interface Tenants {
   /**
    * Returns a tenant by its id. It is looked up each time, as tenants may be deleted, and moved to other databases.
-   * @throws EngineError `not_found` if the control database has no such tenant
+   * @throws EngineError `not_found` if the control database has no such tenant; the errors of the control database
    */
   get(id: string): Tenant;
   /** Stops watching whether tenants have moved. */
@@ -100,8 +100,8 @@ export function createTenants({ pool, querySourceOf, ...options }: CreateTenants
 }
 
 /**
- * Returns what a tenant reads and writes with, refused with `unavailable` once the tenant has moved to another
- * database. A long reply (an event stream) may still have the tenant of the old place, which soon has no rows.
+ * Returns what a tenant reads and writes with, refused with `unavailable` once the tenant has moved to another database
+ * or was deleted. A long reply (an event stream) may still have the tenant of the old place, which soon has no rows.
  */
 function atPresentPlace({ id, path, control, open, readers, writer }: TenantOptions) {
   const requirePresent = () => {

@@ -45,7 +45,7 @@ interface Answer {
   readonly effects: RecallEffects | null;
   /**
    * Resolves to what the recall log stores of the answer; it is computed after the turn in which the answer was made.
-   * Null if the recall log does not keep the answer.
+   * Null if the recall log does not keep the answer. It may reject, which the caller has to handle.
    */
   readonly later: Promise<RecallToKeep> | null;
 }

@@ -51,7 +51,7 @@ export class FairQueue<Read extends QueuedRead> {
   /**
    * Removes and returns the next of the reads that may run; undefined if there is none. Reads of a key run in order,
    * but a read that may not run does not delay the key's reads of other commands. `mayRun` is called only for the first
-   * read of each key and command name.
+   * read of each key and command name. The caller calls `end` when the read has ended.
    */
   take(mayRun: (read: Read) => boolean): Read | undefined {
     const next = this.#tenants.next(({ keys }) => keys.next((key) => firstOf(key, mayRun)));

@@ -11,7 +11,8 @@ export interface Readers {
    * OM_DATABASE_READ_URL some commands run on a standby; they then see what `see` names and what clients wrote through
    * this process, and may lack later commits of other processes. The promise rejects with the command's EngineError,
    * and on an abort with the reason of `signal`, at once if threads run the reads. If threads run them, it also rejects
-   * with `unavailable` if too many reads wait, if two threads ended while they ran this read, and after `close`.
+   * with `unavailable` if too many reads wait, if the file changes faster than it can be read, if two threads ended
+   * while they ran this read, and after `close`.
    */
   read<N extends ReadCommandName>(
     path: string,

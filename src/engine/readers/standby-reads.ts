@@ -52,7 +52,8 @@ export interface StandbyUse {
 export interface StandbyReport {
   /**
    * `standby`: it answered. `behind`: it had not received what the read needs. `failed`: it ended the read, for example
-   * since the read was in the way of the log. `down`: it does not answer, or is not to be read.
+   * since the read was in the way of the log, or its answer does not count: `not_found`, `unavailable`, or given by a
+   * session that was replaced meanwhile. `down`: it does not answer, or is not to be read.
    */
   readonly outcome: (typeof STANDBY_OUTCOMES)[number];
   /** Why the standby did not answer, for the log; '' if it did. */

@@ -22,7 +22,10 @@ const WARN_EVERY_MS = 60_000;
 export interface StandbyState {
   /** Whether the standby is read: false while it does not answer or is not to be read. */
   readonly isUp: boolean;
-  /** Says how a read uses the standby; null if it is to be read from the primary. */
+  /**
+   * Says how the read that is sent now uses the standby; null if it reads from the primary. Call it once for each read,
+   * as only one read in 5 s tries a standby that is down.
+   */
   use(path: string, name: ReadCommandName): StandbyUse | null;
   /** Takes the report of a thread about a read that was to use the standby. */
   note(path: string, name: ReadCommandName, report: StandbyReport): void;

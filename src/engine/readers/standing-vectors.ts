@@ -47,7 +47,8 @@ type NearFinder = (memoryNo: number, userId: string) => NearQueries;
 
 /**
  * Creates the function that finds the queries which a memory may answer because of its vector alone. It finds none if
- * there is no live model, or one whose vectors say no more than words (`hasNeighbours`).
+ * there is no live model, or one whose vectors say no more than words (`hasNeighbours`). It must be called inside a
+ * read, with an index that is whole.
  * @param options.least `min_score` of queries that state none
  */
 export function createNearFinder(

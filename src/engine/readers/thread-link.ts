@@ -30,9 +30,11 @@ interface ThreadEvents {
 export interface ThreadLink {
   /** The reads that the thread has, cancelled ones included, but without those that wait for a provider. */
   readonly working: readonly Read[];
-  /** Time for which the thread has had reads and sent nothing (ms); 0 while it is idle. */
+  /**
+   * Time for which the thread has had reads and sent nothing (ms); 0 while it has none but such as wait for a provider.
+   */
   readonly silentMs: number;
-  /** Sends a read to the thread. Its promise is settled by the answer, unless the thread ends first. */
+  /** Sends a read to the thread. The answer settles its promise, unless it is cancelled or the thread ends first. */
   send(read: Read): void;
   /** Tells the thread that the result of the read is no longer wanted. Returns whether the thread had the read. */
   cancel(read: Read): boolean;
