@@ -26,7 +26,7 @@ const SELECT_GROWN = `SELECT quote_ident(relname) FROM pg_class
  * tenant. Without it, PostgreSQL assumes that a table which it has never analysed has a row or two for each tenant, and
  * reads all rows of a tenant where it should look up one. Its own daemon comes after a minute, when a bulk load may
  * have stored 100,000 memories. New statistics also end the plans that sessions made for the smaller table. Call it
- * after a commit. If it fails, nothing is lost but speed.
+ * after a commit. It waits for the analysis, 5 s at most, and throws nothing: if it fails, only speed is lost.
  * @param writes the tenant's counter of writes, with that commit counted
  */
 export function analyzeGrown(connection: BlockingConnection, writes: number): void {

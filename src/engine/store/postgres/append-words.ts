@@ -64,7 +64,7 @@ const APPEND = `WITH added AS MATERIALIZED (
   FROM added WHERE place IS NULL`;
 
 /**
- * Queues the statement that writes new rows, with their sizes and the totals.
+ * Queues the statement that writes new rows, with their sizes and the totals. Call it inside a write.
  * @param rows rows of memories with ascending numbers, all above those that the index has or has had; at least one
  */
 export function appendRows(own: OwnQuery, rows: readonly NumberedRow[]): void {

@@ -30,8 +30,9 @@ export interface BlockingConnection {
   closePortal(name: string): void;
   /**
    * Queues a statement, so that it shares a round trip. It is sent before the next `query`, by `flush`, or when the
-   * result of a queued statement is read. Queue only inside a transaction, or after a queued BEGIN. Queued statements
-   * with equal text may be merged into one: see `merge-statements.ts`.
+   * result of a queued statement is read. If the queue is full, those in it are sent first, as by `flush`. Queue only
+   * inside a transaction, or after a queued BEGIN. Queued statements with equal text may be merged into one: see
+   * `merge-statements.ts`.
    */
   queue(statement: WaitingStatement): Queued;
   /** Sends the queued statements. Throws as `query`. */

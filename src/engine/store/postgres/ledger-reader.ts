@@ -31,7 +31,8 @@ export type Readiness = 'none' | 'few' | 'full';
 /**
  * Reads ledgers (tables of jobs) by the numbers of their tenants. Each method is one round trip, and shows one
  * snapshot.
- * @throws EngineError `unavailable` if the database does not answer within 5 s
+ * @throws EngineError `unavailable` if the database does not answer within 5 s, or after `close`; other errors of the
+ *   database as `databaseError`
  */
 export interface LedgerReader {
   /** Returns tenants of the database by id: all of them, or those of `ids` that are there. */
@@ -134,7 +135,8 @@ interface Read {
 /**
  * Makes the function that runs statements in the schema of the ledger, one after the other, on one connection for all
  * tenants of a database. It connects at the first statement, and again after the connection was lost. If a statement
- * finds a schema of an earlier version, the schema is migrated and the statement runs once more.
+ * finds a schema of an earlier version, the schema is migrated, for which this thread waits, and the statement runs
+ * once more.
  * @param name the further database of OM_DATABASES, or null for that of OM_DATABASE_URL
  */
 function createSession({ database, name = null }: Pick<TenantPlace, 'database' | 'name'>): Read {

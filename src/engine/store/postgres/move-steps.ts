@@ -34,7 +34,9 @@ export interface FrozenTenant {
   /**
    * Marks the tenant as moved, so that its writes are refused for good.
    * @param token token of the move
-   * @returns false, and marks nothing, if the tenant was written to since it was frozen, because the session was lost
+   * @returns false, and marks nothing, if the tenant was written to since it was frozen, because the session was lost,
+   *   or if it has a mark
+   * @throws EngineError `unavailable` if the session is lost now: the tenant may be marked then
    */
   mark(token: string): boolean;
   close(): void;
@@ -45,7 +47,8 @@ export interface FrozenTenant {
  * left, which did not come about, is removed; a tenant that was never used gets its row. While it waits, new writes are
  * refused; afterwards they are accepted again if it throws.
  * @param waitMs longest wait for these writes (ms), 90 s by default
- * @throws EngineError `unavailable` if the database does not answer, or a write goes on for too long
+ * @throws EngineError `unavailable` if the database does not answer, or a write goes on for too long; the errors of
+ *   `migrateSchema`
  */
 export function freezeTenant(database: string, id: string, waitMs: number = FREEZE_MS): FrozenTenant {
   const connection = openBlockingConnection(database);

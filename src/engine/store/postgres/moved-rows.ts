@@ -32,6 +32,7 @@ export interface RowWriter extends RowReader {
   /**
    * Completes the copy after the last row. In a file it restores the triggers, checks foreign keys and waits for the
    * disk; in PostgreSQL it updates the planner's statistics.
+   * @throws EngineError `internal` if rows of a file refer to rows that are missing
    */
   end(): void;
 }

@@ -53,7 +53,7 @@ export function ensureTenant(connection: BlockingConnection, id: string): number
 
 /**
  * Makes the store of a tenant that was found already. Several stores of one thread and one role may share the
- * connection.
+ * connection, which stays open when a store is closed.
  */
 export function openPostgresStore(options: PostgresStoreOptions): Store {
   const { catalog, tenant, path = `postgres:${tenant}` } = options;

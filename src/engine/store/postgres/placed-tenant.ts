@@ -15,6 +15,7 @@ export const BRIEFLY: Timeouts = { connectMs: CONNECT_MS, statementMs: 5_000 };
 /**
  * Runs `work` on a new connection, which is closed afterwards. The schema is first brought to the newest version.
  * @param timeouts how long connecting and each statement of `work` may take; 5 s and six hours unless stated
+ * @throws as `connectTo`; whatever `work` throws
  */
 export function withConnection<T>(
   database: string,
@@ -32,6 +33,7 @@ export function withConnection<T>(
 /**
  * Opens a connection and brings the schema of the database to the newest version; the caller closes it.
  * @param timeouts how long connecting and each later statement may take
+ * @throws EngineError `unavailable` if the database does not answer; the errors of `migrateSchema`
  */
 export function connectTo(database: string, timeouts: Timeouts): BlockingConnection {
   const connection = openBlockingConnection(database);
@@ -46,7 +48,7 @@ export function connectTo(database: string, timeouts: Timeouts): BlockingConnect
   }
 }
 
-/** Returns the id of a database, which two addresses of the same schema share. */
+/** Returns the id of a database, which two addresses of the same schema share. Makes the schema if it is missing. */
 export function placeIdOf(database: string, timeouts?: Timeouts): string {
   return withConnection(database, (connection) => identityOf(connection).place, timeouts);
 }
@@ -145,7 +147,7 @@ export function eraseTenantRows(database: string, tenant: string): void {
 }
 
 /**
- * Deletes tenants with all their rows.
+ * Deletes tenants with all their rows, each in a transaction of its own.
  * @param condition SQL condition on the table `tenants`, with `values` as its parameters
  */
 export function dropTenants(connection: BlockingConnection, condition: string, values: readonly string[]): void {

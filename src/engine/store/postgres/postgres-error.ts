@@ -30,8 +30,8 @@ export function postgresError(error: unknown): PostgresError | undefined {
 /**
  * Translates an error of PostgreSQL to the EngineError that a caller gets. `storage_full`: the disk is full.
  * `unavailable`: the session is lost, and with it perhaps the answer to a commit (`mayBeWritten`); the server starts,
- * stops, is read-only or lacks memory or connections; a lock was not free in time; or the transaction lost a conflict
- * with another one. `internal`: everything else.
+ * stops, has broken off the statement, is read-only or lacks memory or connections; a lock was not free in time; or the
+ * transaction lost a conflict with another one. `internal`: everything else.
  * @param isLate whether the failed statement had been queued; the result is then a LateError, unless the session is
  *   lost
  */

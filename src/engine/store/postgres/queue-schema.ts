@@ -32,6 +32,7 @@ export async function findQueueSchema(client: Queryable): Promise<string> {
  * Makes the schema of the queues and in it the table of marks, if they are missing. It waits while another process
  * makes a schema. The table is not logged: a crash of the server, which may take jobs from the queues, empties it, and
  * so tells that jobs have to be handed out again.
+ * @param client one connection, not a pool, since it runs a transaction
  * @throws EngineError `forbidden` if the role may not make them
  */
 export async function makeQueueSchema(client: Queryable, name: string): Promise<void> {

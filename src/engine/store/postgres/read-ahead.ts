@@ -39,8 +39,8 @@ export interface Answers {
   /** Whether the answer of this query is not cached yet and `keep` would cache it. */
   isWanted(asked: Asked): boolean;
   /**
-   * Caches an answer, or a queued query whose answer is to come. It does nothing if the cache is full, the answer has
-   * more than 64 rows, or a transaction that writes could not tell which writes change the answer.
+   * Caches an answer, or a queued query whose answer is to come. It does nothing if the cache is full, an answer that
+   * is there has more than 64 rows, or a transaction that writes could not tell which writes change the answer.
    */
   keep(asked: Asked, answer: QueryResult | Queued): void;
   /** Removes the answers that a writing statement may change. Call it before the statement is sent or queued. */

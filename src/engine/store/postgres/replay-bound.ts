@@ -16,7 +16,8 @@ export interface ReplayBound {
   /**
    * Requires that the standby has replayed all that was acknowledged longer ago than the bound. It asks both servers,
    * unless it is known already that the standby has replayed what was acknowledged half of the bound ago.
-   * @throws StandbyIsBehind if it has not, or if the primary does not say how far its log goes
+   * @throws StandbyIsBehind if this is not known: the standby has not, the primary does not say how far its log goes,
+   *   or the standby lacks anything at a first look; EngineError as `BlockingConnection.query` if the standby fails
    */
   require(standby: BlockingConnection): void;
   /**

@@ -161,6 +161,7 @@ interface Sent {
 
 /**
  * Reads the results, and the error, in the messages of a reply. Values of type bytea in the rows are views of `bytes`.
+ * Throws as `readRows`.
  */
 export function readReply(bytes: Buffer, sent?: Sent): Replied {
   const results: QueryResult[] = [];

@@ -14,8 +14,9 @@ export interface StandbyLink {
   /**
    * Connects if there is no session, and checks where the session leads to, unless the same session was checked within
    * the last second.
-   * @throws EngineError `unavailable` if the standby does not answer; StandbyIsRefused if it is not to be read;
-   *   StandbyIsBehind if it lacks the newest schema, or is farther behind than `maxLagMs`
+   * @throws EngineError `unavailable` if the standby does not answer, or if it takes writes and the primary does not
+   *   answer; StandbyIsRefused if it is not to be read; StandbyIsBehind if it lacks the newest schema, or as
+   *   `ReplayBound.require`
    */
   check(): void;
   /**

@@ -50,7 +50,7 @@ export interface TenantPlace {
   readonly placement?: number;
   /**
    * Whether a reader waits for 5 s at most for a statement, since its thread serves requests; false by default. Then
-   * its store takes the connection of looks.
+   * its store takes the connection of looks. Only to migrate the schema it waits longer.
    */
   readonly waitsBriefly?: boolean;
 }
@@ -88,7 +88,7 @@ export function openTenantStore(options: TenantStoreOptions): Store {
 
 /**
  * Opens a tenant's store for reading; undefined if the database has no row of the tenant, as of one that was never
- * used, or has it with another number of its placement.
+ * used, or has it with another number of its placement. The schema is made or migrated if needed.
  * @throws EngineError `unavailable` if the database does not answer; the errors of `migrateSchema`
  */
 export function lookIntoTenant(options: Omit<TenantStoreOptions, 'role'>): Store | undefined {
@@ -100,11 +100,16 @@ export interface HeldConnection {
   readonly shared: Shared;
   /** Returns the connection for a statement outside of a store's transactions, so that no held read is in its way. */
   connection(): BlockingConnection;
-  /** Ends this user's use of the connection, which is closed after its last user. */
+  /** Ends this user's use of the connection, which is closed after its last user. Call it once. */
   release(): void;
 }
 
-/** Returns the shared connection of a use, and opens it if needed. It is closed when its last user calls `release`. */
+/**
+ * Returns the shared connection of a use, and opens it if needed. It is closed when its last user calls `release`.
+ * Opening it migrates the schema, but for the use `standby`.
+ * @throws EngineError `unavailable` if the database does not answer; the errors of `migrateSchema`; StandbyIsBehind if
+ *   a standby lacks the newest schema
+ */
 export function hold(
   use: ConnectionUse,
   { database, name = null }: Pick<TenantPlace, 'database' | 'name'>,

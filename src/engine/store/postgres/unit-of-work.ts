@@ -149,7 +149,7 @@ interface WriteTransaction {
 
 /**
  * Runs `work` in the transaction that is already open, and commits it; rolls it back if `work` throws.
- * @throws EngineError `unavailable` as `inWrite`; whatever `work` throws
+ * @throws EngineError `unavailable` and `internal` as `inWrite`; whatever `work` throws
  */
 export function endWrite<T>(connection: BlockingConnection, transaction: WriteTransaction, work: () => T): T {
   let result: T;

@@ -34,7 +34,8 @@ export function requireNoPause(name: string): void {
 }
 
 /**
- * Returns a connection that makes no attempt to connect for a while after one has failed.
+ * Returns a connection whose `query` makes no attempt to connect for a while after one has failed. It then throws as
+ * `requireNoPause`.
  * @param name name of the database
  */
 export function withPauses(connection: BlockingConnection, name: string): BlockingConnection {
