@@ -28,8 +28,9 @@ export interface WorkerProcessOptions {
 /**
  * Does the background work of a data folder beside an API process on the same machine, or of a database (`npm run
  * worker`). With `REDIS_URL` or `OM_DATABASE_URL` any number of such processes share the queues; without both there may
- * be one, which reads the ledgers. Returns once it is ready. A signal ends the process, and so does the end of its
- * worker thread, with exit code 1.
+ * be one, which reads the ledgers; this is not checked. Returns once it is ready, though its worker thread may still
+ * wait for the database. A signal ends the process, and so does the end of its worker thread, with exit code 1.
+ * @throws EngineError of `readConfig`, `shareInstanceLock` and `openQueueSource`
  */
 export async function runWorkerProcess(
   environment: NodeJS.ProcessEnv,
