@@ -23,7 +23,7 @@ const MAX_LABEL = 100;
  * @param stated entities that the caller gave; they are kept with their types, whatever the model says
  * @returns null if the reply is not the JSON that the prompt demands
  * @throws EngineError of `LanguageModel.complete`: `rate_limited`, `unavailable`, `conflict`, or `invalid` if the model
- *   declines
+ *   declines; the abort reason of `signal`
  */
 export async function extractByModel(
   model: LanguageModel,

@@ -88,8 +88,8 @@ export interface RetrieveContext extends QuerySpace {
   /** Tracing that records each stage as a span; null or left out if the request is not traced. */
   readonly tracing?: Tracing | null;
   /**
-   * Callback that `retrieve` calls with the results of all stages and the answer made from them. `runStages` does
-   * not call it.
+   * Callback that `retrieve` calls with the results of all stages and the answer made from them, inside the read of the
+   * last stage. `runStages` does not call it.
    */
   readonly onRecall?: (recall: StageResults, answer: QueryResult) => void;
   /**
