@@ -24,7 +24,7 @@ export interface QuerySpace {
   readonly index: VectorIndex | null;
   /**
    * Embeds a query in this space. The result is null if the provider failed.
-   * @throws the abort reason of `signal`
+   * @throws after an abort of `signal`: its abort reason, or EngineError `unavailable`
    */
   embedQuery(text: string, signal: AbortSignal | undefined): Promise<Float32Array | null>;
 }

@@ -66,8 +66,8 @@ export function enqueueScheduledConsolidation(
  * back, unless the claim no longer holds it.
  * @returns whether a language model wrote one of the texts, which shows that it works; false also if it declined and
  *   sentences were taken instead
- * @throws EngineError `unavailable`, `rate_limited` and `conflict` of `LanguageModel.complete`; `unavailable` also of
- *   `PrivacyGuard.fields`; the abort reason of `signal`. The job is then still held
+ * @throws EngineError `unavailable`, `rate_limited` and `conflict` of `LanguageModel.complete`; `unavailable` also if
+ *   `signal` aborts, and of `PrivacyGuard.fields`. The job is then still held
  */
 export async function consolidate(context: StepContext, question: Question, signal?: AbortSignal): Promise<boolean> {
   const until = performance.now() + SLICE_MS;

@@ -36,7 +36,8 @@ import { finishShown, storeDocument } from './store-document.ts';
  * makes it wait.
  * @throws DocumentError if the file cannot be fetched or read, if the privacy policy refuses its text, or if it has
  *   more parts than the tenant may ever store; EngineError `storage_full` if there is no room to read it, `internal`
- *   without a parser, `unavailable` of `PrivacyGuard.document`; the abort reason of `signal`
+ *   without a parser, `unavailable` if `signal` aborts, if no process that reads files can be started, or of
+ *   `PrivacyGuard.document`
  */
 export async function ingestDocument(
   context: StepContext,

@@ -82,7 +82,7 @@ export async function enqueueReflections(
  *   longer stored, the job ends unasked
  * @throws EngineError of `LanguageModel.complete`: `rate_limited`, `unavailable`, `conflict`, or `invalid` if the model
  *   declines or answers in another form; `invalid` too if there is something to ask but no language model;
- *   `unavailable` also of `PrivacyGuard.fields`; the abort reason of `signal`
+ *   `unavailable` also if `signal` aborts, and of `PrivacyGuard.fields`
  */
 export async function reflect(context: StepContext, question: Question, signal?: AbortSignal): Promise<boolean> {
   const material = readMaterial(context, question);
