@@ -89,7 +89,7 @@ export interface RetrieveContext extends QuerySpace {
   readonly tracing?: Tracing | null;
   /**
    * Callback that `retrieve` calls with the results of all stages and the answer made from them, inside the read of the
-   * last stage. `runStages` does not call it.
+   * last stage: it must not write to the store. `runStages` does not call it.
    */
   readonly onRecall?: (recall: StageResults, answer: QueryResult) => void;
   /**

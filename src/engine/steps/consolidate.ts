@@ -43,7 +43,8 @@ const DISSOLVED_AT_ONCE = 50;
 
 /**
  * Runs the schedule of consolidation: adds a run over all users to the ledger, unless such a run is unfinished. It adds
- * none either if the last one was complete and no memories were added since it began.
+ * none either if the last one was complete and no memories were added since it began. It uses a write transaction of
+ * its own.
  */
 export function enqueueScheduledConsolidation(
   { open, clock }: Pick<StepContext, 'open' | 'clock'>,
