@@ -22,8 +22,8 @@ const MAX_LABEL = 100;
  * (`MAX_ENTITIES`) entities, the stated ones included, and at most 32 (`MAX_RELATIONS`) relations are returned.
  * @param stated entities that the caller gave; they are kept with their types, whatever the model says
  * @returns null if the reply is not the JSON that the prompt demands
- * @throws EngineError of `LanguageModel.complete`: `rate_limited`, `unavailable`, `conflict`, or `invalid` if the model
- *   declines
+ * @throws EngineError of `LanguageModel.complete`: `rate_limited`, `unavailable` (also if `signal` aborts), `conflict`,
+ *   or `invalid` if the model declines
  */
 export async function extractByModel(
   model: LanguageModel,

@@ -17,16 +17,17 @@ export interface PrivacyGuard {
    * Screens the fields of a memory, a patch or a document. If the policy marks a kind of value that was found,
    * `metadata.sensitive` names this kind, even for a patch that has no metadata, unless the metadata would then exceed
    * 16 KiB.
-   * @throws EngineError `unprocessable` for values that the policy refuses or would redact in an external id or a URL;
-   *   `unavailable` while the external analyzer cannot be reached and `OM_PII_FAIL` is `refuse`
+   * @throws EngineError `unprocessable` for values that the policy refuses or would redact in an external id or a URL,
+   *   and for over 500,000 values in one field; `unavailable` while the external analyzer cannot be reached and
+   *   `OM_PII_FAIL` is `refuse`
    */
   fields<T extends ScreenedFields>(fields: T): Promise<{ readonly fields: T; readonly report: ScreenReport }>;
   /**
    * Screens the text, the title, the authors and the headings of a parsed document.
    * @returns the document to store: markers stand for redacted values, `omissions` counts those of the text, and the
    *   `sensitive` of each chunk names the kinds that were marked in it
-   * @throws EngineError `unprocessable` for values that the policy refuses; `unavailable` while the external analyzer
-   *   cannot be reached and `OM_PII_FAIL` is `refuse`
+   * @throws EngineError `unprocessable` for values that the policy refuses, and for over 500,000 values in the text;
+   *   `unavailable` while the external analyzer cannot be reached and `OM_PII_FAIL` is `refuse`
    */
   document(parsed: ParseResult): Promise<ParseResult>;
 }

@@ -29,9 +29,9 @@ const ANSWER_TOKENS = 1_024;
  * @param memories in order of time; at most some dozens, since each is quoted in the prompt
  * @param known earlier insights, which the model is told not to repeat
  * @returns the first 5 insights of the model; may be empty
- * @throws EngineError `rate_limited`, `unavailable` or `conflict` of `LanguageModel.complete`; `invalid` if the model
- *   declines, or if the answer is not a list of insights that each name two or more of these memories, since a second
- *   call at temperature 0 would give the same answer; the abort reason of `signal`
+ * @throws EngineError `rate_limited`, `unavailable` (also if `signal` aborts) or `conflict` of
+ *   `LanguageModel.complete`; `invalid` if the model declines, or if the answer is not a list of insights that each
+ *   name two or more of these memories, since a second call at temperature 0 would give the same answer
  */
 export async function drawInsights(
   model: LanguageModel,

@@ -26,9 +26,9 @@ const ANSWER_TOKENS = 512;
  * Asks a language model how a statement relates to each of several earlier ones.
  * @param others the earlier statements; at most a handful, since each is quoted in the prompt
  * @returns a relation for each of `others`, in their order
- * @throws EngineError `rate_limited`, `unavailable` or `conflict` of `LanguageModel.complete`; `invalid` if the model
- *   declines, or if the answer does not give exactly one relation for each of `others`, since a second call at
- *   temperature 0 would give the same answer; the abort reason of `signal`
+ * @throws EngineError `rate_limited`, `unavailable` (also if `signal` aborts) or `conflict` of
+ *   `LanguageModel.complete`; `invalid` if the model declines, or if the answer does not give exactly one relation for
+ *   each of `others`, since a second call at temperature 0 would give the same answer
  */
 export async function judgeRelations(
   model: LanguageModel,

@@ -26,8 +26,8 @@ Reply with nothing but JSON: {"text": "..."}`;
  * Asks a language model for one text that says everything that several memories say.
  * @param memories in order of time, at most a dozen
  * @returns the text, at most 2,000 (`MAX_GATHERED`) code units
- * @throws EngineError `rate_limited`, `unavailable` or `conflict` of `LanguageModel.complete`; `invalid` if the model
- *   declines, or if the answer is not such a text; the abort reason of `signal`
+ * @throws EngineError `rate_limited`, `unavailable` (also if `signal` aborts) or `conflict` of
+ *   `LanguageModel.complete`; `invalid` if the model declines, or if the answer is not such a text
  */
 export async function writeGathered(
   model: LanguageModel,

@@ -22,7 +22,7 @@ interface EmbeddedQuery {
 /**
  * Asks every usable embedding model of the tenant for the query's vector, and meanwhile loads the vector index of each
  * model. A model that fails is left out and sets `degraded`. No model is asked if the weight of vectors is 0.
- * @throws the abort reason of `signal`
+ * @throws after an abort of `signal`: its abort reason, or EngineError `unavailable`
  */
 export async function embedQuery(
   context: RetrieveContext,

@@ -103,7 +103,8 @@ export interface TextSearchOptions {
  * Ranks the memories of the scope by BM25 (Robertson, Walker, Jones, Hancock-Beaulieu and Gatford, "Okapi at TREC-3",
  * 1994). A memory is a candidate if it contains any of the terms; in a wide scope the most common terms are left out if
  * the rarer ones find enough memories.
- * @returns at most `options.limit` hits; none if no memory has a term
+ * @returns at most `options.limit` hits; none if no memory has a term; fewer than there are if the query's work budget
+ *   is used up
  */
 export function searchText(store: Store, plan: QueryPlan, options: TextSearchOptions): LexicalResult {
   return store.read(() => {

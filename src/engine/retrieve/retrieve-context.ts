@@ -24,7 +24,7 @@ export interface QuerySpace {
   readonly index: VectorIndex | null;
   /**
    * Embeds a query in this space. The result is null if the provider failed.
-   * @throws the abort reason of `signal`
+   * @throws after an abort of `signal`: its abort reason, or EngineError `unavailable`
    */
   embedQuery(text: string, signal: AbortSignal | undefined): Promise<Float32Array | null>;
 }
@@ -88,8 +88,8 @@ export interface RetrieveContext extends QuerySpace {
   /** Tracing that records each stage as a span; null or left out if the request is not traced. */
   readonly tracing?: Tracing | null;
   /**
-   * Callback that `retrieve` calls with the results of all stages and the answer made from them. `runStages` does
-   * not call it.
+   * Callback that `retrieve` calls with the results of all stages and the answer made from them, inside the read of the
+   * last stage: it must not write to the store. `runStages` does not call it.
    */
   readonly onRecall?: (recall: StageResults, answer: QueryResult) => void;
   /**

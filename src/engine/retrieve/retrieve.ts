@@ -53,7 +53,7 @@ export type { QuerySpace, RetrieveContext } from './retrieve-context.ts';
  *   a better one. `degraded` is true if vectors were wanted but a model failed or could not be reached, and if the work
  *   budget was used up
  * @throws EngineError `invalid` for a filter that is not valid, a weight that the profile does not use, or the reranker
- *   `llm` without a language model; the abort reason of `signal`
+ *   `llm` without a language model; after an abort of `signal`, its abort reason or EngineError `unavailable`
  */
 export async function retrieve(
   context: RetrieveContext,

@@ -49,10 +49,11 @@ export function enqueueContradictionCheck(
  * score of the weaker memory, until its link is removed.
  *
  * Of two memories that are both to be checked, only the later job compares the pair, in whatever order the jobs run, so
- * that no pair gets two answers.
+ * that no pair gets two answers. The links and the end of the job are one commit; nothing is written if the claim no
+ * longer holds the job.
  * @returns whether the model was asked. Without a model, or without a memory to compare with, the job ends unasked
- * @throws EngineError of `LanguageModel.complete`: `rate_limited`, `unavailable`, `conflict`, or `invalid` if the model
- *   declines or answers in another form
+ * @throws EngineError of `LanguageModel.complete`: `rate_limited`, `unavailable` (also if `signal` aborts), `conflict`,
+ *   or `invalid` if the model declines or answers in another form
  */
 export async function checkContradictions(
   context: StepContext,

@@ -18,8 +18,8 @@ interface Pace {
 const AMONG_OTHERS: Pace = { sliceMs: 1, pauseMs: 2 };
 
 /**
- * Timing of slices while nobody else commits. A writer that arrives then waits for one slice of 4 ms at most; the
- * slices after it are short.
+ * Timing of slices while nobody else commits. A writer that arrives then waits for one slice of about 4 ms, or of
+ * `SliceOptions.sliceMs` if that is more; the slices after it are short.
  */
 const ALONE: Pace = { sliceMs: 4, pauseMs: 1 };
 

@@ -43,7 +43,8 @@ const DISSOLVED_AT_ONCE = 50;
 
 /**
  * Runs the schedule of consolidation: adds a run over all users to the ledger, unless such a run is unfinished. It adds
- * none either if the last one was complete and no memories were added since it began.
+ * none either if the last one was complete and no memories were added since it began. It uses a write transaction of
+ * its own.
  */
 export function enqueueScheduledConsolidation(
   { open, clock }: Pick<StepContext, 'open' | 'clock'>,
@@ -62,10 +63,12 @@ export function enqueueScheduledConsolidation(
  * same or follow one topic, and makes of each thread one memory that points to its sources, each in a commit of its
  * own. The run's row records how far it has come, so that it continues there after a pause or a crash. Memories that
  * are sources of a consolidation already are not used again, unless it was undone and the run has `again`. Outdated
- * consolidated memories of the user that the run has reached are erased.
+ * consolidated memories of the user that the run has reached are erased. Before it returns, the job is ended or handed
+ * back, unless the claim no longer holds it.
  * @returns whether a language model wrote one of the texts, which shows that it works; false also if it declined and
  *   sentences were taken instead
- * @throws EngineError `unavailable`, `rate_limited` and `conflict` of `LanguageModel.complete`
+ * @throws EngineError `unavailable`, `rate_limited` and `conflict` of `LanguageModel.complete`; `unavailable` also if
+ *   `signal` aborts, and of `PrivacyGuard.fields`. The job is then still held
  */
 export async function consolidate(context: StepContext, question: Question, signal?: AbortSignal): Promise<boolean> {
   const until = performance.now() + SLICE_MS;
@@ -119,8 +122,9 @@ function dissolveOutdated(context: StepContext, question: Question, { place }: C
 
 /**
  * Makes the text of the memory into which a thread (group of similar memories) is consolidated, and screens it. The
- * language model writes the text if there is one and it answers; otherwise the text is made of sentences of the
- * memories. `content` is null for a text that the privacy policy refuses.
+ * language model writes the text if there is one; without one, or if it declines or answers in another form, the text
+ * is made of sentences of the memories. `content` is null for a text that the privacy policy refuses.
+ * @throws what `writeGathered` throws, except `invalid`; EngineError `unavailable` of `PrivacyGuard.fields`
  */
 async function contentOf(
   { languageModel, guard }: StepContext,

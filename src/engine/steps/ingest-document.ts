@@ -32,10 +32,12 @@ import { finishShown, storeDocument } from './store-document.ts';
  * Runs the ingest step of a document. Its file is fetched if it has a URL, and read and cut in a child process. Its
  * chunks are written as memories of a hidden generation (reading of the document), in short slices, each with a job
  * that embeds it. One update then makes queries find all of them. A step that was interrupted begins anew: what it had
- * written is still hidden, and is erased first.
+ * written is still hidden, and is erased first. With the outcome `waits` the claim still holds the job, and the caller
+ * makes it wait.
  * @throws DocumentError if the file cannot be fetched or read, if the privacy policy refuses its text, or if it has
  *   more parts than the tenant may ever store; EngineError `storage_full` if there is no room to read it, `internal`
- *   without a parser
+ *   without a parser, `unavailable` if `signal` aborts, if no process that reads files can be started, or of
+ *   `PrivacyGuard.document`
  */
 export async function ingestDocument(
   context: StepContext,
@@ -93,7 +95,7 @@ function begin({ open, clock }: StepContext, claim: DocumentClaim): DocumentRead
 /** Number of memories of an interrupted attempt that one transaction erases. */
 const PARTS_ERASED_AT_ONCE = 50;
 
-/** Erases the memories that an interrupted attempt has written. */
+/** Erases the memories that an interrupted attempt has written, as long as the claim holds the job. */
 async function eraseBrokenOff(
   context: StepContext,
   claim: DocumentClaim,
@@ -199,7 +201,10 @@ async function screened(guard: StepContext['guard'], parsed: ParseResult): Promi
   }
 }
 
-/** Ends the reading of a web page that has not changed; queries find the text of the earlier reading. */
+/**
+ * Ends the reading of a web page that has not changed; queries find the text of the earlier reading. Nothing is written
+ * if the claim no longer holds the job; the outcome is the same.
+ */
 function leaveAsItWas(
   { open, clock }: StepContext,
   claim: DocumentClaim,
@@ -215,7 +220,10 @@ function leaveAsItWas(
   return { kind: 'unchanged' };
 }
 
-/** Ends the reading of a file that has no text. The text of earlier readings is removed from the document, too. */
+/**
+ * Ends the reading of a file that has no text. The text of earlier readings is removed from the document, too. The
+ * document is left as it is if the claim no longer holds the job; the outcome is the same.
+ */
 function endEmpty(
   { open, clock }: StepContext,
   claim: DocumentClaim,

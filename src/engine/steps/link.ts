@@ -88,7 +88,8 @@ interface Linked extends Found {
  * A memory that arrived later and is not linked yet is no candidate either, so links do not depend on how jobs are
  * batched. Interactive adds may be linked before bulk adds that arrived earlier. Call it only if `liveSources` is not
  * empty.
- * @returns number of jobs that are done; those whose lease was lost are skipped and not counted
+ * @returns number of jobs that are done, whose memories are ready now; those whose lease was lost are skipped and not
+ *   counted
  */
 export async function linkMemories(context: StepContext, claims: readonly Claim[]): Promise<number> {
   assert(liveSources(context).size > 0, 'only embedded memories are linked');
@@ -216,7 +217,8 @@ type SearchedTenant = Pick<OpenTenant, 'store' | 'indexes' | 'liveModels'>;
 
 /**
  * Finds the nearest neighbour of each of several memories among those of the same user, by the live model of its
- * primary sector. One pass over an index serves all of them; the result is that of separate searches.
+ * primary sector. One pass over an index serves all of them; the result is that of separate searches. Call it only
+ * while there are live models.
  * @param memories the `memoryNo` of each memory, and the highest `memoryNo` that it may be linked to, included (`upTo`)
  * @param isCandidate tells whether the memory `memoryNo` may be linked to the memory `other`
  * @returns results in the order of `memories`

@@ -13,7 +13,8 @@ export type SourceFile = Pick<FetchedFile, 'bytes' | 'declared' | 'charset' | 'e
  * duration with the generation.
  * @returns `unchanged` if the page is the one from which the text that queries find was made, and the caller states the
  *   same fields; never for an upload, or for a document that is to be read in any case
- * @throws DocumentError `fetch_refused` if `OM_URL_INGEST` is off, and what `PageFetcher.fetch` throws
+ * @throws DocumentError `fetch_refused` if `OM_URL_INGEST` is off or the worker has no fetcher; what `readUpload`
+ *   throws, such as `upload_missing`, and what `PageFetcher.fetch` throws
  */
 export async function obtainFile(
   context: StepContext,

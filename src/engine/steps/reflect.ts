@@ -77,11 +77,12 @@ export async function enqueueReflections(
 /**
  * Asks a language model what follows from the latest 40 memories of a user, or of one session of the user, and stores
  * each insight as a memory that points to the memories it was drawn from. The end of the job, the new memories and
- * their links are one commit.
+ * their links are one commit; nothing is written if the claim no longer holds the job.
  * @returns whether the model was asked. With fewer than two memories to reflect on, or if its user or session is no
  *   longer stored, the job ends unasked
  * @throws EngineError of `LanguageModel.complete`: `rate_limited`, `unavailable`, `conflict`, or `invalid` if the model
- *   declines or answers in another form; `invalid` too if there is something to ask but no language model
+ *   declines or answers in another form; `invalid` too if there is something to ask but no language model;
+ *   `unavailable` also if `signal` aborts, and of `PrivacyGuard.fields`
  */
 export async function reflect(context: StepContext, question: Question, signal?: AbortSignal): Promise<boolean> {
   const material = readMaterial(context, question);

@@ -31,9 +31,9 @@ const BREATH_MS = 2;
 
 /**
  * Measures and stores the base (`baseOfCosines`: how similar unrelated texts are) of each live model whose embedder is
- * anisotropic (gives unrelated texts cosines far above 0), once for each model: from the 50 oldest memories that have
- * vectors of it, as soon as no older one waits for its vector. Automatic waypoints that were made before and are too
- * weak by this measure are deleted first.
+ * anisotropic (gives unrelated texts cosines far above 0), once for each model: from the first 50 of the 2,000 oldest
+ * memories that have vectors of it, as soon as no older one waits for its vector. Automatic waypoints that were made
+ * before and are too weak by this measure are deleted first.
  *
  * A file with the same memories therefore ends with the same waypoints, whether the memories were stored before the
  * model was configured or after, in whatever order they were embedded, and whenever scores were calibrated.

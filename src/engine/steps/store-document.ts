@@ -36,7 +36,7 @@ const PART_WEIGHT = 0.1;
 
 /**
  * Writes the memories of a document in short slices, and then makes queries find all of them by one update, in place of
- * those of the earlier reading.
+ * those of the earlier reading. After that, the document's job waits for its chunks.
  * @param parsed has at least one chunk
  * @returns kind `shown`; `lost` if the job's lease was lost before the update, so that queries find none of the
  *   memories
@@ -98,7 +98,8 @@ export async function storeDocument(
 /**
  * Gives the memories that were kept from the earlier reading the document's present fields (`relabelParts`) once
  * queries find the document. Then it makes the document's job wait for its chunks. Until that is done the job is at the
- * step `ingest`, and a worker that takes it over does this again.
+ * step `ingest`, and a worker that takes it over does this again. If the claim no longer holds the job, the job is left
+ * as it is; the outcome is `shown` even so.
  */
 export async function finishShown(
   context: StepContext,

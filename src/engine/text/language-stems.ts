@@ -105,8 +105,8 @@ export function stemTerm(language: StemmedLanguage, word: string): string | unde
 
 /**
  * Returns the stems of a text's words for the word index, as terms joined by blanks, repetitions included; at most
- * 4,096. Words of grammar of the stemmed languages are left out. Returns '' for a text in a language for which there is
- * no stemmer.
+ * 4,096. Words of grammar of the stemmed languages are left out. Returns '' if `stemmedLanguageOf` finds no language,
+ * as for English.
  */
 export function stemTermsOf(text: string): string {
   const language = stemmedLanguageOf(text);

@@ -29,7 +29,7 @@ export const NOWHERE = -1;
  * Makes a finder for the words of a query.
  * @param wanted normalised words of `queryTerms`
  * @param language language by whose stems words are compared; English if left out
- * @param forms for a word, other forms that count as this word
+ * @param forms for a word of `wanted`, other forms that count as this word
  */
 export function createStemFinder(
   wanted: Iterable<string>,

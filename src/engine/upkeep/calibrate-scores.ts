@@ -39,7 +39,7 @@ interface LastFit {
   readonly at: number;
   /** Number of memories in the file. */
   readonly memories: number;
-  /** `modelNo` of each model whose vector space was fitted. */
+  /** `modelNo` of each model whose vector space was looked at, even if too few of its vectors could be compared. */
   readonly modelNos: readonly number[];
   /** Number of memories with vectors, summed over the models of `modelNos`. */
   readonly embedded: number;

@@ -9,7 +9,7 @@ import { mergeWords } from './merge-words.ts';
  * Removes the last traces of deleted text: writes the words of memories anew that wait for it, since their former
  * contexts may contain deleted words; merges the word index, whose old segments still contain them; and empties the
  * log, which still contains the deleted pages. In the file itself `secure_delete` overwrites rows as they are deleted.
- * If a reader still uses an old snapshot, the next call tries again.
+ * In PostgreSQL only the words are written anew. If a reader still uses an old snapshot, the next call tries again.
  * @returns true if all that was erased before the call was cleaned; false if nothing was erased, or if something is
  *   left for the next call
  */

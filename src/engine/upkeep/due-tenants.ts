@@ -19,7 +19,8 @@ export interface DueTenants {
   beginSweep(): (path: string) => boolean;
   /**
    * Runs the due schedules of a tenant, and notes when the next look is due, unless the last tick did not find the
-   * tenant or the work was aborted. Throws what opening it throws.
+   * tenant, the work was aborted, or the next look is due at once. Throws what opening it throws, and errors of the
+   * database at the note.
    */
   runSchedules(path: string, context: MaintenanceContext): Promise<void>;
   close(): void;

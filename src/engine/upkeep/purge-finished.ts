@@ -26,8 +26,9 @@ const ERASURE_SLICE = 50;
 /**
  * Deletes what was kept for a time that is over: jobs that are done or cancelled, uploads whose reading failed for
  * good, stored replies, the ids of changes of session logs, logs of provider calls and of webhook deliveries, the audit
- * log, receipts of erasures, events and recalls; and the oldest recalls beyond `OM_RECALL_MB`. It also erases the items
- * of session logs that were cleared or erased.
+ * log, receipts of erasures, events and recalls; the oldest events beyond `OM_EVENT_ROWS` and the oldest recalls beyond
+ * `OM_RECALL_MB`. Events stay until their deliveries to webhooks were made. It also erases the items of session logs
+ * that were cleared or erased.
  */
 export async function purgeFinished(context: MaintenanceContext): Promise<void> {
   const { config, clock } = context;

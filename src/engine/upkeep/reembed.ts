@@ -148,7 +148,7 @@ async function runSlice(context: ControllerContext, claim: HeldJob, tries: Tries
  * whole pass over the memories finds none that needs one, and the results of no guarded evaluation set get worse, the
  * new model goes live.
  * @param change.models the configured models, which are the target of the change
- * @throws EngineError `invalid` if the model refused more than 1 memory in 100, or lowers a guarded set
+ * @throws EngineError `invalid` if the model refused too many memories (`stopIfRefused`), or lowers a guarded set
  */
 async function enqueueMemories(
   context: ControllerContext,

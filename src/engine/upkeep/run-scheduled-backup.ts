@@ -36,8 +36,9 @@ export interface BackUpContext {
 const LOOK_MS = 500;
 
 /**
- * Makes a scheduled backup of a tenant's file. A separate process copies and checks it, from one snapshot of the file:
- * this holds up no writer, nor this thread, which has leases to renew.
+ * Makes a scheduled backup of a tenant's file, and what goes with it (`makeScheduledBackup`): a backup of the control
+ * database if it is time for one, and the removal of old backups. A separate process copies and checks, from one
+ * snapshot of the file: this holds up no writer, nor this thread, which has leases to renew.
  * @throws EngineError of the copy, such as `storage_full`, and errors of the file system for a folder that cannot be
  *   written to; Error if the process was killed; AbortError after an abort
  */

@@ -117,7 +117,8 @@ export interface ScheduleLook {
  * is logged and stays due (one that `backsOff` after a pause), and the others still run; after an abort no further one
  * begins. Timers and queues only say when to call this; the file says which schedules are due.
  * @param look where the look of a tenant in PostgreSQL is recorded
- * @returns the names of the schedules that completed; empty if none was due
+ * @returns the names of the schedules that completed; empty if none was due, or if all that were due failed
+ * @throws what opening the file throws
  */
 export async function runDueSchedules(context: MaintenanceContext, look = createLook()): Promise<string[]> {
   for (const schedule of listDue(context, look)) {
