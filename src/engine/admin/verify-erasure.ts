@@ -85,7 +85,7 @@ export interface ErasureSearch {
  * Begins a search. A server may be using the file.
  * @throws EngineError `not_found` for an unknown receipt; `invalid` for a receipt that is given without its salt or
  *   with another one. For a receipt without `salted` (of an earlier version, or of a delete that is still running) a
- *   wrong salt is not noticed, and nothing is found
+ *   wrong salt is not noticed, and nothing of that receipt is found
  */
 export function openErasureSearch(file: string, { receipts, words }: Sought): ErasureSearch {
   const store = openStore(file, { role: 'reader' });
