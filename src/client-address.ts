@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP, isIPv6 } from 'node:net';
 
-/** Finds the address that a request comes from. */
+/** Finds the address that a request comes from; '' if its connection has ended. */
 export type ClientAddressOf = (request: IncomingMessage) => string;
 
 /**

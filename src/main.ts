@@ -30,7 +30,8 @@ export interface RunningService {
   readonly metricsUrl: string | undefined;
   /**
    * Stops the service: `/ready` answers 503, requests in flight are answered, running job steps are finished or handed
-   * back, and SQLite's write-ahead log is moved into the database.
+   * back, and SQLite's write-ahead log is moved into the database. If a part fails to stop, it rejects, and the parts
+   * that were to stop after it still run.
    */
   stop(): Promise<void>;
   /**

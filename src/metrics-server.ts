@@ -25,7 +25,10 @@ export interface MetricsServerOptions {
   readonly config: Config;
   /** Name of the setting that holds the port. */
   readonly portSetting: 'OM_METRICS_PORT' | 'OM_WORKER_METRICS_PORT';
-  /** Reads the metrics in Prometheus' text format. `isComplete` is false if a thread of the process does not answer. */
+  /**
+   * Reads the metrics in Prometheus' text format. `isComplete` is false if a thread or child process does not answer.
+   * If it rejects, the request gets no answer, and its connection is closed.
+   */
   readonly read: () => Promise<{ readonly text: string; readonly isComplete: boolean }>;
 }
 
@@ -42,8 +45,8 @@ const REQUEST_TIMEOUT_MS = 10_000;
 /**
  * Serves `GET /metrics` of a process on a separate port. If OM_METRICS_HOST is set, metrics are served at that address
  * without a key. Otherwise they are served at OM_HOST to keys that `judgeMetricsReader` admits or, if no key is
- * configured, only to this machine, as with the API. The status is 503 while a thread of the process does not answer,
- * with the metrics of the other threads in the body.
+ * configured, only to this machine, as with the API. The status is 503 while a thread or child process does not answer,
+ * with the text of `read` in the body.
  * @returns undefined if the port is 0
  * @throws EngineError `forbidden` if no key is configured and other machines could reach OM_HOST; `unavailable` if the
  *   server cannot listen at the address

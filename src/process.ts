@@ -88,10 +88,10 @@ export function warnOfReadableEnvFile(environment: NodeJS.ProcessEnv, logger: Lo
 
 /**
  * Runs `shutDown` at the first SIGTERM or SIGINT and then ends the process with code 0. The code is 1 if `shutDown`
- * fails or takes more than OM_SHUTDOWN_MS + 1 s. A second signal ends the process at once, with code 130: acknowledged
- * writes are on disk already.
- * @returns a function that ends the process in the same way for another reason and with another code; it does nothing
- *   once the process is ending
+ * fails or takes more than OM_SHUTDOWN_MS + 1 s. A signal while the process is ending ends it at once, with code 130:
+ * acknowledged writes are on disk already.
+ * @returns a function that also runs `shutDown` and ends the process, for another reason and with another code; it does
+ *   nothing once the process is ending
  */
 export function endOnSignals(
   config: Config,

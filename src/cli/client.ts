@@ -29,7 +29,8 @@ export interface ConnectionOptions {
 
 /**
  * A client of the HTTP API for commands: the methods of the published client, and three kinds of requests that the
- * published client lacks. Every failure is a `CliError` with a message of one line.
+ * published client lacks. A failure of the server or the connection is a `CliError` with a message of one line; in a
+ * loop over a stream of events it stays a `CairnError`.
  */
 export interface Client extends Omit<Operations, 'queryMemories'> {
   /** Sends a query. The reply has matches, or a text if `format` asks for one. */
@@ -41,7 +42,7 @@ export interface Client extends Omit<Operations, 'queryMemories'> {
   sendForm<Reply>(method: 'POST' | 'PUT', path: string, form: FileForm): Promise<Reply>;
   /**
    * Sends a body of NDJSON and yields each line of the reply, parsed, as it arrives. The reply may begin while the body
-   * is still being sent.
+   * is still being sent. It also throws what `body` throws.
    */
   exchangeLines(path: string, body: AsyncIterable<Uint8Array | string>): AsyncGenerator<unknown>;
   /**

@@ -40,6 +40,7 @@ export function describeFailure(name: string, error: RefusalError | ChangedFileE
  * Waits until the server has finished processing all documents, with a progress bar, and prints how many are in each
  * state.
  * @returns a failure for each document that did not become `ready` or `empty`, or was deleted meanwhile
+ * @throws what `awaitDocuments` throws
  */
 export async function waitForAll(client: Client, sent: ReadonlyMap<string, SentDocument>): Promise<Failure[]> {
   // Files with the same content are one document.

@@ -4,7 +4,10 @@ import { formatOfExtension } from '../engine/index.ts';
 import { CliError } from './cli-error.ts';
 
 export interface FoundFile {
-  /** Path as the user gave it, or below the folder that the user gave; with forward slashes on every system. */
+  /**
+   * Path as the user gave it, or below the folder that the user gave: without `./` and the like, and with forward
+   * slashes on every system.
+   */
   readonly path: string;
   readonly bytes: number;
   /**
@@ -28,7 +31,8 @@ export interface FoundFiles {
 /**
  * Finds the files that paths, folders and patterns (`*`, `?`) name, each once. A file that is named directly is always
  * included. In folders, and among the matches of a pattern, a file or folder is skipped if it is hidden, a symbolic
- * link, `node_modules`, a folder that may not be read, or of a type that a server cannot read.
+ * link, `node_modules`, a folder that may not be read, no regular file, of a type that a server cannot read, or if its
+ * name is not UTF-8. A folder that is named directly and may not be read is skipped, too.
  * @throws CliError for a pattern without a match; the system's error for a path that does not exist
  */
 export function findFiles(targets: readonly string[]): FoundFiles {

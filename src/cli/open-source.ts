@@ -21,7 +21,8 @@ const MAX_UNPACKED = 4 * 1024 * 1024 * 1024;
 
 /**
  * Yields the bytes of a file, decrypted if it is encrypted and unpacked if it is gzip, as its first bytes show.
- * @throws CliError for an encrypted file without the right passphrase, and for a damaged one
+ * @throws CliError for an encrypted file without the right passphrase, and for a damaged one; the system's error if the
+ *   file cannot be read
  */
 export async function* openBytes(file: string, passphrase: string | undefined): AsyncGenerator<Uint8Array> {
   const start = readStart(file, SEAL_BYTES);

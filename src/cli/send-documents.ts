@@ -41,8 +41,7 @@ const RETRY_MS = 1_000;
  * Makes a function that sends the files of one run. The external id of a file is its absolute path. So a run that was
  * interrupted can be repeated from any folder, and a changed file replaces its old version. A file is not sent if the
  * server already has it, or has another file with the same bytes and fields that is unchanged.
- * @returns a function that throws RefusalError if the server refuses a file, ConnectionError, and the system's error if
- *   the file cannot be read
+ * @returns a function that sends a file and throws what `uploadFile` throws
  */
 export function createFileSender(
   client: Client,

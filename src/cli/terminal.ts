@@ -43,7 +43,8 @@ export function cut(text: string, width: number): string {
 
 /**
  * Breaks a text into at most `maxLines` lines of at most `width` columns, between words or within long ones. If the
- * text is longer, the last line ends in an ellipsis. An empty text gives no line.
+ * text is longer, the last line ends in an ellipsis. An empty text gives no line. A line has at least one character, so
+ * with a `width` under 3 it may be wider.
  */
 export function wrap(text: string, width: number, maxLines: number): string[] {
   const lines: string[] = [];

@@ -9,7 +9,7 @@ const REMOVAL_PAUSE_MS = 100;
 
 /**
  * Makes a folder for temporary files, with `name` in its name, and returns its path. It is removed when the process
- * ends, except by SIGKILL.
+ * exits, or at SIGINT, SIGTERM or SIGHUP, which then end the process at once; any other signal leaves it.
  */
 export function makeThrowawayFolder(name: string): string {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), `cairn-${name}-`));

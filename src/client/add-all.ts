@@ -21,7 +21,7 @@ const MAX_BYTES = 1_000_000;
 /**
  * Adds any number of memories, with several requests at a time, and yields the result of each in the order of
  * `memories`. If the server refuses a memory, or it is over 1 MB, its result has an `error`, and the other memories are
- * stored. If the caller leaves the loop, no further request begins.
+ * stored. If the caller leaves the loop, no further request begins; those in flight still store their memories.
  * @throws CairnError if a whole request fails, such as a `batchSize` over 100; memories whose results were yielded
  *   before are stored, and others may be; the reason of the signal if it aborts
  */

@@ -19,7 +19,8 @@ export interface ClientOptions {
    */
   readonly url: string;
   /**
-   * Key or token, or a function that returns it, which is called for each request. By default requests carry no key.
+   * Key or token, or a function that returns it, which is called once for each request and not again for its further
+   * attempts. By default requests carry no key.
    */
   readonly key?: string | (() => string | Promise<string>) | undefined;
   /**
@@ -28,14 +29,16 @@ export interface ClientOptions {
    */
   readonly tenant?: string | undefined;
   /**
-   * Longest time of one attempt, until the whole reply has arrived (ms). The default of 90,000 is longer than the
-   * longest `wait`.
+   * Longest time of one attempt, until the whole reply has arrived, or a stream of events is open (ms). The default of
+   * 90,000 is longer than the longest `wait`.
    */
   readonly timeoutMs?: number | undefined;
   /**
    * Greatest number of attempts after the first; 2 by default, 0 for none. Every request is repeated if the server is
    * busy (429, 503), as it has done nothing yet. If the connection breaks off or a gateway answers 502 or 504, only
-   * requests that may safely be sent twice are repeated. An attempt that times out is not repeated.
+   * requests that may safely be sent twice are repeated. An attempt that times out is not repeated, nor one whose reply
+   * asks for a wait of more than a minute. Further pages, streams of events and `ready` do not count attempts: while
+   * the server is away, they try again for about a minute; with 0, only `ready` does.
    */
   readonly retries?: number | undefined;
   /** Further headers of every request. They replace headers of the same name that the client sets. */

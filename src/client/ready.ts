@@ -9,12 +9,12 @@ const TIMEOUT_MS = 600_000;
 const PAUSE_MS = { first: 50, last: 2_000 };
 
 /**
- * Waits until every job that a reply names is done, and returns the reply; it returns at once if the reply names no
- * job. A job that no longer exists counts as done. While the server is unreachable or busy, as in a restart, requests
- * are repeated for up to a minute.
+ * Waits until every job that a reply names is done, one after the other, and returns the reply; it returns at once if
+ * the reply names no job. A job that no longer exists counts as done. While the server is unreachable or busy, as in a
+ * restart, requests are repeated for about a minute (`AWAY_MS`).
  * @param getJob reads a job; rejects with the reason of the signal once that aborts
- * @throws CairnError `job_failed` at the first job that ends without success, `timeout` after `timeoutMs`; also what
- *   `getJob` throws
+ * @throws CairnError `job_failed` at the first job that ends without success, `timeout` after `timeoutMs`; the reason
+ *   of the signal; what `getJob` throws, except for `not_found`
  */
 export async function waitForJobs(
   reply: unknown,

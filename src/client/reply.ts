@@ -26,7 +26,10 @@ export interface WithHead<Value> {
   readonly headers: Headers;
 }
 
-/** The promise of a reply's value. It rejects with a CairnError, or with the reason of the caller's signal. */
+/**
+ * The promise of a reply's value. It rejects with a CairnError, with the reason of the caller's signal, or with what
+ * `key` throws.
+ */
 export interface Reply<Value> extends Promise<Value> {
   /** Returns the value together with the status and the headers of the reply. */
   withHead(): Promise<WithHead<Value>>;
@@ -35,18 +38,20 @@ export interface Reply<Value> extends Promise<Value> {
 /** The promise of the reply to a request that starts background work. `ready` waits for the end of this work. */
 export interface Receipt<Value> extends Reply<Value> {
   /**
-   * Waits until all jobs that the reply names are done, and returns the reply. The key must be allowed to read.
-   * @param options `timeoutMs`: longest wait in all, by default 10 minutes; `signal`: ends the wait with its reason
+   * Waits until all jobs that the reply names are done, and returns the reply. A job that no longer exists counts as
+   * done. The key must be allowed to read.
+   * @param options `timeoutMs`: longest wait after the reply, by default 10 minutes; `signal`: ends this wait with its
+   *   reason
    * @throws CairnError `job_failed` if a job ends without success, `timeout` after `timeoutMs`, or the error of the
-   *   request; the reason of the signal if it aborts
+   *   request or of reading a job; the reason of the signal if it aborts
    */
   ready(options?: ReadyOptions): Promise<Value>;
 }
 
 export interface ReadyOptions {
-  /** Longest wait for all jobs together (ms); 600,000 by default. */
+  /** Longest wait for all jobs together, from the reply on (ms); 600,000 by default. */
   readonly timeoutMs?: number;
-  /** Ends the wait, which then rejects with the signal's reason. */
+  /** Ends the wait for the jobs, which then rejects with the signal's reason. It does not abort the request. */
   readonly signal?: AbortSignal;
 }
 
@@ -58,9 +63,11 @@ export interface Page<Value, Entry> extends Reply<Value>, AsyncIterable<Entry> {
 
 /**
  * A stream of server-sent events. It is opened when it is iterated over, and closed when the loop is left. If it breaks
- * off, the client tries for up to a minute to open it again, except with `retries: 0`. The loop ends when the job or
- * document of the stream reaches its final state or is removed; that over the feed of all changes does not end by
- * itself. In all other cases it throws a CairnError, or the reason of the caller's signal.
+ * off, the client tries for about a minute to open it again, except with `retries: 0`. The feed of all changes then
+ * goes on after its last event; the stream of a job or document begins anew, so an event may come twice. The loop ends
+ * when the job or document of the stream reaches its final state or is removed; that over the feed of all changes does
+ * not end by itself. In all other cases it throws a CairnError, the reason of the caller's signal, or what `key`
+ * throws.
  */
 export type Events<Event> = AsyncIterable<Event>;
 

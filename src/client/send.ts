@@ -39,7 +39,7 @@ const LAST_WAIT_MS = 8_000;
  * Sends a request, and repeats it up to `sending.retries` times. If the server is busy (429, 503), it has done nothing
  * yet, so every request is repeated. If the connection breaks off or a gateway answers 502 or 504, only a request that
  * may be sent twice is repeated. Attempts are 0.4 to 8 s apart, or as long as `Retry-After` says. An attempt that times
- * out is not repeated.
+ * out is not repeated, nor one whose `Retry-After` is over a minute.
  * @param read reads a successful reply, within the time limit of the attempt
  * @throws CairnError after the last attempt; the reason of the signal if the caller aborts
  */
@@ -136,8 +136,8 @@ function waitBefore(error: unknown, isRepeatable: boolean, attempt: number): num
 }
 
 /**
- * Longest time (ms) for which a call that waits anyway, such as for a job, repeats requests while the server is
- * unreachable or busy, as in a restart.
+ * Time (ms) for which a call that waits anyway, such as for a job, repeats requests while the server is unreachable or
+ * busy, as in a restart. It ends with the first failure after this time, so the last wait may go beyond it.
  */
 const AWAY_MS = 60_000;
 
@@ -165,8 +165,8 @@ export function waitForReturn(error: unknown, awaySince: number, leastMs: number
 }
 
 /**
- * Calls `ask`, and repeats it for at most a minute while the server is unreachable or busy. If `retries` is 0, it is
- * called once.
+ * Calls `ask`, and repeats it while the server is unreachable or busy, until a failure more than a minute after the
+ * first. If `retries` is 0, it is called once.
  * @param ask sends a request that may safely be sent twice
  * @throws the error of `ask` if it is of another kind or the minute is over; the reason of the signal if it aborts
  */

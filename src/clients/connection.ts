@@ -32,7 +32,8 @@ export class CairnError extends Error {
 /**
  * Sends a request and returns the JSON of its reply; undefined if the reply has no content. The request is sent only
  * once.
- * @throws CairnError for a reply other than 2xx; what `fetch` throws if no reply comes in time
+ * @throws CairnError for a reply other than 2xx; what `fetch` throws if the connection fails or the whole reply does
+ *   not come in time; SyntaxError for a reply of 2xx that is no JSON
  */
 export type Send = (method: string, path: string, body?: object) => Promise<unknown>;
 

@@ -40,8 +40,8 @@ export type CairnTools = {
 const DEFAULT_TOKENS = 1_000;
 
 /**
- * Makes the tools `recall` and `remember`, which a model calls of its own accord. If Cairn refuses a request, the tool
- * throws, and the framework shows the error to the model.
+ * Makes the tools `recall` and `remember`, which a model calls of its own accord. If a request fails, the tool throws
+ * the client's error, and the framework shows it to the model.
  * @throws TypeError if `userId` is not a string
  */
 export function createTools(options: CairnToolsOptions): CairnTools {

@@ -22,8 +22,8 @@ export interface TurnMemoryOptions {
    */
   readonly waitUntil?: ((work: Promise<void>) => void) | undefined;
   /**
-   * Called with the error of a recall or store that failed; the agent goes on without it. By default the error becomes
-   * a warning of the process or, in edge runtimes without a process, of the console.
+   * Called with the error of a recall or store that failed; the agent goes on without it. It must not throw. By default
+   * the error becomes a warning of the process or, in edge runtimes without a process, of the console.
    */
   readonly onError?: ((error: unknown) => void) | undefined;
 }

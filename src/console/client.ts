@@ -45,7 +45,7 @@ interface RequestParts {
 }
 
 let onUnauthenticated = () => {};
-/** Sets the function that is called when a request is refused because the session has ended. */
+/** Sets the function that is called when a request is refused with 401: the session has ended, or a key is wrong. */
 export function whenUnauthenticated(then: () => void): void {
   onUnauthenticated = then;
 }
@@ -131,8 +131,9 @@ async function retryUntilUp(): Promise<void> {
 /**
  * Reads an event stream, and opens it again a second after the connection broke off, until `onEvent` or `stop` ends it.
  * It is read with `fetch`, because an `EventSource` cannot send the header of the tenant.
- * @param onEvent called with the name and the data of each event; returns true to end the stream
- * @throws Refusal if the service refuses the stream
+ * @param onEvent called with the name and the data of each event; returns true to end the stream. If it throws, the
+ *   error is lost, and the stream is opened again
+ * @throws Refusal if the service refuses the stream, also when it is opened again, and also while it is busy
  */
 export async function follow(
   path: string,

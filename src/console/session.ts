@@ -73,7 +73,10 @@ export function takeRememberedView(): string | null {
   return view;
 }
 
-/** Ends the session. A user who signed in at an identity provider is then sent there to be signed out as well. */
+/**
+ * Ends the session. A user who signed in at an identity provider is then sent there to be signed out as well.
+ * @throws Refusal if the service does not answer or refuses the request; the session then goes on
+ */
 export async function signOut(): Promise<void> {
   changeParams({ tenant: '' }, { replace: true });
   const { sign_out_url: url, ...rest } = await send<SignedOut>('DELETE', '/console/session', { omitsTenant: true });

@@ -29,7 +29,8 @@ export interface EventsCommandOptions extends ConnectionOptions {
  * Runs `cairn events`: prints the events that are kept, oldest first. With `--follow` it prints new events as they
  * happen, until the command is ended; events from before its start are then printed only with `--cursor`. If the
  * connection of `--follow` is lost, it is opened again, with a pause of one second.
- * @throws CliError for a permanent failure, such as a wrong key
+ * @throws CliError if the events that are kept cannot be read; later, with `--follow`, only for a permanent failure,
+ *   such as a key that is no longer valid
  */
 export async function events(options: EventsCommandOptions): Promise<void> {
   const { follow = false, json = false } = options;

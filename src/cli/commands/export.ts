@@ -34,8 +34,8 @@ export function passphraseOf({ passphraseFile }: Pick<ExportCommandOptions, 'pas
 
 /**
  * Runs `cairn export FILE`: writes all data as lines of JSON, compressed if the name ends in `.gz`, and encrypted if
- * there is a passphrase. With `markdown`, FILE is a folder of notes. The file gets its name once it is complete; `-` is
- * standard output.
+ * there is a passphrase. The file gets its name once it is complete; `-` is standard output. With `markdown`, FILE is a
+ * new or empty folder of notes, in which those written so far stay if the export breaks off.
  * @throws CliError if the file exists, if the export breaks off, and for a passphrase with `markdown`, whose notes are
  *   plain text
  */

@@ -33,7 +33,9 @@ const HEAD = /^\s*\{\s*"type"\s*:\s*"cairn\.export"/;
 /**
  * Runs `cairn import [FORMAT] FILE`. Without a format, it is recognised: an export of Cairn, an archive or file of
  * another program, or one memory on each line, as `POST /memory/add` takes it.
- * @throws CliError if the format is not recognised; with exit code 2 for more than two arguments
+ * If something was refused or is damaged, the exit code is 1.
+ * @throws CliError if the format is not recognised, or the source or the import breaks off; with exit code 2 for more
+ *   than two arguments, and for an option that the kind of source does not know
  */
 export async function importData(targets: readonly string[], options: ImportCommandOptions): Promise<void> {
   const [named, target = named!] = targets.length === 2 ? targets : [undefined, targets[0]!];

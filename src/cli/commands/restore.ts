@@ -17,7 +17,8 @@ import { bytes, counted, print } from '../terminal.ts';
 /**
  * Runs `cairn restore FILE`: replaces the file of a tenant by a backup, and keeps the old one under a new name. No
  * other Cairn process may use the data folder meanwhile.
- * @throws CliError without `yes`, or with a missing or wrong key
+ * @throws CliError without `yes`, without the master key of the backup, or if tenants are kept in PostgreSQL
+ * @throws EngineError `unprocessable` for a wrong key; what `restoreDatabase` throws
  */
 export async function restore(
   file: string,

@@ -15,7 +15,7 @@ interface VerifyOptions {
 
 /**
  * Runs `cairn verify-erasure RECEIPT…`: searches the service's files, its backups, Redis and the given paths for what
- * was erased, and prints what was found in each place.
+ * was erased, and prints what was found in each place. An encrypted file is printed as unread, which is no failure.
  * @throws CliError if anything was found, or if the chain of receipts is broken; with exit code 2 for a wrong receipt,
  *   for a path that does not exist, or if neither receipts nor words are given
  */

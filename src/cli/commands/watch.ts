@@ -49,7 +49,8 @@ const KINDS = ['new', 'changed', 'renamed', 'removed', 'refused'] as const;
 /**
  * Runs `cairn watch FOLDER`: keeps the documents on the server equal to the files of a folder, until the command is
  * ended. With `once` it does so in a single pass.
- * @throws CliError if the target is not a folder; with `once` also if documents of missing files were kept
+ * @throws CliError if the target is not a folder; with `once` also if documents of missing files were kept; what a pass
+ *   throws, without `once` only for a permanent failure such as a wrong key
  */
 export async function watch(target: string, options: WatchCommandOptions): Promise<void> {
   const folder = path.resolve(target);

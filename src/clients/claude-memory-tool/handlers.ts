@@ -33,8 +33,9 @@ const SURROUNDING_LINES = 2;
 /**
  * Stores the files of Claude's memory tool as items of a user on a Cairn server. The file's name is the item's key, and
  * the folder is its namespace, below `memories`. The user's queries also find the texts of the files. `str_replace`,
- * `insert` and `rename` change a file only if nobody else has changed it since they read it, and throw a CairnError
- * otherwise.
+ * `insert` and `rename` of a file change it only if nobody else has changed it since they read it, and throw a
+ * CairnError otherwise. `delete`, and `rename` of a folder, do not check that.
+ * @throws TypeError if `userId` is not a string
  * @example client.beta.messages.toolRunner({ tools: [betaMemoryTool(cairnMemoryFiles({ client, userId: 'ana' }))], … })
  */
 export function cairnMemoryFiles(options: CairnMemoryFilesOptions): CairnMemoryFiles {

@@ -23,11 +23,14 @@ export interface CairnMemoryOptions extends CairnOptions {
   readonly recallTokens?: number | undefined;
   /** The side whose messages are stored after a run: the `user` (the default), `both`, or `none`. */
   readonly capture?: 'user' | 'both' | 'none' | undefined;
-  /** Further fields of `POST /memory/query`, such as `filters` and `k`. */
+  /**
+   * Further fields of `POST /memory/query`, such as `filters` and `k`; no `format`. A `token_budget` replaces
+   * `recallTokens`, unless that is 0.
+   */
   readonly query?: Readonly<Record<string, unknown>> | undefined;
   /**
-   * Called with the error of a recall or store that failed; the agent goes on without it. By default the error becomes
-   * a warning of the process or, in edge runtimes without a process, of the console.
+   * Called with the error of a recall or store that failed; the agent goes on without it. It must not throw. By default
+   * the error becomes a warning of the process or, in edge runtimes without a process, of the console.
    */
   readonly onError?: ((error: unknown) => void) | undefined;
 }
@@ -58,8 +61,9 @@ const MAX_KEPT = 100;
 
 /**
  * Makes a middleware that gives an agent of LangChain a memory. Before each call of the model, memories that help to
- * answer the user's last message are added to the system message; several model calls for one message share one recall.
- * After a run, messages are stored as `capture` says. If a recall or store fails, the agent goes on.
+ * answer the user's last message are added to the system message; several model calls for one message share one recall,
+ * if the message has an id. After a run, messages are stored as `capture` says. The agent waits for each recall and
+ * store, at most `timeoutMs`. If one fails, the agent goes on.
  * @example createAgent({ model, tools, middleware: [createMiddleware(cairnMemory({ url, userId: 'ana' }))] })
  */
 export function cairnMemory(options: CairnMemoryOptions): CairnMemory {

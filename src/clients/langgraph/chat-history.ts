@@ -20,7 +20,8 @@ const AT_ONCE = 500;
 
 /**
  * The messages of one conversation, kept by a Cairn server in the order in which they were added. Each message is an
- * item in the namespace `chat.<session>`, and also a memory, so that queries of its user find it.
+ * item in the namespace `chat.<session>`, and also a memory, so that queries of its user find it. The methods throw
+ * what those of `CairnStore` throw; if `addMessages` or `clear` fails, a part of it may be done.
  */
 export class CairnChatHistory extends BaseListChatMessageHistory {
   override lc_namespace = ['cairn-memory', 'stores', 'message'];

@@ -7,7 +7,7 @@ export interface CairnRetrieverOptions extends CairnOptions, BaseRetrieverInput 
   readonly userId?: string | undefined;
   /** Greatest number of documents; that of the server, 8, by default. */
   readonly k?: number | undefined;
-  /** Further fields of `POST /memory/query`, such as `filters` and `min_score`. */
+  /** Further fields of `POST /memory/query`, such as `filters` and `min_score`; no `format`. */
   readonly query?: Readonly<Record<string, unknown>> | undefined;
 }
 

@@ -16,7 +16,7 @@ import { connect, type CairnOptions, type Send } from '../connection.ts';
 export interface CairnStoreOptions extends CairnOptions {
   /** The user who owns all items of this store; by default they belong to no user. */
   readonly userId?: string | undefined;
-  /** Minutes until an item expires, counted from its last put or read; by default items do not expire. */
+  /** Minutes until an item expires, from its last put or (see `refreshOnRead`) read; by default items do not expire. */
   readonly ttl?: number | undefined;
   /** Whether a read restarts the `ttl` of the items that it returns; true by default. */
   readonly refreshOnRead?: boolean | undefined;
@@ -58,8 +58,8 @@ export class CairnStore extends BaseStore {
 
   /**
    * Runs operations and returns their results in order. Reads run first, then puts.
-   * @throws InvalidNamespaceError for a namespace that LangGraph forbids; TypeError for a filter with an undefined
-   *   value; CairnError for a request that the server refused
+   * @throws InvalidNamespaceError for a namespace that LangGraph forbids, before anything is sent; TypeError for a
+   *   filter with an undefined value; what `Send` throws, such as CairnError for a request that the server refused
    */
   override async batch<Op extends Operation[]>(operations: Op): Promise<OperationResults<Op>> {
     const puts = new Map<string, PutOperation>();

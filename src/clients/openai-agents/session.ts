@@ -82,7 +82,8 @@ export class CairnSession {
   /**
    * Applies a change in one step, once for each `operationId`: a repetition with the same id changes nothing.
    * @throws CairnError `conflict` if the id was used for another change, or the session does not end in the expected
-   *   items; `invalid` for more than 100 items, which cannot be appended in one step. Nothing has changed then
+   *   items; `invalid` for more than 100 items, and an error for more than 1 MiB of JSON, which cannot be sent in one
+   *   step. Nothing has changed then
    * @throws TypeError if `operationId` is blank
    */
   async applyHistoryTransaction(change: {

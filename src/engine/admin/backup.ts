@@ -14,8 +14,8 @@ import { checkDatabase, requireUnused, type DatabaseSummary } from '../store/che
 import { unfinishedName } from './unfinished-copy.ts';
 
 /**
- * Called after each step of a copy with the number of bytes that are done and of all bytes; for an encrypted file once,
- * at its end.
+ * Called after each step of a copy with the number of bytes that are done and of all bytes. If the file or its copy is
+ * encrypted, it is called once, after the copy. The checks of the copy follow without a call.
  */
 export type CopyProgress = (done: number, total: number) => void;
 
@@ -35,11 +35,12 @@ const STEP_PAGES = 2_000;
 
 /**
  * Copies a tenant's file as it is now, even while it is being written, into a single file, and checks the whole copy.
- * The copy of an encrypted file is encrypted with the same key, and `wrappedKey`, its data key encrypted with the
- * master key, is written beside it, so that it can be restored without the control database. Afterwards `to` is either
- * a complete backup or does not exist. `from` and `to` are paths.
+ * The copy of an encrypted file is encrypted with the same key. If `wrappedKey` is given (the data key of the file,
+ * encrypted with the master key), it is written beside the copy, so that this can be restored without the control
+ * database. Afterwards `to` is either a complete backup or does not exist. `from` and `to` are paths.
  * @throws EngineError `not_found` if there is no file at `from`; `conflict` if `to` exists, or a file with the name of
- *   its key file that is not this tenant's; `unprocessable` if the copy is damaged or no tenant's file; `storage_full`
+ *   its key file that is not this tenant's; `unprocessable` if the copy is damaged or no tenant's file; `unavailable`
+ *   if another process locks the file; `storage_full`
  */
 export async function backupDatabase({
   from,

@@ -29,12 +29,13 @@ import { databaseForm, type DatabaseForm } from '../store/database-form.ts';
 import { openDatabase } from '../store/open-database.ts';
 import { resealFile } from './reseal.ts';
 
-/** Called with the name of each database file before it is encrypted or decrypted. */
+/** Called with the name of each database file before it is encrypted, decrypted or given another key. */
 export type OnFile = (name: string) => void;
 
 /**
- * Encrypts the control database and the files of every tenant that it lists, unless they are encrypted already. Tenants
- * that `cairn move` took away are not listed, so their files stay as they are.
+ * Encrypts the control database, and the file and the waiting uploads of every tenant that it lists, unless they are
+ * encrypted already. Data keys that are missing are made. Files that all tenants share are deleted: they hold only
+ * counts. Tenants that `cairn move` took away are not listed, so their files stay as they are.
  * @throws EngineError `invalid` if no master key is set; `not_found` for an empty folder; what `resealFile` throws
  */
 export async function encryptFolder(config: Config, onFile: OnFile): Promise<void> {
@@ -53,7 +54,9 @@ export async function encryptFolder(config: Config, onFile: OnFile): Promise<voi
 }
 
 /**
- * Decrypts every encrypted file, and deletes the data keys.
+ * Decrypts the control database, and the file and the waiting uploads of every tenant with a data key. Then it deletes
+ * the files that all tenants share, which hold only counts, and the data keys. A change of the data keys that was
+ * interrupted must be completed first (`changeDataKeys`).
  * @throws EngineError what `encryptFolder` throws; `conflict` while keys of other servers are stored, which must be
  *   encrypted
  */

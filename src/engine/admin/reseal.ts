@@ -36,12 +36,12 @@ export function copyWithKey(from: string, fromKey: FileKey | null, to: string, t
 }
 
 /**
- * Encrypts a database with another key, or decrypts it if `toKey` is null: a copy is made and compared, and replaces
- * the file in one step. If that is interrupted, the file is completely the old one or completely the new one. No
- * process may have the file open.
+ * Encrypts a database with another key, or decrypts it if `toKey` is null: a copy is made and compared (`compare`), and
+ * replaces the file in one step. If that is interrupted, the file is completely the old one or completely the new one.
+ * No process may have the file open.
  * @param change work on the copy before it is compared, such as wrapping its keys anew
- * @throws EngineError `conflict` if a process has the file open; `internal` if the copy differs; what `copyWithKey`
- *   throws
+ * @throws EngineError `conflict` if a process has the file open; `internal` if the copy differs; `unprocessable` if the
+ *   file or the copy is damaged; what `copyWithKey` and `change` throw
  */
 export async function resealFile(
   file: string,

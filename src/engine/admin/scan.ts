@@ -45,7 +45,9 @@ interface Finding {
   readonly counts: Readonly<Partial<Record<SensitiveKind, number>>>;
   /**
    * Redacts the values. For a memory it also erases the earlier versions; a recall (logged query) is erased as a whole.
-   * It does nothing for a chunk or an address of a document. Call it inside a write transaction.
+   * For a chunk or an address of a document it redacts nothing. It writes what the scan has read, so nobody else may
+   * write to the file meanwhile. Call it inside a write transaction, and after the scan `reindexWaiting` until none
+   * waits.
    */
   redact(context: WriteContext): void;
 }

@@ -13,7 +13,9 @@ import type { BackupFile, Page } from '../types.ts';
 import { backupControl, backupDatabase, keyFileOf } from './backup.ts';
 import { isOfEndedProcess, isUnfinished } from './unfinished-copy.ts';
 
-/** The settings that a scheduled backup needs. */
+/**
+ * The settings that a scheduled backup needs. `OM_BACKUP_FOLDER` must be set: without it the working folder is used.
+ */
 export type BackupSettings = Pick<
   Config,
   'paths' | 'masterKey' | 'OM_ENCRYPTION_CIPHER' | 'OM_BACKUP_EVERY' | 'OM_BACKUP_FOLDER' | 'OM_BACKUP_KEEP'
@@ -43,9 +45,10 @@ const NAME = /^\d{8}T\d{9}Z\.sqlite$/;
 const ABANDONED_MS = 6 * 3_600_000;
 
 /**
- * Backs up the tenant's file at `from`, and the control database if its last backup is older than half a period. Each
- * copy gets its name after it was checked from end to end. Only then older ones are removed: those beyond
- * `OM_BACKUP_KEEP`, and those of tenants that no longer exist if they are older than `OM_BACKUP_KEEP` periods.
+ * Backs up the tenant's file at `from`; before it the control database, unless it has a backup of less than half a
+ * period ago. Each copy gets its name after it was checked from end to end. Only then older ones of the same database
+ * are removed, those beyond `OM_BACKUP_KEEP`. A backup of the control database also removes those of tenants that no
+ * longer exist, if they are older than `OM_BACKUP_KEEP` periods. Unfinished copies that were left behind are removed.
  * @param now the time for the names, Unix ms
  * @throws EngineError `invalid` if `from` is no tenant's file; what `backupDatabase` throws; errors of the file system
  *   for a folder that cannot be written to
@@ -77,7 +80,7 @@ export async function makeScheduledBackup(
 
 /**
  * Lists a page of the scheduled backups of a tenant, newest first, and the same page of those of the control database;
- * `total` counts those of the tenant. A folder that does not exist yet has none.
+ * `total` counts those of the tenant. A folder that does not exist yet has none. `OM_BACKUP_FOLDER` must be set.
  * @throws errors of the file system for a folder that cannot be read
  */
 export function listScheduledBackups(
@@ -130,7 +133,8 @@ function makeFolder(folder: string, now: number): string {
 
 /**
  * Removes what a killed process left of the scheduled backup of the tenant's file at `from`, and of the control
- * database. Copies of running processes stay.
+ * database. If it is not known whether the process of a copy has ended, the copy stays until it has not been written to
+ * for 6 hours.
  * @param now Unix ms
  */
 export function removeLeftovers({ paths, OM_BACKUP_FOLDER = '' }: BackupSettings, from: string, now: number): void {

@@ -45,7 +45,10 @@ export interface Searched {
 const MAX_AT = 5;
 /** Number of new bytes of a file that are read at a time. */
 const CHUNK = 1024 * 1024;
-/** Number of further bytes that are read with these, and again with the next ones, so that no phrase is cut. */
+/**
+ * Number of further bytes that are read with these, and again with the next ones, so that no phrase of up to so many
+ * bytes is cut.
+ */
 const OVERLAP = 512;
 /** Greatest number of words and phrases whose result is remembered. */
 const SEEN = 1_000_000;
@@ -81,7 +84,8 @@ export interface ErasureSearch {
 /**
  * Begins a search. A server may be using the file.
  * @throws EngineError `not_found` for an unknown receipt; `invalid` for a receipt that is given without its salt or
- *   with another one
+ *   with another one. For a receipt without `salted` (of an earlier version, or of a delete that is still running) a
+ *   wrong salt is not noticed, and nothing of that receipt is found
  */
 export function openErasureSearch(file: string, { receipts, words }: Sought): ErasureSearch {
   const store = openStore(file, { role: 'reader' });

@@ -10,7 +10,7 @@ export interface Page<Item, Cursor> {
 
 /**
  * A list that is loaded page by page. `items` are those of all pages loaded so far; `isWhole` is true after the last
- * page.
+ * page. While a page is loaded, and after an error, `loadMore` does nothing; `reload` begins again with the first page.
  */
 export interface Pages<Item> {
   readonly items: readonly Item[];

@@ -5,7 +5,7 @@ const ENDS = new Set(['ready', 'empty', 'failed', 'cancelled']);
 
 /**
  * Follows a document by its event stream until the server has finished processing it, and calls `onState` at each
- * change.
+ * change. If the document is removed or the service refuses the stream, the calls end without a word.
  * @returns a function that stops following it
  */
 export function followDocument(document: DocumentItem, onState: (document: DocumentItem) => void): () => void {
