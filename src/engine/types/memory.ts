@@ -140,10 +140,11 @@ export interface Memory {
   readonly state: MemoryState;
   readonly status: MemoryStatus;
   /**
-   * How present the memory is when it is read, 0..1; it decays by `decayLambda` and grows when the memory is recalled.
+   * How present the memory is when it is read, 0..1; it decays by `decayLambda` and grows when the memory is recalled,
+   * reinforced or added again.
    */
   readonly salience: number;
-  /** How well established the memory is when it is read, 0..1; it decays slowly, and only reinforcement raises it. */
+  /** How well established the memory is when read, 0..1; it decays slowly. A query does not raise it. */
   readonly strength: number;
   /** Rate λ of the exponential decay of the salience, per day. */
   readonly decayLambda: number;
