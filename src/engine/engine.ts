@@ -169,8 +169,8 @@ export interface Tenant
    * old values are kept as a revision and `version` is raised by 1. If nothing changes, nothing is written.
    * @throws EngineError `not_found`; `conflict` if `ifVersion` is not the current version, for the status of a
    *   superseded or contradicted memory, the content, title or expiry of a part of a document, or an item's content
-   *   that several strings of its value make; `invalid` for merged metadata over 16 KiB or a `validTo` not later than
-   *   `validFrom`
+   *   that several strings of its value make; `invalid` for merged metadata over 16 KiB, a `validTo` not later than
+   *   `validFrom`, or an item's value that would exceed 256 KiB
    */
   patchMemory(id: string, patch: MemoryPatch, options?: PatchOptions): Promise<Memory & Screened>;
   /**
