@@ -22,9 +22,12 @@ import {
 
 /** Totals over the database files of all tenants. Sizes are in bytes. */
 export interface Census {
-  /** Number of jobs by step and state, 0 included; jobs that are done or cancelled are not counted. */
+  /** Number of jobs by step and state, 0 included and dead ones, too; done and cancelled jobs are not counted. */
   readonly jobs: readonly { readonly step: JobStep; readonly state: LedgerState; readonly jobs: number }[];
-  /** Age in ms of the oldest unfinished job at each step, counted from when the job was added; 0 if there is none. */
+  /**
+   * Age in ms of the oldest job at each step that is neither done, dead nor cancelled, counted from when the job was
+   * added; 0 if there is none.
+   */
   readonly oldest: readonly { readonly step: JobStep; readonly ageMs: number }[];
   /** Number of memories by primary sector (kind of memory) and state, 0 included. */
   readonly memories: readonly { readonly sector: Sector; readonly state: MemoryState; readonly memories: number }[];
@@ -72,7 +75,8 @@ type EvalMeasure = (typeof EVAL_MEASURES)[number];
 export interface CensusTaker {
   /**
    * Returns the latest census: a new one if one is due and ready within a second, else the one before; undefined before
-   * the first one is ready. It never throws: a file that cannot be read is counted in `unreadable`.
+   * the first one is ready. It never throws: a file that cannot be read is counted in `unreadable`, and if the control
+   * database cannot be read, the census before stays.
    */
   read(): Promise<Census | undefined>;
   /** Stops a census that is running, at its next file, and starts no more. */

@@ -92,7 +92,8 @@ export interface Config extends Readonly<Settings> {
  * @param environment names and values as in `process.env`; other names are ignored, except settings of other programs
  *   that are refused (`foreignSettings`)
  * @throws EngineError `invalid` with one line in `details` for each problem: the setting's name, mostly its value,
- *   unless that may be secret, and what is allowed
+ *   unless that may be secret, and what is allowed. Files, the master key and settings that contradict each other are
+ *   checked only if each setting by itself is right
  */
 export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
   const present = Object.fromEntries(
@@ -184,7 +185,7 @@ export interface SettingInForce {
   readonly origin: 'environment' | 'default';
 }
 
-/** Names of the settings that are durations. `Config` has them in ms. */
+/** Names of the settings that are written as durations with a unit, such as `6h`. `Config` has them in ms. */
 const DURATIONS: ReadonlySet<string> = new Set<keyof Settings>(['OM_BACKUP_EVERY', 'OM_EVAL_EVERY']);
 
 /**

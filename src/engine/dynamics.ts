@@ -11,8 +11,8 @@ export const DAY_MS = 86_400_000;
 /** Rate of the exponential decay of a memory's strength, per day: the λ of `decayed`. */
 export const STRENGTH_LAMBDA = 0.01;
 /**
- * Amount that a recall (answered query) adds to the salience of each memory that it reinforces, to at most 1. Within
- * one hour all reinforcements of a memory add at most `OM_REINFORCE_PER_HOUR`.
+ * Amount that a recall (answered query), or a further add of an equal memory, adds to the salience of each memory that
+ * it reinforces, to at most 1. Within one hour all reinforcements of a memory add at most `OM_REINFORCE_PER_HOUR`.
  */
 export const RECALL_SALIENCE_BOOST = 0.1;
 /**
@@ -21,7 +21,8 @@ export const RECALL_SALIENCE_BOOST = 0.1;
  */
 export const RECALL_WAYPOINT_BOOST = 0.05;
 /**
- * Amount that a reinforcement adds to a memory's strength (how well established it is, 0..1). The sum stays at most 1.
+ * Amount that a reinforcement on request, or a further add of an equal memory, adds to a memory's strength (how well
+ * established it is, 0..1), to at most 1. It adds nothing once `OM_REINFORCE_PER_HOUR` is reached. A recall adds none.
  */
 export const REINFORCE_STRENGTH_BOOST = 0.1;
 /** Weight below which the periodic clean-up removes a waypoint (automatic link to the most similar memory); 0..1. */

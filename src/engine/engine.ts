@@ -87,11 +87,11 @@ export interface Engine {
   readonly embedder: Embedder | null;
   /** The database of tenants, keys and settings: a file beside the tenants' files, or a schema of OM_DATABASE_URL. */
   readonly control: ControlDatabase;
-  /** Calls a method of `control` that changes something, so that the thread of requests waits for no database. */
+  /** Calls a method of `control` that changes something. With PostgreSQL another thread does it: that may take long. */
   readonly changeControl: ControlChanges['change'];
   /** The rate limits of all keys, counted for all processes of the folder, or all nodes of the database, together. */
   readonly rates: RateLimits;
-  /** Refuses wrong keys of an address for a while, after too many of them. */
+  /** Says for how long an address's keys are to be refused, after too many wrong ones. Its callers refuse them. */
   readonly guesses: GuessLimit;
   /** The open event streams of each tenant, counted for all processes of the folder, or nodes of the database. */
   readonly streams: StreamShares;
@@ -169,8 +169,8 @@ export interface Tenant
    * old values are kept as a revision and `version` is raised by 1. If nothing changes, nothing is written.
    * @throws EngineError `not_found`; `conflict` if `ifVersion` is not the current version, for the status of a
    *   superseded or contradicted memory, the content, title or expiry of a part of a document, or an item's content
-   *   that several strings of its value make; `invalid` for merged metadata over 16 KiB or a `validTo` not later than
-   *   `validFrom`
+   *   that several strings of its value make; `invalid` for merged metadata over 16 KiB, a `validTo` not later than
+   *   `validFrom`, or an item's value that would exceed 256 KiB
    */
   patchMemory(id: string, patch: MemoryPatch, options?: PatchOptions): Promise<Memory & Screened>;
   /**
@@ -218,7 +218,7 @@ export interface Tenant
   streamMemories(filter: MemoryFilter, page: Page): AsyncIterable<readonly Memory[]>;
   /** Lists what each update of a memory replaced, newest update first. Throws EngineError `not_found`. */
   listRevisions(id: string, page?: RevisionPage): Promise<Revision[]>;
-  /** Lists what `listRevisions` lists, in slices; each slice is read when it is asked for. */
+  /** Lists what `listRevisions` lists, in slices read when asked for. The iteration throws EngineError `not_found`. */
   streamRevisions(id: string, page: RevisionPage): AsyncIterable<readonly Revision[]>;
   /** Lists at most 1,000 links of a memory in both directions, strongest first. Throws EngineError `not_found`. */
   listLinks(id: string): Promise<Link[]>;
@@ -392,7 +392,7 @@ export interface Tenant
   /**
    * Waits until all jobs that a write receipt names have ended: done, dead or cancelled.
    * @param token a write receipt from `addMemories`, `addDocument`, `replaceDocument`, `reflect` or `consolidate`
-   * @param timeoutMs longest time to wait (0: it checks once)
+   * @param timeoutMs longest time to wait (0: it checks once, and says false for over 1,000 jobs, even ended ones)
    * @returns false if the time ran out or the signal was aborted first
    * @throws EngineError `invalid` for a receipt that this tenant did not give out
    */

@@ -37,8 +37,9 @@ const DELAY_MS = 2_000;
 /**
  * Makes this thread fail if `CAIRN_FAILPOINT=<name>:<action>:<count>` names this point; the caller awaits what it
  * returns. It acts once, the count-th time that the thread passes. The action `throw` rejects, `kill` kills the process
- * (SIGKILL), `exit` ends a worker thread, `hang` never resolves, `spin` blocks the thread forever, and `delay` waits
- * for two seconds. This is no setting: it is read only if NODE_ENV is `test`; otherwise the function does nothing.
+ * (SIGKILL), `exit` ends a worker thread, or on the main thread the process, `hang` never resolves, `spin` blocks the
+ * thread forever, and `delay` waits for two seconds. This is no setting: it is read only if NODE_ENV is `test`;
+ * otherwise the function does nothing.
  * @throws Error when the module is loaded, for a value in any other form
  */
 export const failpoint: (name: FailpointName) => Promise<void> | undefined = createFailpoint(process.env);

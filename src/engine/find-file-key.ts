@@ -20,6 +20,7 @@ export interface FileKey {
  * Finds the encryption key of a file by its path; returns undefined if the file does not lie in the data folder for
  * which the function was made.
  * @param isStale true if the key that it returned last did not open the file, so that it must read the key again
+ * @throws EngineError the errors of `readDataKey`
  */
 export type FindsKey = (file: string, isStale: boolean) => FileKey | undefined;
 
@@ -40,6 +41,7 @@ export function useFileKeys(defaultTenantPath: string, find: FindsKey | null): v
  * Returns the encryption key of a file, from the first `FindsKey` of this thread that knows the file; null if none
  * does, so the file is unencrypted.
  * @param isStale true if the key that was returned last did not open the file
+ * @throws EngineError the errors of `readDataKey`, such as `not_found` for a file of the folder that has no key
  */
 export function keyOfFile(file: string, isStale = false): FileKey | null {
   const absolute = path.resolve(file);

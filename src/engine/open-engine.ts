@@ -59,12 +59,14 @@ export interface OpenEngineOptions {
   readonly writer?: 'thread' | 'inline';
   /**
    * Dispatcher that notifies workers of new work. By default it is that of the queues: in Redis with `REDIS_URL`,
-   * else in PostgreSQL with `OM_DATABASE_URL`. Without both none is used, and workers read the ledgers.
+   * else in PostgreSQL with `OM_DATABASE_URL`. Without both none is used, and workers read the ledgers. The engine
+   * closes it. With `lead` it is ignored.
    */
   readonly dispatcher?: JobDispatcher | undefined;
   /**
    * The committing thread and the dispatcher of another process of this machine, which this engine uses in place of its
-   * own. This engine does not close them, and leaves the metrics of the files to that process.
+   * own. This engine leaves the metrics of the files to that process, and does not close the dispatcher. It calls
+   * `close` of the transport, which must not end that thread.
    */
   readonly lead?: Lead | undefined;
 }

@@ -98,9 +98,9 @@ export interface Embedder {
   prepare?(): Promise<void>;
   /**
    * Embeds texts in one call: one L2-normalised vector of `dimensions` components for each text, in order.
-   * @throws EngineError `rate_limited` with `retryAfterMs`; `unavailable` when the provider is down, slow or replied
-   *   with anything but one valid vector per text (the whole reply is refused); `invalid` when a text itself is
-   *   refused
+   * @throws EngineError `rate_limited` with `retryAfterMs`; `unavailable` on abort, or when the provider is down, slow
+   *   or replied with anything but one valid vector per text (the whole reply is refused); `invalid` when a text itself
+   *   is refused
    */
   embed(texts: readonly string[], options: EmbedOptions): Promise<Float32Array[]>;
 }
@@ -125,8 +125,8 @@ export interface LanguageModel {
    *   of calls; `maxTokens` bounds the answer; `tenant` is the path of the file of the tenant that asks, which is not
    *   sent: only this tenant's earlier answers may be given again
    * @param onReply called with every reply of the provider, before `complete` returns or throws
-   * @throws EngineError `rate_limited` with `retryAfterMs`; `unavailable` when the provider is down, slow, refuses the
-   *   call or replies with something else than a completion; `invalid` if it declines to answer this prompt, or does
+   * @throws EngineError `rate_limited` with `retryAfterMs`; `unavailable` on abort, or when the provider is down, slow,
+   *   refuses the call or does not reply with a completion; `invalid` if it declines to answer this prompt, or does
    *   not finish within `maxTokens`; `conflict` if the refusal told which form of the request it accepts: the next call
    *   of the same request takes that form
    */
@@ -183,7 +183,8 @@ export interface IndexSearch {
 /**
  * Finds approximate nearest neighbours among one model's vectors of one tenant. The index is derived data: it can be
  * made again from the stored vectors at any time. Call `add`, `remove` and `clear` inside a write transaction;
- * `search`, `searchAll` and `vectorsOf` throw inside one. A search sees what its connection's read snapshot holds,
+ * `search`, `searchAll` and `vectorsOf` throw inside one. With threads that share vectors, these three may also throw
+ * `SnapshotIsBehind` and `SharedMemoryLost`. A search sees what its connection's read snapshot holds,
  * whichever connection wrote it.
  */
 export interface VectorIndex {

@@ -18,8 +18,9 @@ export class SnapshotIsBehind extends Error {
 }
 
 /**
- * Thrown by every use of shared memory that a thread left half changed when it died, or whose lock a thread holds
- * without any progress for 10 seconds. The owner of the memory makes a new one and fills it from the file.
+ * Thrown by every use of shared memory that a thread left half changed when it died or its change threw, or whose lock
+ * a thread holds without any progress for 10 seconds. The owner of the memory makes a new one and fills it from the
+ * file.
  */
 export class SharedMemoryLost extends Error {
   override readonly name = 'SharedMemoryLost';

@@ -48,7 +48,8 @@ export function currentShare(): Share {
 
 /**
  * Waits for a later turn of the event loop if all work in the present turn has together used up its 3 ms; returns at
- * once otherwise. Long work awaits it between two of its steps, so that it does not block the thread.
+ * once otherwise. Long work awaits it between two of its steps, so that it does not block the thread. It waits as long
+ * as `nextTurn`.
  */
 export async function takeTurn(): Promise<void> {
   begin();
@@ -58,7 +59,7 @@ export async function takeTurn(): Promise<void> {
 /**
  * Waits for a later turn of the event loop. Each turn goes to one caller, so that steps which cannot be divided hold
  * the event loop one at a time, even if there are many of them. A change of the control database is such a step: this
- * thread waits for its commit.
+ * thread waits for its commit. While connections arrive, each such turn may come up to 100 ms later.
  */
 export function nextTurn(): Promise<void> {
   const { tenantId, keyId } = currentShare();

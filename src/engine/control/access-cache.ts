@@ -77,7 +77,8 @@ export interface AccessCache {
   /**
    * Runs `work` in `ControlFile.write`, raises the generation counter, by which other processes notice the change, and
    * reads tenants and keys again. Returns what `work` returns. If `work` throws, nothing is changed and its error is
-   * thrown; errors of the database are thrown as EngineErrors.
+   * thrown; errors of the database are thrown as EngineErrors. If the later read fails, its error is thrown although
+   * the change was made.
    */
   change<T>(work: () => T): T;
   /**

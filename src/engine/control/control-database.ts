@@ -167,7 +167,7 @@ export interface ControlDatabase {
   findTenantPath(tenantId: string): string | undefined;
   /**
    * Returns those of the ids that are tenants', in their order. However many are unknown, it looks into the control
-   * database at most once.
+   * database at most once. In PostgreSQL it may miss a new tenant for 250 ms.
    */
   existingTenants(tenantIds: readonly string[]): string[];
   /**
@@ -183,8 +183,9 @@ export interface ControlDatabase {
    * @param database name of the database in which the tenant is placed: one of OM_DATABASES, or 'home' for the one of
    *   OM_DATABASE_URL, which is the default; only with OM_DATABASE_URL
    * @throws EngineError `invalid` for another form of id or an unknown database; `conflict` if the tenant exists, or
-   *   if a file of its name or, with OM_DATABASE_URL, rows of an earlier tenant of its name are still there;
-   *   `unavailable` if the further database does not answer
+   *   if a file of its name or, with OM_DATABASE_URL, rows of an earlier tenant of its name are still there, or if the
+   *   further database has tenants of another service or is that of OM_DATABASE_URL; `unavailable` if the tenant's
+   *   database does not answer
    */
   createTenant(tenantId: string, by?: string, database?: string): TenantRecord;
   /**

@@ -24,7 +24,7 @@ export interface ControlFile {
    * what `work` throws, and errors of the database as EngineErrors.
    */
   write<T>(work: () => T): T;
-  /** Runs `work` on one snapshot of the database. */
+  /** Runs `work` on one snapshot of the database. In a file, it throws errors of SQLite as they are. */
   read<T>(work: () => T): T;
   /** Whether a transaction is open. */
   readonly isInTransaction: boolean;

@@ -34,8 +34,8 @@ export function counterPlaceOf({ OM_DATABASE_URL: database, paths }: Config, fil
 
 /**
  * Opens counters, and makes them if they do not exist.
- * @throws EngineError `unavailable` for a locked file or a database that does not answer; `storage_full` for a full
- *   disk
+ * @throws EngineError for a file, `unavailable` if it is locked and `storage_full` for a full disk; in PostgreSQL the
+ *   errors of `openSharedCounts`
  */
 export function openCounterFile<Name extends string>(
   place: CounterPlace,

@@ -86,8 +86,8 @@ const PLACE_MS = 1_000;
 const TRIED_FOR_PLACE = 4;
 
 /**
- * Makes a function that returns the share of a tenant by the tenant's id. All processes of a data folder use the same
- * counts.
+ * Makes a function that returns the share of a tenant by the tenant's id. All processes of a data folder, or all nodes
+ * of a database, use the same counts.
  */
 export function createDocumentShares(
   { limits }: Pick<ControlDatabase, 'limits'>,

@@ -45,7 +45,8 @@ export interface FederationRecord extends FederationServer {
 export interface FederationServers {
   /**
    * Registers a server. A key is stored only in an encrypted folder: otherwise whoever reads a copy of the control
-   * database could call the other server, and a separate file for the key would be copied along with it.
+   * database could call the other server, and a separate file for the key would be copied along with it. The caller
+   * checks the URL, the form of the name and the lengths (`FEDERATION_LIMITS`).
    * @param by public id of the key of the caller; by default a command on this machine
    * @throws EngineError `conflict` for a name that is taken, beyond 32 servers, or for a key in a folder that is not
    *   encrypted; `not_found` for an unknown tenant

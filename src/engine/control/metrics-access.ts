@@ -16,7 +16,7 @@ export type MetricsVerdict =
 /**
  * Decides whether a caller may read metrics on a server that requires a key for them. The holder of `OM_METRICS_KEY`
  * and an admin of the default tenant may. Metrics count what all tenants do, so a key of another tenant or of a lesser
- * role must not read them.
+ * role must not read them. It counts no wrong key: the caller does (`GuessLimit.noteWrong`).
  * @param caller the key as the request carries it, and the address that the request comes from
  */
 export function judgeMetricsReader(

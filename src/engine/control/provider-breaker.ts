@@ -89,7 +89,7 @@ export function isBreakerOpen(statements: BudgetStatements): boolean {
 /**
  * Updates the breaker after a call has ended. An answer, or a request of the provider to wait, closes the breaker.
  * While it is open, only the probe's failure counts, since other calls began before it opened. A probe that was refused
- * or abandoned lets another call be the probe.
+ * or abandoned lets another call be the probe. Call it in a write transaction.
  */
 export function noteOutcome(
   statements: BudgetStatements,

@@ -16,8 +16,7 @@ export type BudgetStatements = Prepared<keyof typeof STATEMENTS>;
 
 /**
  * Opens the file of a provider's budget, or the same tables in PostgreSQL, and makes it if it is absent.
- * @throws EngineError `unavailable` for a locked file or a database that does not answer; `storage_full` for a full
- *   disk
+ * @throws EngineError the errors of `openCounterFile`
  */
 export function openBudgetFile(place: CounterPlace): CounterFile<keyof typeof STATEMENTS> {
   return openCounterFile(place, { schema: SCHEMA, statements: STATEMENTS });

@@ -31,10 +31,11 @@ export interface ProviderBudget {
   /**
    * Waits until a call of `tokens` tokens (an estimate) may start, and counts it. The caller must call `end` of the
    * permit.
-   * @throws EngineError `rate_limited` with `retryAfterMs` during a pause or while the breaker is open, so that callers
-   *   do not hold their jobs in the meantime; also if the limits leave no room, for a caller that is not `patient`, and
-   *   for any if the provider resets them in over a minute; `unavailable` when `signal` aborts and after `close`;
-   *   errors of the database as EngineErrors
+   * @throws EngineError `rate_limited` with `retryAfterMs` during a pause of the provider or of the breaker, so that
+   *   callers do not hold their jobs in the meantime; if the limits leave no room, for a caller that is not `patient`,
+   *   and for any if the provider resets them in over a minute; while the breaker's probe runs, for a caller that is
+   *   not `patient` or that `hasOther`. `unavailable` when `signal` aborts and after `close`; errors of the database as
+   *   EngineErrors
    */
   acquire(tokens: number, options: AcquireOptions): Promise<ProviderPermit>;
   /**
@@ -120,7 +121,7 @@ type Verdict =
 
 /**
  * Opens the budget, and makes its file if it is absent. The caller must close it.
- * @throws EngineError `unavailable` for a locked file; `storage_full` for a full disk
+ * @throws EngineError the errors of `openCounterFile`
  */
 export function openProviderBudget(options: BudgetOptions): ProviderBudget {
   const { clock, onHeldBack, role = 'embedding provider' } = options;

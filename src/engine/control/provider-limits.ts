@@ -53,7 +53,10 @@ export function untilStatedReset(statements: BudgetStatements, { tokens, patient
   return Math.max(0, ...short.map((row) => row.reset_at - now));
 }
 
-/** Subtracts a starting call, one request and its tokens, from the remaining limits that the provider last stated. */
+/**
+ * Subtracts a starting call, one request and its tokens, from the remaining limits that the provider last stated. Call
+ * it in a write transaction.
+ */
 export function spendStatedLimits(statements: BudgetStatements, tokens: number): void {
   for (const [kind, cost] of costsOf(tokens)) statements.spend.run({ kind, cost });
 }
@@ -62,7 +65,8 @@ export function spendStatedLimits(statements: BudgetStatements, tokens: number):
  * Stores the remaining limits that a reply stated, less the cost of the running calls, which the provider may not have
  * counted yet. Until the provider resets a limit, a value replaces the stored one only if it is lower, because replies
  * may arrive in another order. A reset time more than a minute away is believed only if the reply refuses the call: any
- * other reply shows that calls are still accepted, and some servers always state such times.
+ * other reply shows that calls are still accepted, and some servers always state such times. Call it in a write
+ * transaction, once the call of the reply no longer counts as running.
  * @param stated the limits that the reply stated
  * @param isLimited whether the reply refused the call because of a limit
  */

@@ -23,14 +23,16 @@ interface Bucket {
 export interface RateLimits {
   /**
    * Takes `cost` tokens from a bucket of `perMinute` tokens, and says whether the request is allowed; a refused one
-   * takes nothing. With `mustFit` false it is always allowed, and the bucket may go into debt. If the file cannot be
-   * written, the request is allowed: limits protect the service and must not be what stops it.
+   * takes nothing. One that costs more than a whole bucket is allowed once the bucket is full. With `mustFit` false a
+   * request is always allowed. In both cases the bucket may go into debt. If the counters cannot be written, the
+   * request is allowed: limits protect the service and must not be what stops it. `perMinute` is 1 or more: where
+   * there is no limit (0), callers do not ask.
    */
   take(
     bucket: Bucket,
     request: { readonly cost: number; readonly perMinute: number; readonly mustFit: boolean },
   ): Verdict;
-  /** Returns the verdict that `take` with `mustFit` would return, without taking any tokens. */
+  /** Returns the verdict that `take` with `mustFit` true would return, without taking any tokens. */
   peek(bucket: Bucket, request: { readonly cost: number; readonly perMinute: number }): Verdict;
   close(): void;
 }

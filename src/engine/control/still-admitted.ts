@@ -19,7 +19,9 @@ interface Admission {
 
 /**
  * Whether a caller would still be admitted: its key or token was not revoked and has not expired, and the session by
- * which it came has not ended; for a caller without a key, whether the service is still open to such callers.
+ * which it came has not ended; for a caller without a key, whether the service is still open to such callers. One that
+ * may only read metrics stays admitted.
+ * @throws EngineError `unavailable` in PostgreSQL, as `Sessions.find` and `ControlDatabase.isHolderValid`
  */
 export function isStillAdmitted({ holder, session }: Caller, { control, config }: Admission): boolean {
   if (session !== undefined) return control.sessions.find(session) !== undefined;
@@ -29,7 +31,7 @@ export function isStillAdmitted({ holder, session }: Caller, { control, config }
   return control.isOpen() || (holder.role === 'read' && config.OM_PUBLIC_READS);
 }
 
-/** Throws EngineError `unauthenticated` if a caller would no longer be admitted. */
+/** Throws EngineError `unauthenticated` if a caller would no longer be admitted, and what `isStillAdmitted` throws. */
 export function requireStillAdmitted(caller: Caller, admission: Admission): void {
   if (!isStillAdmitted(caller, admission))
     throw new EngineError('unauthenticated', 'this key or session has ended or was revoked');

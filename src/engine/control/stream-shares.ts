@@ -18,7 +18,8 @@ export interface StreamShares {
    * Counts one more open stream of a tenant. While the counts cannot be written, only the streams of this process
    * count.
    * @param share greatest number of open streams that the tenant may have; 0 for no limit
-   * @returns a function that counts the stream as closed; undefined if the tenant has `share` streams open already
+   * @returns a function that counts the stream as closed, to be called once; undefined if the tenant has `share`
+   *   streams open already
    */
   take(tenantId: string, share: number): (() => void) | undefined;
   close(): void;

@@ -21,7 +21,9 @@ export const UNPLACED: Placement = { database: null, number: 0 };
 /**
  * Returns the path of the file of a tenant. A tenant that was placed in a database has a path at which no file exists.
  * It names the database and the number of the placement, so that whatever is kept by a tenant's path (connections,
- * indexes, queued groups) belongs to one placement, and threads need not look placements up.
+ * indexes, queued groups) belongs to one placement, and threads need not look placements up. The default tenant has the
+ * path `paths.defaultTenant` with every placement.
+ * @throws EngineError `internal` for an id that `TENANT_ID` does not match
  */
 export function tenantFile(
   paths: Config['paths'],

@@ -60,6 +60,8 @@ async function screenItem(guard: PrivacyGuard, item: NewMemory): Promise<Screene
 /**
  * Screens the title, type, tags, metadata, external id and file name of a document. Its URL is only checked: the policy
  * may refuse it, but it is never changed. Text and authors are screened when the document has been read.
+ * @throws EngineError `unprocessable` if the policy refuses a value; `unavailable` with `retryAfterMs` while the
+ *   analyzer is down and `OM_PII_FAIL` is `refuse`
  */
 export async function screenHandedIn(guard: PrivacyGuard, document: NewDocument): Promise<NewDocument> {
   const { source, title, type, tags, metadata, externalId } = document;

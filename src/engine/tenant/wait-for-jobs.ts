@@ -30,7 +30,8 @@ export interface JobWaits {
   /**
    * Waits until the jobs from `first` to `last` have ended. The caller's own read checks the first 1,000 numbers; the
    * rest of a longer range is checked by the polls that all share.
-   * @returns false if `timeoutMs` ran out or the signal was aborted first
+   * @returns false if `timeoutMs` ran out or the signal was aborted first; also for a range of over 1,000 numbers with
+   *   a `timeoutMs` of 0, even if all have ended
    * @throws what `list` throws
    */
   wait(list: ListUnfinished, range: WaitRange): Promise<boolean>;

@@ -134,7 +134,8 @@ export interface MemoryDiff extends DiffLists {
 export interface Differences {
   /**
    * Compares what was known, or what was valid, at two times.
-   * @throws EngineError `invalid` if `to` is not later than `from`
+   * @throws EngineError `invalid` if `to` is not later than `from`; with a `topic` also the errors of `Tenant.query`;
+   *   on abort, the reason of `signal`
    */
   diff(options: DiffOptions, signal?: AbortSignal): Promise<MemoryDiff>;
 }

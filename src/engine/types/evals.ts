@@ -131,7 +131,8 @@ export interface Evals {
   /**
    * Stores a set, in place of the one of the same name if there is one, whose runs stay.
    * @throws EngineError `conflict` over `EVAL_LIMITS` (100 sets, 64 MiB, 1,000 items in guarded sets); `invalid` for a
-   *   set of more than 4 MiB; `unprocessable` if the privacy policy refuses the texts
+   *   set of more than 4 MiB; `unprocessable` if the privacy policy refuses the texts; `not_found` if somebody deleted
+   *   the set right after it was stored
    */
   putEval(set: NewEvalSet): Promise<EvalSummary>;
   /** Lists all sets, sorted by name, each with its latest run. */
@@ -153,6 +154,7 @@ export interface Evals {
    * Runs all sets if the interval of `OM_EVAL_EVERY` has passed since the last time and no other process is running
    * them.
    * @returns the number of sets that were run; 0 if they are not due, run elsewhere, or `OM_EVAL_EVERY` is not set
+   * @throws what `runEval` throws for a set; the sets after it are not run then
    */
   runDueEvals(signal?: AbortSignal): Promise<number>;
   /**

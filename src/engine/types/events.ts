@@ -82,13 +82,15 @@ export interface EventPage {
 export interface EventFeed {
   /**
    * Reads events in the order of their commits. A reader that passes on each page's `cursor` misses no event. Events of
-   * a memory that was erased since are left out, except for the erasure itself.
+   * a memory that was erased since are left out, except for the erasure itself. If nothing was written since
+   * `OM_EVENTS` was switched on, it first begins the feed, with a write.
    * @throws EngineError `invalid` for a text that is no cursor of a feed; `conflict` if events after the cursor are no
    *   longer kept, if the feed was begun anew since, and with `OM_EVENTS=false`
    */
   listEvents(query: EventQuery): Promise<EventPage>;
   /**
-   * Returns the cursor after the newest event, from which only later changes are read.
+   * Returns the cursor after the newest event, from which only later changes are read. It begins the feed as
+   * `listEvents` does.
    * @throws EngineError `conflict` with `OM_EVENTS=false`
    */
   newestEvent(): Promise<string>;

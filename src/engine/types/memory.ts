@@ -139,11 +139,9 @@ export interface Memory {
   readonly sectorConfidence: number;
   readonly state: MemoryState;
   readonly status: MemoryStatus;
-  /**
-   * How present the memory is when it is read, 0..1; it decays by `decayLambda` and grows when the memory is recalled.
-   */
+  /** How present the memory is when read, 0..1; it decays by `decayLambda`. Recalls and reinforcements raise it. */
   readonly salience: number;
-  /** How well established the memory is when it is read, 0..1; it decays slowly, and only reinforcement raises it. */
+  /** How well established the memory is when read, 0..1; it decays slowly. A query does not raise it. */
   readonly strength: number;
   /** Rate λ of the exponential decay of the salience, per day. */
   readonly decayLambda: number;
@@ -183,7 +181,8 @@ export interface Memory {
 /**
  * The fields that an update changes. A field that is `undefined` keeps its value; null removes the value of a field
  * that allows null. `metadata` is merged by its top-level keys, and a key whose value is null is removed. Lists are
- * replaced as a whole. A changed `content` empties `gist` and `entities` unless the update states them. After a change
+ * replaced as a whole. A changed `content` empties `gist` and `entities` unless the update states them. In the value of
+ * an item, a string that equals the whole old text becomes the new one. After a change
  * of `content` or `title` the memory has no vectors until it is embedded and linked again; links that Cairn concluded
  * from the old text are removed, and reflections drawn from it are archived. A change of text, tags, metadata or times
  * also erases memories that were consolidated from it. A number as `importance` also becomes the present salience. A

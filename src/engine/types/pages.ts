@@ -39,8 +39,8 @@ export interface ListedMemory {
 }
 
 /**
- * A page of memories that is read slice by slice while it is iterated, each slice at most 512 KiB of text or one
- * memory. A memory that is erased before its slice is read is left out.
+ * A page of memories that is read slice by slice while it is iterated, which can be done once. Each slice has at most
+ * 512 KiB of text or one memory. A memory that is erased before its slice is read is left out.
  */
 export interface MemorySlices {
   readonly slices: AsyncIterable<readonly ListedMemory[]>;

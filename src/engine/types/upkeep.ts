@@ -93,7 +93,10 @@ export interface Backups {
 
 /** The methods of a tenant for administrators: a preview of the decay, and backups. */
 export interface Upkeep {
-  /** Computes the salience of the active memories at a later time under given rates. It changes nothing. */
+  /**
+   * Computes the salience of the active memories at a later time under given rates. It changes nothing. Rejects with
+   * the reason of `signal` once it is aborted.
+   */
   previewDecay(assumptions: DecayAssumptions, signal?: AbortSignal): Promise<DecayPreview>;
   /** Lists the scheduled backups of the tenant, newest first; null if the settings ask for no backups. */
   listBackups(page: Page): Promise<Backups | null>;
