@@ -21,7 +21,7 @@ export interface Committed {
 
 /**
  * Commits requests of a group in order: at least one, and no further one after `isOver` returns true or a limit of
- * `commitGroup` is reached. The caller runs the others again, in another commit.
+ * `commitGroup` is reached. The caller runs the others in further commits.
  */
 export type GroupRunner = (group: WriteGroup, isOver?: () => boolean) => Committed;
 

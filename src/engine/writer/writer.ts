@@ -65,7 +65,10 @@ export interface GroupReply {
    * reply of the first of these groups, so that it is counted once.
    */
   readonly counted: readonly CommitFigures[];
-  /** Position of the tenant after the last commit of the group (`Store.position`); 0 for a file, or if it failed. */
+  /**
+   * Position of the tenant after the last commit of the group (`Store.position`); 0 for a file, and if that commit
+   * failed.
+   */
   readonly position: number;
   /**
    * How often and how long the committing thread has waited for locks of other connections, added up since it started.
