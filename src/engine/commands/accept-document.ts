@@ -26,10 +26,10 @@ import type { WriteContext } from './write-context.ts';
 /**
  * Records a document and the ledger job by which a worker reads it, in the writer's transaction. The file of an upload
  * is on disk already; the worker fetches the page of a URL. A file that is already known by its external id or bytes is
- * read again only if it changed (`isUnchanged`), so that a client may send it twice. A known page is fetched again,
- * unless a fetch of it is still to come.
- * @throws EngineError `unavailable` over `OM_MAX_BACKLOG`; `storage_full` over the quota; `conflict` for a known
- *   document that lacks a tag of `withinTags` or, with `onlyNew`, would be read again or is another key's
+ * read again only if it or a stated field changed, or its latest reading failed (`isUnchanged`), so that a client may
+ * send it twice. A known page is fetched again, unless a fetch of it with the same fields is still to come.
+ * @throws EngineError `unavailable` over `OM_MAX_BACKLOG`; what `refuseDocumentOverQuota` throws; `conflict` for a
+ *   known document that lacks a tag of `withinTags` or, with `onlyNew`, would be read again or is another key's
  */
 export function addDocument(
   context: WriteContext,
@@ -65,7 +65,7 @@ export function addDocument(
  * The document keeps its user, and its external id unless `document` names another. So a file that was renamed keeps
  * its memories.
  * @throws EngineError `not_found`; `conflict` for an external id of another document of the user; `unavailable` over
- *   `OM_MAX_BACKLOG`; `storage_full` over the quota
+ *   `OM_MAX_BACKLOG`; what `refuseDocumentOverQuota` throws
  */
 export function replaceDocument(
   context: WriteContext,

@@ -43,17 +43,19 @@ export interface AddInput {
  * Stores the items of an add request, in the writer's transaction. The row of a memory, its words and its ledger job
  * are written together, so that whatever is answered 2xx is stored, found by its words, and owed to the workers. An
  * exact duplicate writes no memory, unless the item has `onDuplicate: 'keep'`; it reinforces the stored memory, and
- * makes it active again if it was archived. An item whose `external_id` belongs to another text, or that may not
- * supersede the memory that it names, is rejected alone; with `allOrNothing` its error rejects all items. Once memories
- * of 4 MB were superseded, further items are not taken, and get a `conflict`. If other writes may take the rest, none
- * is taken either once the items make as much work for the word index as one commit should index
- * (`MAX_INDEXED_BYTES`), with the memories that follow them in their sessions and walks along chains, or in PostgreSQL
- * took 150 round trips. Of those that follow, some may wait for their words to be written anew.
+ * makes it active again if it was archived. An item that is refused with a code of `REJECTING`, as one whose
+ * `external_id` belongs to another text, is rejected alone; with `allOrNothing` its error rejects all items. Once
+ * memories of 4 MB were superseded, no further item is taken: if other writes may not take the rest (`isDivisible`),
+ * each of the rest gets a `conflict`. If they may, none is taken either once the items make as much work for the word
+ * index as one commit should index (`MAX_INDEXED_BYTES`), with the memories that follow them in their sessions and
+ * walks along chains, or in PostgreSQL took 150 round trips. Of those that follow, some may wait for their words to be
+ * written anew.
+ * @param asked items, options and quota; with an Idempotency-Key at most `MAX_REPLY_MEMORIES` items
  * @returns outcomes in the order of `items`, and `taken`, the number of items that were taken, if that is not all; then
  *   items that other writes may take have no outcomes, as each stored reply would repeat them. An Idempotency-Key that
  *   the writer has used gets its stored reply, even if its memories have changed since
- * @throws EngineError for all items: `unavailable` over `OM_MAX_BACKLOG`; `storage_full` over the quota; what
- *   `findStoredReply` throws; with `allOrNothing` the error of the first item that was refused
+ * @throws EngineError for all items: `unavailable` over `OM_MAX_BACKLOG`; what `refuseOverQuota` and `findStoredReply`
+ *   throw; with `allOrNothing` the error of the first item that was refused
  */
 export function addMemories(context: WriteContext, { items, options, quota = null }: AddInput): AddReply {
   const { store, writtenBy } = context;
@@ -245,7 +247,8 @@ interface StoredAnew {
 /**
  * Writes a new memory: its rows, its words, its ledger job, and the event `memory.stored`. It also rewrites the indexed
  * words of the memories that follow it in its session, since the context by which they are found now includes the new
- * memory; with `toReindex` it only adds them there, and the caller rewrites them.
+ * memory, or makes some of them wait (`reindexFollowers`); with `toReindex` it only adds them there, and the caller
+ * rewrites them.
  */
 export function storeMemory(
   context: WriteContext,

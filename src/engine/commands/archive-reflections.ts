@@ -22,9 +22,8 @@ const BOUNDS = { broadest: 1_000, deepest: 10 };
 export type ManyReflections = 'many reflections';
 
 /**
- * Archives active reflections drawn from a memory whose text is about to change, at most 100, and some with long texts
- * only. A user can make them
- * active again. Call it inside a write transaction.
+ * Archives active reflections drawn from a memory whose text is about to change, at most 100, with at most 2 MiB of
+ * texts and values together or a single one. A user can make them active again. Call it inside a write transaction.
  * @param archivedTo highest number of a memory when the caller listed and archived all reflections on this memory;
  *   undefined if it did not
  * @returns `done` if none is left. After `begun`, when some may be left, the caller commits and calls again; after

@@ -46,7 +46,8 @@ export interface ImportedLines {
  * are written anew. Memories that a supersession moves to another chain count as some text, and so do walks along
  * chains that a line needs, also one that is refused. Memories whose words would be too much wait. In PostgreSQL no
  * further line is stored after 150 round trips.
- * @throws EngineError for all lines: `unavailable` over `OM_MAX_BACKLOG`; `storage_full` over the quota
+ * @throws EngineError for all lines, by the number of memories in them: `unavailable` over `OM_MAX_BACKLOG`; what
+ *   `refuseOverQuota` throws
  */
 export function importLines(
   context: WriteContext,

@@ -81,7 +81,7 @@ interface StretchDone {
 type Reading = Pick<WriteContext, 'store' | 'now'>;
 
 /**
- * Checks one slice of a move, and changes nothing.
+ * Checks one slice of a move, and changes nothing. The caller checks all slices before the first one is moved.
  * @returns where the next slice begins
  * @throws EngineError `conflict` if an item of the target has the key of a moved item and neither has expired;
  *   `invalid` if one of the two paths equals or lies below the other, or if a new path would be too long
@@ -99,7 +99,8 @@ export function checkMove(reading: Reading, slice: MoveSlice): NextSlice {
 /**
  * Moves the items of one slice to `to`, and those of namespaces below to the corresponding path below `to`. If no
  * namespace has the new path, the whole namespace is renamed in one step, unless `withinTags` restricts the move. Of
- * two items with the same key, an expired one is erased. A namespace that has no items left is deleted.
+ * two items with the same key, an expired one is erased. A namespace that has no items left is deleted. What earlier
+ * slices moved stays moved if a later one throws.
  * @throws EngineError `conflict` if an item of the target has the key of a moved item and neither has expired;
  *   `invalid` if one of the two paths equals or lies below the other, or if a new path would be too long
  */

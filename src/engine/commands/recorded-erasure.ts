@@ -19,7 +19,8 @@ const HASHED_OF_COMMIT = 3 * HASHED_OF_TEXT;
 
 /**
  * Wraps a command that erases memories, so that it also writes a receipt, in the same transaction: the ids of the
- * erased memories, and salted hashes of their telling words and of their phrases (`gatherErasedWords`). The input names
+ * erased memories, and salted hashes of their telling words and of their phrases (`gatherErasedWords`). Of long texts
+ * only the beginnings are hashed, and of many texts the first (`HASHED_OF_TEXT`, `HASHED_OF_COMMIT`). The input names
  * the receipt as `erasure`; without it, the command runs unchanged.
  */
 export function recorded<Input extends object, Output>(

@@ -39,7 +39,8 @@ const MAX_SETTLED = 200;
 
 /**
  * Ends the jobs of documents whose last chunk has ended, but whose worker died before it ended the document's job: of
- * at most 200 of the first 10,000 that wait for their chunks.
+ * at most 200 of the first 10,000 that wait for their chunks. It opens a write transaction, its own, only if there are
+ * any.
  */
 export function settleForgotten(store: Store, now: number): void {
   const forgotten = store.read(() => listForgotten(store, { looked: MAX_LOOKED_AT, limit: MAX_SETTLED }));

@@ -7,10 +7,11 @@ import type { WriteContext } from './write-context.ts';
 
 /**
  * Gives a memory the status that its links determine: superseded while a memory supersedes it, contradicted while a
- * contradiction is decided against it, else its status from before these links. Call it when such a link was added or
- * removed, or when the start of a successor changes. A supersession also ends the memory's validity at `endsAt` (Unix
- * ms). When the last supersession is removed, the memory gets its former end back, unless another one was set
- * meanwhile. A change is kept as a revision; if nothing changes, nothing is written.
+ * contradiction is decided against it, else its status from before these links. Call it inside a write, when such a
+ * link was added or removed, or when the start of a successor changes. A supersession also ends the memory's validity
+ * at `endsAt` (Unix ms); without it, a superseded memory keeps its present end. When the last supersession is removed,
+ * the memory gets its former end back, unless another one was set meanwhile. A change is kept as a revision; if nothing
+ * changes, or the memory does not exist, nothing is written.
  */
 export function settleStatus(
   { store, now }: Pick<WriteContext, 'store' | 'now'>,

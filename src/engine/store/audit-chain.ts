@@ -41,7 +41,8 @@ export function appendAudit(store: AuditFile, { at, keyId, action, detail }: New
 }
 
 /**
- * Checks the chain of hashes from the oldest kept record to the newest, and that no record was cut off at the end.
+ * Checks the chain of hashes from the oldest kept record to the newest, and that no record was cut off at the end. Call
+ * inside a read, or a record that is appended meanwhile counts as cut off.
  * @returns `records`: number of records that match, up to the first that does not; `head`: hash of the last of them in
  *   hexadecimal, or without one that of the last removed record or NO_HASH; `brokenAt`: number of the first record that
  *   is missing or does not match its hash, null if all match
@@ -124,7 +125,10 @@ export function readAuditSlice(store: AuditFile, { before, keyId, action, from, 
   return { records: rows.map(recordOf), next: isThereMore ? end - EXAMINED : null };
 }
 
-/** Iterates over all kept records of the file's audit log, oldest first. */
+/**
+ * Iterates over all kept records of the file's audit log, oldest first. The connection cannot write until the iteration
+ * has ended.
+ */
 export function* iterateAudit(store: AuditFile): Iterable<AuditRecord> {
   for (const row of store.prepare('SELECT * FROM audit ORDER BY audit_no').iterate()) yield recordOf(row as AuditRow);
 }

@@ -158,14 +158,14 @@ export function getGenerationRow(store: Store, generationNo: number): Generation
   return row;
 }
 
-/** Stores how many pages of a document generation were read so far. */
+/** Stores how many pages of a document generation were read so far. Call inside a write. */
 export function notePagesDone(store: Store, generationNo: number, done: number): void {
   store.prepare('UPDATE document_generations SET pages_done = ? WHERE generation_no = ?').run(done, generationNo);
 }
 
 /**
  * Stores size, hash and HTTP validators (`etag`, `lastModified`; null without one) of the web page that was fetched for
- * a document generation.
+ * a document generation. Call inside a write.
  */
 export function putFetched(
   store: Store,
@@ -186,7 +186,7 @@ export function putFetched(
 
 /**
  * Stores the title of a document generation, and what the parser found in its file: its properties, sizes, warnings,
- * missing parts (omissions) and the hash of the text. All its pages count as read then.
+ * missing parts (omissions) and the hash of the text. All its pages count as read then. Call inside a write.
  */
 export function putParsed(store: Store, generationNo: number, title: string, parsed: ParseResult): void {
   store
@@ -226,7 +226,7 @@ function* ownTexts(chunks: ParseResult['chunks']): Iterable<string> {
 
 /**
  * Stores durations of processing stages (ms), by name, with a document generation. A stage that has a duration already
- * gets the new one.
+ * gets the new one. Call inside a write.
  */
 export function putStages(store: Store, generationNo: number, stages: Readonly<Record<string, number>>): void {
   store
@@ -280,7 +280,7 @@ export function showGeneration(
 
 /**
  * Gives up a document's next generation, which waits, is being read or could not be read. Queries never found its
- * memories, which a later step erases.
+ * memories, which a later step erases. Call inside a write.
  */
 export function dropNextGeneration(store: Store, documentNo: number): void {
   abandonNext(store, documentNo);
@@ -351,7 +351,7 @@ export function findAbandoned(
 
 /**
  * Deletes the row of a document generation. A foreign key also deletes the positions of its memories, but not the
- * memories.
+ * memories. Call inside a write.
  */
 export function deleteGeneration(store: Store, generationNo: number): void {
   store.prepare('DELETE FROM document_generations WHERE generation_no = ?').run(generationNo);

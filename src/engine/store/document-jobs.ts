@@ -5,7 +5,7 @@ import type { Store } from './open-store.ts';
 /**
  * Moves the job of a document that was read to the step `settle`, at which it waits for the jobs of the document's
  * chunks. No worker claims this step; `settleDocumentJob` ends it. If the claim `held` was lost meanwhile, because
- * another worker has claimed the job or it was cancelled, nothing changes.
+ * another worker has claimed the job or it was cancelled, nothing changes. Call inside a write.
  */
 export function awaitChunks(store: Store, held: DocumentClaim, now: number): void {
   store
@@ -111,7 +111,7 @@ export function documentOfJob(store: Store, id: string): number | null {
 
 /**
  * Cancels the unfinished job that reads a document or waits for its chunks; a worker that has claimed it can no longer
- * commit anything for it. The jobs of the chunks are not cancelled.
+ * commit anything for it. The jobs of the chunks are not cancelled. Call inside a write.
  * @returns the number of cancelled jobs
  */
 export function cancelDocumentJobs(store: Store, documentNo: number, now: number): number {

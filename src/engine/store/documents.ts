@@ -137,7 +137,8 @@ export function findKnownDocument(
 
 /**
  * Copies session, source and URL of a generation to its document. Call it for the generation that queries find, or if
- * they find none for the next one. So a later reading that fails or is cancelled does not change the document.
+ * they find none for the next one. So a later reading that fails or is cancelled does not change the document. Call
+ * inside a write.
  */
 export function takeIdentity(store: Store, documentNo: number, generationNo: number): void {
   store
@@ -148,7 +149,10 @@ export function takeIdentity(store: Store, documentNo: number, generationNo: num
     .run(generationNo, documentNo);
 }
 
-/** Sets the external id of a document, which must not be empty, and which no other document of its user may have. */
+/**
+ * Sets the external id of a document, which must not be empty, and which no other document of its user may have. Call
+ * inside a write.
+ */
 export function setExternalId(store: Store, documentNo: number, externalId: string): void {
   store.prepare('UPDATE documents SET external_id = ? WHERE document_no = ?').run(externalId, documentNo);
   store.prepare('UPDATE document_generations SET nameless_of = NULL WHERE document_no = ?').run(documentNo);
@@ -156,7 +160,7 @@ export function setExternalId(store: Store, documentNo: number, externalId: stri
 
 /**
  * Sets the state of a document and its error, whose message is cut to 1,000 characters. Without `error`, an earlier
- * error is removed.
+ * error is removed. Call inside a write.
  */
 export function setDocumentState(
   store: Store,
@@ -171,7 +175,7 @@ export function setDocumentState(
 /**
  * Stores that the job of a document's next generation has failed for good. The document becomes `failed`; if queries
  * find an earlier generation, it becomes `ready` and has the error, too. A document that is being erased or does not
- * exist is left as it is.
+ * exist is left as it is. Call inside a write.
  */
 export function failDocument(
   store: Store,
@@ -188,7 +192,7 @@ export function failDocument(
 /**
  * Stores that no job of a chunk of a document's live generation is unfinished: a `processing` document becomes `ready`.
  * If it is the first time, the generation gets `now` as the time at which it settled, and the time since it was shown
- * (ms) as the duration of its stage `encode`.
+ * (ms) as the duration of its stage `encode`. Call inside a write.
  */
 export function noteSettled(store: Store, documentNo: number, now: number): void {
   store
@@ -279,7 +283,7 @@ export function lastDocument(store: Store): number {
 
 /**
  * Hides a document and all its versions from every reader. It is erased afterwards, in slices. Its versions expire no
- * more, so that a search for what has expired passes none of them.
+ * more, so that a search for what has expired passes none of them. Call inside a write.
  * @param erasure id of the erasure that erases it; null leaves it to whoever erases what is abandoned
  */
 export function hideDocument(

@@ -69,7 +69,7 @@ export const SELECT_SECTORS = 'SELECT sectors FROM memory_dynamics WHERE seq = ?
  * Stores a memory's sectors (kinds) and the decay rate λ (per day) of its primary sector. The first time,
  * `salienceGain` for its additional sectors is added to the initial salience, unless a caller stated the importance.
  * Later, nothing is added; if λ changes, the present salience is stored as of `now`, so that the time before keeps the
- * old λ. A memory that does not exist is ignored.
+ * old λ. A memory that does not exist is ignored. Call inside a write.
  */
 export function putSectors(
   store: Store,
@@ -186,24 +186,24 @@ export function iterateActive(store: Store): IterableIterator<ActiveDynamics> {
     .iterate() as IterableIterator<ActiveDynamics>;
 }
 
-/** Sets the state of a memory: `queued`, `ready` or `failed`. */
+/** Sets the state of a memory: `queued`, `ready` or `failed`. Call inside a write. */
 export function setState(store: Store, memoryNo: number, state: MemoryState): void {
   store.prepare('UPDATE memory_dynamics SET state = ? WHERE seq = ?').run(state, memoryNo);
 }
 
-/** Sets the status of a memory without keeping a revision, which `replaceMemory` does. */
+/** Sets the status of a memory without keeping a revision, which `replaceMemory` does. Call inside a write. */
 export function setStatus(store: Store, memoryNo: number, status: MemoryStatus): void {
   store.prepare('UPDATE memory_dynamics SET status = ? WHERE seq = ?').run(status, memoryNo);
 }
 
-/** Sets the salience of a memory (0..1), such as a stated importance, as of `now` (Unix ms). */
+/** Sets the salience of a memory (0..1), such as a stated importance, as of `now` (Unix ms). Call inside a write. */
 export function setSalience(store: Store, memoryNo: number, salience: number, now: number): void {
   store
     .prepare('UPDATE memory_dynamics SET salience = ?, salience_now = ?, salience_at = ? WHERE seq = ?')
     .run(salience, salience, now, memoryNo);
 }
 
-/** Sets the time at which a memory was last seen (Unix ms), from which its recency is computed. */
+/** Sets the time at which a memory was last seen (Unix ms), from which its recency is computed. Call inside a write. */
 export function setLastSeen(store: Store, memoryNo: number, lastSeenAt: number): void {
   store.prepare('UPDATE memory_dynamics SET last_seen_at = ? WHERE seq = ?').run(lastSeenAt, memoryNo);
 }
@@ -211,7 +211,7 @@ export function setLastSeen(store: Store, memoryNo: number, lastSeenAt: number):
 /**
  * Reinforces a memory that a query returned: its salience as of `now` rises by 0.1 (RECALL_SALIENCE_BOOST), to at most
  * 1, the access is counted, and the memory is last seen at `now`. All reinforcements of a memory together raise its
- * salience by at most `perHour` in one hour of the clock.
+ * salience by at most `perHour` in one hour of the clock. Call inside a write.
  */
 export function recallMemory(
   store: Store,
@@ -232,7 +232,7 @@ export function recallMemory(
  * Reinforces a memory on request: its salience as of `now` rises by `boost` and its strength by 0.1
  * (REINFORCE_STRENGTH_BOOST), both to at most 1. All reinforcements of a memory together raise its salience by at most
  * `perHour` in one hour; once that is reached, the strength does not rise either. A boost of 0 only sets the time at
- * which the memory was last seen.
+ * which the memory was last seen. Call inside a write.
  */
 export function reinforceMemory(
   store: Store,
@@ -274,7 +274,7 @@ export function refreshSalience(
 /**
  * Sets the decay rate (`decayLambda`, per day) of the memories of one primary sector in a slice: the numbers above
  * `afterMemoryNo` up to `last`, included. Where the rate changes, the present salience is stored as of `now`, so that
- * the new rate applies from now on only.
+ * the new rate applies from now on only. Call inside a write.
  * @returns the number of memories whose rate changed
  */
 export function reanchorLambda(

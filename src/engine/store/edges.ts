@@ -33,7 +33,8 @@ export function findWaypoint(store: Store, src: number): Waypoint | undefined {
 
 /**
  * Stores the automatic waypoint of the memory `waypoint.src`, in place of an earlier one. Its weight is the similarity,
- * at most 1. If a caller stated a waypoint from `src` to `dst`, that one stays, and no automatic one is stored.
+ * at most 1. If a caller stated a waypoint from `src` to `dst`, that one stays, and no automatic one is stored. Call
+ * inside a write.
  */
 export function putWaypoint(store: Store, waypoint: Waypoint, now: number): void {
   deleteWaypoint(store, waypoint.src);
@@ -45,7 +46,7 @@ export function putWaypoint(store: Store, waypoint: Waypoint, now: number): void
     .run(waypoint.src, waypoint.dst, waypoint.similarity, Math.min(1, waypoint.similarity), now, now);
 }
 
-/** Deletes the automatic waypoint of a memory, the link to its nearest memory, if there is one. */
+/** Deletes the automatic waypoint of a memory, the link to its nearest memory, if there is one. Call inside a write. */
 export function deleteWaypoint(store: Store, src: number): void {
   if (findWaypoint(store, src) === undefined) return;
   store.prepare(`DELETE FROM edges WHERE src = ? AND type = 'waypoint' AND automatic = 1`).run(src);
@@ -76,7 +77,7 @@ export function listWaypointSources(store: Store, memoryNos: readonly number[]):
 
 /**
  * Raises the weights of the waypoints (links to a nearest memory) between two memories, in both directions, by 0.05
- * (RECALL_WAYPOINT_BOOST), to at most 1.
+ * (RECALL_WAYPOINT_BOOST), to at most 1. Call inside a write.
  */
 export function strengthenWaypoint(store: Store, from: number, to: number, now: number): void {
   store
@@ -153,7 +154,7 @@ export function findEdge(store: Store, { src, dst, type }: EdgeKey): Edge | unde
 /**
  * Stores a link that a caller stated. An existing link gets this weight (0..1) and is no longer automatic; one that was
  * stated before keeps its writer. An automatic `derived_from` link stays automatic and without a writer, since the
- * memory `src` is erased together with its source as long as it is.
+ * memory `src` is erased together with its source as long as it is. Call inside a write.
  * @param writerNo number of the writer (key) who stated it, as `ensureWriter` returns it
  */
 export function putStatedEdge(
@@ -177,7 +178,7 @@ const PUT_STATED = `${PUT_DERIVED}, automatic = 0,
 /**
  * Stores an automatic link that is no waypoint: one that a language model concluded, one that a rule found in the form
  * of two texts (`similarity` is then null), or a `derived_from` link to a source. An existing link of this type,
- * automatic or stated, stays as it is.
+ * automatic or stated, stays as it is. Call inside a write.
  */
 export function putConcludedEdge(
   store: Store,
@@ -196,7 +197,7 @@ export function putConcludedEdge(
 
 /**
  * Deletes at most `limit` automatic `contradicts` and `supports` links of a memory, in both directions: they were
- * concluded from its text.
+ * concluded from its text. Call inside a write.
  * @returns the number of deleted links
  */
 export function deleteConcludedRelations(store: Store, memoryNo: number, limit = Number.MAX_SAFE_INTEGER): number {
@@ -210,7 +211,7 @@ export function deleteConcludedRelations(store: Store, memoryNo: number, limit =
 
 /**
  * Stores that a contradiction, a `contradicts` link, was decided in favour of one of its two memories, the one with the
- * number `winner`.
+ * number `winner`. Call inside a write.
  * @param decision.writerNo number of the writer (key) who decided it, and who counts as its writer from now on, so that
  *   an undo of this key takes the decision back; with null the link keeps its writer
  */

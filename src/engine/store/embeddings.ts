@@ -207,7 +207,7 @@ export function countEmbedLogs(store: Store, filter: CallLogFilter): number {
 
 /**
  * Deletes at most `limit` logged calls of providers, of embedders and language models, with a time before `before`
- * (Unix ms), oldest first.
+ * (Unix ms), oldest first. Call inside a write.
  * @returns the number of deleted calls
  */
 export function purgeEmbedLogs(store: Store, before: number, limit: number): number {

@@ -151,7 +151,7 @@ export function getErasure(store: Store, id: string): Erasure {
 
 /**
  * Checks the chain of hashes of closed erasure receipts from the oldest kept one to the newest, and that none was
- * removed at the end.
+ * removed at the end. Call inside a read, or a receipt that is closed meanwhile counts as removed.
  * @returns `records`: number of receipts that match, up to the first that does not; `head`: hash of the last of them in
  *   hexadecimal, or without one that of the last removed receipt or NO_HASH; `brokenAt`: position of the first receipt
  *   that is missing or does not match its hash, null if all match

@@ -70,7 +70,7 @@ export interface RevisionPlace {
   readonly version: number;
 }
 
-/** The first revisions of some memories, and the position after which the others follow; null if there are none. */
+/** The first revisions of some memories, and the position after which others may follow; null if none do. */
 export interface RevisionPart {
   readonly rows: readonly RevisionRow[];
   readonly end: RevisionPlace | null;

@@ -155,7 +155,7 @@ export interface LinkPlace {
   readonly type: string;
 }
 
-/** Links of an export, and the position after which more links of the last memory follow; null if none do. */
+/** Links of an export, and the position after which more links of the last memory may follow; null if none do. */
 export interface LinkPart {
   readonly rows: readonly LinkRow[];
   readonly end: LinkPlace | null;
@@ -167,6 +167,7 @@ const SLICE_LINKS = 2_000;
 /**
  * Returns as many of the first memories as have at most `SLICE_LINKS` links to others together; at least the first
  * one.
+ * @param memoryNos numbers of memories, ascending
  */
 export function withFewLinks(store: Store, memoryNos: readonly number[]): readonly number[] {
   const counts = store

@@ -16,7 +16,7 @@ export interface CompiledFilter {
   readonly conditions: readonly FilterCondition[];
   /**
    * Whether `sql` parses tags, metadata or values. If so, evaluating it counts each examined row, and what it parses,
-   * against the work budget.
+   * against the work budget. Once that is used up, no further row passes.
    */
   readonly countsWork: boolean;
 }

@@ -103,7 +103,7 @@ export function eraseStoredReplies(store: Store, memoryNos: readonly number[]): 
 
 /**
  * Deletes at most `limit` replies and tombstones of replies that were stored before `before` (Unix ms, excluded),
- * oldest first.
+ * oldest first. Call inside a write.
  * @returns the number of deleted rows
  */
 export function purgeStoredReplies(store: Store, before: number, limit: number): number {

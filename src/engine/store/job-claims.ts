@@ -203,7 +203,7 @@ function noteAlone<Held extends HeldJob>(store: Store, claims: readonly Held[], 
 
 /**
  * Postpones those of the jobs that are waiting suspects, because they cannot run alone now: they become due at `runAt`
- * (Unix ms) at the earliest, and lose the mark that a queue has them. Other jobs stay as they are.
+ * (Unix ms) at the earliest, and lose the mark that a queue has them. Other jobs stay as they are. Call inside a write.
  */
 export function postponeSuspects(store: Store, jobNos: readonly number[], runAt: number): void {
   store

@@ -141,7 +141,8 @@ export function detachJobs(store: Store, memoryNos: readonly number[], now: numb
 }
 
 /**
- * Deletes at most `limit` jobs that were done or cancelled before `before` (Unix ms, excluded). Dead jobs stay.
+ * Deletes at most `limit` jobs that were done or cancelled before `before` (Unix ms, excluded). Dead jobs stay. Call
+ * inside a write.
  * @returns the number of deleted jobs
  */
 export function purgeJobs(store: Store, before: number, limit: number): number {

@@ -31,7 +31,7 @@ function claimedState(store: Store, held: HeldJob): string | undefined {
   return claimed?.state;
 }
 
-/** Sets the end of the leases of all jobs that the worker `owner` holds to `until` (Unix ms). */
+/** Sets the end of the leases of all jobs that the worker `owner` holds to `until` (Unix ms). Call inside a write. */
 export function renewLeases(store: Store, owner: string, until: number): void {
   store.prepare(`UPDATE jobs SET lease_until = ? WHERE state = 'active' AND lease_owner = ?`).run(until, owner);
 }

@@ -218,8 +218,9 @@ export function forgetEndedJobs(store: Store, memoryNo: number): void {
 }
 
 /**
- * Moves a job to its next step and keeps the lease, if the claim still holds the job.
- * @returns the claim at the next step, even if the claim no longer holds the job; call `holdsLease` in the same write
+ * Moves a job to its next step and keeps the lease. Only the epoch of the claim is checked: call `holdsLease` before,
+ * in the same write.
+ * @returns the claim at the next step, even if the job has another epoch by now and was not moved
  */
 export function advanceJob(store: Store, held: Claim, step: 'link', now: number): Claim {
   store
@@ -231,7 +232,7 @@ export function advanceJob(store: Store, held: Claim, step: 'link', now: number)
   return { ...held, step, attempts: 0 };
 }
 
-/** Marks a job as done, if the claim still holds it. */
+/** Marks a job as done. Only the epoch of the claim is checked: call `holdsLease` before, in the same write. */
 export function finishJob(store: Store, held: HeldJob, now: number): void {
   store
     .prepare(
@@ -252,7 +253,8 @@ export interface Failure {
 }
 
 /**
- * Ends a claim because its attempt failed. The state of the job's memory or document is left as it is.
+ * Ends a claim because its attempt failed. The state of the job's memory or document is left as it is. Call inside a
+ * write.
  * @returns the new state of the job: 'failed' if another attempt follows, 'dead' if the job was given up; undefined if
  *   the claim no longer held the job, which stays as it is
  */
@@ -281,7 +283,7 @@ export function failJob(store: Store, held: HeldJob, failure: Failure, now: numb
 
 /**
  * Returns a job to the queue at its present step, due at `runAt` (Unix ms), because the worker stops or a provider is
- * down. It does not count as an attempt. A job that the claim no longer holds stays as it is.
+ * down. It does not count as an attempt. A job that the claim no longer holds stays as it is. Call inside a write.
  */
 export function releaseJob(store: Store, held: HeldJob, runAt: number, now: number): void {
   requeue(store, held, { suspect: null, runAt, now });
@@ -290,6 +292,7 @@ export function releaseJob(store: Store, held: HeldJob, runAt: number, now: numb
 /**
  * Returns the jobs of a batch that failed as a whole to the queue as suspects, due at once. They run in smaller and
  * smaller groups until the job that causes the failure is found. A job that its claim no longer holds stays as it is.
+ * Call inside a write.
  */
 export function isolateJobs(store: Store, held: readonly HeldJob[], now: number): void {
   const suspect = Math.ceil(held.length / PARTS);
@@ -313,7 +316,8 @@ function requeue(
 
 /**
  * Sets the state of a memory whose job failed for good or was cancelled: `ready` if the memory has a vector, otherwise
- * `failed`, so that only its words find it. With null or the number of an erased memory it does nothing.
+ * `failed`, so that only its words find it. With null or the number of an erased memory it does nothing. Call inside a
+ * write.
  */
 export function markFailed(store: Store, memoryNo: number | null): void {
   if (memoryNo === null) return;

@@ -15,8 +15,9 @@ const MAX_CANDIDATES = 30_000;
 
 /**
  * Lists the newest recalls of a profile that have feedback on a match that was used and on one that was useless or
- * wrong, newest first: of the 1,000 newest with such feedback, until they have 30,000 candidates together. They have
- * only what scoring them again with other weights reads; the other fields are empty, and no candidate has `hit`.
+ * wrong, newest first: those among the 1,000 newest of all profiles with such feedback, until they have 30,000
+ * candidates together. They have only what scoring them again with other weights reads; the other fields are empty, and
+ * no candidate has `hit`.
  */
 export function listJudgedRecalls(store: Store, profile: Profile): RecallRecord[] {
   const recallNos = store

@@ -185,7 +185,7 @@ export type MemoryColumns = Partial<
 
 /**
  * Sets columns of a memory, raises its `version` by 1, and sets `updated_at` to `now` unless the stored time is later.
- * Call it through `replaceMemory`, which keeps the earlier values.
+ * Call it through `replaceMemory`, which keeps the earlier values. Call inside a write.
  */
 export function updateMemory(store: Store, memoryNo: number, columns: MemoryColumns, now: number): void {
   const names = Object.keys(columns).sort();

@@ -134,7 +134,8 @@ const CACHE_SHARE = 1 / 200;
  * Opens a tenant's file and brings its schema to the newest version, also for a reader.
  * @throws EngineError `not_found` if the file does not exist and `create` is not set; `invalid` for a path where no
  *   database can be; `unprocessable` for a file that is no database, no tenant's file, from before version 0.1.0 or of
- *   a newer schema (it is left unchanged); `unavailable` if another process locks it for more than 5 seconds
+ *   a newer schema (it is left unchanged); `unavailable` if another process locks it for more than 5 seconds, but it
+ *   waits up to 30 minutes for a migration (`migrate`); what `createDatabaseFile` and `openDatabase` throw
  */
 export function openStore(file: string, options: OpenStoreOptions): SqliteStore {
   try {
@@ -172,7 +173,8 @@ function connect(file: string, options: OpenStoreOptions): SqliteStore {
  * Opens a file read-only for a few quick reads. It neither creates nor migrates the file, and does not load sqlite-vec,
  * so it takes a tenth of the time of `openStore`.
  * @returns undefined if the file does not exist or has no tables yet
- * @throws EngineError `unavailable` at once if another process locks the file, for example while it creates the file
+ * @throws EngineError `unavailable` at once if another process locks the file, for example while it creates the file;
+ *   what `openDatabase` throws
  */
 export function openForLook(file: string, key?: FileKey | null): SqliteStore | undefined {
   if (!fs.existsSync(file)) return undefined;

@@ -32,8 +32,12 @@ export interface OpenMemoryFile {
    * relations between facts and rows of logs, for which Cairn has no counterpart.
    */
   readonly leftOut: Readonly<Record<'waypoints' | 'vectors' | 'summaries' | 'relations' | 'logs', number>>;
-  /** Yields the memories in the file, oldest first, then its facts. The file is closed after the last one. */
+  /**
+   * Yields the memories in the file, oldest first, then its facts. The file is closed after the last one, so call it
+   * once.
+   */
   readonly items: () => Generator<OpenMemoryItem>;
+  /** Closes the file; needed only if `items` was not read to its end. */
   readonly close: () => void;
 }
 

@@ -45,7 +45,10 @@ export function listPassingWithin(
   return readUntilWorkEnds(() => statement.iterate(...parameters) as IterableIterator<number>, share);
 }
 
-/** Lists those of the given memories that pass a filter, in no certain order. */
+/**
+ * Lists those of the given memories that pass a filter, in no certain order. If the filter parses anything
+ * (`countsWork`), memories are missing that are examined after the work budget is used up (`hasWorkEnded`).
+ */
 export function listPassingOf(store: Store, filter: CompiledFilter, memoryNos: readonly number[]): number[] {
   if (memoryNos.length === 0) return [];
   return store
@@ -87,7 +90,7 @@ export function createJudge(store: Store, filter: CompiledFilter, known: readonl
 
 /**
  * Lists those of the ids whose memories pass a filter, have not expired at `now` (Unix ms), and are not parts of
- * documents that queries do not find.
+ * documents that queries do not find. When the work budget is used up, ids may be missing as in `listPassingOf`.
  */
 export function listPassingIds(store: Store, filter: CompiledFilter, ids: readonly string[], now: number): string[] {
   if (ids.length === 0) return [];

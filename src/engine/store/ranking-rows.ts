@@ -62,7 +62,10 @@ export interface RowReader {
   read(memoryNos: readonly number[]): RankingRow[];
   /** Returns the row of a memory if it was read already; undefined otherwise. */
   known(memoryNo: number): RankingRow | undefined;
-  /** Lists those of the given memories that pass the filter, in no certain order. */
+  /**
+   * Lists those of the given memories that pass the filter, in no certain order. When the work budget is used up,
+   * memories may be missing.
+   */
   listPassingOf(filter: CompiledFilter, memoryNos: readonly number[]): number[];
   /**
    * Returns the first `limit` items of a list whose memories pass the filter, in the order of the list. It stops when

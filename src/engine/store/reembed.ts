@@ -140,7 +140,10 @@ export function isUnderWay(store: Store): boolean {
   );
 }
 
-/** Adds a controller, which controls a change of the model: a bulk job at the step `link`, run by any worker. */
+/**
+ * Adds a controller, which controls a change of the model: a bulk job at the step `link`, run by any worker. Call
+ * inside a write.
+ */
 export function insertReembedController(
   store: Store,
   { id, now }: { readonly id: string; readonly now: number },
@@ -195,7 +198,7 @@ export function withdrawReembedJobs(store: Store): number | undefined {
 
 /**
  * Queues the controller again after a slice of its work, due at `runAt` (Unix ms), and resets its crashes and failed
- * attempts. If the claim no longer holds the controller, nothing changes.
+ * attempts. If the claim no longer holds the controller, nothing changes. Call inside a write.
  */
 export function yieldReembedController(store: Store, held: HeldJob, runAt: number, now: number): void {
   store
@@ -208,8 +211,9 @@ export function yieldReembedController(store: Store, held: HeldJob, runAt: numbe
 }
 
 /**
- * Deletes the job of a memory that has got its new vectors, if the claim still holds it. It is not kept as done, since
- * the vectors show that, and a million such jobs would be useless.
+ * Deletes the job of a memory that has got its new vectors. It is not kept as done, since the vectors show that, and a
+ * million such jobs would be useless. Only the epoch of the claim is checked: call `holdsLease` before, in the same
+ * write.
  */
 export function removeReembedJob(store: Store, held: HeldJob): void {
   store.prepare('DELETE FROM jobs WHERE seq = ? AND lease_epoch = ?').run(held.jobNo, held.epoch);

@@ -283,7 +283,10 @@ export function archiveFaded(
   return store.prepare(`UPDATE memory_dynamics SET status = 'archived' WHERE ${ofFaded}`).run({ faded }).changes;
 }
 
-/** Yields the status of these versions of a memory, and their replaced values as JSON, in no particular order. */
+/**
+ * Yields the status of these versions of a memory, and their replaced values as JSON, in no particular order. The
+ * connection cannot write until the iteration has ended.
+ */
 export function readSnapshots(
   store: Store,
   memoryNo: number,

@@ -69,8 +69,8 @@ export function prefetchSchedules(store: Store, schedules: readonly Schedule[]):
 }
 
 /**
- * Claims a schedule if it is due and nobody has claimed it. For a schedule that `waitsAPeriod` and never ran, it only
- * stores the time of this first check. Call inside a write.
+ * Claims a schedule if `mayBeClaimed` is true. For a schedule that `waitsAPeriod` and never ran, it only stores the
+ * time of this first check. Call inside a write.
  * @returns whether the claim succeeded, so that the caller must run the schedule
  */
 export function claimSchedule(store: Store, schedule: Schedule, claim: ScheduleClaim): boolean {

@@ -376,6 +376,7 @@ function hashesOf(store: Store, { place, operationId, content }: LogOperation) {
 
 /**
  * Deletes at most `limit` stored operations (changes with an id) older than `before` (Unix ms, excluded), oldest first.
+ * Call inside a write.
  * @returns the number of deleted operations
  */
 export function purgeLogOperations(store: Store, before: number, limit: number): number {

@@ -152,7 +152,7 @@ export function countExpectedMemories(store: Store, documentNo: number): number 
     .get(documentNo) as number;
 }
 
-/** Stores why the job of a document, which a worker has given back, waits. */
+/** Stores why the job of a document, which a worker has given back, waits. Call inside a write. */
 export function noteWait(
   store: Store,
   { jobNo }: DocumentClaim,

@@ -163,7 +163,8 @@ export const WORD_SHARE = 0.5;
 /**
  * Subtracts the bytes of a word's postings from the budget of the present `runWithin`, unless they are more than half
  * of what is left. Then it returns false and the budget goes on: the caller leaves the word out, so that the other
- * words and the vectors still find what they find, and the answer is told as incomplete (`isIncomplete`).
+ * words and the vectors still find what they find, and the answer is told as incomplete (`isIncomplete`). It also
+ * returns false once the budget is used up.
  */
 export function spendOnWord(bytes: number): boolean {
   const { budget } = running;

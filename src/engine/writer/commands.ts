@@ -71,7 +71,8 @@ import { reindexWaiting } from '../store/word-index/waiting-contexts.ts';
 
 /**
  * All commands that a `Writer` runs: what clients ask for, and what a process that serves them writes by itself. A
- * command is synchronous, and writes everything or nothing.
+ * command is synchronous. If it throws, nothing that it wrote is stored. Some do only a part of a large task in one
+ * call; their results tell whether the caller has to call again.
  */
 export const WRITE_COMMANDS = {
   addMemories,
@@ -120,7 +121,8 @@ export const WRITE_COMMANDS = {
   undoLinks,
   undoChanges,
   /**
-   * Writes nothing itself. Its input becomes an audit record, for actions such as reads that do not change this file.
+   * Writes nothing itself. Its input becomes an audit record, for actions such as reads that do not change this file;
+   * with `OM_AUDIT=off` it does not.
    */
   recordAction: (_context: WriteContext, _record: Pick<NewAuditRecord, 'action' | 'detail'>): void => {},
   takeDispatchBatch: ({ store, config, now }: WriteContext, options: WantedBatch) =>
@@ -134,7 +136,7 @@ export const WRITE_COMMANDS = {
   cancelJob,
   discardJob,
   /**
-   * Claims a schedule (a periodic maintenance task) if it is due.
+   * Claims a schedule (a periodic maintenance task) as `claimSchedule` does.
    * @returns whether the claim succeeded, so that the caller must run the task
    */
   claimRun: (
@@ -142,8 +144,9 @@ export const WRITE_COMMANDS = {
     { schedule, owner, leaseMs }: { readonly schedule: Schedule; readonly owner: string; readonly leaseMs: number },
   ) => claimSchedule(store, schedule, { name: schedule.name, owner, now, leaseMs }),
   /**
-   * Releases the claim on a schedule after a run. `ranAt` is the time at which a completed run began (Unix ms); if it
-   * is left out, the run failed, and the schedule stays due.
+   * Releases the claim on a schedule after a run, unless another process has taken it over. `ranAt` is the time at
+   * which a completed run began (Unix ms). If it is left out, the run failed: the schedule stays due, but one that
+   * `backsOff` pauses first.
    */
   releaseRun: (
     { store, now }: WriteContext,

@@ -18,7 +18,8 @@ interface Waiting {
 
 /**
  * Queue of the request groups that one thread commits. Files take turns: at each turn the waiting groups of one file
- * share a commit. The commit ends early if it has run for `TURN_MS` and groups for other files wait.
+ * share a commit, up to `MAX_GROUP_REQUESTS` requests. The commit ends early if it has run for `TURN_MS` and groups for
+ * other files wait, or as `commitGroup` says; the other requests are for a later turn of the file.
  */
 export class CommitQueue {
   /** Waiting groups by the path of their file, in the order in which the files get their turns. No list is empty. */

@@ -20,8 +20,8 @@ export interface Committed {
 }
 
 /**
- * Commits the requests of a group in order, and stops after the request for which `isOver` returns true. It commits at
- * least one request.
+ * Commits requests of a group in order: at least one, and no further one after `isOver` returns true or a limit of
+ * `commitGroup` is reached. The caller runs the others in further commits.
  */
 export type GroupRunner = (group: WriteGroup, isOver?: () => boolean) => Committed;
 

@@ -12,7 +12,8 @@ export interface Writer {
   /**
    * Runs a command on the tenant's file at `path`, as the key with the public id `writtenBy`; without it, as Cairn
    * itself. The promise resolves once the result is on disk and the words of memories whose contexts the command has
-   * changed are written anew, if they are many by further commits. It rejects with the command's EngineError, and
+   * changed are written anew, if they are many by further commits. If one of these fails, or the writer is closed, it
+   * resolves without them, and upkeep writes the other words. It rejects with the command's EngineError, and
    * nothing of the command is written then; with `unavailable` after `close`; or with `unavailable` and `mayBeWritten`
    * if the committing thread ended or the database was lost, and then the command may have been written.
    */
@@ -33,7 +34,7 @@ export const MAX_GROUP_REQUESTS = 256;
 
 /**
  * Requests for one file, which run in their order. They go into one transaction, or into several if requests for other
- * files would wait too long.
+ * files would wait too long or they are much work (`commitGroup`).
  */
 export interface WriteGroup {
   readonly path: string;
@@ -64,7 +65,10 @@ export interface GroupReply {
    * reply of the first of these groups, so that it is counted once.
    */
   readonly counted: readonly CommitFigures[];
-  /** Position of the tenant after the last commit of the group (`Store.position`); 0 for a file. */
+  /**
+   * Position of the tenant after the last commit of the group (`Store.position`); 0 for a file, and if that commit
+   * failed.
+   */
   readonly position: number;
   /**
    * How often and how long the committing thread has waited for locks of other connections, added up since it started.

@@ -7,7 +7,7 @@ import { matchString, markOf } from './terms.ts';
  * Finds which of these memories contain a word or phrase, in no certain order. A word is looked up with FTS5's own
  * MATCH, whichever reader searches the index, since MATCH is fast for few memories. For a phrase it is not: for each
  * memory without it, FTS5 goes on to the next row with the phrase, up to the end of the index. So the index is searched
- * for a phrase once.
+ * for a phrase once. Matches may be missing once too little of the work budget is left. Call inside `store.read`.
  * @param text word or phrase, as `queryTerms` returns it
  * @param columns columns that may contain it; all if left out
  */

@@ -43,7 +43,8 @@ export function chooseWordIndex(
 
 /**
  * Loads what was committed to the index since the last search or load into memory, so that the next search is fast. It
- * works in slices, and yields to the event loop after each. Does nothing for `fts5-match`.
+ * works in slices, each in a read of its own, and yields to the event loop after each. It ends early if the store is
+ * closed. Does nothing for `fts5-match`.
  */
 export async function loadWords(store: Store): Promise<void> {
   while (store.isOpen && store.read(() => loadSlice(store)) === 'more') await yieldTurn();
