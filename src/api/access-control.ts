@@ -80,13 +80,14 @@ export interface AccessControl {
    * 401 like a missing key, so that a guesser learns nothing; a key whose role does not suffice is a 403. A token whose
    * signature does not fit the keys of the issuer (`OM_OIDC_ISSUER`) counts as a wrong key; one that has expired, or
    * names a key that the issuer does not have, is refused without being counted. A request without a key may carry the
-   * cookie of a browser session instead (`readSession`).
+   * cookie of a browser session instead (`readSession`). A token may wait until its sign-in is in the audit log.
    * @param readKey returns the key, or undefined if there is none; by default it is read from the headers that every
    *   route accepts. It is called only if keys are configured.
    * @returns the holder: the identified caller, with its tenants, its role and the id of its key. All callers that are
    *   admitted to `metrics` while keys are configured have the same holder, with the id `metrics`
    * @throws EngineError `unauthenticated`, `forbidden`; `rate_limited` after too many wrong keys from one address;
-   *   `unavailable` for a token if the issuer's signing keys were never fetched
+   *   `unavailable` for a token if the issuer's signing keys were never fetched; for a token also what the record of
+   *   its sign-in throws
    */
   admit(request: IncomingMessage, access: Guarded, readKey?: () => string | undefined): Promise<Holder>;
   /**

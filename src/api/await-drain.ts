@@ -11,9 +11,10 @@ export function requireClient(response: Response): void {
 }
 
 /**
- * Waits until the client has read enough of what was sent, so that the response can take more bytes. If the client
- * takes longer than `stallMs` milliseconds, its connection is closed, even if it stalled on an earlier response of the
- * same connection.
+ * Waits until the client has read enough of what was sent, so that the response can take more bytes. Call it only if
+ * `write` has returned false or `writableNeedDrain` is true: otherwise it waits in vain. If the client takes longer
+ * than `stallMs` milliseconds, its connection is closed, even if it stalled on an earlier response of the same
+ * connection.
  * @throws EngineError `unavailable` if the client left or its connection was closed
  */
 export function awaitDrain(response: Response, stallMs: number): Promise<void> {

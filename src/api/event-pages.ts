@@ -24,7 +24,7 @@ const pages = new WeakMap<object, LRUCache<string, Promise<StreamPage>>>();
  * Reads a page of events for a stream, where the tenant is now.
  * @param reader name under which the read takes turns with the tenant's other reads; by default the id of the caller's
  *   key
- * @throws what `listEvents` throws
+ * @throws what `tenantOf` and `listEvents` throw
  */
 export async function readStreamPage(
   { api, principal }: Pick<TenantCall, 'api' | 'principal'>,
@@ -41,7 +41,7 @@ export async function readStreamPage(
  * share the page, if their queries and the bounds of their keys are equal: it is read, encoded and held once for all of
  * them, in the name of none of their keys. A page is read after the look, so it has all events that the look found.
  * @param newest what the look returned: the cursor of the newest event
- * @throws what `listEvents` throws
+ * @throws what `tenantOf` and `listEvents` throw
  */
 export function sharedStreamPage(
   call: Pick<TenantCall, 'api' | 'tenant' | 'principal'>,

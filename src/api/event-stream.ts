@@ -78,7 +78,7 @@ export function stateEvents(state: z.ZodType, example: { readonly id: string; re
  * Streams the state of an item as server-sent events: the event `state` at once and at each change. The stream ends
  * when the item can no longer change, is removed (event `gone`), or cannot be read, when the caller's key is no longer
  * valid (`gone` with a reason), and when the client leaves or the server stops. The item is read at an interval, since
- * any process may change it.
+ * any process may change it. The promise resolves once the stream has begun, not at its end.
  * @throws what the first `read` throws; EngineError `unavailable` if 1,000 streams are open in this process, or as many
  *   as the tenant may have
  */

@@ -168,7 +168,7 @@ const LONG_CHARACTERS = 64 * 1024;
  * Parses a JSON text as `parseJson` does, but as a generator: the caller may let other requests run between two steps.
  * If the text is long, a step parses at most one field of the outermost object. The parsed value is the generator's
  * return value.
- * @throws EngineError `invalid` if the bytes are empty, not UTF-8 or not JSON, or exceed the limits of `most`
+ * @throws EngineError `invalid` as `parseJson` does
  */
 export function* parseJsonInSteps(bytes: Buffer, most?: JsonBounds): Generator<undefined> {
   if (!isUtf8(bytes)) throw new EngineError('invalid', 'the body is not valid UTF-8');

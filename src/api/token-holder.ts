@@ -17,6 +17,8 @@ const ROLES_BY_MIGHT: readonly Role[] = ['admin', 'write', 'read', 'add'];
  * Returns the holder of a token, which is the caller with its tenants, role and user, from the claims that the settings
  * name. Without a setting for a claim, the tenant is the default one, the role is `read`, and the token is not bound to
  * a user. If a setting names a claim, a token without this claim is refused, since nothing tells what its owner may do.
+ * Of the tenants in a claim, only the first `KEY_LIMITS.tenants` count, and those that do not exist are left out. With
+ * `OM_OIDC_USER_CLAIM`, the role `admin` becomes `write`.
  * @throws EngineError `forbidden` for a claim that is missing, of a wrong type, or names no tenant or role that exists
  */
 export function holderOfToken(

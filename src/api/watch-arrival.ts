@@ -29,7 +29,8 @@ export function tooLarge(fileBytes: number): EngineError {
 
 /**
  * Calls `onFailure` if a body exceeds `bodyBytes`, sends less than 32 KiB in 30 s, takes too long in all, or breaks
- * off. It may call it more than once.
+ * off. It may call it more than once. It makes the request flow (`data`), so the caller must begin to read or pipe the
+ * request in the same turn.
  * @returns a function that ends the watch; the watch also ends with the body
  */
 export function watchArrival(

@@ -1,7 +1,7 @@
 import type { Response } from 'express';
 import { EngineError, type Memory } from '../../engine/index.ts';
 
-/** Sends the version of a memory as its ETag. */
+/** Sets the header `ETag` of a reply that was not begun to the version of a memory. */
 export function setVersionTag(response: Response, memory: Memory): void {
   response.setHeader('etag', `"${memory.version}"`);
 }

@@ -75,8 +75,8 @@ export function retrievalItem(options: RetrievalOptions): RetrievalItem {
 
 /**
  * Translates the filters of a query or a list. If users or sectors are given in several fields, only those in all of
- * the fields count. Of several bounds of a time range, the narrowest counts. A field that was left out becomes
- * undefined, and admits everything.
+ * the fields count: if there are none, the list is empty and admits nothing. Of several bounds of a time range, the
+ * narrowest counts. A field that was left out becomes undefined, and admits everything.
  */
 export function toFilter(body: Pick<QueryBody, 'user_id' | 'filters' | 'startTime' | 'endTime'>): MemoryFilter {
   const filters = body.filters ?? {};

@@ -19,7 +19,7 @@ const MINUTE_MS = 60_000;
  * Translates an item to put. With `index`, only the texts at its paths are searched; with `index: false` none are; by
  * default all are.
  * @param now current time from which `ttl` counts, Unix ms
- * @throws EngineError `too_large` if the texts at the paths have more than 256 KiB
+ * @throws EngineError `too_large` if the texts at the paths have more than 256 KiB; `invalid` as `textsAtPaths` does
  */
 export function toStoredItem(body: StorePutBody, now: number): NewItem {
   const { namespace, key, value, index, ttl, user_id } = body;

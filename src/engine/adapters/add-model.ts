@@ -72,7 +72,7 @@ const TRIAL = ['The cat is asleep on the sofa.', 'A cat is sleeping on the couch
  * @throws EngineError `invalid` if the name is not allowed, if a file is missing or named twice, if the hash or the
  *   dimensions are not as expected or the dimensions are not known, or if the packages that run models are not
  *   installed; `conflict` if there is a folder of this name; `unavailable` if the model cannot be loaded or makes no
- *   vectors
+ *   vectors; a system error if the files cannot be copied
  */
 export async function addModel(
   { name, from, into, sha256, dimensions }: ModelToAdd,

@@ -1,10 +1,10 @@
 import { limitTime, unscheduledMs } from '../limit-time.ts';
 
-/** Limits on the reply to a request, and the errors for a reply that exceeds them. */
+/** Limits of size and time of a request, and the errors for a request that exceeds them. */
 interface ReplyBounds {
   /** Greatest size of a reply (bytes), counted after decompression. */
   readonly maxBytes: number;
-  /** Creates the error for a reply that exceeds a limit; `what` is a phrase such as "is longer than 100 bytes". */
+  /** Creates the error for a reply over `maxBytes`; `what` is a phrase such as "is longer than 100 bytes". */
   readonly refused: (what: string) => Error;
   /**
    * Time limit (ms) of a call, from connecting to the last byte. Time for which this thread had no processor does not
@@ -19,8 +19,9 @@ interface ReplyBounds {
 
 /**
  * Creates a `fetch` that resolves only when the whole body has arrived, so that a time limit also covers the body of a
- * failed reply. It throws the error of `refused` for a body that is too long. A redirect is not followed, since texts
- * and keys go to the configured host only: the reply is returned as it came, with its status 3xx.
+ * failed reply. It throws the error of `refused` for a body that is too long, that of `tooLong` if the time limit
+ * passes, and the errors of `fetch`. A redirect is not followed, since texts and keys go to the configured host only:
+ * the reply is returned as it came, with its status 3xx.
  */
 export function boundedFetch({ maxBytes, refused, timeLimit }: ReplyBounds): typeof fetch {
   const fetchWhole = async (...[input, init]: Parameters<typeof fetch>): Promise<Response> => {

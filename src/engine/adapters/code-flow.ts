@@ -35,7 +35,7 @@ export interface CodeFlow {
    * @param redirectUrl address to which the provider sends the browser afterwards; it must be registered at the
    *   provider
    * @returns the address at the provider that the browser must open, and the secrets for `finish`
-   * @throws EngineError `unavailable` if the provider does not answer
+   * @throws EngineError `unavailable` if the provider does not answer, or its configuration cannot be used
    */
   begin(redirectUrl: string): Promise<{ readonly url: URL; readonly secrets: CodeFlowSecrets }>;
   /**
@@ -43,21 +43,21 @@ export interface CodeFlow {
    * @param currentUrl address at which the browser came back, with its query
    * @param secrets secrets that `begin` returned
    * @throws EngineError `unauthenticated` if the provider refused, or its answer does not fit the secrets;
-   *   `unavailable` if it does not answer, fails, or its configuration cannot be read
+   *   `unavailable` if it does not answer, fails, or its configuration cannot be used
    */
   finish(currentUrl: URL, secrets: CodeFlowSecrets): Promise<SignedIn>;
   /**
    * Returns the address at which the provider signs the user out of its own session; null if it has no such address
    * with https or on a loopback host.
    * @param returnUrl address to which the provider sends the browser afterwards
-   * @throws EngineError `unavailable` if the provider does not answer
+   * @throws EngineError `unavailable` if the provider does not answer, or its configuration cannot be used
    */
   endUrl(returnUrl: string): Promise<URL | null>;
 }
 
 /**
- * Creates the sign-in flow for the client `OM_OIDC_CLIENT_ID`. The first sign-in loads `openid-client` and reads the
- * provider's configuration.
+ * Creates the sign-in flow for the client `OM_OIDC_CLIENT_ID`. The first call of any of its functions loads
+ * `openid-client` and reads the provider's configuration.
  */
 export function createCodeFlow({ config, logger }: { readonly config: Config; readonly logger: Logger }): CodeFlow {
   let known: Promise<Configuration> | undefined;

@@ -53,6 +53,7 @@ interface AskOptions {
 /**
  * Counts the bytes of memory that the replies to one question take. The caller may bound the replies to several
  * questions together, such as all questions of one API key. A reply that exceeds the bound has the outcome `failed`.
+ * The bytes of a reply with the outcome `answered` stay reserved: the caller releases them.
  */
 export interface AnswerRoom {
   /**

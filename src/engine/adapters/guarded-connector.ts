@@ -23,9 +23,9 @@ export type ConnectTo = (
 interface GuardOptions {
   readonly resolve: ResolveHost;
   readonly connect: ConnectTo;
-  /** Networks to which no connection is opened, in addition to those that are not public. */
+  /** Networks to which no connection is opened, besides those that are not public, unless `allowed` has the address. */
   readonly denied: readonly Network[];
-  /** Networks to which connections are opened although they are not public; none if left out. */
+  /** Networks to which connections are opened although they are not public or are denied; none if left out. */
   readonly allowed?: readonly Network[];
   /** Whether connections are opened only to networks in `allowed`; false if left out. */
   readonly onlyAllowed?: boolean;

@@ -5,6 +5,7 @@ export interface ParserChildren {
   /**
    * Returns a usable child that has read documents of this tenant only, or none yet; if there is none, a new one is
    * started. The caller must return it by `giveBack`.
+   * @throws EngineError `unavailable` if no process can be started
    */
   take(tenant: string): ParserProcess;
   /** Takes back a child after it has read a document. A child that is no longer usable is ended. */

@@ -301,7 +301,7 @@ const OF_BULLMQ = new Set(['BM001', '23503']);
  * Returns the result of a command. An error by which BullMQ itself reports something (`OF_BULLMQ`) is thrown unchanged.
  * Any other one is thrown with the code ECONNREFUSED, which BullMQ takes for a lost connection, since its workers
  * repeat a command after a pause only then.
- * @param note called with nothing if the server answered, else with the error
+ * @param note called with nothing if the command succeeded, else with the error; not called for an error of BullMQ
  */
 async function answered<T>(command: Promise<T>, note: (error?: unknown) => void): Promise<T> {
   try {

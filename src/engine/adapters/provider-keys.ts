@@ -15,14 +15,11 @@ const FRESH_MS = 10 * 60_000;
  * provider has withdrawn is not accepted for long. If they cannot be read, the old ones are used.
  */
 const STALE_MS = 60 * 60_000;
-/**
- * Least time between two requests to the provider (ms), so that callers with invented key ids cannot cause more
- * requests.
- */
+/** Least time between two reads of the keys (ms), so that callers with invented key ids cannot cause more requests. */
 const COOLDOWN_MS = 30_000;
 /**
- * Least time between two requests to the provider while no key is known (ms). It is short, since no token can be
- * checked until then.
+ * Least time between two reads of the keys while none is known (ms). It is short, since no token can be checked until
+ * then.
  */
 const FIRST_COOLDOWN_MS = 1_000;
 
@@ -37,10 +34,11 @@ export interface ProviderKeysOptions {
 
 /**
  * Creates a cache of the public keys of an identity provider, and starts to read them in the background. Known keys
- * stay in use while the provider does not answer. For an unknown key id the keys are read again, unless the provider
- * was asked less than 30 s ago.
- * @returns a function that finds the key of a token. It throws EngineError `unavailable` if no key was ever read, and
- *   errors of `jose` if no key fits
+ * stay in use while the provider does not answer. For an unknown key id the keys are read again, unless a read began
+ * less than 30 s ago.
+ * @returns a function that finds the key of a token. It waits up to 5 s for a read if no keys are known, if they are an
+ *   hour old, or for an unknown key id. It throws EngineError `unavailable` if no keys could be read yet, and errors of
+ *   `jose` if no key fits
  */
 export async function createProviderKeys({
   issuer,

@@ -5,8 +5,9 @@ import { connectRedis } from './redis-link.ts';
 const SCANNED = 500;
 
 /**
- * Reads all keys and values of a Redis as texts, each with the name of its key (`at`), to search them for traces. For a
- * key whose type is not text, list, set, sorted set, hash or stream, only the name is read.
+ * Reads all keys and values of the database that `redisUrl` names as texts, each with the name of its key (`at`), to
+ * search them for traces. For a key whose type is not text, list, set, sorted set, hash or stream, only the name is
+ * read. A key may come twice; one that is made meanwhile may be missing. While Redis is down it waits without a limit.
  */
 export async function* readRedis(redisUrl: string): AsyncIterable<{ readonly at: string; readonly text: string }> {
   const redis = await connectRedis({ redisUrl, logger: silentLogger }, { blocking: true });

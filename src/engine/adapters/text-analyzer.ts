@@ -47,8 +47,9 @@ const replySchema = z
 /**
  * Creates a client of an analyzer that finds personal data, with Presidio's protocol: `POST /analyze` with `text`,
  * `language` and `score_threshold`. Its address may be private, since the operator sets it. While the analyzer fails,
- * `find` rejects with EngineError `unavailable`, or returns nothing if `OM_PII_FAIL` is `store`. Tenants have equal
- * shares of the requests, and a failure for one tenant's text does not affect other tenants.
+ * `find` rejects with EngineError `unavailable`, or returns an empty list if `OM_PII_FAIL` is `store`. After a failure
+ * it does so for 5 s without a request. Requests wait while 8 others run. Tenants have equal shares of the requests,
+ * and a failure for one tenant's text does not affect other tenants.
  * @returns a function that returns the analyzer of a tenant by the tenant's id; null if `OM_PII_URL` is not set
  */
 export function createTextAnalyzer(config: Config, clock: Clock): ((tenantId: string) => TextAnalyzer) | null {

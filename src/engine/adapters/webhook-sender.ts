@@ -9,9 +9,9 @@ import { checkGuardedUrl, failureOf, isOrdinary } from './guarded-url.ts';
 import { pacedReplies } from './paced-replies.ts';
 
 export interface WebhookSenderOptions {
-  /** Networks to which nothing is sent, in addition to those that are not public. */
+  /** Networks to which nothing is sent, besides those that are not public, unless `allowed` has the address. */
   readonly denied: readonly Network[];
-  /** Networks to which messages are sent although they are not public. */
+  /** Networks to which messages are sent although they are not public or are denied. */
   readonly allowed: readonly Network[];
   readonly clock: Clock;
   /**

@@ -10,7 +10,8 @@ const MAX_KEY_BYTES = 1024;
 const SOURCES = ['OM_ENCRYPTION_KEY_FILE', 'OM_ENCRYPTION_KEY', 'OM_ENCRYPTION_KEY_COMMAND'] as const;
 
 /**
- * Reads the master key from the one setting that names it.
+ * Reads the master key from the one setting that names it. A command is run in a shell, and the thread waits for it, up
+ * to 30 s.
  * @returns the 32 bytes of the key; null if no setting names one; or a text that says what is wrong, without the key
  */
 export function readMasterKey(settings: Pick<Settings, (typeof SOURCES)[number]>): Uint8Array | null | string {
@@ -23,7 +24,8 @@ export function readMasterKey(settings: Pick<Settings, (typeof SOURCES)[number]>
 }
 
 /**
- * Reads a key from a file that other users cannot read.
+ * Reads a key from a file. Except on Windows, a file is refused that users other than its owner and its group may read,
+ * write or execute.
  * @param from name of the setting or option that named the file, for messages
  * @returns the 32 bytes of the key, or a text that says what is wrong
  */

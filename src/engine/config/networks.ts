@@ -16,7 +16,7 @@ const MAX_NETWORKS = 1_000;
 /**
  * Parses networks in CIDR notation, comma-separated, such as `198.51.100.0/24, 64:ff9b:1::/48`; an address alone is a
  * network of one address.
- * @returns undefined if the text holds anything else, or more than a thousand networks
+ * @returns the networks, none for a blank text; undefined if the text holds anything else, or more than a thousand
  */
 export function parseNetworks(text: string): readonly Network[] | undefined {
   const entries = text

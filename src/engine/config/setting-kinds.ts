@@ -78,7 +78,10 @@ export const providerKey = () =>
 export const bounded = (number: z.ZodCoercedNumber, min: number, max: number) =>
   number.refine((value) => value >= min && value <= max, `expected ${min}..${max}`);
 
-/** A setting that lists IP addresses and networks (`10.0.0.0/8`), comma-separated; empty by default. */
+/**
+ * A setting that lists IP addresses and networks (`10.0.0.0/8`), comma-separated; empty by default. Its value is the
+ * whole text, which `listOf` splits.
+ */
 export const addressList = () =>
   z
     .string()

@@ -4,9 +4,9 @@ import { CORE_SETTINGS } from './core-settings.ts';
 
 /**
  * The schema of all settings, with defaults, units and bounds. The core settings come first, then the advanced ones by
- * subject. A variable that is unset, empty or blank takes the default; `0` and `false` are values. A test compares
- * `.env.example` with this table. Most names begin with `OM_`, the prefix of OpenMemory: Cairn keeps its names, so that
- * existing deployments move over unchanged.
+ * subject. A name that is missing takes the default; `readConfig` leaves out empty and blank variables, so that they do
+ * as well; `0` and `false` are values. A test compares `.env.example` with this table. Most names begin with `OM_`, the
+ * prefix of OpenMemory: Cairn keeps its names, so that existing deployments move over unchanged.
  */
 export const settingsSchema = z.object({ ...CORE_SETTINGS, ...ADVANCED_SETTINGS });
 

@@ -14,7 +14,7 @@ const CHECKED_BYTES = 1024 * 1024;
 export interface ArrivingSpace {
   /**
    * Checks that a file of at most `bytes` bytes can be taken in beside those that are arriving. Throws EngineError
-   * `storage_full`.
+   * `storage_full`. It reserves nothing: call `add` in the same turn.
    */
   require(tenantPath: string, bytes: number): void;
   /** Begins to count a file that is going to write at most `bytes` bytes. */

@@ -1,12 +1,15 @@
-/** A bound on the tokens of one call, which adapts to what the provider accepts. Numbers of tokens are estimates. */
+/**
+ * A bound on the tokens of a call of several texts, which adapts to what the provider accepts. A single text may have
+ * more. Numbers of tokens are estimates.
+ */
 export interface BatchBound {
-  /** Returns the greatest number of tokens that a call may have now. */
+  /** Returns the greatest number of tokens that a call of several texts may have now. */
   tokens(): number;
   /** Records that a call of `tokens` tokens was answered. */
   noteAnswer(tokens: number): void;
   /**
    * Records that a call of several texts was refused as too much for one minute (429). Call it at once, with the time
-   * (ms) since the call began.
+   * (ms) since the call began. It is ignored if a call of as many tokens was answered before.
    */
   noteLimited(tokens: number, ms: number): void;
 }
@@ -15,8 +18,8 @@ export interface BatchBound {
 export const MIN_BOUND = 512;
 /**
  * Number of refusals in a row that lower the bound to half of the last refused call, but not below `MIN_BOUND` or the
- * largest call that was answered. A refusal counts only if its call began after the refusal before it, so that calls
- * which ran at the same time count as one.
+ * largest call that was answered. A refusal counts only if its call had more tokens than that call, and began after
+ * the refusal that counted last, so that calls which ran at the same time count as one.
  */
 export const MAX_REFUSALS = 3;
 /**

@@ -19,7 +19,7 @@ export interface EmbedTextsContext {
 
 /** The vectors of the texts of one memory, and how many of them came from the file. */
 export interface EmbeddedTexts {
-  /** One vector per text, in order. */
+  /** One vector per text, in order. Other callers may have the same ones: treat them as read-only. */
   readonly embeddings: Float32Array[];
   /**
    * Hashes of the texts, in order, by which their vectors can be found again in the file; null if `Embedder.cacheable`
@@ -45,7 +45,7 @@ export interface EmbeddedTexts {
  * file is not embedded again. Concurrent calls for several memories share provider calls, and each fails separately.
  * The file is read before anything is awaited.
  * @throws EngineError `invalid` if the provider refuses one of the texts; `rate_limited` or `unavailable` if it cannot
- *   be called now, or when `signal` aborts
+ *   be called now, or when `signal` aborts; the abort reason of `signal` from the offline embedder
  */
 export async function embedTexts(
   { store, modelNo, embedder, gatherer }: EmbedTextsContext,

@@ -30,8 +30,8 @@ const MAX_READERS = 256;
  * Creates memory for the vectors of a space. The threads that search it fill it.
  * @param options.maxReaders number of threads that may search it: 1 by default, at most 256. A thread's working area
  *    takes 3 MB of addresses, and some 200 KB of memory once it searches
- * @throws EngineError `internal` for dimensions that are not a multiple of 8 up to 8,192 (`MAX_DIMENSIONS`); `invalid`
- *    for kernels that do not run on this machine
+ * @throws EngineError `internal` for dimensions that are not a multiple of 8 up to 8,192 (`MAX_DIMENSIONS`), and for
+ *    another number of threads; `invalid` for kernels that do not run on this machine
  */
 export function createSharedVectors({
   space,

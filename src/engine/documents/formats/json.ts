@@ -8,7 +8,7 @@ import { renderJson } from './render-json.ts';
  * Reads a JSON file as lines `path: value`, such as `a.b[2].c: value`: a value says little without the names above it,
  * and so each line can be found by a search. A file that is not JSON, but whose first line is, is read as NDJSON.
  * @throws DocumentError `corrupt_document` if the file is neither, `document_too_complex` for deep nesting,
- *   `document_too_large` for too much text
+ *   `document_too_large` for too much text, `unsupported_encoding`
  */
 export const readJson: FormatParser = async (bytes, options) => {
   const { text, ...told } = await decodeText(bytes, options.charset);
@@ -23,8 +23,8 @@ export const readJson: FormatParser = async (bytes, options) => {
 /**
  * Reads a file with a JSON record on each line (NDJSON), each record as a block of lines `path: value`. Lines that are
  * not JSON are left out with a warning.
- * @throws DocumentError `corrupt_document` if no line is JSON, `document_too_complex` for deep nesting,
- *   `document_too_large` for too much text
+ * @throws DocumentError `corrupt_document` if it has lines and none is JSON, `document_too_complex` for deep nesting,
+ *   `document_too_large` for too much text, `unsupported_encoding`
  */
 export const readNdjson: FormatParser = async (bytes, { charset }) => {
   const { text, warnings, omissions } = await decodeText(bytes, charset);

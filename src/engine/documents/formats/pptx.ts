@@ -19,7 +19,7 @@ import { renderNotes, renderSlide, titleOfSlide } from './render-slide.ts';
 /**
  * Reads a presentation: each slide is a page below its title, in the order of the show, with its lists, tables and
  * notes. Hidden slides, and slides that cannot be read, are left out with a warning.
- * @throws DocumentError `corrupt_document` if no slide can be read, `document_too_large` for too many slides or too
+ * @throws DocumentError `corrupt_document` if every slide is damaged, `document_too_large` for too many slides or too
  *    much text; other errors of `openOfficeArchive`
  */
 export const readPptx: FormatParser = async (bytes, { onPage }) => {

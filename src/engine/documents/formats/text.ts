@@ -9,6 +9,7 @@ import { type FrontMatter, splitFrontMatter } from './front-matter.ts';
 /**
  * Reads plain text unchanged, except that line ends become \n and control characters other than tabs are removed. Its
  * first line becomes the title if it looks like one, and is also kept in the text.
+ * @throws DocumentError `unsupported_encoding`
  */
 export const readText: FormatParser = async (bytes, { charset }) => {
   const { text, warnings, omissions } = await decodeText(bytes, charset);
@@ -19,7 +20,10 @@ export const readText: FormatParser = async (bytes, { charset }) => {
   });
 };
 
-/** Reads Markdown. YAML front matter is removed from the text and read as the document's metadata. */
+/**
+ * Reads Markdown. YAML front matter is removed from the text and read as the document's metadata.
+ * @throws DocumentError `unsupported_encoding`
+ */
 export const readMarkdown: FormatParser = async (bytes, { charset }) => {
   const { text, warnings, omissions } = await decodeText(bytes, charset);
   const { matter, body } = splitFrontMatter(text);

@@ -28,8 +28,8 @@ const MAX_CELLS = 200_000;
  * Reads a workbook: each sheet is a page below its name, with its cells as Markdown tables. Values are formatted as
  * Excel displays them, if that is cheap to determine: dates in ISO form, percentages, results of formulas as last
  * computed. Hidden sheets, and sheets that cannot be read, are left out with a warning.
- * @throws DocumentError `corrupt_document` if no sheet can be read, `document_too_large` for too many sheets, cells or
- *   characters; other errors of `openOfficeArchive`
+ * @throws DocumentError `corrupt_document` if every sheet is damaged, `document_too_large` for too many sheets, cells
+ *   or characters; other errors of `openOfficeArchive`
  */
 export const readXlsx: FormatParser = async (bytes, { onPage }) => {
   const zip = await openOfficeArchive(bytes);
