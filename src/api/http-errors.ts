@@ -16,6 +16,7 @@ export function problemOf(error: EngineError, requestId: string): Problem {
     status,
     detail: detailOf(error),
     code: error.code,
+    ...(error.mayBeWritten ? { may_be_written: true } : {}),
     ...(error.details === undefined || error.code === 'internal' ? {} : { errors: error.details }),
     request_id: requestId,
   };

@@ -35,10 +35,11 @@ export interface ClientOptions {
   readonly timeoutMs?: number | undefined;
   /**
    * Greatest number of attempts after the first; 2 by default, 0 for none. Every request is repeated if the server is
-   * busy (429, 503), as it has done nothing yet. If the connection breaks off or a gateway answers 502 or 504, only
-   * requests that may safely be sent twice are repeated. An attempt that times out is not repeated, nor one whose reply
-   * asks for a wait of more than a minute. Further pages, streams of events and `ready` do not count attempts: while
-   * the server is away, they try again for about a minute; with 0, only `ready` does.
+   * busy (429, 503), as it has done nothing yet. If the connection breaks off, a gateway answers 502 or 504, or the
+   * error has `mayBeWritten`, only requests that may safely be sent twice are repeated. An attempt that times out is
+   * not repeated, nor one whose reply asks for a wait of more than a minute. Further pages, streams of events and
+   * `ready` do not count attempts: while the server is away, they try again for about a minute; with 0, only `ready`
+   * does.
    */
   readonly retries?: number | undefined;
   /** Further headers of every request. They replace headers of the same name that the client sets. */

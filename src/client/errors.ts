@@ -28,6 +28,8 @@ export class CairnError extends Error {
   readonly requestId: string | undefined;
   /** Time after which to send the request again (ms); undefined if the server named none. */
   readonly retryAfterMs: number | undefined;
+  /** True if the server says that the change may be stored although it failed, as the answer to its commit was lost. */
+  readonly mayBeWritten: boolean;
 
   constructor(code: CairnErrorCode, message: string, details: CairnErrorDetails = {}) {
     super(message, details.cause === undefined ? {} : { cause: details.cause });
@@ -36,6 +38,7 @@ export class CairnError extends Error {
     this.errors = details.problem?.errors ?? [];
     this.requestId = details.requestId ?? details.problem?.request_id;
     this.retryAfterMs = details.retryAfterMs;
+    this.mayBeWritten = details.problem?.may_be_written ?? false;
   }
 }
 

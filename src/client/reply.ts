@@ -10,7 +10,7 @@ export interface CallOptions {
   readonly idempotencyKey?: string | false | undefined;
   /**
    * The version that is to be changed, as the `etag` of an earlier reply gives it. If the resource has another version,
-   * the call throws `conflict`. By default any version is changed.
+   * or is an item that was stored anew since, the call throws `conflict`. By default any version is changed.
    */
   readonly ifMatch?: string | undefined;
   /** An id of the caller's choice under which the server logs the request. */

@@ -37,9 +37,9 @@ const LAST_WAIT_MS = 8_000;
 
 /**
  * Sends a request, and repeats it up to `sending.retries` times. If the server is busy (429, 503), it has done nothing
- * yet, so every request is repeated. If the connection breaks off or a gateway answers 502 or 504, only a request that
- * may be sent twice is repeated. Attempts are 0.4 to 8 s apart, or as long as `Retry-After` says. An attempt that times
- * out is not repeated, nor one whose `Retry-After` is over a minute.
+ * yet, so every request is repeated. If the connection breaks off, a gateway answers 502 or 504, or the error has
+ * `mayBeWritten`, only a request that may be sent twice is repeated. Attempts are 0.4 to 8 s apart, or as long as
+ * `Retry-After` says. An attempt that times out is not repeated, nor one whose `Retry-After` is over a minute.
  * @param read reads a successful reply, within the time limit of the attempt
  * @throws CairnError after the last attempt; the reason of the signal if the caller aborts
  */
@@ -126,9 +126,9 @@ function reasonOf(error: unknown): string {
  */
 function waitBefore(error: unknown, isRepeatable: boolean, attempt: number): number | undefined {
   if (!(error instanceof CairnError)) return undefined;
-  const { status, code, retryAfterMs } = error;
-  const isBusy = status === 429 || status === 503;
-  const isLost = code === 'unreachable' || status === 502 || status === 504;
+  const { status, code, retryAfterMs, mayBeWritten } = error;
+  const isBusy = (status === 429 || status === 503) && !mayBeWritten;
+  const isLost = code === 'unreachable' || status === 502 || status === 504 || mayBeWritten;
   if (!isBusy && !(isLost && isRepeatable)) return undefined;
   if (retryAfterMs !== undefined) return retryAfterMs <= MAX_WAIT_MS ? retryAfterMs : undefined;
   // Up to a quarter less at random, so that clients that failed together do not come back together.

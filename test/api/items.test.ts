@@ -16,7 +16,7 @@ test('a value is put, read as it was sent, replaced with its history, and delete
   const value = { b: [1, { deep: null }], a: 'dark', '': 0.1, __proto__x: false };
   const made = await put({ ...place, value, tags: ['ui'] });
   expect(made.status).toBe(201);
-  expect(made.headers.get('etag')).toBe('"1"');
+  expect(made.headers.get('etag')).toBe(`"1-${made.body.id}"`);
   expect(made.body).toMatchObject({ ...place, value, created: true, changed: true, external_id: 'look/theme' });
   expect(made.body['content']).toContain('a: dark');
   const read = await api.request('GET', at(place));
@@ -126,6 +126,21 @@ test('If-Match guards a delete, and a put that must find no item', async () => {
   expect(refused.status).toBe(409);
   expect((await erase('"2"')).status).toBe(200);
   expect((await erase('"2"')).status).toBe(404);
+});
+
+test('the ETag of an item that was erased and stored anew is another one', async () => {
+  const place = { key: 'draft', namespace: 'guarded' };
+  const tag = async () => (await api.request('GET', at(place))).headers.get('etag')!;
+  await put({ ...place, value: 1 });
+  const first = await tag();
+  await api.request('DELETE', at(place));
+  await put({ ...place, value: 'of somebody else' });
+  const replaced = await put({ ...place, value: 2 }, { headers: { 'if-match': first } });
+  expect([replaced.status, replaced.body['detail']]).toEqual([409, expect.stringContaining('stored anew')]);
+  expect((await api.request('DELETE', at(place), { headers: { 'if-match': first } })).status).toBe(409);
+  expect((await put({ ...place, value: 2 }, { headers: { 'if-match': await tag() } })).status).toBe(200);
+  const unquoted = (await tag()).replaceAll('"', '');
+  expect((await api.request('DELETE', at(place), { headers: { 'if-match': unquoted } })).status).toBe(200);
 });
 
 test.each([

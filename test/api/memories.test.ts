@@ -99,7 +99,7 @@ describe('POST /memory/add', () => {
     const { id } = await api.add(EVERYTHING);
     const reply = await api.request('GET', `/memory/${id}`);
     expect(reply.status).toBe(200);
-    expect(reply.headers.get('etag')).toBe('"1"');
+    expect(reply.headers.get('etag')).toMatch(/^"1-[0-9a-f-]{36}"$/);
     expect(reply.body).toMatchObject(EVERYTHING);
     expect(Object.keys(reply.body as object)).toEqual(ITEM_FIELDS);
   });
@@ -355,7 +355,7 @@ describe('one memory', () => {
       headers: { 'if-match': '"1"' },
     });
     expect(patched.status, patched.text).toBe(200);
-    expect(patched.headers.get('etag')).toBe('"2"');
+    expect(patched.headers.get('etag')).toBe(`"2-${id}"`);
     expect(patched.body).toMatchObject({
       id,
       updated: true,
@@ -376,7 +376,7 @@ describe('one memory', () => {
         },
       ],
     });
-    for (const header of ['"1"', '1', '"99"']) {
+    for (const header of ['"1"', '1', '"99"', `"1-${id}"`, '"2-another"']) {
       const stale = await api.request('PATCH', `/memory/${id}`, {
         body: { title: 'x' },
         headers: { 'if-match': header },

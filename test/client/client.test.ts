@@ -23,8 +23,14 @@ async function startServer(answer: (attempt: number, response: http.ServerRespon
   return { client: createClient(connection), seen, url };
 }
 
-function refuse(response: http.ServerResponse, status: number, headers: http.OutgoingHttpHeaders = {}): void {
-  const problem = { type: 'about:blank', title: '', status, code: 'unavailable', detail: 'full', request_id: 'r-1' };
+function refuse(
+  response: http.ServerResponse,
+  status: number,
+  headers: http.OutgoingHttpHeaders = {},
+  more: object = {},
+): void {
+  const code = 'unavailable';
+  const problem = { type: 'about:blank', title: '', status, code, detail: 'full', request_id: 'r-1', ...more };
   response.writeHead(status, { 'content-type': 'application/problem+json', 'x-request-id': 'r-1', ...headers });
   response.end(JSON.stringify(problem));
 }
@@ -72,6 +78,16 @@ test('a broken connection is tried again, but not if a second request could have
   await expect(client.reinforceMemory({ id: 'm' })).rejects.toThrow(CairnError);
   await expect(client.putItem({ key: 'k', value: 1 }, { ifMatch: '"1"' })).rejects.toThrow(CairnError);
   expect(seen.map(({ method }) => method)).toEqual(['GET', 'GET', 'POST', 'PUT']);
+});
+
+test('an error that says the change may be stored is tried again as a broken connection is', async () => {
+  const { client, seen } = await startServer(
+    (_attempt, response) => refuse(response, 503, { 'retry-after': '1' }, { may_be_written: true }),
+    { retries: 1 },
+  );
+  await expect(client.reinforceMemory({ id: 'm' })).rejects.toMatchObject({ mayBeWritten: true });
+  await expect(client.deleteMemory({ id: 'm' })).rejects.toMatchObject({ code: 'unavailable', mayBeWritten: true });
+  expect(seen.map(({ method }) => method)).toEqual(['POST', 'DELETE', 'DELETE']);
 });
 
 test.each([

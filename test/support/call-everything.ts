@@ -3,7 +3,7 @@ import type * as Client from '../../src/client/index.ts';
 /** What `callEverything` returns. */
 export const EVERYTHING = {
   found: ['Pages can remember, too.'],
-  etag: '"2"',
+  isVersionTwo: true,
   stale: ['conflict', 409, true],
   listed: 5,
   lastState: 'ready',
@@ -49,7 +49,7 @@ export async function callEverything(connection: { readonly url: string; readonl
   }
   return {
     found: matches.map(({ content }) => content),
-    etag: headers.get('etag'),
+    isVersionTwo: headers.get('etag') === `"2-${id}"`,
     stale: stale instanceof cairn.CairnError && [stale.code, stale.status, stale.requestId !== undefined],
     listed: listed.size,
     lastState,

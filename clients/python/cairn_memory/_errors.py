@@ -31,6 +31,7 @@ class CairnError(Exception):
         errors: Optional[List[str]] = None,
         request_id: Optional[str] = None,
         retry_after_s: Optional[float] = None,
+        may_be_written: bool = False,
     ) -> None:
         super().__init__(message)
         self.code = code
@@ -38,6 +39,8 @@ class CairnError(Exception):
         self.errors = errors or []
         self.request_id = request_id
         self.retry_after_s = retry_after_s
+        self.may_be_written = may_be_written
+        """True if the change may be stored although it failed, as the answer to its commit was lost."""
 
 
 def error_of(error: urllib.error.HTTPError) -> CairnError:
@@ -56,7 +59,8 @@ def error_of(error: urllib.error.HTTPError) -> CairnError:
         code = "unavailable" if error.code in (429, 502, 503, 504) else "no_cairn"
         return CairnError(code, f"status {error.code}, without a description", **common)
     common["request_id"] = common["request_id"] or problem.get("request_id")
-    return CairnError(code, detail, errors=problem.get("errors"), **common)
+    may_be_written = problem.get("may_be_written") is True
+    return CairnError(code, detail, errors=problem.get("errors"), may_be_written=may_be_written, **common)
 
 
 def _describe_redirect(location: str, url: str) -> str:
@@ -103,8 +107,8 @@ def wait_for_return(error: CairnError, away_since: float, least: float) -> float
 
 def wait_before(error: CairnError, may_repeat: bool, attempt: int) -> Optional[float]:
     """Seconds until the next attempt; None if the request must not be sent again."""
-    is_busy = error.status in (429, 503)
-    is_lost = error.code == "unreachable" or error.status in (502, 504)
+    is_busy = error.status in (429, 503) and not error.may_be_written
+    is_lost = error.code == "unreachable" or error.status in (502, 504) or error.may_be_written
     if not is_busy and not (is_lost and may_repeat):
         return None
     if error.retry_after_s is not None:

@@ -1135,6 +1135,7 @@ Problem = TypedDict("Problem", {
     "status": "int",
     "detail": "str",
     "code": "Literal['invalid', 'unauthenticated', 'forbidden', 'not_found', 'conflict', 'too_large', 'unsupported', 'unprocessable', 'rate_limited', 'internal', 'unavailable', 'storage_full']",
+    "may_be_written": "NotRequired[Literal[True]]",
     "errors": "NotRequired[List[str]]",
     "request_id": "str",
 })

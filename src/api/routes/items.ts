@@ -6,7 +6,7 @@ import { deletedReply } from '../schemas/deleted-reply.ts';
 import { itemOf, toItemPlace, toNewItem } from '../wire/items.ts';
 import { deletedItem } from '../wire/memories.ts';
 import { readForReply } from './owned-memory.ts';
-import { expectedVersion, setVersionTag } from './version-tag.ts';
+import { expectedItem, setVersionTag } from './version-tag.ts';
 
 const NO_ITEM = 'No item has this key, or it has expired.';
 
@@ -52,16 +52,16 @@ export const itemRoutes: readonly Route[] = [
     },
     errors: {
       conflict:
-        'The item is at another version than `If-Match`, does not have the tags of your key, or was superseded in ' +
-        'the middle of a chain with over 500 memories on either side.',
+        'The item is at another version than `If-Match` or was stored anew since, does not have the tags of your ' +
+        'key, or was superseded in the middle of a chain with over 500 memories on either side.',
       too_large: 'The content is over 256 KiB.',
       unprocessable: "The tenant's privacy policy refuses a text of the item.",
     },
     async handle({ tenant, request, response, readBody, send }) {
-      const ifVersion = expectedVersion(request.headers['if-match']);
+      const expected = expectedItem(request.headers['if-match']);
       const item = toNewItem(await readBody());
       await takeTurn();
-      const { memory, created, changed } = await tenant.putItem(item, { ifVersion });
+      const { memory, created, changed } = await tenant.putItem(item, expected);
       await answerTurn();
       const shown = itemOf(memory);
       await takeTurn();
@@ -81,10 +81,13 @@ export const itemRoutes: readonly Route[] = [
     query: itemPlaceQuery,
     headers: ['if-match'],
     replies: { 200: { description: 'What was removed.', json: deletedReply } },
-    errors: { not_found: NO_ITEM, conflict: 'The item is at another version than `If-Match`.' },
+    errors: {
+      not_found: NO_ITEM,
+      conflict: 'The item is at another version than `If-Match`, or was stored anew since.',
+    },
     async handle({ tenant, request, query, send }) {
-      const ifVersion = expectedVersion(request.headers['if-match']);
-      send(200, deletedItem(await tenant.deleteItem(toItemPlace(query), { ifVersion })));
+      const expected = expectedItem(request.headers['if-match']);
+      send(200, deletedItem(await tenant.deleteItem(toItemPlace(query), expected)));
     },
   }),
 ];

@@ -133,9 +133,9 @@ export const memoryRoutes: readonly Route[] = [
     },
     async handle(call) {
       const { tenant, params, query, request, response, readBody, send } = call;
-      const ifVersion = expectedVersion(request.headers['if-match']);
       const body = await readBody();
       const id = await reserveAnswer(call, body, await getOwnedMemory(tenant, params.id, query.user_id, body.user_id));
+      const ifVersion = expectedVersion(request.headers['if-match'], id);
       const memory = await tenant.patchMemory(id, toPatch(body), { ifVersion });
       await answerTurn();
       setVersionTag(response, memory);

@@ -28,10 +28,11 @@ export const REQUEST_HEADERS = {
   },
   'if-match': {
     description:
-      'The `etag` of the version to change or erase; for any other version the reply is a 409. `*`, or no such ' +
-      'header, allows any version.',
+      'The `etag` of what to change or erase; for any other version, and for an item that was stored anew since, ' +
+      'the reply is a 409. A version alone, such as `"1"`, is enough for a memory; `"0"` stores an item only if ' +
+      'there is none. `*`, or no such header, allows any version.',
     schema: z.string(),
-    example: '"1"',
+    example: '"1-01a1fe30-e25b-7576-a0c2-3c4e3646bd72"',
   },
   prefer: {
     description:
@@ -66,9 +67,9 @@ export const REPLY_HEADERS = {
     example: '/jobs/01a1fe39-06ea-73ec-9224-78cb00b74994',
   },
   etag: {
-    description: "The memory's version, to be sent as `If-Match`.",
+    description: "The memory's version, a hyphen, and its id, to be sent as `If-Match`.",
     schema: z.string(),
-    example: '"1"',
+    example: '"1-01a1fe30-e25b-7576-a0c2-3c4e3646bd72"',
   },
   'idempotent-replayed': {
     description: '`true` if the idempotency key was known and this reply repeats the first one.',

@@ -30,6 +30,10 @@ export const problemSchema = z
     status: z.int().min(400).max(599),
     detail: z.string().describe('For people: what was wrong and what is allowed; at most three problems.'),
     code: z.enum(ERROR_CODES).describe('For programs: the kind of error.'),
+    may_be_written: z
+      .literal(true)
+      .optional()
+      .describe('With 503: the change may be stored although it failed, as the answer to its commit was lost.'),
     errors: z.array(z.string()).optional().describe('One line for each problem, at most 20.'),
     request_id: z
       .string()

@@ -2665,6 +2665,8 @@ export type Problem = {
     | 'internal'
     | 'unavailable'
     | 'storage_full';
+  /** With 503: the change may be stored although it failed, as the answer to its commit was lost. */
+  readonly may_be_written?: true;
   /** One line for each problem, at most 20. */
   readonly errors?: readonly string[];
   /** Id of the request, also in `x-request-id`; failures of the server are logged with it. */

@@ -60,7 +60,7 @@ export function cairnMemoryFiles(options: CairnMemoryFilesOptions): CairnMemoryF
       return `File created successfully at: ${path}`;
     },
     async str_replace({ path, old_str: old, new_str: replacement = '' }) {
-      const { text, version } = await files.get(path);
+      const { text, etag } = await files.get(path);
       const parts = text.split(old);
       if (old === '' || parts.length === 1) {
         throw new Error(`No replacement was performed, old_str \`${old}\` did not appear verbatim in ${path}.`);
@@ -74,7 +74,7 @@ export function cairnMemoryFiles(options: CairnMemoryFilesOptions): CairnMemoryF
         );
       }
       const changed = parts.join(replacement);
-      await files.put(namesIn(path), changed, version);
+      await files.put(namesIn(path), changed, etag);
       const shown = [line + 1 - SURROUNDING_LINES, line + 1 + lineBreaks(replacement) + SURROUNDING_LINES];
       return (
         'The memory file has been edited. Here is the snippet showing the change (with line numbers):\n' +
@@ -82,7 +82,7 @@ export function cairnMemoryFiles(options: CairnMemoryFilesOptions): CairnMemoryF
       );
     },
     async insert({ path, insert_line: at, insert_text: inserted }) {
-      const { text, version } = await files.get(path);
+      const { text, etag } = await files.get(path);
       const lines = text.split('\n');
       if (!Number.isInteger(at) || at < 0 || at > lines.length) {
         throw new Error(
@@ -90,7 +90,7 @@ export function cairnMemoryFiles(options: CairnMemoryFilesOptions): CairnMemoryF
             `[0, ${lines.length}]`,
         );
       }
-      await files.put(namesIn(path), lines.toSpliced(at, 0, inserted.replace(/\n$/, '')).join('\n'), version);
+      await files.put(namesIn(path), lines.toSpliced(at, 0, inserted.replace(/\n$/, '')).join('\n'), etag);
       return `The file ${path} has been edited.`;
     },
     async delete({ path }) {
@@ -118,14 +118,15 @@ function missing(path: string): Error {
 
 interface FoundFile {
   readonly text: string;
-  readonly version: number;
+  /** ETag of the item, which names its version and its id. */
+  readonly etag: string;
 }
 
 /** Greatest number of files that a listing reads; further files are not listed. */
 const MAX_LISTED = 1_000;
 
-/** Version that a put names if there must be no item yet. */
-const ABSENT = 0;
+/** ETag that a put names if there must be no item yet. */
+const ABSENT = '"0"';
 
 function filesOf({ client, userId }: CairnMemoryFilesOptions) {
   const user = { user_id: userId };
@@ -134,7 +135,7 @@ function filesOf({ client, userId }: CairnMemoryFilesOptions) {
     async find(names: Names): Promise<FoundFile | undefined> {
       if (names.length === 0) return undefined;
       const item = await orMissing(client.getItem(placeOf(names)));
-      return item === undefined ? undefined : { text: textOf(item.value), version: item.version };
+      return item === undefined ? undefined : { text: textOf(item.value), etag: etagOf(item) };
     },
     async get(path: string): Promise<FoundFile> {
       const names = namesIn(path);
@@ -152,12 +153,12 @@ function filesOf({ client, userId }: CairnMemoryFilesOptions) {
       }
       return found;
     },
-    async put(names: Names, text: string, version: number): Promise<number> {
+    async put(names: Names, text: string, etag: string): Promise<string> {
       const input = { ...placeOf(names), value: text, content: text };
-      return (await client.putItem(input, { ifMatch: `"${version}"` })).version;
+      return etagOf(await client.putItem(input, { ifMatch: etag }));
     },
-    /** Stores a new file; returns its version. Throws an Error with the message `taken` if the name is taken. */
-    async store(names: Names, text: string, taken: string): Promise<number> {
+    /** Stores a new file; returns its ETag. Throws an Error with the message `taken` if the name is taken. */
+    async store(names: Names, text: string, taken: string): Promise<string> {
       try {
         return await files.put(names, text, ABSENT);
       } catch (error) {
@@ -182,11 +183,11 @@ function filesOf({ client, userId }: CairnMemoryFilesOptions) {
         const copy = await files.store(names, file.text, taken);
         try {
           // If it is gone, somebody has deleted it, or an earlier try of this call has: the copy may be all there is.
-          await orMissing(client.deleteItem(placeOf(old), { ifMatch: `"${file.version}"` }));
+          await orMissing(client.deleteItem(placeOf(old), { ifMatch: file.etag }));
         } catch (error) {
           // Somebody has changed the file since it was read, so the copy is not what it holds.
           const isOutdated = isCairnError(error, 'conflict') && (await files.find(old)) !== undefined;
-          if (isOutdated) await client.deleteItem(placeOf(names), { ifMatch: `"${copy}"` });
+          if (isOutdated) await client.deleteItem(placeOf(names), { ifMatch: copy });
           throw error;
         }
         return;
@@ -196,6 +197,11 @@ function filesOf({ client, userId }: CairnMemoryFilesOptions) {
     },
   };
   return files;
+}
+
+/** Returns the ETag of an item, as the header of the reply has it. */
+function etagOf({ version, id }: { readonly version: number; readonly id: string }): string {
+  return `"${version}-${id}"`;
 }
 
 async function orMissing<Value>(reply: Promise<Value>): Promise<Value | undefined> {

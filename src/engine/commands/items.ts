@@ -5,7 +5,7 @@ import { ensureUser, readMemoryRows, toMemory, type MemoryColumns, type MemoryRo
 import type { Store } from '../store/open-store.ts';
 import { storedExpiry } from '../store/stored-expiry.ts';
 import { contentHash } from '../text/content-hash.ts';
-import type { ItemDeleteOptions, ItemPlace, NewItem, NewMemory, PutOptions, PutReply } from '../types.ts';
+import type { ExpectedItem, ItemDeleteOptions, ItemPlace, NewItem, NewMemory, PutOptions, PutReply } from '../types.ts';
 import type { ManyReflections } from './archive-reflections.ts';
 import { refuseOverBacklog, requireTags, storeMemory } from './accept.ts';
 import { EMPTY_RECEIPT, type ErasedSlice, eraseInSlices } from './erase.ts';
@@ -32,8 +32,8 @@ type PutDone = PutReply & Pick<Patched, 'endsWait'>;
  * @param archivedTo as for `archiveReflectionsOn`
  * @returns undefined if only a part of the necessary changes was written, because one commit would be too large: the
  *   caller puts the item again, after a result of `many reflections` once it has archived them
- * @throws EngineError `conflict` if `ifVersion` is not the item's version (0 where there is no item), if the item lacks
- *   a tag of `withinTags`, and as `restate` and `changeMemory`; `unavailable` and `storage_full` as an add
+ * @throws EngineError `conflict` if the item is not the expected one (`ExpectedItem`), if it lacks a tag of
+ *   `withinTags`, and as `restate` and `changeMemory`; `unavailable` and `storage_full` as an add
  */
 export function putItem(
   context: WriteContext,
@@ -50,7 +50,7 @@ export function putItem(
   },
 ): PutDone | ManyReflections | undefined {
   const { store, now } = context;
-  const { ifVersion, withinTags = [] } = options;
+  const { withinTags = [] } = options;
   let before = findItemRow(store, item);
   if (before !== undefined && isExpired(before, now)) {
     if (!eraseInSlices(context, [before.memoryNo]).isDone) return undefined;
@@ -58,7 +58,7 @@ export function putItem(
   }
   const version = before?.version ?? 0;
   if (before !== undefined) requireTags(JSON.parse(before.tags) as string[], withinTags);
-  requireVersion(version, ifVersion);
+  requireExpected(before, options);
   if (before === undefined)
     return { memory: storeItem(context, item, quota), created: true, changed: true, endsWait: false };
 
@@ -88,8 +88,8 @@ export function putItem(
  * the item also expires, so that nothing changes it before the next call: a put stores another item under its name.
  * @param isBegun true if an earlier call for this delete has erased a part. The conditions held then and are not
  *   checked again, and an item that has not expired is another one, which stays
- * @throws EngineError `not_found`, also for an item that lacks a tag of `withinTags`; `conflict` if `ifVersion` is not
- *   the item's version
+ * @throws EngineError `not_found`, also for an item that lacks a tag of `withinTags`; `conflict` if the item is not
+ *   the expected one (`ExpectedItem`)
  */
 export function deleteItem(
   context: WriteContext,
@@ -100,7 +100,7 @@ export function deleteItem(
   }: { readonly place: ItemPlace; readonly options: ItemDeleteOptions; readonly isBegun?: boolean },
 ): ErasedSlice {
   const { store, now } = context;
-  const { ifVersion, withinTags = [] } = options;
+  const { withinTags = [] } = options;
   const row = findItemRow(store, place);
   if (isBegun) {
     if (row === undefined || !isExpired(row, now)) return { receipt: EMPTY_RECEIPT, isDone: true };
@@ -108,7 +108,7 @@ export function deleteItem(
   }
   const tags = row === undefined ? [] : (JSON.parse(row.tags) as string[]);
   if (row === undefined || !withinTags.every((tag) => tags.includes(tag))) throw noItem();
-  requireVersion(row.version, ifVersion);
+  requireExpected(row, options);
   const slice = eraseInSlices(context, [row.memoryNo]);
   if (slice.isDone) return slice;
   endItem(store, row.memoryNo, now);
@@ -143,16 +143,16 @@ function readRow(store: Store, memoryNo: number): MemoryRow {
   return readMemoryRows(store, [memoryNo])[0] as MemoryRow;
 }
 
-/**
- * Throws EngineError `conflict` if a caller expects another version than an item has.
- * @param version the item's version, 0 where there is no item
- */
-function requireVersion(version: number, expected: number | undefined): void {
-  if (expected === undefined || expected === version) return;
-  throw new EngineError(
-    'conflict',
-    version === 0 ? 'there is no item with this key' : `the item is at version ${version}, not ${expected}`,
-  );
+/** Throws EngineError `conflict` if a caller expects another item than there is. */
+function requireExpected(row: MemoryRow | undefined, { ifVersion, ifId }: ExpectedItem): void {
+  const version = row?.version ?? 0;
+  if (ifVersion !== undefined && ifVersion !== version)
+    throw new EngineError(
+      'conflict',
+      version === 0 ? 'there is no item with this key' : `the item is at version ${version}, not ${ifVersion}`,
+    );
+  if (row !== undefined && ifId !== undefined && ifId !== row.id)
+    throw new EngineError('conflict', 'the item was erased and stored anew: read it again');
 }
 
 function storeItem(context: WriteContext, item: ReadyItem, quota: Quota | null) {

@@ -13,11 +13,19 @@ export interface DocumentDeleteOptions extends BoundOptions {
   readonly userId?: string | undefined;
 }
 
-/** Options of a delete of an item. */
-export interface ItemDeleteOptions extends BoundOptions {
-  /** Version that the item must have; it is erased whatever its version if this is left out. */
+/** The item that a caller expects under a name; a put or delete of any other is a `conflict`. */
+export interface ExpectedItem {
+  /** Version that the item must have, 0 for none: a put may then only store a new one. Any if this is left out. */
   readonly ifVersion?: number | undefined;
+  /**
+   * Id that the item must have if there is one. An item that was erased and stored anew has another id, while its
+   * version may be the same. Any if this is left out.
+   */
+  readonly ifId?: string | undefined;
 }
+
+/** Options of a delete of an item. */
+export interface ItemDeleteOptions extends BoundOptions, ExpectedItem {}
 
 /** Options of a change of a memory. */
 export interface PatchOptions extends BoundOptions {

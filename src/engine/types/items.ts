@@ -1,6 +1,6 @@
 import type { Receipted } from './erasures.ts';
 import type { MetadataCondition } from './filter.ts';
-import type { BoundOptions, ItemDeleteOptions } from './bound-options.ts';
+import type { BoundOptions, ExpectedItem, ItemDeleteOptions } from './bound-options.ts';
 import type { Json, Memory, NewMemory } from './memory.ts';
 import type { CursorPage, ListPage, MemorySlices } from './pages.ts';
 
@@ -34,12 +34,7 @@ export const MAX_VALUE_BYTES = 256 * 1024;
 export const MAX_NAMESPACE_CHARACTERS = 512;
 
 /** Conditions under which an item is put. */
-export interface PutOptions {
-  /**
-   * Version that the item must have now, 0 for an item that must not exist; otherwise the put is a `conflict`. No
-   * condition if left out.
-   */
-  readonly ifVersion?: number | undefined;
+export interface PutOptions extends ExpectedItem {
   /** Tags that the item must have if it exists already; otherwise the put is a `conflict`. None by default. */
   readonly withinTags?: readonly string[] | undefined;
 }
@@ -127,8 +122,8 @@ export interface Items {
    * kept as a revision, except that an `eventTime` of null keeps the former one. An item that was archived, superseded
    * or contradicted becomes active again, and the links that made it so are removed. An item whose expiry has passed
    * counts as absent. A put that changes nothing writes nothing. Queries find an item by its text, like any memory.
-   * @throws EngineError `conflict` for another version than `ifVersion`, for an existing item without `withinTags`, and
-   *   for one that was superseded in the middle of a chain of over 1,000 memories;
+   * @throws EngineError `conflict` for another item than the expected one, for an existing item without `withinTags`,
+   *   and for one that was superseded in the middle of a chain of over 1,000 memories;
    *   `unprocessable` if the privacy policy refuses the text; `unavailable` while too many jobs wait; `storage_full`
    *   over the tenant's quota
    */
@@ -145,8 +140,8 @@ export interface Items {
   renewItems(ids: readonly string[]): Promise<void>;
   /**
    * Erases an item and everything made from it, as `deleteMemory` does.
-   * @throws EngineError `not_found`, also for an item without `withinTags`; `conflict` for another version than
-   *   `ifVersion`
+   * @throws EngineError `not_found`, also for an item without `withinTags`; `conflict` for another item
+   *   than the expected one
    */
   deleteItem(place: ItemPlace, options?: ItemDeleteOptions): Promise<Receipted>;
   /**
