@@ -66,3 +66,38 @@ export async function countsNamespacesInSlices(fixture: TestEngine): Promise<voi
       'cursor: not one that this list gave out',
     );
 }
+
+/** Number of users in whose namespaces `countsManyNamespaces` counts the items. */
+const USERS = 600;
+
+/** Checks, in a tenant without data, that the items in the namespaces of many users are all counted, once each. */
+export async function countsManyNamespaces(fixture: TestEngine): Promise<void> {
+  const { store } = fixture.batch.open();
+  const notes = Array.from({ length: USERS }, (_, no) =>
+    newMemory({ content: `note ${no}`, userId: `user ${no}`, tags: [no % 3 ? 'red' : 'blue'] }),
+  );
+  for (let at = 0; at < notes.length; at += 500)
+    await fixture.tenant.addMemories(notes.slice(at, at + 500), { bulk: true });
+  // Every fourth user has an empty namespace.
+  store.write(() => {
+    store.prepare(`INSERT INTO namespaces (user_no, path) SELECT user_no, 'a.x' FROM users WHERE user_no > 0`).run();
+    store
+      .prepare(
+        `INSERT INTO items (memory, namespace_no, item_key) SELECT m.seq, n.namespace_no, 'k'
+         FROM memories m CROSS JOIN namespaces n ON n.user_no = m.user_no WHERE m.user_no % 4 > 0`,
+      )
+      .run();
+  });
+  const count = store.prepare(
+    `SELECT count(*) FROM memories m WHERE m.user_no % 4 > 0 AND (m.tags = '["red"]' OR ? = 0)`,
+  );
+  for (const withinTags of [[], ['red']])
+    for (const maxDepth of [undefined, 1]) {
+      const filter = { prefix: '', suffix: '', withinTags, maxDepth };
+      const items = count.pluck().get(withinTags.length);
+      expect(listNamespaces(store, filter, { limit: 10, now: START }, () => 0)).toEqual({
+        items: [{ path: maxDepth === undefined ? 'a.x' : 'a', items, lastUsedAt: START }],
+        next: null,
+      });
+    }
+}

@@ -9,7 +9,7 @@ import type { Store } from '../../src/engine/store/open-store.ts';
 import { openTenantStore } from '../../src/engine/store/postgres/tenant-database.ts';
 import { appendItems, insertLog } from '../../src/engine/store/session-logs.ts';
 import { claimDeliveries } from '../../src/engine/store/webhooks.ts';
-import { countsNamespacesInSlices } from '../conformance/bounded-namespaces.ts';
+import { countsManyNamespaces, countsNamespacesInSlices } from '../conformance/bounded-namespaces.ts';
 import { newMemory, openTestEngine, START } from '../support/engine-fixture.ts';
 import { expectHubExported } from '../support/export-hub.ts';
 import { askAndJudge } from '../support/judge-recall.ts';
@@ -70,6 +70,16 @@ describe.skipIf(server === undefined)('in PostgreSQL', () => {
     const settings = { OM_DATABASE_URL: await server!.createSchema(), OM_EMBEDDINGS: 'none' };
     await using fixture = await openTestEngine({ settings });
     await countsNamespacesInSlices(fixture);
+  });
+
+  test('the next namespace is found without reading the others', async () => {
+    const url = await server!.createSchema();
+    const plans = await watchPlans(server!, url);
+    await using fixture = await openTestEngine({ settings: { OM_DATABASE_URL: url, OM_EMBEDDINGS: 'none' } });
+    await countsManyNamespaces(fixture);
+    const found = plans().filter(({ text }) => /^SELECT n\.path, namespace_matches/.test(text));
+    expect(found.length).toBeGreaterThan(0);
+    expect(Math.max(...found.map(({ rowsRead }) => rowsRead))).toBe(1);
   });
 
   test('the links of a hub are exported in parts, and those of memories with few links together', async () => {

@@ -2,7 +2,10 @@
  * Statements that undo what the migrations of PostgreSQL after the 20th made, for tests that run an older migration
  * again. Whoever adds a migration adds what undoes it here.
  */
-export const UNDO_FROM_0021 = `ALTER TABLE tenants DROP COLUMN last_write;
+export const UNDO_FROM_0021 = `ALTER TABLE namespaces DROP COLUMN path_order;
+  CREATE INDEX namespaces_by_labels_of_all ON namespaces (tenant, replace(path, '.', chr(1)), user_no);
+  CREATE UNIQUE INDEX namespaces_by_labels ON namespaces (tenant, user_no, replace(path, '.', chr(1)));
+  ALTER TABLE tenants DROP COLUMN last_write;
   ALTER TABLE documents DROP COLUMN erasure;
   ALTER TABLE erasures DROP COLUMN sliced_at;
   DROP INDEX document_generations_abandoned;

@@ -13,11 +13,10 @@ import { firstWithin, LOOKED_AT_ONCE, type PlacedSlice, placesOf, type SliceWant
 import { findUserNo } from './users.ts';
 
 /**
- * SQL for the sort key of a namespace's path, which sorts paths label by label. It replaces each dot by `char(1)`, so
- * that the end of a label sorts before every further character; labels have no control characters.
+ * Returns the sort key of a path, as the column `namespaces.path_order` holds it. It sorts paths label by label: each
+ * dot is replaced by `char(1)`, so that the end of a label sorts before every further character; labels have no control
+ * characters.
  */
-export const PATH_ORDER = "replace(n.path, '.', char(1))";
-/** Returns the sort key of a path, as the SQL `PATH_ORDER` computes it. */
 export const orderOf = (path: string) => path.replaceAll('.', '\u0001');
 /** Returns the path that has a sort key: the reverse of `orderOf`. */
 export const pathOf = (order: string) => order.replaceAll('\u0001', '.');
@@ -106,12 +105,12 @@ export function listItemsBelow(store: Store, { userNo, namespace, after, limit }
       ? []
       : store
           .prepare(
-            `${items} AND n.path = ? AND ${PATH_ORDER} >= ? AND ${PATH_ORDER} < ? AND i.item_key > ?
+            `${items} AND n.path = ? AND n.path_order >= ? AND n.path_order < ? AND i.item_key > ?
              ORDER BY i.item_key LIMIT ?`,
           )
           .all(userNo, after[0], start, end, after[1], limit);
   const following = store
-    .prepare(`${items} AND ${PATH_ORDER} >= max(?, ?) AND ${PATH_ORDER} < ? ORDER BY ${PATH_ORDER}, i.item_key LIMIT ?`)
+    .prepare(`${items} AND n.path_order >= max(?, ?) AND n.path_order < ? ORDER BY n.path_order, i.item_key LIMIT ?`)
     .all(userNo, start, after === undefined ? start : behind(after[0]), end, limit - left.length);
   return [...left, ...following] as ItemInOrder[];
 }
@@ -132,7 +131,7 @@ export function listNamespacesBelow(
   return store
     .prepare(
       `SELECT n.namespace_no AS namespaceNo, n.path FROM namespaces n
-       WHERE n.user_no = ? AND ${PATH_ORDER} >= ? AND ${PATH_ORDER} < ? ORDER BY ${PATH_ORDER} LIMIT ?`,
+       WHERE n.user_no = ? AND n.path_order >= ? AND n.path_order < ? ORDER BY n.path_order LIMIT ?`,
     )
     .all(userNo, orderOf(from ?? namespace), endOf(namespace), limit) as { namespaceNo: number; path: string }[];
 }

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import type { CursorPage, ListPage, NamespaceFilter, NamespaceSummary } from '../types.ts';
 import type { CompiledFilter } from './filter.ts';
-import { behind, endOf, itemCondition, orderOf, PATH_ORDER, pathOf } from './item-lists.ts';
+import { behind, endOf, itemCondition, orderOf, pathOf } from './item-lists.ts';
 import { namespaceMatches } from './label-conditions.ts';
 import { openCursor, sealCursor } from './list-cursor.ts';
 import type { Store } from './open-store.ts';
@@ -14,6 +14,12 @@ import { findUserNo } from './users.ts';
 const EXAMINED = 200_000;
 /** Greatest number of namespaces that are examined for a page. */
 const LOOKED_AT = 5_000;
+/**
+ * Number of namespaces of which a statement counts the items, at first. It follows the number of items that they have:
+ * in PostgreSQL the items of all of them may be read before the first is counted.
+ */
+const FIRST_STRETCH = 16;
+const LONGEST_STRETCH = 1_024;
 /** Number of items that one statement counts if the filter parses nothing. */
 const COUNTED_AT_ONCE = 10_000;
 /** Time (ms) after which a page ends before it parses the tags of further items. */
@@ -77,6 +83,7 @@ export function listNamespaces(
     const path = shownOf(pathOf(place[0]));
     const slice = countSlice(place, behindShown(path));
     examined += slice.examined;
+    looked += slice.looked;
     place = slice.place;
     if (!slice.isLast) continue;
     const [, , , ofShown, lastUsedAt] = place;
@@ -100,6 +107,8 @@ function literalStart(pattern: string): string {
 interface Slice {
   /** Number of items that were examined. */
   readonly examined: number;
+  /** Number of namespaces whose items were looked for, those without items and those that do not match included. */
+  readonly looked: number;
   /** Position behind the slice, with the counts of the slice added. */
   readonly place: NamespacePlace;
   /** Whether the items up to the end are all counted. */
@@ -118,37 +127,48 @@ function prepareSteps(
   const [ofUser, users] = userNo === undefined ? ['', []] : ['n.user_no = ? AND ', [userNo]];
   const next = store.prepare(
     `SELECT n.path, ${namespaceMatches('n.path')} AS matches FROM namespaces n
-     WHERE ${ofUser}${PATH_ORDER} >= ? AND ${PATH_ORDER} < ? ORDER BY ${PATH_ORDER} LIMIT 1`,
+     WHERE ${ofUser}n.path_order >= ? AND n.path_order < ? ORDER BY n.path_order LIMIT 1`,
   );
-  const items = `SELECT i.memory, ${PATH_ORDER} AS path_order, n.user_no AS user_no, i.item_key AS item_key
+  const behindPlace = `${ofUser}(n.path_order, n.user_no) > (?, ?)`;
+  const endOfStretch = store
+    .prepare(
+      `SELECT n.path_order, n.user_no FROM namespaces n WHERE ${behindPlace} AND n.path_order < ?
+       ORDER BY n.path_order, n.user_no LIMIT 1 OFFSET ?`,
+    )
+    .raw();
+  const items = `SELECT i.memory, n.path_order, n.user_no, i.item_key
     FROM namespaces n CROSS JOIN items i ON i.namespace_no = n.namespace_no AND i.namespace_no > 0`;
-  const restOfNamespace = statementsOf(
-    store,
-    passes,
-    `${items} WHERE n.user_no = ? AND ${PATH_ORDER} = ? AND i.item_key > ? ORDER BY i.item_key`,
+  const atOnce = passes.countsWork ? parsedAtOnce(store) : COUNTED_AT_ONCE;
+  const restOfNamespace = counterOf(
+    { store, passes, atOnce },
+    `${items} WHERE n.user_no = ? AND n.path_order = ? AND i.item_key > ? ORDER BY i.item_key`,
   );
   // By the namespace's number, too, so that SQLite sees that its index and that of the keys give this order.
-  const following = statementsOf(
-    store,
-    passes,
-    `${items} WHERE ${ofUser}${PATH_ORDER} >= ? AND ${PATH_ORDER} < ? AND (${PATH_ORDER} > ? OR n.user_no > ?)
-       AND ${namespaceMatches('n.path')} ORDER BY ${PATH_ORDER}, n.user_no, n.namespace_no, i.item_key`,
+  const ofStretch = counterOf(
+    { store, passes, atOnce },
+    `${items} WHERE ${behindPlace} AND (n.path_order, n.user_no) <= (?, ?) AND ${namespaceMatches('n.path')}
+     ORDER BY n.path_order, n.user_no, n.namespace_no, i.item_key`,
   );
-  const atOnce = passes.countsWork ? parsedAtOnce(store) : COUNTED_AT_ONCE;
+  let stretch = FIRST_STRETCH;
+
   return {
     /** Returns the first namespace with a sort key from `order` up to `end` (excluded); undefined if there is none. */
     findFrom: (order: string, end: string) =>
       next.get(ends, ...users, order, end) as { readonly path: string; readonly matches: unknown } | undefined,
     /** Counts the next items behind a position, in namespaces that match and have sort keys less than `end`. */
-    countSlice([order, owner, key, ...before]: NamespacePlace, end: string): Slice {
-      const { count, read } = key === '' ? following : restOfNamespace;
-      const asked = key === '' ? [...users, order, end, order, owner, ends] : [owner, order, key];
-      const found = count.get(...asked, atOnce, ...asked, atOnce, ...passes.parameters) as Counts;
-      const counts = [before[0] + found.items, Math.max(before[1], found.lastUsedAt)] as const;
-      const { examined } = found;
-      if (examined < atOnce) return { examined, place: [order, owner, '', ...counts], isLast: key === '' };
-      const last = read.get(...asked, 1, examined - 1) as { path_order: string; user_no: number; item_key: string };
-      return { examined, place: [last.path_order, last.user_no, last.item_key, ...counts], isLast: false };
+    countSlice(before: NamespacePlace, end: string): Slice {
+      const [order, owner, key] = before;
+      if (key !== '') {
+        const { examined, counts, last = [order, owner, ''] as const } = restOfNamespace([owner, order, key], before);
+        return { examined, looked: 0, place: [...last, ...counts], isLast: false };
+      }
+      const upTo = endOfStretch.get(...users, order, owner, end, stretch - 1) as [string, number] | undefined;
+      const asked = [...users, order, owner, ...(upTo ?? [end, AT_START]), ends];
+      const { examined, counts, last } = ofStretch(asked, before);
+      const looked = upTo === undefined ? 0 : stretch;
+      stretch = last === undefined ? Math.min(stretch * 2, LONGEST_STRETCH) : Math.max(1, stretch >> 2);
+      const place = last ?? ([...(upTo ?? [order, owner]), ''] as const);
+      return { examined, looked, place: [...place, ...counts], isLast: last === undefined && upTo === undefined };
     },
   };
 }
@@ -159,15 +179,27 @@ interface Counts {
   readonly lastUsedAt: number;
 }
 
-/** Prepares the statements that count the first items of a SELECT, and that read some of them. */
-function statementsOf(store: Store, passes: CompiledFilter, items: string) {
-  return {
-    count: store.prepare(
-      `SELECT (SELECT count(*) FROM (${items} LIMIT ?) AS of_slice) AS examined, count(*) AS items,
-         coalesce(max(m.updated_at), 0) AS lastUsedAt
-       FROM (${items} LIMIT ?) AS looked CROSS JOIN memories m ON m.seq = looked.memory
-       CROSS JOIN memory_dynamics d ON d.seq = m.seq WHERE ${passes.sql}`,
-    ),
-    read: store.prepare(`${items} LIMIT ? OFFSET ?`),
+/**
+ * Prepares the count of the first items of a SELECT, at most `atOnce`.
+ * @returns counts them and adds the counts to those of a position; `last` is undefined if these were all
+ */
+function counterOf(
+  { store, passes, atOnce }: { readonly store: Store; readonly passes: CompiledFilter; readonly atOnce: number },
+  items: string,
+) {
+  const count = store.prepare(
+    `SELECT (SELECT count(*) FROM (${items} LIMIT ?) AS of_slice) AS examined, count(*) AS items,
+       coalesce(max(m.updated_at), 0) AS lastUsedAt
+     FROM (${items} LIMIT ?) AS looked CROSS JOIN memories m ON m.seq = looked.memory
+     CROSS JOIN memory_dynamics d ON d.seq = m.seq WHERE ${passes.sql}`,
+  );
+  const read = store.prepare(`${items} LIMIT ? OFFSET ?`);
+  return (asked: readonly unknown[], before: NamespacePlace) => {
+    const found = count.get(...asked, atOnce, ...asked, atOnce, ...passes.parameters) as Counts;
+    const { examined } = found;
+    const counts = [before[3] + found.items, Math.max(before[4], found.lastUsedAt)] as const;
+    if (examined < atOnce) return { examined, counts, last: undefined };
+    const last = read.get(...asked, 1, examined - 1) as { path_order: string; user_no: number; item_key: string };
+    return { examined, counts, last: [last.path_order, last.user_no, last.item_key] as const };
   };
 }

@@ -6,7 +6,7 @@ import { readQuestionsBefore } from '../../../src/engine/store/questions-before.
 import { listNames } from '../../../src/engine/store/name-lists.ts';
 import { createWorkBudget, ROW_BYTES, runWithin } from '../../../src/engine/store/work-budget.ts';
 import { contextOf, inContextOf } from '../../../src/engine/store/session-context.ts';
-import { countsNamespacesInSlices } from '../../conformance/bounded-namespaces.ts';
+import { countsManyNamespaces, countsNamespacesInSlices } from '../../conformance/bounded-namespaces.ts';
 import { newDocument, upload } from '../../support/new-document.ts';
 import { newMemory, openTestEngine, START } from '../../support/engine-fixture.ts';
 
@@ -94,6 +94,11 @@ test('a page of names ends while it counts the memories of a name that a caller 
 test('a page of namespaces ends while it counts items that a caller does not see, and the next goes on', async () => {
   await using fixture = await openTestEngine({ settings: { OM_EMBEDDINGS: 'none' } });
   await countsNamespacesInSlices(fixture);
+});
+
+test('the items in the namespaces of many users are counted once each', async () => {
+  await using fixture = await openTestEngine({ settings: { OM_EMBEDDINGS: 'none' } });
+  await countsManyNamespaces(fixture);
 });
 
 test('the question before a memory is looked for among 200 parts of old documents', async () => {
