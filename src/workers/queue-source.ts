@@ -71,6 +71,8 @@ const GOODBYE_MS = 2_000;
 export async function openQueueSource(options: QueueSourceOptions): Promise<JobSource> {
   const { config, queues = QUEUE_NAMES } = options;
   const control = openControlDatabase(config, systemClock);
+  // This thread may serve requests. The thread that does the work ends broken-off moves, too.
+  control.settleMovesBy(async () => {});
   // These connections write nothing but which jobs were handed out to a queue, so no vector space is opened.
   const pool = createTenantPool(config.OM_OPEN_TENANTS, (path) =>
     openTenant(path, { place: placeOf(config, path), role: 'worker', identity: null, now: systemClock.now() }),

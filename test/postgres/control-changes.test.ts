@@ -48,6 +48,12 @@ function openChanges(database?: string) {
   return { control, looks, ...changes };
 }
 
+/** Returns SQL that records a move of the tenant `acme` whose process is gone, in a control schema. */
+function breakOffMove(schema: string): string {
+  return `UPDATE ${schema}.placements SET moving = 'token', moving_to = 'home' WHERE tenant_id = 'acme';
+    UPDATE ${schema}.access_generation SET generation = generation + 1`;
+}
+
 /** Returns what each of several changes threw, or null. */
 async function errorsOf(changes: readonly Promise<unknown>[]): Promise<unknown[]> {
   const ended = await Promise.allSettled(changes);
@@ -162,9 +168,39 @@ describe.skipIf(server === undefined)('changes of the control database', () => {
     expect((await whileHeld(() => api.request('DELETE', '/console/session', visitor))).status).toBe(200);
     expect((await look()).body['caller']).toBeNull();
 
+    const { control } = api.engine;
+    control.createTenant('acme');
+    await server.read(database, breakOffMove(schema));
+    const isMoving = () => control.listTenants().find(({ id }) => id === 'acme')!.isMoving;
+    await expect.poll(isMoving).toBe(true);
+    await whileHeld(async () => {
+      expect(control.findTenantPath('acme')).toBeDefined();
+      await expect.poll(isMoving, { timeout: 20_000 }).toBe(false);
+    });
+
     const token = await provider.sign(signing, { sub: 'ana', roles: 'read' });
     expect(await whileHeld(() => api.request('GET', '/memory/all', { key: token }))).toMatchObject({ status: 200 });
   }, 120_000);
+
+  test('do not wait for a look at a move that goes on, which writes nothing', async () => {
+    const database = await server.createSchema();
+    const { control, change } = openChanges(database);
+    control.createTenant('acme');
+    const schema = `${new URL(database).username}_control`;
+    await server.read(database, breakOffMove(schema));
+    const held = lockMoves(database, 'acme')!;
+    const writes = () => server.read(database, `SELECT writes::int FROM ${schema}.access_generation`);
+    const before = await writes();
+    await change(null, 'settleMove', 'acme');
+    expect(await writes()).toEqual(before);
+    held.close();
+    const isMoving = async () => {
+      await change(null, 'settleMove', 'acme');
+      return control.listTenants().find(({ id }) => id === 'acme')!.isMoving;
+    };
+    // The server may take a moment to notice that the connection is closed.
+    await expect.poll(isMoving).toBe(false);
+  });
 
   test('wait for no erasure of the rows of a tenant', async () => {
     const database = await server.createSchema();

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
+import { crc32 } from 'node:zlib';
 import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { holderOfToken } from '../../src/api/token-holder.ts';
 import { readConfig } from '../../src/engine/config.ts';
@@ -319,6 +320,36 @@ describe.skipIf(server === undefined)('the control database in PostgreSQL', () =
     expect(count).toThrow(expect.objectContaining({ code: 'unavailable' }));
     other.query('ROLLBACK');
     expect(count()).toBe(0);
+  });
+
+  test('counts of a key wait shortly for another node, and a request that is not counted is allowed', async () => {
+    const database = await server.createSchema();
+    const texts = { wait: `SELECT current_setting('lock_timeout') AS longest` };
+    const counts = openSharedCounts({ database, name: 'rates' }, texts);
+    const rates = openRateLimits({ database, name: 'rates' }, systemClock);
+    onTestFinished(() => [counts, rates].forEach((one) => one.close()));
+    const longest = (about?: string) => counts.write(({ wait }) => wait.pluck().get(), about);
+    expect([longest(), longest('queries a')]).toEqual(['2s', '100ms']);
+    const take = () => rates.take({ key: 'a', kind: 'queries' }, { cost: 1, perMinute: 1, mustFit: true }).isAllowed;
+    expect([take(), take()]).toEqual([true, false]);
+    const other = openBlockingConnection(database);
+    onTestFinished(() => other.close());
+    other.query(`SELECT pg_advisory_lock(tenant, ${crc32('queries a') | 0}) FROM ${schemaOf(database)}.counters`);
+    expect(take()).toBe(true);
+  });
+
+  test('the server ends the transaction of a node that is paused while it counts', async () => {
+    const database = await server.createSchema();
+    const counts = openSharedCounts({ database, name: 'rates' }, { count: 'SELECT count(*) FROM buckets' });
+    onTestFinished(() => counts.close());
+    const countAfter = (pauseMs: number) =>
+      counts.write(({ count }) => {
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, pauseMs);
+        return count.pluck().get();
+      }, 'queries a');
+    expect(countAfter(0)).toBe(0);
+    expect(() => countAfter(3_000)).toThrow(expect.objectContaining({ code: 'unavailable' }));
+    expect(countAfter(0)).toBe(0);
   });
 
   test('a statement that was not answered in time is not repeated', async () => {

@@ -118,12 +118,9 @@ describe.skipIf(server === undefined)('among many documents that wait or failed'
 
   test('the migration marks what must be erased of each tenant', async () => {
     const url = await server!.createSchema();
-    const folder = tempFolder();
-    const steps = fs.readdirSync(MIGRATIONS).sort().slice(0, 17);
-    for (const step of steps) fs.copyFileSync(path.join(MIGRATIONS, step), path.join(folder, step));
     const connection = openBlockingConnection(url);
     try {
-      migrateSchema(connection, folder);
+      migrateSchema(connection, earlierSteps(17));
       for (const name of ['a', 'b']) {
         const tenant = ensureTenant(connection, name);
         await server!.read(
@@ -145,4 +142,36 @@ describe.skipIf(server === undefined)('among many documents that wait or failed'
     const rows = await server!.read(url, 'SELECT hidden FROM document_generations ORDER BY tenant, generation_no');
     expect(rows.map((row) => Number((row as { hidden: unknown }).hidden))).toEqual([0, 0, 1, 2, 2, 0, 0, 1, 2, 2]);
   });
+
+  test('the migrations make known files of each tenant known, for a role that row-level security binds', async () => {
+    const url = await server!.createSchema();
+    const connection = openBlockingConnection(url);
+    try {
+      migrateSchema(connection, earlierSteps(24));
+      for (const name of ['a', 'b']) {
+        const tenant = ensureTenant(connection, name);
+        await server!.read(
+          url,
+          `INSERT INTO documents (tenant, document_no, id, user_id, external_id, state, created_at, updated_at)
+           VALUES (${tenant}, 1, 'a', 'ana', '', 'ready', 0, 0), (${tenant}, 2, 'b', 'ana', 'named', 'ready', 0, 0);
+           INSERT INTO document_generations (tenant, generation_no, document_no, created_at, source)
+           VALUES (${tenant}, 1, 1, 0, 'upload'), (${tenant}, 2, 2, 0, 'upload');
+           SELECT 1`,
+        );
+      }
+      migrateSchema(connection);
+    } finally {
+      connection.close();
+    }
+    const rows = await server!.read(url, 'SELECT nameless_of FROM document_generations ORDER BY tenant, generation_no');
+    expect(rows.map((row) => (row as { nameless_of: unknown }).nameless_of)).toEqual(['ana', null, 'ana', null]);
+  });
 });
+
+/** Returns a folder with the first migrations alone. */
+function earlierSteps(count: number): string {
+  const folder = tempFolder();
+  const steps = fs.readdirSync(MIGRATIONS).sort().slice(0, count);
+  for (const step of steps) fs.copyFileSync(path.join(MIGRATIONS, step), path.join(folder, step));
+  return folder;
+}

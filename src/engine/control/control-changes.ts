@@ -1,7 +1,7 @@
 /**
- * Changes of the control database that requests ask for, and the notes of key uses. In PostgreSQL a thread of their own
- * makes them, since each statement waits for a reply: while the database is silent, locked or waits for its standby,
- * that takes seconds.
+ * Changes of the control database that requests ask for, notes of key uses, and ends of broken-off moves. In
+ * PostgreSQL a thread of their own makes them, since each statement waits for a reply: while the database is silent,
+ * locked or waits for its standby, that takes seconds.
  */
 
 import { Worker } from 'node:worker_threads';
@@ -35,6 +35,7 @@ const CONTROL_CHANGES = {
   openSession: ({ sessions }: ControlDatabase) => sessions.open,
   closeSession: ({ sessions }: ControlDatabase) => sessions.close,
   storeKeyUses: ({ storeKeyUses }: ControlDatabase) => storeKeyUses,
+  settleMove: ({ settleMove }: ControlDatabase) => settleMove,
 };
 
 export type ControlChange = keyof typeof CONTROL_CHANGES;
@@ -127,11 +128,11 @@ interface Waiting {
 
 /**
  * Makes the changes on a thread, which is started when a change comes and none runs, and ended 90 s after the last one.
- * From then on, that thread also writes the uses of keys.
+ * From then on, that thread also writes the uses of keys, and ends moves whose processes are gone.
  */
 function changesOnThread(
   config: Config,
-  control: Pick<ControlDatabase, 'seeChanges' | 'sessions' | 'storeKeyUsesBy'>,
+  control: Pick<ControlDatabase, 'seeChanges' | 'sessions' | 'storeKeyUsesBy' | 'settleMovesBy'>,
 ): ControlChanges {
   let thread: Worker | undefined;
   let idle: NodeJS.Timeout | undefined;
@@ -190,6 +191,7 @@ function changesOnThread(
     },
   };
   control.storeKeyUsesBy((uses) => changes.change(null, 'storeKeyUses', uses));
+  control.settleMovesBy((tenantId) => changes.change(null, 'settleMove', tenantId));
   return changes;
 }
 

@@ -161,8 +161,9 @@ export interface ControlDatabase {
    * Returns the path of the tenant's database file, which need not exist yet; undefined for an unknown tenant, and for
    * one that `cairn move` took away. With OM_DATABASE_URL there is no such file: the path only names the tenant and its
    * placement, and its uploads lie beside it. A tenant that was moved to another of the service's databases has another
-   * path from then on. With OM_DATABASE_URL this method also ends a move of the tenant whose process is gone, and may
-   * then wait for the databases of the move, once in two seconds at most.
+   * path from then on. With OM_DATABASE_URL this method also has a move of the tenant ended whose process is gone, as
+   * `settleMovesBy` says, once in two seconds at most. Until it is ended, writes of the tenant are refused with
+   * `unavailable`.
    */
   findTenantPath(tenantId: string): string | undefined;
   /**
@@ -284,5 +285,15 @@ export interface ControlDatabase {
    * stores them. `close` stores the last ones on this thread.
    */
   storeKeyUsesBy(store: (uses: readonly KeyUse[]) => Promise<unknown>): void;
+  /**
+   * Ends the move of a tenant to another database if its process is gone; does nothing to a move that goes on. It waits
+   * for the databases of the move. Throws their errors.
+   */
+  settleMove(tenantId: string): void;
+  /**
+   * Sets the function by which `findTenantPath` and `isSettledPath` have a move ended; by default this thread calls
+   * `settleMove`.
+   */
+  settleMovesBy(settle: (tenantId: string) => Promise<unknown>): void;
   close(): void;
 }

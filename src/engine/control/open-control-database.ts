@@ -102,6 +102,8 @@ export function openControlDatabase(config: Config, clock: Clock): ControlDataba
     isSilent: () => isSilent(file),
     storeKeyUses: uses.store,
     storeKeyUsesBy: uses.storeBy,
+    settleMove: context.placed.settleHere,
+    settleMovesBy: context.placed.settleBy,
 
     close() {
       uses.close();

@@ -17,7 +17,7 @@ import { addressOf, type PlaceSettings } from './place-of.ts';
 import { abandonMove, endAbandoned, lockMoves, placeNewTenant, readPlacement } from './placements.ts';
 
 /**
- * Least pause of a thread between two attempts to end the broken-off move of a tenant, from the end of the one to the
+ * Least pause between two attempts of a thread to end the broken-off move of a tenant, from the end of the one to the
  * beginning of the next (ms).
  */
 const SETTLE_EVERY_MS = 2_000;
@@ -61,11 +61,19 @@ export interface PlacedTenants {
    */
   erase(tenant: string, databases: readonly (string | null)[]): void;
   /**
-   * Ends the move of a tenant if its process is gone, so that the tenant can be written to again. It tries at most once
-   * in two seconds, counted from the end of the last attempt, and throws nothing if that fails. A source that cannot be
-   * reached holds up the thread as `tryToReach` says.
+   * Tries to end the move of a tenant if its process is gone, on this thread or as `settleBy` says. It tries at most
+   * once in two seconds, counted from the end of the last attempt, and throws nothing.
    */
   settle(tenant: string): void;
+  /** Sets the function by which `settle` ends a move in place of `settleHere`. */
+  settleBy(settle: (tenant: string) => Promise<unknown>): void;
+  /**
+   * Ends the move of a tenant if its process is gone, so that the tenant can be written to again; writes nothing if the
+   * move goes on. The writes wait as those of the control database do, and a source that cannot be reached holds up the
+   * thread as `tryToReach` says.
+   * @throws EngineError `unavailable` if the control database or the source does not answer
+   */
+  settleHere(tenant: string): void;
 }
 
 /**
@@ -74,8 +82,6 @@ export interface PlacedTenants {
  */
 export function createPlacedTenants(file: ControlFile, config: PlaceSettings): PlacedTenants {
   const home = config.OM_DATABASE_URL;
-  /** For each tenant, the time from which this thread may try again to end its move, by the monotonic clock (ms). */
-  const settlesAt = new Map<string, number>();
   let homeId: string | undefined;
   if (home === undefined) return inFiles;
   return {
@@ -126,18 +132,39 @@ export function createPlacedTenants(file: ControlFile, config: PlaceSettings): P
         }
       }
     },
+    ...settlingOf(file, config),
+  };
+}
+
+/** Makes the functions that end moves whose processes are gone. */
+function settlingOf(
+  file: ControlFile,
+  config: PlaceSettings,
+): Pick<PlacedTenants, 'settle' | 'settleBy' | 'settleHere'> {
+  /** For each tenant, the time from which this thread may try again to end its move, by the monotonic clock (ms). */
+  const settlesAt = new Map<string, number>();
+  const settleHere = (tenant: string) => {
+    // While the source cannot be reached, nothing is written for nothing.
+    const { database } = readPlacement(file, tenant);
+    if (database !== null) requireNoPause(database);
+    giveUpMove(file, config, tenant, { holdsLock: false });
+  };
+  let settle: (tenant: string) => unknown = settleHere;
+  const tryToSettle = async (tenant: string) => {
+    settlesAt.set(tenant, Infinity);
+    try {
+      await settle(tenant);
+    } catch {
+      // Not now: the control database or the source does not answer, so the tenant could not be written to either.
+    }
+    settlesAt.set(tenant, performance.now() + SETTLE_EVERY_MS);
+  };
+  return {
     settle(tenant) {
-      if (performance.now() < (settlesAt.get(tenant) ?? 0)) return;
-      try {
-        // While the source cannot be reached, nothing is written for nothing.
-        const { database } = readPlacement(file, tenant);
-        if (database !== null) requireNoPause(database);
-        giveUpMove(file, config, tenant, { holdsLock: false });
-      } catch {
-        // Not now: the control database or the source does not answer, so the tenant could not be written to either.
-      }
-      settlesAt.set(tenant, performance.now() + SETTLE_EVERY_MS);
+      if (performance.now() >= (settlesAt.get(tenant) ?? 0)) void tryToSettle(tenant);
     },
+    settleBy: (other) => void (settle = other),
+    settleHere,
   };
 }
 
@@ -151,6 +178,8 @@ const inFiles: PlacedTenants = {
   findRows: () => [],
   erase() {},
   settle() {},
+  settleBy() {},
+  settleHere() {},
 };
 
 /**

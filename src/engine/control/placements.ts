@@ -92,7 +92,10 @@ export function lockMoves(database: string, tenant: string): { close(): void } |
   return undefined;
 }
 
-/** Takes the lock of moves of a tenant for the transaction that is open. Returns false if another process has it. */
+/**
+ * Takes the lock of moves of a tenant until the end of the open transaction, or if none is open, of this statement.
+ * Returns false if another process has it.
+ */
 function tryLockMoves(file: ControlFile, tenant: string): boolean {
   const take = `SELECT pg_try_advisory_xact_lock(${LOCK_KEY}) AS free`;
   return file.prepare<[string], { free: number }>(take).get(tenant)!.free === 1;
@@ -133,8 +136,8 @@ export function completeMove(file: ControlFile, tenant: string, token: string): 
 /**
  * Gives up a move that did not come about, and notes that its target may have rows to delete. From then on it cannot
  * come about; the caller clears its mark at the source and then calls `endAbandoned`.
- * @param options.holdsLock whether the caller holds the lock of moves; otherwise nothing is done while another process
- *   has it
+ * @param options.holdsLock whether the caller holds the lock of moves; otherwise nothing is written while another
+ *   process has it
  * @returns the placement as it was, with the move that was given up; undefined if there is no such move or it goes on
  */
 export function abandonMove(
@@ -142,6 +145,8 @@ export function abandonMove(
   tenant: string,
   { holdsLock }: { readonly holdsLock: boolean },
 ): PlacementRecord | undefined {
+  // Asked before the write too, which all writers of the control database wait for.
+  if (!holdsLock && !tryLockMoves(file, tenant)) return undefined;
   return file.write(() => {
     if (!holdsLock && !tryLockMoves(file, tenant)) return undefined;
     const placement = readPlacement(file, tenant);

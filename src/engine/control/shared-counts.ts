@@ -8,10 +8,17 @@ import { openControlConnection, type ControlConnection } from './control-connect
 import type { CounterFile, Prepared, SharedCounts } from './counters.ts';
 
 /**
- * SQL that begins a transaction on counters. Its commit does not wait for the disk, and a statement waits at most two
- * seconds for a lock.
+ * SQL that begins a transaction on counters. Its commit does not wait for the disk. The server ends the session if the
+ * next statement does not come within a second: others wait for the locks of a node that is paused.
  */
-const BEGIN = `BEGIN; SET LOCAL synchronous_commit = off; SET LOCAL lock_timeout = '2s';`;
+const BEGIN = 'BEGIN; SET LOCAL synchronous_commit = off; SET LOCAL idle_in_transaction_session_timeout = 1000;';
+/** Longest wait for all counters of a name (ms). It is longer than a paused node may hold their lock. */
+const COUNTERS_LOCK_MS = 2_000;
+/**
+ * Longest wait for the counts of one key (ms). It is short, since the thread of requests waits, and a request is
+ * allowed that could not be counted.
+ */
+const KEY_LOCK_MS = 100;
 
 /**
  * Opens counters in PostgreSQL, and makes them if they do not exist.
@@ -62,10 +69,12 @@ function ensureCounter({ query }: ControlConnection, name: string): number {
 
 /**
  * Returns SQL that waits until no other transaction holds the same counters, and keeps others waiting until its own
- * transaction ends. With `about` only transactions with an equal `about` wait for each other.
+ * transaction ends. With `about` only transactions with an equal `about` wait for each other, and not as long.
  */
 function lockOf(counter: number, about: string | undefined): string {
-  if (about === undefined)
-    return `SELECT pg_current_xact_id()::text FROM counters WHERE tenant = ${counter} FOR UPDATE`;
-  return `SELECT pg_current_xact_id()::text FROM pg_advisory_xact_lock(${counter}, ${crc32(about) | 0})`;
+  const [waitMs, lock] =
+    about === undefined
+      ? [COUNTERS_LOCK_MS, `counters WHERE tenant = ${counter} FOR UPDATE`]
+      : [KEY_LOCK_MS, `pg_advisory_xact_lock(${counter}, ${crc32(about) | 0})`];
+  return `SET LOCAL lock_timeout = ${waitMs}; SELECT pg_current_xact_id()::text FROM ${lock}`;
 }
