@@ -6,6 +6,7 @@ import { uploadsFolder } from '../../src/engine/documents/uploads.ts';
 import { tendDocuments } from '../../src/engine/upkeep/tend-documents.ts';
 import { openTestEngine, type TestEngine } from '../support/engine-fixture.ts';
 import { newDocument, upload } from '../support/new-document.ts';
+import { exportText, portableLines } from '../support/portable.ts';
 
 /** Hands in a file of the one document, and returns the id of its job. */
 async function handIn({ tenant }: TestEngine, text: string): Promise<{ documentId: string; jobId: string }> {
@@ -25,6 +26,31 @@ async function failReading({ batch }: TestEngine): Promise<void> {
 }
 
 const countUploads = ({ file }: TestEngine) => fs.readdirSync(uploadsFolder(file)).length;
+
+/** Defines the test of a file that is handed in again. @param settings the database in which it stores memories */
+export function testImportedTorso(settings: () => Promise<Record<string, string>>): void {
+  test('a file whose import lacks a part is read when it is handed in again', async () => {
+    await using fixture = await openTestEngine({ settings: await settings() });
+    const { tenant } = fixture;
+    const again = async () => tenant.addDocument(newDocument(await upload(tenant, '# Zoo\n\nAlpacas and bisons.')));
+    const { document } = await again();
+    await fixture.drain();
+    const lines = portableLines(await exportText(tenant));
+    const isPart = (line: (typeof lines)[number]) => line.type === 'memory' && line.document?.index === 0;
+    expect(lines.filter(isPart)).toHaveLength(1);
+    await tenant.deleteDocument(document.id);
+    await tenant.importLines(lines.filter((line) => !isPart(line)));
+    await fixture.drain();
+    expect(await tenant.getDocument(document.id)).toMatchObject({ state: 'processing' });
+
+    expect(await again()).toMatchObject({ outcome: 'replaced', document: { id: document.id } });
+    await fixture.drain();
+    expect(await tenant.getDocument(document.id)).toMatchObject({ state: 'ready', error: null });
+    const { hits } = await tenant.query({ query: 'alpacas', k: 5, filter: {} });
+    expect(hits).toHaveLength(1);
+    expect(await again()).toMatchObject({ outcome: 'unchanged' });
+  });
+}
 
 /** Defines the tests. @param settings the database in which each test stores its memories */
 export function testOlderDocumentJobs(settings: () => Promise<Record<string, string>>): void {

@@ -1,5 +1,6 @@
-import { expect } from 'vitest';
+import { expect, vi } from 'vitest';
 import type { Tenant } from '../../src/engine/engine.ts';
+import { WRITE_COMMANDS } from '../../src/engine/writer/commands.ts';
 import { newMemory, type TestEngine } from '../support/engine-fixture.ts';
 
 /** Settings of the engine for `undoStanding`: the feed is on, and an address where nobody listens is allowed. */
@@ -57,6 +58,34 @@ export async function undoStanding(fixture: TestEngine): Promise<void> {
   expect(await writersOf(tenant)).toEqual([['other', 'own'], 4]);
   expect(await own.deleteMemories({ userIds: ['ana'] })).toMatchObject({ standingQueries: 2, webhooks: 4 });
   expect(await writersOf(tenant)).toEqual([[], 0]);
+}
+
+/**
+ * Checks that an erasure of a user, whose memories are several slices, leaves the user's name in no delivery, though
+ * deliveries are made between the slices, and a webhook is registered for the user.
+ */
+export async function erasesNames(fixture: TestEngine): Promise<void> {
+  const { tenant } = fixture;
+  await tenant.createWebhook({ url: URL, kinds: [] });
+  const notes = Array.from({ length: 150 }, (_, no) => newMemory({ content: `note ${no}`, userId: 'ana' }));
+  await tenant.addMemories(notes);
+  const { deleteMatching, handEvents } = WRITE_COMMANDS;
+  const named: number[] = [];
+  const slices = vi.spyOn(WRITE_COMMANDS, 'deleteMatching').mockImplementation((context, options) => {
+    const slice = deleteMatching(context, options);
+    const hook = { url: URL, kinds: [], userId: 'ana', quota: null };
+    if (named.length === 0) WRITE_COMMANDS.createWebhook(context, hook);
+    handEvents(context, { limit: 500 });
+    named.push(context.store.prepare(`SELECT count(*) FROM deliveries WHERE user_id = 'ana'`).pluck().get() as number);
+    return slice;
+  });
+  const erased = await tenant.deleteMemories({ userIds: ['ana'] });
+  slices.mockRestore();
+  expect(named.length).toBeGreaterThan(1);
+  expect(named[0]).toBeGreaterThan(0);
+  expect(countIn(fixture, `deliveries WHERE user_id = 'ana' OR event LIKE '%ana%'`)).toBe(0);
+  expect(countIn(fixture, 'deliveries')).toBeGreaterThan(0);
+  expect(erased).toMatchObject({ memories: 150, standingQueries: 0, webhooks: 1 });
 }
 
 /** Returns the writers of the standing queries, and the number of webhooks. */

@@ -13,7 +13,7 @@ import { liveThrough } from '../conformance/store.ts';
 import { CHANGED_LINKS } from '../conformance/changed-links.ts';
 import { diffWork } from '../conformance/diff-work.ts';
 import { pastExport, pastHits, pastNeighbours, pastSizes } from '../conformance/past-sizes.ts';
-import { undoStanding, UNDO_SETTINGS } from '../conformance/undo-standing.ts';
+import { erasesNames, undoStanding, UNDO_SETTINGS } from '../conformance/undo-standing.ts';
 import { newMemory, openTestEngine, START, type TestEngine } from '../support/engine-fixture.ts';
 import { newDocument, upload } from '../support/new-document.ts';
 import { startPostgres, type PostgresServer } from '../support/postgres.ts';
@@ -44,6 +44,13 @@ describe.skipIf(server === undefined)('a tenant in PostgreSQL', () => {
       settings: { ...UNDO_SETTINGS, OM_DATABASE_URL: await emptyDatabase() },
     });
     await undoStanding(fixture);
+  });
+
+  test('erases the name of a user from the deliveries that are made meanwhile', async () => {
+    await using fixture = await openTestEngine({
+      settings: { ...UNDO_SETTINGS, OM_DATABASE_URL: await emptyDatabase() },
+    });
+    await erasesNames(fixture);
   });
 
   test.each(CHANGED_LINKS)('%s', async (_, check) => {

@@ -151,13 +151,15 @@ function receiptOf(store: Store, jobNo: number): string {
  * Whether a document need not be read again. Its latest reading alone is compared: the answer is false if that one
  * failed, even if an earlier reading had the same file. The file (bytes, name, declared format and character set) and
  * all fields that the caller stated must be equal, so the same bytes with another file name or another declared format
- * count as changed, as does a file that waits to be read and is gone. A web page may have changed in any case, so it is
- * fetched again unless a fetch of it is still to come.
+ * count as changed, as does a file that waits to be read and is gone. So does a file whose document came with an import
+ * that lacks some of its parts: no query finds the document, and nothing else would read it. A web page may have
+ * changed in any case, so it is fetched again unless a fetch of it is still to come.
  */
 function isUnchanged(store: Store, row: DocumentRow, document: NewDocument): boolean {
   const generationNo = row.next_no ?? row.live_no;
   if (generationNo === null || (row.error_code !== null && row.state !== 'empty')) return false;
   const generation = getGenerationRow(store, generationNo);
+  if (row.next_no === null && generation.hidden > 0) return false;
   const { source } = document;
   const isSameFile =
     source.kind === 'url'

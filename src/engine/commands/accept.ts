@@ -5,9 +5,10 @@ import { insertDynamics, reinforceMemory } from '../store/dynamics.ts';
 import { hasManyTrips } from '../store/foresight.ts';
 import { findStoredReply, putStoredReply, MAX_REPLY_MEMORIES } from '../store/idempotency.ts';
 import { countWaiting } from '../store/job-views.ts';
+import { releaseItemName } from '../store/items.ts';
 import { insertJob } from '../store/jobs.ts';
 import { ensureUser, insertMemory, readMemoryRows, type MemoryRow } from '../store/memories.ts';
-import { findByExternalId, findDuplicate, type Twin } from '../store/duplicates.ts';
+import { findByExternalId, findDuplicate, type NamedTwin, type Twin } from '../store/duplicates.ts';
 import type { Store } from '../store/open-store.ts';
 import { replaceMemory } from '../store/revisions.ts';
 import { ensureStoreId } from '../store/store-info.ts';
@@ -208,7 +209,9 @@ function acceptMemory(
   const older = memory.supersedes === undefined ? undefined : getReplaced(context, memory.supersedes, bounds);
   const userNo = ensureUser(store, memory.userId);
   const hash = contentHash(memory.content);
-  const twin = findTwin(store, { memory, userNo, hash, matchesDerived, now });
+  const found = findTwin(store, { memory, userNo, hash, matchesDerived, now });
+  const isNameLeft = found?.isExpired === 1;
+  const twin = isNameLeft ? undefined : found;
   if (twin !== undefined) {
     requireTags(JSON.parse(twin.tags) as string[], withinTags);
     requireSameText(twin, memory, hash);
@@ -217,6 +220,7 @@ function acceptMemory(
   }
 
   if (older !== undefined) refuseSecondSuccessor(context, older, 'supersedes');
+  if (isNameLeft) releaseItemName(store, { userNo, namespace: '', key: memory.externalId! }, now);
   const stored = storeMemory(context, { memory, userNo, hash, bulk, toReindex });
   if (older !== undefined) supersede(context, older, stored.memoryNo, toReindex);
   return stored;
@@ -306,7 +310,7 @@ function findTwin(
     matchesDerived,
     now,
   }: { memory: NewMemory; userNo: number; hash: Buffer; matchesDerived: boolean; now: number },
-): Twin | undefined {
+): (Twin & Partial<NamedTwin>) | undefined {
   if (memory.externalId !== null) {
     return findByExternalId(store, { externalId: memory.externalId, userNo }, now);
   }

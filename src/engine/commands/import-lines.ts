@@ -10,7 +10,7 @@ import {
   insertExactRevision,
   showComplete,
 } from '../store/import-rows.ts';
-import { putItemName } from '../store/items.ts';
+import { putItemName, releaseItemName } from '../store/items.ts';
 import { insertJob } from '../store/jobs.ts';
 import { ensureUser, readMemoryRows } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
@@ -104,13 +104,14 @@ function storeLine(context: WriteContext, judged: NewLine, stored: Stored): void
 
 function storeMemory(
   context: WriteContext,
-  { line, hash, document, vectors }: Extract<NewLine, { readonly hash: Buffer }>,
+  { line, hash, document, vectors, expiredNames }: Extract<NewLine, { readonly hash: Buffer }>,
   { toReindex, missing }: Stored,
 ): void {
   const { store, config, now } = context;
   const userNo = ensureUser(store, line.user_id);
   // A run of blanks may fill a chunk: there is nothing to embed in it.
   const isBlank = document !== null && line.content.trim() === '';
+  for (const name of expiredNames) releaseItemName(store, name, now);
   const memoryNo = insertExactMemory(store, line, {
     userNo,
     contentHash: hash,

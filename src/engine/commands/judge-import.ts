@@ -3,7 +3,8 @@ import { EngineError, isEngineError } from '../errors.ts';
 import { findByExternalId, keptHash } from '../store/duplicates.ts';
 import { isLiveEndOf, joinsLargeParts, MAX_RELABELLED } from '../store/chains.ts';
 import { findEdge, findWaypoint, listSuccessors, type EdgeKey } from '../store/edges.ts';
-import { findItemNo } from '../store/items.ts';
+import { findItemNo, type ItemName } from '../store/items.ts';
+import { readMemoryRows } from '../store/memories.ts';
 import {
   type DocumentTwin,
   findDocumentNamed,
@@ -38,6 +39,8 @@ export type NewLine =
       readonly hash: Buffer;
       readonly document: DocumentTwin | null;
       readonly vectors: ReturnType<typeof fittingVectors>;
+      /** Names of the memory that expired ones have: `releaseItemName` frees them. */
+      readonly expiredNames: readonly ItemName[];
     }
   | { readonly kind: 'new'; readonly line: PortableRevision; readonly memoryNo: number }
   | { readonly kind: 'new'; readonly line: PortableLink; readonly link: ResolvedLink }
@@ -104,14 +107,33 @@ function judgeMemory(store: Store, line: PortableMemory, now: number): NewLine |
     throw taken('another memory has this place in the document');
   const userNo = findUserNo(store, line.user_id);
   const vectors = fittingVectors(store, line);
-  if (userNo === undefined) return { kind: 'new', line, hash, document, vectors };
-  if (line.external_id !== null) {
-    const named = findByExternalId(store, { externalId: line.external_id, userNo }, now);
-    if (named !== undefined) throw taken(`external_id belongs to memory ${named.id}`);
+  const expiredNames = userNo === undefined ? [] : listExpiredNames(store, line, { userNo, now });
+  return { kind: 'new', line, hash, document, vectors, expiredNames };
+}
+
+/**
+ * Lists those names of an imported memory that expired memories have.
+ * @throws EngineError `conflict` if a memory that has not expired has one of the names
+ */
+function listExpiredNames(
+  store: Store,
+  { external_id: externalId, item }: PortableMemory,
+  { userNo, now }: { readonly userNo: number; readonly now: number },
+): ItemName[] {
+  const names: ItemName[] = [];
+  const named = externalId === null ? undefined : findByExternalId(store, { externalId, userNo }, now);
+  if (named !== undefined) {
+    if (named.isExpired === 0) throw taken(`external_id belongs to memory ${named.id}`);
+    names.push({ userNo, namespace: '', key: externalId! });
   }
-  if (line.item !== null && findItemNo(store, { userNo, ...line.item }) !== undefined)
-    throw taken('another item has this key');
-  return { kind: 'new', line, hash, document, vectors };
+  const name = item === null ? undefined : { userNo, ...item };
+  const holder = name === undefined ? undefined : findItemNo(store, name);
+  if (name !== undefined && holder !== undefined) {
+    const [row] = readMemoryRows(store, [holder]);
+    if (row!.expires_at === null || row!.expires_at > now) throw taken('another item has this key');
+    names.push(name);
+  }
+  return names;
 }
 
 /**

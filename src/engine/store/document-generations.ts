@@ -18,11 +18,12 @@ import { storedExpiry } from './stored-expiry.ts';
  * `format` to `omissions` are what reading it found, and have their empty values until then. `stages` is an object with
  * the duration of each stage of the work (ms). `tags`, `authors` and `warnings` are lists, `metadata`, `receipt` and
  * `stages` objects, all as JSON. `shown_at`, `failed_at` and `settled_at` are null until queries can find the version,
- * until it failed, and until all work on it has ended. The column `hidden` is left out; `IS_SHOWN` reads it.
+ * until it failed, and until all work on it has ended. `hidden` is 0 once queries find the version.
  */
 export interface GenerationRow {
   readonly generation_no: number;
   readonly document_no: number;
+  readonly hidden: number;
   readonly created_at: number;
   readonly session_id: string;
   readonly source: 'upload' | 'url';

@@ -111,22 +111,28 @@ export function findDuplicate(
   return twins.find(({ content }) => contentHash(content).equals(key.contentHash));
 }
 
+/** The memory that has an external id. */
+export interface NamedTwin extends Twin {
+  /** 1 if the memory has expired and is about to be erased: then `releaseItemName` frees its external id. */
+  readonly isExpired: 0 | 1;
+}
+
 /**
- * Finds the user's memory with this external id, the oldest if there are several. An expired memory is not found, since
- * it is about to be erased. A superseded or contradicted one is found, so that an add of its text again does not bring
- * it back.
+ * Finds the user's memory with this external id; an expired one only if no other has it. A superseded or contradicted
+ * one is found, so that an add of its text again does not bring it back.
  * @returns undefined if there is none, and for the external id ''
  */
 export function findByExternalId(
   store: Store,
   key: { externalId: string; userNo: number },
   now: number,
-): Twin | undefined {
+): NamedTwin | undefined {
   return store
     .prepare(
-      `${TWIN} FROM memories m JOIN memory_dynamics d ON d.seq = m.seq
-       WHERE m.external_id = ? AND m.external_id <> '' AND m.user_no = ? AND (m.expires_at IS NULL OR m.expires_at > ?)
-       ORDER BY m.seq LIMIT 1`,
+      `${TWIN}, coalesce(m.expires_at <= :now, FALSE) AS isExpired
+       FROM memories m JOIN memory_dynamics d ON d.seq = m.seq
+       WHERE m.external_id = :externalId AND m.external_id <> '' AND m.user_no = :userNo
+       ORDER BY coalesce(m.expires_at <= :now, FALSE), m.seq LIMIT 1`,
     )
-    .get(key.externalId, key.userNo, now) as Twin | undefined;
+    .get({ ...key, now }) as NamedTwin | undefined;
 }

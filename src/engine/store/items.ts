@@ -38,6 +38,29 @@ export function putItemName(store: Store, memoryNo: number, { userNo, namespace,
 }
 
 /**
+ * Takes this item name from the memories that have it and have expired at `now` (Unix ms), so that another memory can
+ * get it before they are erased: two memories of one name would both be found if one of them got a later expiry. Makes
+ * no new version and no event. Call inside a write.
+ */
+export function releaseItemName(store: Store, { userNo, namespace, key }: ItemName, now: number): void {
+  const holders =
+    namespace === ''
+      ? `SELECT seq FROM memories WHERE external_id = ? AND external_id <> '' AND user_no = ? AND expires_at <= ?`
+      : `SELECT m.seq FROM namespaces n CROSS JOIN items i ON i.namespace_no = n.namespace_no
+         CROSS JOIN memories m ON m.seq = i.memory
+         WHERE i.item_key = ? AND n.user_no = ? AND m.expires_at <= ? AND n.path = ? AND i.namespace_no > 0`;
+  const parameters = namespace === '' ? [key, userNo, now] : [key, userNo, now, namespace];
+  const expired = JSON.stringify(
+    store
+      .prepare(holders)
+      .pluck()
+      .all(...parameters),
+  );
+  store.prepare('DELETE FROM items WHERE memory IN (SELECT value FROM json_each(?))').run(expired);
+  store.prepare('UPDATE memories SET external_id = NULL WHERE seq IN (SELECT value FROM json_each(?))').run(expired);
+}
+
+/**
  * Sets the lifetime of an item (ms). Each renewal moves the item's expiry to one lifetime later. With null, renewals do
  * not change the expiry. Call inside a write.
  */

@@ -60,12 +60,14 @@ export function createEraseMatching(options: TenantOptions, operations: Erasure)
       receipt = addReceipts(receipt, rest.receipt);
       others = rest.others;
     }
+    // While a user had memories, the user's name may have come into further deliveries.
+    const later = registered === undefined ? await eraseEvalItemsAndStanding(options, filter) : undefined;
     if (asksForWriterAlone(filter)) {
       for (const writtenBy of filter.writtenBy ?? []) receipt = await undoWriter(options, writtenBy, receipt);
       dispatcher.dispatch(path, 'encode');
     }
     dispatcher.dispatch(path, 'link');
-    return { ...receipt, ...standing, logItems };
+    return { ...receipt, ...addStanding(standing, later), logItems };
   }
 }
 
@@ -82,6 +84,14 @@ async function eraseEvalItemsAndStanding(
   if (userIds === undefined || !namesOnlyUsers(filter)) return undefined;
   while (!(await options.writer.write(options.path, 'eraseEvalItems', { userIds })).isDone);
   return eraseStandingOf(options, { userIds });
+}
+
+function addStanding(first: ErasedStanding | undefined, later: ErasedStanding | undefined): ErasedStanding | undefined {
+  if (first === undefined || later === undefined) return first;
+  return {
+    standingQueries: first.standingQueries + later.standingQueries,
+    webhooks: first.webhooks + later.webhooks,
+  };
 }
 
 /**

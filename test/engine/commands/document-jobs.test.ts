@@ -1,4 +1,5 @@
 /** Older jobs of a document neither delete nor read the file that was handed in for it later. */
-import { testOlderDocumentJobs } from '../../conformance/document-jobs.ts';
+import { testImportedTorso, testOlderDocumentJobs } from '../../conformance/document-jobs.ts';
 
 testOlderDocumentJobs(() => Promise.resolve({}));
+testImportedTorso(() => Promise.resolve({}));

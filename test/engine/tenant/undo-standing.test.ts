@@ -2,7 +2,7 @@
 import Database from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import { eraseStanding } from '../../../src/engine/commands/standing.ts';
-import { undoStanding, UNDO_SETTINGS } from '../../conformance/undo-standing.ts';
+import { erasesNames, undoStanding, UNDO_SETTINGS } from '../../conformance/undo-standing.ts';
 import { openTestEngine } from '../../support/engine-fixture.ts';
 import { runCommand } from '../../support/run-command.ts';
 import { unpackFixture } from '../../support/schema-fixture.ts';
@@ -13,6 +13,11 @@ const WITHOUT_WRITERS = 19;
 test('what a key registered goes with its answers and deliveries, and what others registered stays', async () => {
   await using fixture = await openTestEngine({ settings: UNDO_SETTINGS });
   await undoStanding(fixture);
+});
+
+test('an erasure of a user leaves the name in no delivery that was made meanwhile', async () => {
+  await using fixture = await openTestEngine({ settings: UNDO_SETTINGS });
+  await erasesNames(fixture);
 });
 
 test('any number of standing queries and webhooks of a key are removed in bounded commits, and all are counted', async () => {
