@@ -1,4 +1,5 @@
 import {
+  type Caller,
   type ChangeInput,
   type ChangeResult,
   type ControlChange,
@@ -8,6 +9,11 @@ import {
 import { sessionOf } from './access-control.ts';
 import type { TenantCall } from './route.ts';
 
+/** Returns the caller of a request as changes of the control database check it. */
+export function requestCaller({ principal }: Pick<TenantCall, 'principal'>): Caller {
+  return { holder: principal, session: sessionOf(principal) };
+}
+
 /**
  * Waits for a turn of the event loop in which the caller may change the control database, which holds this thread until
  * the commit is on disk.
@@ -16,7 +22,7 @@ import type { TenantCall } from './route.ts';
  */
 export async function controlTurn({ api, principal }: Pick<TenantCall, 'api' | 'principal'>): Promise<void> {
   await nextTurn();
-  requireStillAdmitted({ holder: principal, session: sessionOf(principal) }, api.engine);
+  requireStillAdmitted(requestCaller({ principal }), api.engine);
 }
 
 /**
@@ -30,5 +36,5 @@ export async function changeControl<N extends ControlChange>(
   ...input: ChangeInput<N>
 ): Promise<ChangeResult<N>> {
   await controlTurn({ api, principal });
-  return api.engine.changeControl({ holder: principal, session: sessionOf(principal) }, name, ...input);
+  return api.engine.changeControl(requestCaller({ principal }), name, ...input);
 }

@@ -28,6 +28,7 @@ import type {
   TimelineOptions,
   DocumentReply,
   BoundOptions,
+  DefaultsChange,
   DocumentDeleteOptions,
   Differences,
   Document,
@@ -294,14 +295,11 @@ export interface Tenant
   /**
    * Replaces all of this tenant's defaults for its queries. Guarded evaluation sets are first run under the present and
    * under the new defaults.
-   * @param how.force stores the defaults whatever the guarded sets say
    * @throws EngineError `invalid` for `rerank: 'llm'` if the server has no language model; `conflict`, with the
-   *   numbers, if a guarded set falls in recall or in items that are rightly empty, or has more with a forbidden hit
+   *   numbers, if a guarded set falls in recall or in items that are rightly empty, or has more with a forbidden hit;
+   *   `unauthenticated` if the caller is no longer admitted; else the errors of `ControlChanges.change`
    */
-  putRetrievalDefaults(
-    options: RetrievalOptions,
-    how?: { readonly force?: boolean; readonly signal?: AbortSignal },
-  ): Promise<void>;
+  putRetrievalDefaults(options: RetrievalOptions, how?: DefaultsChange): Promise<void>;
   /** Counts the memories of each sector, whatever their status, and averages their salience: one entry a sector. */
   sectorStats(): Promise<SectorStats[]>;
   /**

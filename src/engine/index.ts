@@ -27,7 +27,7 @@ export { VERSION } from './version.ts';
 
 // ── Tenants and keys ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-export { putPrivacyPolicy, readPrivacyPolicy } from './control/privacy-policy.ts';
+export { privacySetting, readPrivacyPolicy } from './control/privacy-policy.ts';
 export { addOnlyTenant } from './tenant/add-only-tenant.ts';
 export { boundTenant, isBound } from './tenant/bound-tenant.ts';
 export { requireOwnUser } from './tenant/bound-reach.ts';
@@ -49,7 +49,7 @@ export type { RateClass } from './control/rate-limits.ts';
 export { FEDERATION_LIMITS } from './control/federation.ts';
 export type { FederationAccess, FederationRecord } from './control/federation.ts';
 export { networkOf } from './control/network-of.ts';
-export { isStillAdmitted, requireStillAdmitted } from './control/still-admitted.ts';
+export { type Caller, isStillAdmitted, requireStillAdmitted } from './control/still-admitted.ts';
 export { judgeMetricsReader, type MetricsVerdict } from './control/metrics-access.ts';
 
 // ── Memories and documents as a server shows them ────────────────────────────────────────────────────────────────────

@@ -131,9 +131,9 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
   const tending = createTending(surroundings);
   const tenants = createTenants({
     ...surroundings,
-    ...{ querySourceOf, control, pool, readers, writer, dispatcher, recalls, languageModel },
-    analyzerOf: createTextAnalyzer(config, clock),
-    ...tending,
+    ...{ querySourceOf, control, changeControl: changes.change, languageModel },
+    ...{ pool, readers, writer, dispatcher, recalls },
+    ...{ ...tending, analyzerOf: createTextAnalyzer(config, clock) },
   });
 
   return {

@@ -73,14 +73,35 @@ async function goesOnAfterBreak(fixture: ErasingFixture): Promise<void> {
   const { tenant, clock, maintenance } = fixture;
   const { bens } = await beginDelete(fixture);
   const { firstWorkAt } = schedules(maintenance.config).find(({ name }) => name === 'documents')!;
-  expect(firstWorkAt!(fixture.store)).toBe(clock.now() + 15 * 60_000 + 1);
+  expect(firstWorkAt!(fixture.store, clock.now())).toBe(clock.now() + 15 * 60_000 + 1);
   clock.advance(14 * 60_000);
   await tendDocuments(maintenance);
   expect(countMemories(fixture)).toBe(bens.length);
   clock.advance(2 * 60_000);
   await tendDocuments(maintenance);
-  expect([countRows(fixture)[0], firstWorkAt!(fixture.store)]).toEqual([0, Infinity]);
+  expect([countRows(fixture)[0], firstWorkAt!(fixture.store, clock.now())]).toEqual([0, Infinity]);
   expect([countMemories(fixture), [...(await tenant.getErasure(BENS.id)).ids].sort()]).toEqual([0, bens]);
+}
+
+/** Checks that the upkeep erases what a delete has left that broke off before the clock was set back. */
+async function goesOnAfterSetBack(fixture: ErasingFixture): Promise<void> {
+  const { tenant, clock, maintenance } = fixture;
+  const { bens } = await beginDelete(fixture);
+  clock.advance(-3_600_000);
+  const { firstWorkAt } = schedules(maintenance.config).find(({ name }) => name === 'documents')!;
+  expect(firstWorkAt!(fixture.store, clock.now())).toBeLessThan(clock.now());
+  await tendDocuments(maintenance);
+  expect([countRows(fixture)[0], countMemories(fixture)]).toEqual([0, 0]);
+  expect([...(await tenant.getErasure(BENS.id)).ids].sort()).toEqual(bens);
+}
+
+/** Checks that a delete takes over at once what a delete has left that broke off before the clock was set back. */
+async function takesOverAfterSetBack(fixture: ErasingFixture): Promise<void> {
+  const { tenant, clock } = fixture;
+  const { bens } = await beginDelete(fixture);
+  clock.advance(-10_001);
+  expect(await tenant.deleteMemories({ userIds: ['ben'] })).toMatchObject({ documents: 1, memories: bens.length });
+  expect(countRows(fixture)).toEqual([0, 0]);
 }
 
 /** Checks that a delete takes over what a delete has left that broke off, also of a document that was not read yet. */
@@ -120,12 +141,15 @@ async function waitsForOthers(fixture: ErasingFixture): Promise<void> {
 async function waitsNoLonger(fixture: ErasingFixture): Promise<void> {
   const { tenant, clock, store } = fixture;
   const { bens } = await beginDelete(fixture);
-  store.write(() => store.prepare('UPDATE erasures SET sliced_at = ?').run(clock.now() + 3_600_000));
+  const commit = () => store.write(() => store.prepare('UPDATE erasures SET sliced_at = ?').run(clock.now()));
   let isOver = false;
   const repeated = tenant.deleteMemories({ userIds: ['ben'] }).finally(() => (isOver = true));
   const refused = expect(repeated).rejects.toMatchObject({ code: 'unavailable' });
   const begun = clock.now();
-  for (; !isOver; await pause(20)) clock.advance(1_000);
+  for (; !isOver; await pause(20)) {
+    clock.advance(1_000);
+    commit();
+  }
   await refused;
   expect(clock.now() - begun).toBeGreaterThan(25_000);
   expect(countRows(fixture)).toEqual([1, bens.length]);
@@ -227,7 +251,9 @@ async function erasesDocumentsFirst(fixture: ErasingFixture): Promise<void> {
 export const ERASING_CHECKS: readonly (readonly [string, (fixture: ErasingFixture) => Promise<void>])[] = [
   ['others leave a document alone that a delete is erasing', leavesToOthers],
   ['the upkeep erases a document whose delete broke off, and adds it to the receipt', goesOnAfterBreak],
+  ['the upkeep erases a document whose delete broke off before the clock was set back', goesOnAfterSetBack],
   ['a repeated delete takes over what one has left that broke off', takesOverAfterBreak],
+  ['a repeated delete takes over what broke off before the clock was set back', takesOverAfterSetBack],
   ['a repeated delete is answered once the first one has erased everything', waitsForOthers],
   ['a repeated delete waits for 25 s at most', waitsNoLonger],
   ['a repeated delete of a document by its id takes it over from one that broke off', repeatsById],

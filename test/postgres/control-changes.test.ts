@@ -9,6 +9,7 @@ import { openControlDatabase } from '../../src/engine/control/open-control-datab
 import { lockMoves } from '../../src/engine/control/placements.ts';
 import type { Caller } from '../../src/engine/control/still-admitted.ts';
 import { systemClock } from '../../src/engine/ports.ts';
+import { CLIENT_ID, CLIENT_SECRET, startCodeFlowProvider } from '../support/code-flow-provider.ts';
 import { AUDIENCE, makeKey, startIdentityProvider } from '../support/identity-provider.ts';
 import { startPostgres, type PostgresServer } from '../support/postgres.ts';
 import { startApi } from '../support/start-api.ts';
@@ -58,6 +59,25 @@ function breakOffMove(schema: string): string {
 async function errorsOf(changes: readonly Promise<unknown>[]): Promise<unknown[]> {
   const ended = await Promise.allSettled(changes);
   return ended.map((one): unknown => (one.status === 'rejected' ? one.reason : null));
+}
+
+/** Makes a function that runs work while another connection holds the row with which each write begins. */
+async function holdRow(database: string) {
+  const other = new pg.Client(database);
+  onTestFinished(() => other.end());
+  await other.connect();
+  const schema = `${new URL(database).username}_control`;
+  /** Holds the row until this thread, which the work must not hold up, sees the work wait. */
+  const whileHeld = async <Result>(work: () => Promise<Result>): Promise<Result> => {
+    await other.query(`BEGIN; UPDATE ${schema}.access_generation SET writes = writes + 1`);
+    const done = work();
+    done.catch(() => {});
+    const blocked = 'SELECT 1 FROM pg_locks WHERE NOT granted';
+    await expect.poll(() => server.read(database, blocked), { timeout: 20_000 }).toHaveLength(1);
+    await other.query('ROLLBACK');
+    return done;
+  };
+  return { schema, whileHeld };
 }
 
 describe.skipIf(server === undefined)('changes of the control database', () => {
@@ -132,20 +152,7 @@ describe.skipIf(server === undefined)('changes of the control database', () => {
     const settings = { ...oidc, OM_DATABASE_URL: database, OM_EMBEDDINGS: 'none', OM_QUERY_THREADS: '1' };
     await using api = await startApi({ folder: tempFolder(), settings });
     const { secret, record } = api.engine.control.createKey(READER);
-    const other = new pg.Client(database);
-    onTestFinished(() => other.end());
-    await other.connect();
-    const schema = `${new URL(database).username}_control`;
-    /** Lets another connection hold the row until this thread, which the work must not hold up, sees the work wait. */
-    const whileHeld = async <Result>(work: () => Promise<Result>): Promise<Result> => {
-      await other.query(`BEGIN; UPDATE ${schema}.access_generation SET writes = writes + 1`);
-      const done = work();
-      done.catch(() => {});
-      const blocked = 'SELECT 1 FROM pg_locks WHERE NOT granted';
-      await expect.poll(() => server.read(database, blocked), { timeout: 20_000 }).toHaveLength(1);
-      await other.query('ROLLBACK');
-      return done;
-    };
+    const { whileHeld, schema } = await holdRow(database);
 
     await whileHeld(async () => {
       vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
@@ -200,6 +207,52 @@ describe.skipIf(server === undefined)('changes of the control database', () => {
     };
     // The server may take a moment to notice that the connection is closed.
     await expect.poll(isMoving).toBe(false);
+  });
+
+  test('let this thread go on while they wait: settings and the key of sign-ins', async () => {
+    const database = await server.createSchema();
+    await using provider = await startCodeFlowProvider();
+    const oidc = { OM_OIDC_ISSUER: provider.issuer, OM_OIDC_AUDIENCE: AUDIENCE, OM_OIDC_ROLE_CLAIM: 'roles' };
+    const client = { OM_OIDC_CLIENT_ID: CLIENT_ID, OM_OIDC_CLIENT_SECRET: CLIENT_SECRET };
+    const settings = { ...oidc, ...client, OM_DATABASE_URL: database, OM_EMBEDDINGS: 'none', OM_QUERY_THREADS: '1' };
+    await using api = await startApi({ folder: tempFolder(), settings });
+    const { whileHeld } = await holdRow(database);
+
+    const policy = { secrets: 'redact', personal: 'mark' };
+    const put = (path: string, body: object) => whileHeld(() => api.request('PUT', path, { body }));
+    expect(await put('/settings/privacy', policy)).toMatchObject({ status: 200, body: policy });
+    expect((await api.request('GET', '/settings/privacy')).body).toEqual(policy);
+    expect(await put('/settings/retrieval', { max_hops: 1 })).toMatchObject({ status: 200, body: { max_hops: 1 } });
+    expect((await api.request('GET', '/settings/retrieval')).body).toEqual({ max_hops: 1 });
+
+    const begin = () => fetch(`${api.url}/console/oidc`, { redirect: 'manual' });
+    const begun = await whileHeld(() => Promise.all([begin(), begin()]));
+    expect(begun.map(({ status }) => status)).toEqual([302, 302]);
+  }, 120_000);
+
+  test('of settings are refused once the caller is no longer admitted', async () => {
+    await using api = await startApi({ folder: tempFolder(), settings: { OM_EMBEDDINGS: 'none' } });
+    const { engine } = api;
+    const { record, secret } = engine.control.createKey({ tenantId: 'default', role: 'admin' });
+    const caller: Caller = { holder: engine.control.authenticate(secret)!, session: undefined };
+    engine.control.revokeKey(record.id, 'environment');
+    const tenant = await engine.tenant('default');
+    const policy = { secrets: 'redact', personal: 'mark' } as const;
+    const before = await tenant.privacyPolicy();
+    const defaults = { minScore: 0.1 };
+    const changes = [tenant.putPrivacyPolicy(policy, caller), tenant.putRetrievalDefaults(defaults, { caller })];
+    expect(await errorsOf(changes)).toEqual([REFUSED, REFUSED]);
+    expect([await tenant.privacyPolicy(), await tenant.retrievalDefaults()]).toEqual([before, {}]);
+  });
+
+  test.each(ENGINES)('make a setting once, whoever asks for it: $engine', async ({ engine }) => {
+    const { control, change } = openChanges(engine === 'SQLite' ? undefined : await server.createSchema());
+    control.putSetting('default', 'other', 'kept');
+    expect(await change(null, 'makeSetting', 'default', 'key', 'first')).toBe('first');
+    expect(await change(null, 'makeSetting', 'default', 'key', 'second')).toBe('first');
+    expect(control.makeSetting('default', 'key', 'third')).toBe('first');
+    expect([control.getSetting('default', 'key'), control.getSetting('default', 'other')]).toEqual(['first', 'kept']);
+    expect(() => control.makeSetting('nobody', 'key', 'a')).toThrow(expect.objectContaining({ code: 'not_found' }));
   });
 
   test('wait for no erasure of the rows of a tenant', async () => {

@@ -23,6 +23,8 @@ const SIGNING_KEY = 'sign_in_key';
 /** Greatest number of sign-ins that a process remembers as finished; the one finished first is forgotten first. */
 const MAX_FINISHED = 10_000;
 const flows = new WeakMap<Engine, CodeFlow>();
+/** Keys to sign with that are being made. The sign-ins of anybody wait for one change of the control database. */
+const keysInMaking = new WeakMap<Engine, Promise<string>>();
 /** States of the sign-ins that an engine has finished, or tried to, for as long as their cookies count. */
 const finished = new WeakMap<Engine, LRUCache<string, true>>();
 
@@ -47,8 +49,8 @@ export function callbackUrl(request: IncomingMessage, { config }: Engine): strin
  * Makes the `set-cookie` that keeps the secrets of a sign-in for ten minutes, while the browser is at the provider.
  * Without `secrets` it removes the cookie.
  */
-export function awayCookie(request: IncomingMessage, engine: Engine, secrets?: CodeFlowSecrets): string {
-  const value = secrets === undefined ? '' : signed({ ...secrets, until: Date.now() + AWAY_S * 1000 }, engine);
+export async function awayCookie(request: IncomingMessage, engine: Engine, secrets?: CodeFlowSecrets): Promise<string> {
+  const value = secrets === undefined ? '' : await signed({ ...secrets, until: Date.now() + AWAY_S * 1000 }, engine);
   const isSecure = publicUrl(request, engine.config).startsWith('https:');
   const parts = [`${awayName(request)}=${value}`, 'Path=/', 'HttpOnly', 'SameSite=Lax'];
   parts.push(`Max-Age=${secrets === undefined ? 0 : AWAY_S}`, ...(isSecure ? ['Secure'] : []));
@@ -62,9 +64,9 @@ export function awayCookie(request: IncomingMessage, engine: Engine, secrets?: C
  * @throws EngineError `unauthenticated` if the cookie is missing, was not made here, is over ten minutes old, belongs
  *   to another state, or was taken by this process before
  */
-function takeSecrets(request: IncomingMessage, engine: Engine, state: string | null): CodeFlowSecrets {
+async function takeSecrets(request: IncomingMessage, engine: Engine, state: string | null): Promise<CodeFlowSecrets> {
   const [value = '', signature = ''] = (cookieNamed(request, awayName(request)) ?? '').split('.');
-  const [given, right] = [Buffer.from(signature, 'base64url'), signatureOf(value, engine)];
+  const [given, right] = [Buffer.from(signature, 'base64url'), await signatureOf(value, engine)];
   const away = given.length === right.length && timingSafeEqual(given, right) ? awayOf(value) : undefined;
   if (away !== undefined) {
     const { until, ...secrets } = away;
@@ -94,14 +96,16 @@ function awayOf(value: string): Away | undefined {
   }
 }
 
-function signed(away: Away, engine: Engine): string {
+async function signed(away: Away, engine: Engine): Promise<string> {
   const value = Buffer.from(JSON.stringify(away)).toString('base64url');
-  return `${value}.${signatureOf(value, engine).toString('base64url')}`;
+  return `${value}.${(await signatureOf(value, engine)).toString('base64url')}`;
 }
 
 /** Signs the value of a cookie. */
-function signatureOf(value: string, { control }: Engine): Buffer {
-  return createHmac('sha256', signingKeyOf(control)).update(value).digest();
+async function signatureOf(value: string, engine: Engine): Promise<Buffer> {
+  return createHmac('sha256', await signingKeyOf(engine))
+    .update(value)
+    .digest();
 }
 
 /**
@@ -109,10 +113,16 @@ function signatureOf(value: string, { control }: Engine): Buffer {
  * control database. It is made if it is not there yet. It is not made of the keys in the settings, which could then be
  * guessed from a cookie.
  */
-function signingKeyOf(control: Engine['control']): string {
-  const stored = () => control.getSetting(DEFAULT_TENANT, SIGNING_KEY);
-  if (stored() === undefined) control.putSetting(DEFAULT_TENANT, SIGNING_KEY, randomBytes(32).toString('base64url'));
-  return stored()!;
+async function signingKeyOf(engine: Engine): Promise<string> {
+  const stored = engine.control.getSetting(DEFAULT_TENANT, SIGNING_KEY);
+  if (stored !== undefined) return stored;
+  const made =
+    keysInMaking.get(engine) ??
+    engine
+      .changeControl(null, 'makeSetting', DEFAULT_TENANT, SIGNING_KEY, randomBytes(32).toString('base64url'))
+      .finally(() => keysInMaking.delete(engine));
+  keysInMaking.set(engine, made);
+  return made;
 }
 
 const awayName = (request: IncomingMessage) => `cairn_away_${request.socket.localPort ?? 0}`;
@@ -134,7 +144,7 @@ export async function admitSignedIn({ api: { engine }, request, admit }: Call): 
   const pauseMs = engine.guesses.pauseMs(address);
   if (pauseMs > 0)
     throw new EngineError('rate_limited', 'too many wrong keys came from your address', { retryAfterMs: pauseMs });
-  const secrets = takeSecrets(request, engine, searchParams.get('state'));
+  const secrets = await takeSecrets(request, engine, searchParams.get('state'));
   const signedIn = await flow
     .finish(new URL(callbackUrl(request, engine) + search), secrets)
     .catch((error: unknown) => {

@@ -123,7 +123,7 @@ export const consoleRoutes: readonly Route[] = [
     },
     async handle({ api: { engine }, request, response }) {
       const { url, secrets } = await codeFlowOf(engine).begin(callbackUrl(request, engine));
-      response.setHeader('set-cookie', awayCookie(request, engine, secrets));
+      response.setHeader('set-cookie', await awayCookie(request, engine, secrets));
       response.writeHead(302, { location: url.href }).end();
     },
   }),
@@ -143,7 +143,7 @@ export const consoleRoutes: readonly Route[] = [
       const { engine } = api;
       codeFlowOf(engine);
       const base = publicUrl(request, engine.config);
-      const cookies = [awayCookie(request, engine)];
+      const cookies = [await awayCookie(request, engine)];
       let view = '';
       try {
         const holder = await admitSignedIn(call);

@@ -1,3 +1,4 @@
+import { requestCaller } from '../control-turn.ts';
 import { route, type Route } from '../route.ts';
 import { takeForGuards } from '../take-tokens.ts';
 import { learned, learnedList, learningReply } from '../schemas/learned.ts';
@@ -67,7 +68,8 @@ export const learnedRoutes: readonly Route[] = [
     async handle(call) {
       const { tenant, params, response, send } = call;
       await takeForGuards(call);
-      send(200, learnedItem(await tenant.acceptLearned(params.id, clientGone(response))));
+      const how = { signal: clientGone(response), caller: requestCaller(call) };
+      send(200, learnedItem(await tenant.acceptLearned(params.id, how)));
     },
   }),
   route({
@@ -83,8 +85,9 @@ export const learnedRoutes: readonly Route[] = [
       not_found: NOT_FOUND,
       conflict: 'What has this id was not accepted, or the defaults were changed since.',
     },
-    async handle({ tenant, params: { id }, send }) {
-      send(200, learnedItem(await tenant.revertLearned(id)));
+    async handle(call) {
+      const reverted = await call.tenant.revertLearned(call.params.id, { caller: requestCaller(call) });
+      call.send(200, learnedItem(reverted));
     },
   }),
 ];

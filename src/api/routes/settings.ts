@@ -1,3 +1,4 @@
+import { requestCaller } from '../control-turn.ts';
 import { route, type Route } from '../route.ts';
 import { takeForGuards } from '../take-tokens.ts';
 import { forceQuery } from '../schemas/evals.ts';
@@ -48,8 +49,9 @@ export const settingsRoutes: readonly Route[] = [
       const { force } = query;
       const options = toRetrievalOptions(await readBody());
       if (force !== 'true') await takeForGuards(call);
-      await tenant.putRetrievalDefaults(options, { force: force === 'true', signal: clientGone(response) });
-      send(200, retrievalItem(await tenant.retrievalDefaults()));
+      const how = { force: force === 'true', signal: clientGone(response), caller: requestCaller(call) };
+      await tenant.putRetrievalDefaults(options, how);
+      send(200, retrievalItem(options));
     },
   }),
   route({
@@ -78,9 +80,10 @@ export const settingsRoutes: readonly Route[] = [
     query: noQuery,
     body: { json: privacySchema, example: { secrets: 'redact', personal: 'mark' } },
     replies: { 200: { description: 'The policy that was set.', json: privacyReply } },
-    async handle({ tenant, readBody, send }) {
-      await tenant.putPrivacyPolicy(await readBody());
-      send(200, await tenant.privacyPolicy());
+    async handle(call) {
+      const policy = await call.readBody();
+      await call.tenant.putPrivacyPolicy(policy, requestCaller(call));
+      call.send(200, policy);
     },
   }),
 ];

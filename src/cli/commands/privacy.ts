@@ -2,7 +2,7 @@ import {
   DEFAULT_TENANT,
   type PrivacyMode,
   PRIVACY_MODES,
-  putPrivacyPolicy,
+  privacySetting,
   readPrivacyPolicy,
   SENSITIVE_GROUPS,
   type SensitiveGroup,
@@ -41,7 +41,7 @@ export async function setPrivacy(assignments: readonly string[], { tenant = DEFA
   await withDataFolder(({ control, config, pathOf }) => {
     pathOf(tenant);
     control.audit.append('setting.change', { tenant, name: 'privacy' });
-    putPrivacyPolicy(control, tenant, { ...readPrivacyPolicy(control, config, tenant), ...changes });
+    control.putSetting(tenant, ...privacySetting({ ...readPrivacyPolicy(control, config, tenant), ...changes }));
     print('done; running servers apply it from the next write on');
   });
 }

@@ -91,6 +91,8 @@ export interface AccessCache {
    * transaction. Tenants and keys are read again only if another process changed something in the meantime.
    */
   changeSetting(tenantId: string, name: string, value: string): void;
+  /** Stores a setting of a tenant as `changeSetting` does, but only if there is none. Returns what is stored then. */
+  makeSetting(tenantId: string, name: string, value: string): string;
 }
 
 function readAll({ listLiveKeys, listTenants }: ControlFile['statements']): Access {
@@ -129,19 +131,16 @@ export function openAccessCache(file: ControlFile): AccessCache {
   return {
     listTenants: () => [...currentAccess(0).tenants.values()].map(({ placed: _, ...tenant }) => tenant),
     ...createTenantFinder(file, currentAccess),
+    ...createSettings(file, look, {
+      current: currentAccess,
+      known: () => access,
+      readAgain: () => void (access = readAccess()),
+    }),
     findKey(keyId) {
       // Another process may have made the key a moment ago, so a miss reads the generation.
       const known = currentAccess().keys.get(keyId);
       if (known !== undefined || keyId === '' || (file.watched !== null && !mayLookUp())) return known;
       return currentAccess(0).keys.get(keyId);
-    },
-    getSetting(tenantId, name) {
-      const read = () => statements.readSetting.get(tenantId, name)?.value;
-      if (file.watched === null) return read();
-      const { settings } = currentAccess();
-      const place = `${tenantId} ${name}`;
-      if (!settings.has(place)) settings.set(place, read());
-      return settings.get(place);
     },
     hasSeenKey() {
       currentAccess();
@@ -167,11 +166,6 @@ export function openAccessCache(file: ControlFile): AccessCache {
       }
       return result;
     },
-    changeSetting(tenantId, name, value) {
-      const { isFollowed } = changeOne(file, look, () => statements.writeSetting.run(tenantId, name, value));
-      if (isFollowed) access.settings.delete(`${tenantId} ${name}`);
-      else access = readAccess();
-    },
   };
 }
 
@@ -191,6 +185,45 @@ function changeOne<T extends object>(file: ControlFile, look: GenerationLook, wo
     return { made: value, generation: readGeneration.get()!.generation };
   });
   return { ...made, isFollowed: look.follow(generation) };
+}
+
+/**
+ * Makes the functions of settings.
+ * @param access.current returns what is in memory, read again if another process has changed it
+ * @param access.known returns what is in memory
+ */
+function createSettings(
+  file: ControlFile,
+  look: GenerationLook,
+  access: { current(): Access; known(): Access; readAgain(): void },
+): Pick<AccessCache, 'getSetting' | 'changeSetting' | 'makeSetting'> {
+  const { readSetting, writeSetting } = file.statements;
+  const read = (tenantId: string, name: string) => readSetting.get(tenantId, name)?.value;
+  /** Runs `write` for a setting, and returns the value that is stored then. */
+  const change = (tenantId: string, name: string, write: () => void): string => {
+    const { stored, isFollowed } = changeOne(file, look, () => {
+      write();
+      return { stored: read(tenantId, name)! };
+    });
+    if (isFollowed) access.known().settings.delete(`${tenantId} ${name}`);
+    else access.readAgain();
+    return stored;
+  };
+  return {
+    getSetting(tenantId, name) {
+      if (file.watched === null) return read(tenantId, name);
+      const { settings } = access.current();
+      const place = `${tenantId} ${name}`;
+      if (!settings.has(place)) settings.set(place, read(tenantId, name));
+      return settings.get(place);
+    },
+    changeSetting: (tenantId, name, value) =>
+      void change(tenantId, name, () => void writeSetting.run(tenantId, name, value)),
+    makeSetting: (tenantId, name, value) =>
+      change(tenantId, name, () => {
+        if (read(tenantId, name) === undefined) writeSetting.run(tenantId, name, value);
+      }),
+  };
 }
 
 /**

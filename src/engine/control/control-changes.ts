@@ -28,6 +28,8 @@ const CONTROL_CHANGES = {
       limits.change(scope, changes, by);
       return { inForce: limits.inForce(scope), own: limits.own(scope) };
     },
+  putSetting: ({ putSetting }: ControlDatabase) => putSetting,
+  makeSetting: ({ makeSetting }: ControlDatabase) => makeSetting,
   addServer: ({ federation }: ControlDatabase) => federation.add,
   removeServer: ({ federation }: ControlDatabase) => federation.remove,
   removeServersWrittenBy: ({ federation }: ControlDatabase) => federation.removeWrittenBy,

@@ -269,6 +269,12 @@ export interface ControlDatabase {
   /** Stores a tenant's setting, replacing any earlier value. Throws EngineError `not_found` for an unknown tenant. */
   putSetting(tenantId: string, name: string, value: string): void;
   /**
+   * Stores a tenant's setting unless there is one, so that processes that do so at once store one value.
+   * @returns the value that is stored
+   * @throws EngineError `not_found` for an unknown tenant
+   */
+  makeSetting(tenantId: string, name: string, value: string): string;
+  /**
    * Resolves when the next call of each method finds what others have changed before this call. In PostgreSQL that
    * takes up to 250 ms, or 5 s while the database does not answer, when every method throws `unavailable`.
    */

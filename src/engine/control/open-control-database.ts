@@ -98,6 +98,10 @@ export function openControlDatabase(config: Config, clock: Clock): ControlDataba
       requireTenant(context, tenantId);
       cache.changeSetting(tenantId, name, value);
     },
+    makeSetting(tenantId, name, value) {
+      requireTenant(context, tenantId);
+      return cache.makeSetting(tenantId, name, value);
+    },
     seeChanges: () => nextLook(file),
     isSilent: () => isSilent(file),
     storeKeyUses: uses.store,

@@ -15,11 +15,7 @@ export function readPrivacyPolicy(
   return parsePolicy(control.getSetting(tenantId, SETTING) ?? config.OM_PII)!;
 }
 
-/** Stores a tenant's own policy, replacing any earlier one. Throws EngineError `not_found` for an unknown tenant. */
-export function putPrivacyPolicy(
-  control: Pick<ControlDatabase, 'putSetting'>,
-  tenantId: string,
-  { secrets, personal }: PrivacyPolicy,
-): void {
-  control.putSetting(tenantId, SETTING, `secrets=${secrets},personal=${personal}`);
+/** Returns the name and the value of the setting that stores a tenant's own policy. */
+export function privacySetting({ secrets, personal }: PrivacyPolicy): [name: string, value: string] {
+  return [SETTING, `secrets=${secrets},personal=${personal}`];
 }

@@ -19,7 +19,7 @@ export function readRetrievalDefaultsOf(control: ControlDatabase, path: string):
   return tenant === undefined ? {} : readRetrievalDefaults(control, tenant.id);
 }
 
-/** Replaces all of a tenant's defaults for its queries, without checks; an empty object removes them. */
-export function putRetrievalDefaults(control: ControlDatabase, tenantId: string, options: RetrievalOptions): void {
-  control.putSetting(tenantId, SETTING, JSON.stringify(options));
+/** Returns the name and the value of the setting that stores a tenant's defaults for its queries. */
+export function defaultsSetting(options: RetrievalOptions): [name: string, value: string] {
+  return [SETTING, JSON.stringify(options)];
 }

@@ -37,22 +37,15 @@ export interface SessionSecrets {
 
 export function createSessionSecrets(
   { statements, watched }: ControlFile,
-  cache: Pick<AccessCache, 'getSetting' | 'change'>,
+  cache: Pick<AccessCache, 'getSetting' | 'makeSetting'>,
 ): SessionSecrets {
   const mayLookUp = createLookupAllowance();
   const knownKey = () => cache.getSetting(DEFAULT_TENANT, SIGNING_KEY);
   const readKey = () => statements.readSetting.get(DEFAULT_TENANT, SIGNING_KEY)?.value;
 
   /** Finds the signing key, or makes it; two processes that do so at once get the same one. */
-  function keyToSign(): string {
-    const known = knownKey();
-    if (known !== undefined) return known;
-    return cache.change(() => {
-      if (readKey() === undefined)
-        statements.writeSetting.run(DEFAULT_TENANT, SIGNING_KEY, randomBytes(32).toString('base64url'));
-      return readKey()!;
-    });
-  }
+  const keyToSign = () =>
+    knownKey() ?? cache.makeSetting(DEFAULT_TENANT, SIGNING_KEY, randomBytes(32).toString('base64url'));
 
   /**
    * Finds the signing key, also if another process made it a moment ago; undefined if there is none.

@@ -323,8 +323,9 @@ export function findErasedDocument(store: Store): number | undefined {
 const UNDER_WAY_MS = 10_000;
 
 /**
- * Lists those of these documents that an erasure under way is erasing: it is open, and its last commit was at most 10 s
- * ago. Any other document may be hidden by a further delete, which then erases and records what is left of it.
+ * Lists those of these documents that an erasure under way is erasing: it is open, and the time of its last commit is at
+ * most 10 s from the present one. A time further ahead is of a clock that was set back since, and says nothing. Any
+ * other document may be hidden by a further delete, which then erases and records what is left of it.
  * @param except id of an erasure whose documents are left out; '' for none
  * @param now present time, Unix ms
  */
@@ -338,10 +339,11 @@ export function listUnderWay(
     .prepare(
       `SELECT o.document_no FROM json_each(?) AS wanted CROSS JOIN documents o ON o.document_no = wanted.value
        WHERE o.erasure <> ?
-         AND (SELECT e.sliced_at FROM erasures e WHERE e.id = o.erasure AND e.closed_at IS NULL) >= ?`,
+         AND (SELECT e.sliced_at FROM erasures e WHERE e.id = o.erasure AND e.closed_at IS NULL)
+           BETWEEN ? AND ?`,
     )
     .pluck()
-    .all(JSON.stringify(documentNos), except, now - UNDER_WAY_MS) as number[];
+    .all(JSON.stringify(documentNos), except, now - UNDER_WAY_MS, now + UNDER_WAY_MS) as number[];
 }
 
 /** Lists those of these memories that are parts of one of these documents. */
@@ -360,14 +362,20 @@ export function listPartsOf(store: Store, memoryNos: readonly number[], document
 
 /**
  * Finds the erasure with hidden documents whose last commit is the longest ago; undefined if there is none.
- * @returns its id and the time of that commit (Unix ms); 0 if the erasure was closed or given up, or is gone
+ * @param latest latest time that a commit can have (Unix ms): a later one is of a clock that was set back since
+ * @returns its id and the time of that commit (Unix ms); 0 if the erasure was closed or given up, or is gone, and for a
+ *   time after `latest`
  */
-export function findOldestErasing(store: Store): { readonly id: string; readonly slicedAt: number } | undefined {
+export function findOldestErasing(
+  store: Store,
+  latest: number,
+): { readonly id: string; readonly slicedAt: number } | undefined {
   const next = store.prepare('SELECT erasure FROM documents WHERE erasure > ? ORDER BY erasure LIMIT 1').pluck();
   const sliced = store.prepare('SELECT sliced_at FROM erasures WHERE id = ? AND closed_at IS NULL').pluck();
   let oldest: { id: string; slicedAt: number } | undefined;
   for (let id = next.get('') as string | undefined; id !== undefined; id = next.get(id) as string | undefined) {
-    const slicedAt = (sliced.get(id) as number | undefined) ?? 0;
+    const stored = (sliced.get(id) as number | undefined) ?? 0;
+    const slicedAt = stored > latest ? 0 : stored;
     if (oldest === undefined || slicedAt < oldest.slicedAt) oldest = { id, slicedAt };
   }
   return oldest;

@@ -1,7 +1,7 @@
 /** The documents that a bound key (API key limited to a user or to tags) reaches. */
 
 import type { Tenant } from '../engine.ts';
-import { EngineError, isEngineError } from '../errors.ts';
+import { EngineError } from '../errors.ts';
 import type { NewDocument, Upload } from '../types.ts';
 import { type Reach, refusal } from './bound-reach.ts';
 
@@ -18,12 +18,9 @@ export function documentMethods(tenant: Tenant, { bounds, tags, reachedDocument,
       return upload;
     },
     addDocument: async (document, options = {}) =>
-      handIn(document, (owned) => tenant.addDocument(owned, { ...options, withinTags: tags })),
+      tenant.addDocument(await ownedOf(document), { ...options, withinTags: tags }),
     replaceDocument: async (id, document) =>
-      handIn(document, async (owned) => {
-        await reachedDocument(id);
-        return tenant.replaceDocument(id, owned, { withinTags: tags });
-      }),
+      tenant.replaceDocument(id, await ownedOf(document, id), { withinTags: tags }),
     getDocument: reachedDocument,
     async listDocuments(filter, page) {
       // Tags of documents are no condition of their list.
@@ -61,20 +58,19 @@ export function documentMethods(tenant: Tenant, { bounds, tags, reachedDocument,
   } satisfies Partial<Tenant>;
 
   /**
-   * Passes a document, with the user and tags of the bounds, on to `accept`. If the document is refused before that, or
-   * `accept` throws `not_found`, its upload is discarded, since the tenant has not taken it over.
+   * Returns a document with the user and the tags of the bounds, as it is handed in, after a check that the document
+   * which it replaces is within the bounds. If that fails, its upload is discarded, since the tenant takes it over only
+   * with the call after this one.
+   * @throws EngineError `forbidden` if it names another user than the caller's own, `not_found` if it replaces a
+   *   document outside of the bounds, and errors of the read of that document
    */
-  async function handIn<Reply>(document: NewDocument, accept: (owned: NewDocument) => Promise<Reply>): Promise<Reply> {
-    const { source } = document;
-    let isHandedIn = false;
+  async function ownedOf(document: NewDocument, replaced?: string): Promise<NewDocument> {
     try {
       const owned = { ...document, ...ownOf(document) };
-      const reply = accept(owned);
-      isHandedIn = true;
-      return await reply;
+      if (replaced !== undefined) await reachedDocument(replaced);
+      return owned;
     } catch (error) {
-      if (source.kind === 'upload' && (!isHandedIn || isEngineError(error, 'not_found')))
-        await uploads.get(source.name)?.discard();
+      if (document.source.kind === 'upload') await uploads.get(document.source.name)?.discard();
       throw error;
     }
   }

@@ -57,7 +57,7 @@ export function createLearningMethods(
   return {
     learnWeights,
     listLearned: () => readers.readFew(path, 'listLearned', {}),
-    async acceptLearned(id, signal) {
+    async acceptLearned(id, how = {}) {
       const learned = await getLearned(id);
       requireState(learned, 'proposed');
       const { replaced: noted } = learned;
@@ -69,12 +69,12 @@ export function createLearningMethods(
         const replaced = defaults();
         await writer.write(path, 'moveLearned', { id, from: 'proposed', to: 'proposed', replaced });
         await failpoint('before-defaults');
-        await putRetrievalDefaults(accepted(replaced, learned), signal === undefined ? {} : { signal });
+        await putRetrievalDefaults(accepted(replaced, learned), how);
         await failpoint('after-defaults');
       }
       return move(id, 'proposed', 'accepted');
     },
-    async revertLearned(id) {
+    async revertLearned(id, how = {}) {
       const learned = await getLearned(id);
       requireState(learned, 'accepted');
       const { replaced } = learned;
@@ -83,7 +83,7 @@ export function createLearningMethods(
         throw new EngineError('conflict', 'the defaults were changed after the acceptance: set them as you want them');
       }
       await failpoint('before-defaults');
-      await putRetrievalDefaults(replaced, { force: true });
+      await putRetrievalDefaults(replaced, { ...how, force: true });
       await failpoint('after-defaults');
       return move(id, 'accepted', 'reverted');
     },

@@ -1,5 +1,6 @@
 import type { RecallEffects } from '../commands/reinforce.ts';
 import type { Config } from '../config.ts';
+import type { ControlChanges } from '../control/control-changes.ts';
 import type { ControlDatabase } from '../control/control-database.ts';
 import type { ArrivingSpace } from '../documents/arriving-space.ts';
 import type { Metrics } from '../metrics.ts';
@@ -32,6 +33,7 @@ export interface TenantOptions {
    */
   readonly languageModel: LanguageModel | null;
   readonly control: ControlDatabase;
+  readonly changeControl: ControlChanges['change'];
   /** Returns what finds personal data in a tenant's prose, by the tenant's id; null if `OM_PII_URL` is not set. */
   readonly analyzerOf: ((tenantId: string) => TextAnalyzer) | null;
   /** Returns the tenant's file, open for reading. Call it anew after each await: the pool may have closed the file. */

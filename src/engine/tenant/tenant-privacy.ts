@@ -1,4 +1,4 @@
-import { putPrivacyPolicy, readPrivacyPolicy } from '../control/privacy-policy.ts';
+import { privacySetting, readPrivacyPolicy } from '../control/privacy-policy.ts';
 import type { Tenant } from '../engine.ts';
 import type { ScreenedItem } from '../commands/accept.ts';
 import { isEngineError } from '../errors.ts';
@@ -11,15 +11,16 @@ import type { TenantOptions } from './tenant-options.ts';
 type PrivacyMethods = Pick<Tenant, 'privacyPolicy' | 'putPrivacyPolicy'>;
 
 /** Makes the methods by which a tenant returns and sets its privacy policy. */
-export function createPrivacyMethods({ id, path, control, config, writer }: TenantOptions): PrivacyMethods {
+export function createPrivacyMethods(options: TenantOptions): PrivacyMethods {
+  const { id, path, control, changeControl, config, writer } = options;
   return {
     privacyPolicy: async () => readPrivacyPolicy(control, config, id),
-    async putPrivacyPolicy(policy) {
+    async putPrivacyPolicy(policy, caller = null) {
       // The record comes first: a setting that was changed is never without one.
       await writer.write(path, 'recordAction', { action: 'setting.change', detail: { name: 'privacy', ...policy } });
-      // The writer may answer many calls at once, and this thread waits for each commit.
+      // The writer may answer many calls at once, and this thread waits for each commit to a file.
       await nextTurn();
-      putPrivacyPolicy(control, id, policy);
+      await changeControl(caller, 'putSetting', id, ...privacySetting(policy));
     },
   };
 }

@@ -4,7 +4,7 @@ import { requireReranker } from '../retrieve/options.ts';
 import { nextTurn } from '../turns.ts';
 import type { MemoryQuery, QueryResult } from '../types.ts';
 import { requireNoLoss } from './tenant-evals.ts';
-import { putRetrievalDefaults, readRetrievalDefaults } from '../control/retrieval-defaults.ts';
+import { defaultsSetting, readRetrievalDefaults } from '../control/retrieval-defaults.ts';
 import { screenRecall } from './screen-recall.ts';
 import type { TenantOptions } from './tenant-options.ts';
 import { guardOf } from './tenant-privacy.ts';
@@ -13,7 +13,7 @@ type QueryMethods = Pick<Tenant, 'query' | 'explain' | 'retrievalDefaults' | 'pu
 
 /** Makes the methods by which a tenant answers queries, and returns and sets its defaults for them. */
 export function createQueryMethods(options: TenantOptions): QueryMethods {
-  const { path, metrics, control, readers, writer } = options;
+  const { path, metrics, control, changeControl, readers, writer } = options;
   const guard = guardOf(options);
   const defaults = () => readRetrievalDefaults(control, options.id);
   return {
@@ -24,14 +24,14 @@ export function createQueryMethods(options: TenantOptions): QueryMethods {
       return explanation;
     },
     retrievalDefaults: async () => defaults(),
-    async putRetrievalDefaults(defaults, { force = false, signal } = {}) {
+    async putRetrievalDefaults(defaults, { force = false, signal, caller = null } = {}) {
       requireReranker(defaults, options.languageModel);
       if (!force) await requireNoLoss(options, defaults, signal);
       // The record comes first: a setting that was changed is never without one.
       await writer.write(path, 'recordAction', { action: 'setting.change', detail: { name: 'retrieval' } });
-      // The writer may answer many calls at once, and this thread waits for each commit.
+      // The writer may answer many calls at once, and this thread waits for each commit to a file.
       await nextTurn();
-      putRetrievalDefaults(control, options.id, defaults);
+      await changeControl(caller, 'putSetting', options.id, ...defaultsSetting(defaults));
     },
   };
 

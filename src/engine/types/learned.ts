@@ -1,4 +1,4 @@
-import type { Profile, RetrievalOptions, Weights } from './query.ts';
+import type { DefaultsChange, Profile, RetrievalOptions, Weights } from './query.ts';
 
 /** The states of learned weights; `LearnedState` says what they mean. */
 export const LEARNED_STATES = ['proposed', 'accepted', 'reverted'] as const;
@@ -88,12 +88,13 @@ export interface Learning {
   /**
    * Makes a proposal the tenant's defaults. Guarded evaluation sets are run first, as for any change of the defaults.
    * @throws EngineError `not_found`; `conflict` if the state is not `proposed`, if the defaults changed since it was
-   *   learned, or if it lowers the scores of a guarded evaluation set
+   *   learned, or if it lowers the scores of a guarded evaluation set; else those of `putRetrievalDefaults`
    */
-  acceptLearned(id: string, signal?: AbortSignal): Promise<Learned>;
+  acceptLearned(id: string, how?: Omit<DefaultsChange, 'force'>): Promise<Learned>;
   /**
    * Restores the query defaults that were replaced when a proposal was accepted.
-   * @throws EngineError `not_found`; `conflict` if the proposal is not accepted, or if the defaults changed since then
+   * @throws EngineError `not_found`; `conflict` if the proposal is not accepted, or if the defaults changed since
+   *   then; else those of `putRetrievalDefaults`
    */
-  revertLearned(id: string): Promise<Learned>;
+  revertLearned(id: string, how?: Pick<DefaultsChange, 'caller'>): Promise<Learned>;
 }

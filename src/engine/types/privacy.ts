@@ -1,3 +1,5 @@
+import type { Caller } from '../control/still-admitted.ts';
+
 /** The two groups of sensitive values. Each group has a mode of its own. */
 export const SENSITIVE_GROUPS = ['secrets', 'personal'] as const;
 /**
@@ -96,6 +98,11 @@ export interface Screened {
 export interface PrivacySettings {
   /** Returns the tenant's own policy, or the policy of `OM_PII` if the tenant has none. */
   privacyPolicy(): Promise<PrivacyPolicy>;
-  /** Sets the tenant's own policy, which applies to all later writes. What is stored already is not changed. */
-  putPrivacyPolicy(policy: PrivacyPolicy): Promise<void>;
+  /**
+   * Sets the tenant's own policy, which applies to all later writes. What is stored already is not changed.
+   * @param caller the caller of the request, who must still be admitted when the policy is stored; null or left out for
+   *   what no request asks for
+   * @throws EngineError `unauthenticated` if the caller is no longer admitted; errors of `ControlChanges.change`
+   */
+  putPrivacyPolicy(policy: PrivacyPolicy, caller?: Caller | null): Promise<void>;
 }

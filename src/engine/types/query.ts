@@ -1,3 +1,4 @@
+import type { Caller } from '../control/still-admitted.ts';
 import type { MemoryFilter } from './filter.ts';
 
 /** The profiles, formulas that score a candidate; `Profile` says what each of them is. */
@@ -117,6 +118,19 @@ export type Format = (typeof FORMATS)[number];
 export interface AsOf {
   readonly valid?: number | undefined;
   readonly recorded?: number | undefined;
+}
+
+/** How the defaults of a tenant's queries are replaced. */
+export interface DefaultsChange {
+  /** Whether the defaults are stored whatever the guarded evaluation sets say; false by default. */
+  readonly force?: boolean;
+  /** Breaks off the runs of guarded evaluation sets, which then throw its reason. */
+  readonly signal?: AbortSignal;
+  /**
+   * The caller of the request, who must still be admitted when the defaults are stored; null or left out for what no
+   * request asks for.
+   */
+  readonly caller?: Caller | null;
 }
 
 /**

@@ -35,13 +35,13 @@ export function findNextLook(
     store.ahead?.readSpeculatively(
       () => hasActiveJob(store),
       () => hasInfo(store, ERASE_PENDING),
-      ...all.map((schedule) => () => schedule.firstWorkAt?.(store)),
+      ...all.map((schedule) => () => schedule.firstWorkAt?.(store, now)),
     );
     if (hasActiveJob(store) || hasInfo(store, ERASE_PENDING)) return null;
     return all.map((schedule) => ({
       ...schedule,
       claimableAt: claimableFrom(store, schedule, times),
-      workAt: schedule.firstWorkAt?.(store) ?? Infinity,
+      workAt: schedule.firstWorkAt?.(store, now) ?? Infinity,
     }));
   });
   if (found === null) return null;

@@ -95,8 +95,11 @@ export interface RunnableSchedule extends Schedule {
    * while nothing is written to the tenant (ms); left out for one that never rests, since time alone gives it work.
    */
   readonly restMs?: number;
-  /** Returns the time at which it has something to do although nothing was written, Unix ms; Infinity for never. */
-  readonly firstWorkAt?: (store: Store) => number;
+  /**
+   * Returns the time at which it has something to do although nothing was written, Unix ms; Infinity for never. `now` is
+   * the present time, Unix ms.
+   */
+  readonly firstWorkAt?: (store: Store, now: number) => number;
   readonly run: (context: MaintenanceContext) => Promise<unknown>;
 }
 

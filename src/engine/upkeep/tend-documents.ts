@@ -28,7 +28,8 @@ export async function tendDocuments(context: MaintenanceContext): Promise<void> 
 
 /**
  * Time without a commit after which the upkeep finishes a delete of documents (ms). A delete that is asked for again
- * does so sooner, and its caller knows the salt of the receipt.
+ * does so sooner, and its caller knows the salt of the receipt. A commit that is further ahead of the clock than this
+ * was made before the clock was set back, and its delete counts as broken off.
  */
 const BROKEN_OFF_MS = 15 * 60_000;
 
@@ -39,15 +40,19 @@ const BROKEN_OFF_MS = 15 * 60_000;
 export async function eraseAbandonedDocuments(context: MaintenanceContext): Promise<void> {
   await eraseInSlices(context, null);
   for (;;) {
-    const oldest = findOldestErasing(context.open().store);
-    if (oldest === undefined || oldest.slicedAt >= context.clock.now() - BROKEN_OFF_MS) return;
+    const now = context.clock.now();
+    const oldest = findOldestErasing(context.open().store, now + BROKEN_OFF_MS);
+    if (oldest === undefined || oldest.slicedAt >= now - BROKEN_OFF_MS) return;
     await eraseInSlices(context, oldest.id);
   }
 }
 
-/** Returns the time (Unix ms) from which the upkeep finishes a delete that has hidden documents; Infinity for none. */
-export function firstBreak(store: Store): number {
-  return (findOldestErasing(store)?.slicedAt ?? Infinity) + BROKEN_OFF_MS + 1;
+/**
+ * Returns the time (Unix ms) from which the upkeep finishes a delete that has hidden documents; Infinity for none.
+ * @param now present time, Unix ms
+ */
+export function firstBreak(store: Store, now: number): number {
+  return (findOldestErasing(store, now + BROKEN_OFF_MS)?.slicedAt ?? Infinity) + BROKEN_OFF_MS + 1;
 }
 
 /**

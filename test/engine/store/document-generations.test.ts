@@ -63,7 +63,7 @@ test('what must be erased is found without reading what waits, failed or is bein
     'CORRELATED SCALAR SUBQUERY 1',
     'SEARCH g USING COVERING INDEX document_generations_by_document (document_no=?)',
   ]);
-  expect(plansOf(fixture, (store) => findOldestErasing(store))).toEqual([
+  expect(plansOf(fixture, (store) => findOldestErasing(store, Infinity))).toEqual([
     'SEARCH documents USING COVERING INDEX documents_erasing (erasure>?)',
     'SEARCH erasures USING INDEX sqlite_autoindex_erasures_1 (id=?)',
   ]);

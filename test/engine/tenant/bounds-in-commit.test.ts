@@ -1,12 +1,12 @@
 /** A key that is bound to tags changes nothing that leaves its bounds between the check of a call and its commit. */
 import { text as textOf } from 'node:stream/consumers';
-import { beforeEach, afterEach, describe, expect, test } from 'vitest';
+import { beforeEach, afterEach, describe, expect, onTestFinished, test } from 'vitest';
 import type { Tenant } from '../../../src/engine/engine.ts';
-import { isEngineError } from '../../../src/engine/errors.ts';
+import { EngineError, isEngineError } from '../../../src/engine/errors.ts';
 import { boundTenant } from '../../../src/engine/tenant/bound-tenant.ts';
 import { openTestEngine, type TestEngine } from '../../support/engine-fixture.ts';
 import { importDocument } from '../../support/import-document.ts';
-import { newDocument } from '../../support/new-document.ts';
+import { newDocument, upload } from '../../support/new-document.ts';
 import { newMemory } from '../../support/new-memory.ts';
 
 const TAGS = ['team'];
@@ -159,4 +159,16 @@ test('the text of a document that leaves the bounds after the check is not shown
     );
     await expect(read(bound, id)).rejects.toSatisfy(notFound);
   }
+});
+
+test('the upload of a replacement is removed if the check of the bounds fails', async () => {
+  const tight = await openTestEngine({ settings: { OM_UPLOADS_MAX_MB: '1' } });
+  onTestFinished(() => tight.close());
+  const { tenant } = tight;
+  const { document } = await tenant.addDocument(newDocument(pageAt('https://example.org/'), { tags: TAGS }));
+  const busy = new EngineError('unavailable', 'too many reads wait');
+  const bound = boundTenant({ ...tenant, getDocument: () => Promise.reject(busy) }, { tags: TAGS });
+  const source = await upload(bound, 'x'.repeat(700_000));
+  await expect(bound.replaceDocument(document.id, newDocument(source))).rejects.toBe(busy);
+  await (await tenant.createUpload(700_000)).discard();
 });
