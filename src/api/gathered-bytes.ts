@@ -1,3 +1,5 @@
+import { inOwnMemory } from '../engine/index.ts';
+
 /**
  * Empty buffer that all objects share which have gathered nothing, since even an empty buffer takes some time to make.
  */
@@ -28,7 +30,7 @@ export class GatheredBytes {
    */
   add(piece: Buffer): void {
     const size = this.#size + piece.length;
-    if (this.#size === 0) this.#bytes = 2 * piece.length < piece.buffer.byteLength ? copyOf(piece) : piece;
+    if (this.#size === 0) this.#bytes = inOwnMemory(piece);
     else {
       if (size > this.#bytes.length) {
         const larger = Buffer.allocUnsafeSlow(Math.max(MIN_BYTES, 2 * size));
@@ -47,11 +49,4 @@ export class GatheredBytes {
     this.#size = 0;
     return whole;
   }
-}
-
-/** Copies bytes into memory of their own. */
-function copyOf(piece: Buffer): Buffer {
-  const own = Buffer.allocUnsafeSlow(piece.length);
-  piece.copy(own);
-  return own;
 }

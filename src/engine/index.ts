@@ -22,6 +22,7 @@ export type { Lead } from './lead.ts';
 export type { OpenEngineOptions } from './open-engine.ts';
 export { HOME_DATABASE, isLoopback, listSettings, queueServerOf, readConfig, type Config } from './config.ts';
 export { newMemory } from './new-memory.ts';
+export { inOwnMemory } from './own-memory.ts';
 export { currentShare, nextSharedTurn, nextTurn, noteConnection, readInTurn, runInShare, takeTurn } from './turns.ts';
 export { VERSION } from './version.ts';
 

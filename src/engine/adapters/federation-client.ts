@@ -2,10 +2,12 @@ import type { Network } from '../config.ts';
 import type { FederationAccess } from '../control/federation.ts';
 import { DocumentError } from '../documents/document-error.ts';
 import { EngineError } from '../errors.ts';
+import { inOwnMemory } from '../own-memory.ts';
 import { VERSION } from '../version.ts';
 import { connectToAddress, guardedConnector, resolveByDns } from './guarded-connector.ts';
 import { checkGuardedUrl, failureOf, isOrdinary } from './guarded-url.ts';
 import { pacedReplies } from './paced-replies.ts';
+import { SentTooMuch } from './paced-socket.ts';
 
 /**
  * Header of a question that another Cairn server sent. A server that gets it does not ask further servers, so that no
@@ -44,7 +46,10 @@ export interface FederationClient {
 }
 
 interface AskOptions {
-  /** Greatest number of bytes of a reply; a longer one has the outcome `invalid`. */
+  /**
+   * Greatest number of bytes of a reply; a longer one has the outcome `invalid`. So has one for which the server sends
+   * more than twice this number of bytes and 1 MiB, heads and the frames of chunks included.
+   */
   readonly maxBytes: number;
   readonly room: AnswerRoom;
   readonly signal: AbortSignal;
@@ -88,13 +93,14 @@ export function createFederationClient({
     },
     async ask(server, question, { signal, ...bounds }) {
       const url = new URL(`${server.url}/memory/query`);
+      const { maxBytes } = bounds;
       const timeout = AbortSignal.timeout(timeoutMs);
       const either = AbortSignal.any([signal, timeout]);
       const { Agent, request } = await loadHttpClient();
       const agent = new Agent({
         connect: guardedConnector({
           ...{ resolve: resolveByDns, connect: connectToAddress, denied, allowed, signal: either },
-          onlyAllowed: !isOrdinary(url),
+          ...{ maxBytes, onlyAllowed: !isOrdinary(url) },
         }),
         headersTimeout: timeoutMs,
         bodyTimeout: timeoutMs,
@@ -112,6 +118,7 @@ export function createFederationClient({
       } catch (error) {
         signal.throwIfAborted();
         if (timeout.aborted) return { outcome: 'timeout', detail: `no answer within ${timeoutMs / 1000} s` };
+        if (error instanceof SentTooMuch) return tooLong(maxBytes);
         const detail =
           error instanceof DocumentError ? 'its address is not allowed (OM_FEDERATION_ALLOW)' : failureOf(error);
         return { outcome: 'unreachable', detail };
@@ -123,6 +130,8 @@ export function createFederationClient({
 }
 
 const invalid = (detail: string): ServerAnswer => ({ outcome: 'invalid', detail });
+
+const tooLong = (maxBytes: number): ServerAnswer => invalid(`the server answered more than ${maxBytes} bytes`);
 
 function headersFor({ key, remoteTenant }: FederationAccess): Record<string, string> {
   return {
@@ -155,11 +164,11 @@ async function readBounded(
   let answer: ServerAnswer | undefined;
   try {
     for await (const chunk of body) {
-      if (bytes + chunk.length > maxBytes) return invalid(`the server answered more than ${maxBytes} bytes`);
+      if (bytes + chunk.length > maxBytes) return tooLong(maxBytes);
       if (!room.take(chunk.length))
         return { outcome: 'failed', detail: 'the answers that are read now leave no room for this one' };
       bytes += chunk.length;
-      chunks.push(chunk);
+      chunks.push(inOwnMemory(chunk));
     }
     answer = { outcome: 'answered', bytes: Buffer.concat(chunks) };
     return answer;

@@ -29,6 +29,8 @@ interface GuardOptions {
   readonly allowed?: readonly Network[];
   /** Whether connections are opened only to networks in `allowed`; false if left out. */
   readonly onlyAllowed?: boolean;
+  /** Greatest number of bytes of a body; if left out, any number of bytes may arrive over a connection. */
+  readonly maxBytes?: number;
   readonly signal: AbortSignal;
 }
 
@@ -39,16 +41,22 @@ interface GuardOptions {
 const MOST_OF_FAMILY = 8;
 
 /**
+ * Number of bytes that a connection may bring beside twice the greatest body: its heads, and the frames of a body that
+ * comes in chunks.
+ */
+const EXTRA_BYTES = 1024 * 1024;
+
+/**
  * Creates a connector for undici that resolves a host name, checks the addresses and connects to one of them in one
  * step, so that the name is not resolved a second time with another result. Every error is passed to undici's callback,
  * because undici would otherwise wait forever. `signal` ends the wait for the resolver, even if the resolver ignores
- * it.
+ * it. With `maxBytes`, a connection fails with `SentTooMuch` once it has brought more than twice that and 1 MiB.
  */
-export function guardedConnector({ connect, ...guards }: GuardOptions): buildConnector.connector {
+export function guardedConnector({ connect, maxBytes, ...guards }: GuardOptions): buildConnector.connector {
   const { signal } = guards;
   return (options, reply) => {
     const callback: buildConnector.Callback = (...result) => {
-      if (result[0] === null) paceSocket(result[1]);
+      if (result[0] === null) paceSocket(result[1], maxBytes === undefined ? undefined : 2 * maxBytes + EXTRA_BYTES);
       reply(...result);
     };
     const host = options.hostname.replace(/^\[|\]$/g, '');
@@ -69,7 +77,7 @@ export function guardedConnector({ connect, ...guards }: GuardOptions): buildCon
  */
 async function allowedAddressesOf(
   host: string,
-  { resolve, denied, allowed: stated = [], onlyAllowed = false, signal }: Omit<GuardOptions, 'connect'>,
+  { resolve, denied, allowed: stated = [], onlyAllowed = false, signal }: Omit<GuardOptions, 'connect' | 'maxBytes'>,
 ): Promise<readonly string[]> {
   const addresses = net.isIP(host) === 0 ? firstOfEach(await resolve(host, signal)) : [host];
   const named = addresses.filter((address) => isAmong(address, stated));

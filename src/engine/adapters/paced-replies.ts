@@ -1,4 +1,5 @@
 import type { Agent, Dispatcher } from 'undici';
+import { inOwnMemory } from '../own-memory.ts';
 import { readInTurn } from '../turns.ts';
 
 /** Length below which a piece of a body is short, in bytes. */
@@ -29,7 +30,8 @@ function countPiece(): boolean {
  * Returns a dispatcher that sends requests by an agent, and reads bodies of replies that come in many short pieces one
  * connection at a time. A server that sends each byte as a chunk of its own (chunked transfer encoding) makes the HTTP
  * client call JavaScript 11,000 times for one read of a connection. A few such servers would hold up everything else on
- * this thread. Short pieces that arrive together are passed on as one piece.
+ * this thread. Short pieces that arrive together are passed on as one piece. A piece that is passed on is at least half
+ * of the memory that it keeps: a server may send a byte of a body behind 64 KiB of what is no body (chunk extensions).
  */
 export function pacedReplies(agent: Agent): Dispatcher {
   return agent.compose((dispatch) => (options, handler) => dispatch(options, new PacedReply(handler)));
@@ -72,7 +74,7 @@ class PacedReply implements Dispatcher.DispatchHandler {
     const paced = this.#paced(controller);
     if (piece.length >= SHORT_BYTES) {
       this.#passOn();
-      this.#handler.onResponseData?.(paced, piece);
+      this.#handler.onResponseData?.(paced, inOwnMemory(piece));
       return;
     }
     if (this.#held.length === 0) setImmediate(() => this.#passOn());
@@ -108,7 +110,7 @@ class PacedReply implements Dispatcher.DispatchHandler {
     const [held, controller] = [this.#held, this.#controller];
     this.#held = [];
     if (held.length === 0 || controller === undefined || controller.aborted) return;
-    this.#handler.onResponseData?.(controller, held.length === 1 ? held[0]! : Buffer.concat(held));
+    this.#handler.onResponseData?.(controller, inOwnMemory(held.length === 1 ? held[0]! : Buffer.concat(held)));
   }
 
   /** Returns the controller that the handler gets in place of undici's `controller`; one for the whole request. */

@@ -9,6 +9,11 @@ const PIECE_BYTES = 2_048;
  */
 const [MOST_PIECES, MOST_MS] = [16, 2];
 
+/** The error of a connection over which a server sent more bytes than are taken. */
+export class SentTooMuch extends Error {
+  override readonly name = 'SentTooMuch';
+}
+
 /** Number of pieces that were read in this turn of the event loop, of all connections together. */
 let pieces = 0;
 /** Time of the first piece of this turn, by `performance.now()` (ms). */
@@ -21,8 +26,11 @@ const waiting: (() => void)[] = [];
  * event loop reads 32 KiB, and more only within two milliseconds. A head of 64 KiB may have 16,000 headers, for each of
  * which the client calls JavaScript, and once there are too many it goes on to the end of what it was given, with an
  * error for each. Several servers that send such heads would hold up everything else on this thread.
+ *
+ * The connection fails with `SentTooMuch` once more than `maxBytes` bytes have arrived over it, heads and the frames of
+ * bodies included; by default there is no bound.
  */
-export function paceSocket(socket: Socket): void {
+export function paceSocket(socket: Socket, maxBytes = Infinity): void {
   const read = socket.read.bind(socket) as (size?: number) => unknown;
   const next = () => (socket.readableLength > PIECE_BYTES ? read(PIECE_BYTES) : read());
   let [waits, isDraining] = [false, false];
@@ -38,6 +46,10 @@ export function paceSocket(socket: Socket): void {
     // The client takes what came before a connection was reset, but nothing of one that it has ended itself.
     if (socket.destroyed && !wasReset(socket)) return null;
     if (socket.destroyed) return isDraining ? next() : read();
+    if (socket.bytesRead > maxBytes) {
+      socket.destroy(new SentTooMuch(`the server sent more than ${maxBytes} bytes`));
+      return null;
+    }
     if (waits) return null;
     if (isOver()) {
       waits = true;

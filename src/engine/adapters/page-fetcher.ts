@@ -8,6 +8,7 @@ import type { Network } from '../config.ts';
 import { DocumentError } from '../documents/document-error.ts';
 import { SNIFFED_BYTES, sniffFormat } from '../documents/sniff.ts';
 import { EngineError } from '../errors.ts';
+import { inOwnMemory } from '../own-memory.ts';
 import type { FetchedFile, PageFetcher } from '../ports.ts';
 import { VERSION } from '../version.ts';
 import {
@@ -18,11 +19,15 @@ import {
   type ResolveHost,
 } from './guarded-connector.ts';
 import { pacedReplies } from './paced-replies.ts';
+import { SentTooMuch } from './paced-socket.ts';
 
 export interface PageFetcherOptions {
   /** Time limit of one page (ms), for resolving host names, redirects and the body together. */
   readonly timeoutMs: number;
-  /** Greatest number of bytes of a page, both as sent and after decompression; a larger page is refused. */
+  /**
+   * Greatest number of bytes of a page, both as sent and after decompression; a larger page is refused. So is a page
+   * for which the server sends more than twice this number of bytes and 1 MiB, heads and the frames of chunks included.
+   */
   readonly maxBytes: number;
   /** Networks from which pages are not fetched, in addition to those that are not public; none by default. */
   readonly denied?: readonly Network[];
@@ -68,7 +73,7 @@ export function createPageFetcher({
       const { Agent, request } = await import('undici');
       // Each page has its own agent, so that data which a server left in a connection never meets the next page.
       const agent = new Agent({
-        connect: guardedConnector({ resolve, connect, denied, signal: either }),
+        connect: guardedConnector({ resolve, connect, denied, maxBytes, signal: either }),
         headersTimeout: timeoutMs,
         bodyTimeout: timeoutMs,
       });
@@ -90,7 +95,7 @@ export function createPageFetcher({
         if (timeout.aborted) {
           throw new DocumentError('fetch_failed', `the page was not complete within ${timeoutMs / 1000} s`);
         }
-        throw describeFailure(error);
+        throw error instanceof SentTooMuch ? tooLarge(maxBytes) : describeFailure(error);
       } finally {
         await agent.destroy();
       }
@@ -211,7 +216,7 @@ async function readBody(
 ): Promise<Buffer> {
   const chunks: Buffer[] = [];
   const collect = async (source: AsyncIterable<Buffer>) => {
-    for await (const chunk of source) chunks.push(chunk);
+    for await (const chunk of source) chunks.push(inOwnMemory(chunk));
   };
   const limit = (source: AsyncIterable<Buffer>) => limited(source, maxBytes);
   try {

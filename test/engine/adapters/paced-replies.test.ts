@@ -73,6 +73,26 @@ test('long pieces among short ones keep their place, and a body of long ones com
   expect(Buffer.from(await plain.body.arrayBuffer())).toEqual(whole);
 });
 
+test('a piece keeps at most twice its bytes in memory, however much came with it', async () => {
+  for (const length of [1, 2_000]) {
+    const chunk = `${length.toString(16)};${'a'.repeat(48_000)}\r\n${'x'.repeat(length)}\r\n`;
+    const url = await serve(`${chunk.repeat(100)}0\r\n\r\n`);
+    const pieces: Buffer[] = [];
+    await new Promise<void>((resolve, reject) => {
+      openAgent().dispatch(
+        { origin: url, path: '/', method: 'GET' },
+        {
+          onResponseData: (_controller, piece) => void pieces.push(piece),
+          onResponseEnd: () => resolve(),
+          onResponseError: (_controller, error) => reject(error),
+        },
+      );
+    });
+    expect(Buffer.concat(pieces).toString()).toBe('x'.repeat(100 * length));
+    expect(pieces.filter((piece) => piece.buffer.byteLength > 2 * piece.length)).toEqual([]);
+  }
+});
+
 test('a reader that is slow holds the connection up, and one that leaves ends it', async () => {
   const dispatcher = openAgent();
   let reply: ServerResponse | undefined;

@@ -10,6 +10,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test
 import { createPageFetcher, type PageFetcherOptions } from '../../../src/engine/adapters/page-fetcher.ts';
 import { readConfig } from '../../../src/engine/config.ts';
 import { VERSION } from '../../../src/engine/version.ts';
+import { bufferBytes, serveBursts } from '../../support/behind-extensions.ts';
 import { PUBLIC_ADDRESS, REFUSED_URLS } from '../../support/private-urls.ts';
 
 type Handler = (request: http.IncomingMessage, response: http.ServerResponse) => void;
@@ -303,6 +304,28 @@ describe('bounds', () => {
   test('an endless body ends at the limit', async () => {
     handle = (_request, response) => void endless('word '.repeat(2_000)).pipe(response.writeHead(200, text));
     await expect(fetchPage()).rejects.toEqual(code('document_too_large'));
+  });
+
+  const connectTo =
+    (port: number): NonNullable<PageFetcherOptions['connect']> =>
+    (_addresses, target, callback) =>
+      buildConnector({})({ ...target, hostname: '127.0.0.1', port: String(port), protocol: 'http:' }, callback);
+
+  test('bytes of a page that each come behind a long chunk extension do not keep that in memory', async () => {
+    const before = bufferBytes();
+    const { port, sent, end } = await serveBursts(400);
+    const options = { timeoutMs: 120_000, maxBytes: 20 * 1024 * 1024, connect: connectTo(port) };
+    const fetched = fetchPage(undefined, null, options);
+    await sent;
+    await expect.poll(() => bufferBytes() - before).toBeLessThan(4 * 1024 * 1024);
+    end();
+    expect(Buffer.from((await fetched).bytes).toString()).toBe('x'.repeat(400));
+  });
+
+  test('a server that sends far more than a page may have is left, however little of it is the page', async () => {
+    const { port } = await serveBursts(100);
+    const options = { timeoutMs: 120_000, maxBytes: 1_000, connect: connectTo(port) };
+    await expect(fetchPage(undefined, null, options)).rejects.toEqual(code('document_too_large'));
   });
 
   test('a length over the limit is refused before the body', async () => {
