@@ -133,8 +133,9 @@ export function pack(store: Store, ranked: readonly Candidate[], query: Complete
 }
 
 /**
- * Prefetches, for a database behind a network, the memories and documents of the first `k` candidates, which are the
- * hits as a rule. They come in the round trip of the first SQL statement of `pack`.
+ * Prefetches, for a database behind a network, the memories (only their sizes if `k` is above `MANY_HITS`) and
+ * documents of the first `k` candidates, which are the hits as a rule. They come in the round trip of the first SQL
+ * statement of `pack`.
  */
 function prefetchForFirst(
   store: Store,
