@@ -90,8 +90,9 @@ export interface QueryPlan {
 }
 
 /**
- * Number of memories up to which every scope (the memories that a query searches) is narrow (`Scope`), even in a small
- * file, if the memories can be listed within the work budget.
+ * A scope (the memories that a query searches) of up to this number of memories is narrow (`Scope`) even in a small
+ * file, if they can be listed within the work budget. If users are the filter's only condition, or it has none, the
+ * memories that are archived or superseded count, too.
  */
 const MIN_NARROW = 400;
 /**
