@@ -83,8 +83,8 @@ export interface QueryPlan {
   /** Reads texts by `memoryNo`. It may be called only inside the read transaction that made the plan. */
   readonly texts: TextReader;
   /**
-   * Reads the rows that ranking needs, by `memoryNo`. It may be called only inside the read transaction that made the
-   * plan.
+   * Reads the rows that ranking needs, by `memoryNo`, inside a read transaction. In another one than that which made
+   * the plan, it reads them anew.
    */
   readonly rows: RowReader;
 }
