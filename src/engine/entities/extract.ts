@@ -84,10 +84,10 @@ const HANDLE = /[@#][\p{L}\p{N}_-]+/gu;
 
 /**
  * Returns the possible names in the first 1,024 code units of a query, folded, each once, at most 100 (`MAX_NAMES`).
- * The order of this list is the order of the result. First come well-known names of the built-in lexicon under their
- * stored spelling; then identifiers (paths, addresses, words of code) and handles (`@ada`, `#release`); then each run
- * of up to three words that neither begins nor ends with a stop word, since people often type names without capitals.
- * In Chinese, Japanese and Korean these runs have two to four characters.
+ * First come well-known names of the built-in lexicon under their stored spelling; then identifiers (paths, addresses,
+ * words of code) and handles (`@ada`, `#release`); then each run of up to three words that neither begins nor ends with
+ * a stop word, since people often type names without capitals. In Chinese, Japanese and Korean these runs have two to
+ * four characters.
  */
 export function possibleNames(query: string): string[] {
   const bounded = query.slice(0, MAX_QUERY);

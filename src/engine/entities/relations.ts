@@ -63,8 +63,9 @@ const MAX_BETWEEN = 80;
 const MAX_LIST = 8;
 
 /**
- * Finds the relations that a text states between neighbouring entities. All members of an enumeration take part in a
- * relation: `the API and the worker use Redis and SQLite` states four relations. A question states none.
+ * Finds the relations that a text states between neighbouring entities. The members of an enumeration take part in a
+ * relation together (of one that precedes the relation, the first 8): `the API and the worker use Redis and SQLite`
+ * states four relations. A question states none.
  * @param entities mentions in the order of the text, without overlaps
  * @returns relations in the order of the text, each once; a name has no relation to itself
  */
@@ -113,8 +114,8 @@ function withoutSkipped(words: readonly string[]): string[] {
 }
 
 /**
- * Finds the pattern for the words between two entities; undefined if there is none. One word that is in no pattern may
- * precede the second entity: `uses signed JWT`.
+ * Finds the pattern for the words between two entities; undefined if there is none. If no pattern has exactly these
+ * words, the last of them may be left out, unless it is a word of grammar: `uses signed JWT`.
  * @param start position of the first entity in the text
  */
 function matchPattern(text: string, start: number, words: readonly string[], patterns: Patterns): Pattern | undefined {

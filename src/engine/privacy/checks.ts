@@ -84,7 +84,8 @@ const COMMON_PASSWORDS = new Set([
 /**
  * Whether a value that a text calls a password may be a real password: at least 8 characters of two or more kinds
  * (lower case, capitals, digits, other signs), and not a placeholder, a common password, a name in code, a path, a URL,
- * a version, a time or only words. Its characters must also have an entropy of at least 2.5 bits each.
+ * a version, a time or only words; one word with one or two digits at its end counts as only words. Its characters must
+ * also have an entropy of at least 2.5 bits each.
  */
 export function looksLikePassword(value: string): boolean {
   if (value.length < 8 || isPlaceholder(value) || COMMON_PASSWORDS.has(value.toLowerCase())) return false;

@@ -3,8 +3,8 @@ import type { SensitiveKind } from '../types.ts';
 /**
  * One written form of a kind of sensitive value, such as a key with a known beginning.
  *
- * A pattern takes time linear in the length of any text: a value begins only where no character of its own alphabet
- * precedes it, and all repetitions are bounded.
+ * A pattern takes time linear in the length of any text: all repetitions are bounded, and nearly every pattern matches
+ * only where no character of the value's own alphabet precedes.
  */
 export interface SensitivePattern {
   readonly kind: SensitiveKind;
@@ -13,14 +13,15 @@ export interface SensitivePattern {
    */
   readonly hint: RegExp;
   /**
-   * The expression that finds the value, with the flag `g`. Its named group `before` matches the text in front of the
-   * value; the value is the match without this group.
+   * The expression that finds candidates, with the flag `g`. It may have a named group `before`, which matches the text
+   * in front of a candidate; the candidate is the match without this group. `lengthOf` tells which candidates are
+   * values.
    */
   readonly pattern: RegExp;
   /**
-   * Returns the length of the value at the start of `candidate` (the match without the group `before`), in UTF-16 code
-   * units; 0 if the candidate is no sensitive value. Without this function, each candidate counts as a value as a
-   * whole.
+   * Returns the length of the value at the start of `candidate`, in UTF-16 code units; less than the candidate's length
+   * if only its beginning is the value, 0 if none of it is. Without this function, each candidate counts as a value as
+   * a whole.
    */
   readonly lengthOf?: (candidate: string) => number;
 }

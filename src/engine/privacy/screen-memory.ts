@@ -64,8 +64,8 @@ async function screenList(screening: Screening, field: string, list: readonly st
 }
 
 /**
- * Screens a JSON value: its keys, its strings (each together with its key), and whole numbers of at least 11 digits,
- * which may be card numbers.
+ * Screens a JSON value: its keys, its strings (each together with its key), and positive safe integers of at least 11
+ * digits, which may be card numbers.
  */
 async function screenJson(screening: Screening, field: string, value: Json, key = ''): Promise<Json> {
   const context = key === '' ? '' : `${key}: `;

@@ -15,8 +15,8 @@ export type ScreenedQuery = Pick<NewStandingQuery, 'query' | 'filter' | 'given'>
 
 /**
  * Screens the question of a standing query, its filter, and the filter as the caller wrote it (`given`) for sensitive
- * values. Redacted conditions still match, because the values in the stored memories are redacted in the same way. User
- * and session ids are not screened, as in memories.
+ * values. Redacted conditions still match the memories whose values were redacted in the same way. User and session ids
+ * are not screened, as in memories.
  * @param screen screens a JSON value; its errors are thrown on
  */
 export async function screenStandingQuery(

@@ -114,8 +114,8 @@ export function explainAnswer(
 }
 
 /**
- * Lists the memories that a recall (answered query) reinforces, and the waypoints (automatic links) on the paths to
- * these memories; null without hits.
+ * Lists the memories that a recall (answered query) reinforces, and the links on the paths to them, of which
+ * `applyRecalls` reinforces the waypoints; null without hits.
  * @param at time of the recall, Unix ms
  */
 function effectsOf({ packing }: StageResults, { hits }: QueryResult, at: number): RecallEffects | null {

@@ -93,7 +93,8 @@ function listMemoriesPart(
 
 /**
  * The read commands: reads that may take longer than a few tenths of a millisecond, and so run on reader threads where
- * there are any. A command's input and result are plain data, since they may come from or go to another thread.
+ * there are any, and the reads of a few rows (`FEW_ROWS`). A command's input and result are plain data, since they may
+ * come from or go to another thread.
  */
 export const READ_COMMANDS = {
   query: answerQuery,

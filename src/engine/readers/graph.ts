@@ -12,7 +12,8 @@ type Bounds = Pick<MemoryFilter, 'withinTags'> & { readonly limit: number };
 
 /**
  * Reads the graph around a memory: the memories and names that lie within `hops` steps of it. A link between memories
- * is a step, and so is the mention of a name.
+ * is a step, and so is the mention of a name. `isCut` of the graph tells whether some were left out: for `limit`, for
+ * the size of the graph or because the work budget was used up.
  * @throws EngineError `not_found` if there is no such memory, or if it lacks a tag of `withinTags`
  */
 export function neighbourhood(
@@ -30,7 +31,10 @@ export function neighbourhood(
   );
 }
 
-/** Reads the graph of a user's memories and the names in them; it is empty for an unknown user. */
+/**
+ * Reads the graph of a user's most salient memories and of the names that they mention, at most `limit` together; it is
+ * empty for an unknown user. `isCut` is as in `neighbourhood`.
+ */
 export function userGraph(
   { open, clock, config }: ReadContext,
   { userId, ...bounds }: Bounds & { readonly userId: string },

@@ -16,7 +16,7 @@ const MAX_HOMES = 10_000;
 
 /** Gives waiting reads (commands that read a tenant's file) to threads. */
 export interface HandOut {
-  /** Gives one waiting read to a thread that can take it. Returns whether there was one. */
+  /** Gives one waiting read to a thread that can take it. Returns false if no read waits or none may run now. */
   handOne(): boolean;
   /** Forgets which thread keeps these files in memory. */
   forget(paths: readonly string[]): void;

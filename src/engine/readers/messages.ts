@@ -86,7 +86,10 @@ export type FromThread =
        * `id`.
        */
       readonly hasMore: boolean;
-      /** What became of a read that was to use the standby; null if it was not to. */
+      /**
+       * What became of a read that was to use the standby; null if it was not to, was aborted, or has the standby's
+       * error as its outcome.
+       */
       readonly standby: StandbyReport | null;
     }
   | { readonly kind: 'later'; readonly id: number; readonly outcome: Outcome }

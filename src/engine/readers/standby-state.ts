@@ -13,7 +13,7 @@ const RETRY_MS = 5_000;
  * milliseconds as a rule. The primary can answer at any time, and a read that waits keeps a thread.
  */
 const WAIT_MS = 500;
-/** Time after such a wait was in vain for which later reads do not wait, but go to the primary (ms). */
+/** Time after such a wait was in vain for which later reads go to the primary at once if the standby is behind (ms). */
 const BEHIND_MS = 5_000;
 /** Shortest time between two warnings that the standby is behind (ms). */
 const WARN_EVERY_MS = 60_000;

@@ -21,7 +21,7 @@ const known = new WeakMap<Store, LRUCache<PreparedQuery['text'], KnownMeter>>();
 
 /**
  * Returns the meter that measures how well texts answer a query. It is cached until the query is measured with another
- * `base`.
+ * `base`, or until it is the longest unused of `MAX_METERS`.
  * @param base cosine of unrelated texts under the query's model, 0 ≤ … < 1
  */
 export function meterOf(store: Store, asked: PreparedQuery['text'], base: number): EvidenceMeter {

@@ -43,7 +43,8 @@ interface Compared {
  * Compares memories with all standing queries, up to the limit of one read (`COMPARED_CHARACTERS`). A memory answers a
  * query if it passes the query's filter and would get at least the query's `min_score` by its own words and vector, as
  * the best hit: the calibration is that of queries. A memory that supersedes an answer answers, too, if it passes the
- * filter; its `score` is null if it does not reach `min_score` itself.
+ * filter; its `score` is null if it does not reach `min_score` itself. A few answers may be missed, since only queries
+ * that the memory's words or vector lead to are scored.
  */
 export async function compareStanding(
   context: ReadContext,

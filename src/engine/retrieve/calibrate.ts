@@ -27,8 +27,8 @@ interface Calibration {
 }
 
 /**
- * The confidence of evidence that is no stronger than chance. The default of `OM_MIN_SCORE`, below which nothing is
- * returned, is this value.
+ * The confidence of evidence that is as strong as chance; weaker evidence gives less. The default of `OM_MIN_SCORE` is
+ * this value.
  */
 export const CHANCE_SCORE = 0.3;
 
@@ -97,10 +97,11 @@ function chanceAmong({ scope, forms, amongOthers = false }: Circumstances, few: 
 const RISE = 0.7;
 
 /**
- * Returns the confidence that any of the examined memories answers the query, 0..1. It is `CHANCE_SCORE` (0.3) for
- * evidence as strong as chance, 1 for full evidence from the person asked about, and 0 if `evidence` is empty. It is at
- * least 0.32 if one memory contains the share `enoughHeld(scope)` of the query's words. Each asking sentence of a
- * message is judged like the whole message, and the highest confidence is returned.
+ * Returns the confidence that any of the examined memories answers the query, 0..1. If the person asked about may have
+ * said the evidence, it is `CHANCE_SCORE` (0.3) for evidence as strong as chance and 1 for full evidence; evidence that
+ * another person said gives less. It is 0 if `evidence` is empty. It is at least 0.32 if one memory contains the share
+ * `enoughHeld(scope)` of the query's words. Each asking sentence of a message is judged like the whole message, and the
+ * highest confidence is returned.
  */
 export function confidenceOf({ evidence }: Pick<QueryEvidence, 'evidence'>, circumstances: Circumstances): number {
   const [whole, ...sentences] = evidence;
@@ -154,10 +155,10 @@ function confidenceByStrength(
  */
 const STRANGER_SCORE = 0.9 * CHANCE_SCORE;
 /**
- * Least score that a memory with a similarity and an activation of 0 gets, divided by the best candidate's score. In
- * the profile `composite`, a fresh memory reaches it by its salience and recency. If these have faded, or the profile
- * does not use them, all scores are raised so far that such a memory would reach it; otherwise good answers would fall
- * below `min_score`.
+ * Least score of a memory that has the features of the best candidate, but a similarity and an activation of 0, divided
+ * by the best candidate's score. In the profile `composite`, a fresh memory reaches it by its salience and recency. If
+ * these faded, or the profile does not use them, all scores are raised so far that such a memory would reach it;
+ * otherwise good answers would fall below `min_score`.
  */
 const MIN_SHARE = 0.23;
 

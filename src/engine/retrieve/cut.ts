@@ -30,10 +30,11 @@ export function fitOf({ topicHeld, namesHeld, near }: Measured): number {
 
 /**
  * Keeps the candidates that answer the query, for `cut: exact`. Candidates with a fit (`fitOf`) below 0.6 (`LEAST_FIT`)
- * are dropped. The others are sorted by fit, and those after the largest gap are dropped, too. A gap is a place where
- * the higher fit is at least 1.25 times (`LEAST_GAP`) the lower one; without a gap, all of them stay. So the number of
- * hits follows from the texts and not from `k`. The fit of a superseded, archived or contradicted memory is lowered by
- * its penalty. A candidate that was not examined is dropped. The outcome of a dropped candidate is `not_exact`.
+ * are dropped. Of the others, listed by falling fit, those after the largest gap are dropped, too. A gap is a place
+ * where the higher fit is at least 1.25 times (`LEAST_GAP`) the lower one; without a gap, all of them stay. So the
+ * number of hits follows from the texts and not from `k`. The fit of a superseded, archived or contradicted memory is
+ * lowered by its penalty. A candidate that was not examined is dropped. The outcome of a dropped candidate is
+ * `not_exact`. The order of the kept candidates does not change.
  * @param measured the measurements of each examined candidate, by `memoryNo`
  */
 export function cutToAnswer({ kept, cut }: Floored, measured: ReadonlyMap<number, Measured>): Floored {

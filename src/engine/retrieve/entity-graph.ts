@@ -49,7 +49,7 @@ const RELATION_WEIGHT = 0.6;
  * Finds memories about entities that have a relation, in either direction, to an entity in the query. If a memory
  * states that authentication uses JWT, a query for authentication also finds memories about JWT. The returned memories
  * and the memory that states the relation must pass the filter. At most 8 entities of the query and 8 related entities
- * are followed.
+ * are followed, and none that very many memories mention (a hub, as `findEntities` says).
  * @returns at most 20 memories, each with the strongest activation that reached it, strongest first; of equal ones the
  *   latest memory first. The list is empty if the query names no known entity or the file has no relations.
  */
@@ -71,8 +71,8 @@ export function augment(store: Store, query: string, { filter, userIds, decayPer
 }
 
 /**
- * Finds the entities that a query names, at most 8, those with the fewest mentions; none if the file has no relations
- * between entities, since only these are followed.
+ * Finds the entities that a query names, without hubs, at most 8, those with the fewest mentions; none if the file has
+ * no relations between entities, since only these are followed.
  */
 export function findNamed(store: Store, query: string, userIds: AugmentOptions['userIds']): NamedEntity[] {
   return hasRelations(store) ? findEntities(store, possibleNames(query), userIds, MAX_NAMED) : [];

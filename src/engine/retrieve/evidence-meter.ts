@@ -25,9 +25,9 @@ export interface Measured {
   readonly topic: number;
   /**
    * Share of the query's words that the memory contains, 0..1, weighted by how much each word says about the topic. It
-   * is 1 if the memory contains all words that say anything, else at most 0.99. Stop words and inflected forms do not
-   * count, and neither do names if another person than the one named in the query said the text. For a query in a
-   * script without spaces the share is doubled, up to 0.99.
+   * is 1 if the memory contains all words that say anything, else at most 0.99; it is 0 for a query without such words.
+   * Stop words and inflected forms do not count, and neither do names if another person than the one named in the query
+   * said the text. For a query in a script without spaces the share is doubled, up to 0.99.
    */
   readonly held: number;
   /**

@@ -61,9 +61,10 @@ function stepsFromFront(store: Store, { front }: Spreading, allowed: Allowed): S
 }
 
 /**
- * Prefetches, for a database behind a network, the links of the memories that the next hop will reach. They come in the
- * round trip in which the filter is applied to these memories, so it is assumed that all of them pass. Nothing happens
- * if the memories that pass are listed already (`allowed.passing`), since no filter is applied then.
+ * Prefetches, before a hop on a database behind a network, the links of the memories that this hop will reach, which
+ * the following hop follows. They come in the round trip in which the filter is applied to these memories, so it is
+ * assumed that all of them pass. Nothing happens if the memories that pass are listed already (`allowed.passing`),
+ * since no filter is applied then.
  */
 function prefetchForNextHop(store: Store, spreading: Spreading, allowed: Allowed, decayPerHop: number): void {
   if (allowed.passing !== undefined || store.ahead === null) return;

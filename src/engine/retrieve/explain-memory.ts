@@ -14,9 +14,9 @@ import { degradationOf, runStages } from './retrieve.ts';
  * which shows at which stage the memory was left out. Then it runs with changed requests, at most `MAX_TRIALS` times,
  * so that every proposed remedy has been tried. Only the first run may ask a language model. All runs share the work
  * budget of the context; if it is used up, `notTried` names the fields that were not tried.
- * @throws EngineError `not_found` if no memory has this id, if it has expired, if the request names users and none of
- *   them owns it, or if it lacks a tag to which the caller's key is bound, now or at the time of `asOf.recorded`; also
- *   what `retrieve` throws
+ * @throws EngineError `not_found` if no memory has this id, if it has expired or is a part of a document that queries
+ *   do not find, if the request names users and none of them owns it, or if it lacks a tag to which the caller's key is
+ *   bound, now or at the time of `asOf.recorded`; also what `retrieve` throws
  */
 export async function explainMemory(
   context: RetrieveContext,

@@ -67,7 +67,8 @@ const CHANGES_READ = 4;
 /**
  * Finds out what the stages of a query did with a memory. It must be called inside a read of the store.
  * @param recall the results of the stages
- * @throws EngineError `not_found` for a memory that does not exist or has expired
+ * @throws EngineError `not_found` for a memory that does not exist or has expired, and for a part of a document that
+ *   queries do not find
  */
 export function inspect({ store }: RetrieveContext, recall: StageResults, memoryId: string): Inspection {
   const { plan, vectors, now, replaced, query } = recall;

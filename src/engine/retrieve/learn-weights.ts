@@ -80,7 +80,10 @@ const MIN_CUT = 0.05;
 export interface LearnedWeights {
   /** The proposed options; null if no change was better on the held-out recalls. */
   readonly better: LearnedOptions | null;
-  /** Compares the present options with the learned ones on the held-out recalls. */
+  /**
+   * Compares the present options with the proposed ones on the held-out recalls; if none are proposed, with those that
+   * were learned from the other recalls.
+   */
   readonly report: LearnedReport;
 }
 

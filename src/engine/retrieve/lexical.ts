@@ -203,8 +203,8 @@ function rankWide(
 
 /**
  * Searches a narrow scope: all words are searched, and all memories of the scope are scored. If the postings of all
- * terms cost more than reading the beginnings of the scope's texts, the beginnings are read instead and scored by how
- * many of the words they have (`rankByTexts`).
+ * terms are more than `NARROW_BYTES` and cost more than reading the beginnings of the scope's texts, the beginnings are
+ * read instead and scored by how many of the words they have (`rankByTexts`).
  */
 function rankNarrow(
   index: WordSearch,

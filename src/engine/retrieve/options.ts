@@ -44,7 +44,7 @@ export type CompleteQuery = MemoryQuery & {
  * Fills in the options that a query leaves out. An option is taken from the request, else from the first of `defaults`
  * that gives it, else from `DEFAULT_OPTIONS`; undefined counts as left out. `weights`, `penalties` and `columnWeights`
  * are merged name by name. `cut: relative` sets a relative floor of 0.5 if neither request nor defaults give one;
- * `includeEpisodes: false` sets `topK.episodes` to 0 if neither gives a value of it.
+ * `includeEpisodes: false` sets `topK.episodes` to 0 unless the `topK` that applies has a value of it.
  * @param defaults options in order of precedence
  * @throws EngineError `invalid` for a weight in the request that the profile does not use; weights of defaults are not
  *   checked

@@ -36,7 +36,7 @@ export function createAliasFinder(spelled: readonly string[]): AliasFinder | und
 
 /**
  * Returns the other spelling of a word, or the name under which a well-known thing is stored: `color` for `colour`,
- * `postgresql` for `postgres`. Returns undefined if the word has neither.
+ * `postgresql` for `postgres`. Returns undefined if the word has neither, or if that name has several words.
  */
 export function otherNameOf(word: string): string | undefined {
   let cached = otherNames.get(word);

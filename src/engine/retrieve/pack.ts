@@ -20,7 +20,7 @@ export interface Packed {
 
 /** The hits of a query, and the candidates that were left out. */
 export interface Packing {
-  /** The hits, best first; at most `k`. */
+  /** The hits, in the order of the candidates that `pack` got; at most `k`. */
   readonly packed: readonly Packed[];
   /** Reason why each candidate that is not a hit was left out, by `memoryNo`. */
   readonly cut: ReadonlyMap<number, Outcome>;
@@ -61,7 +61,7 @@ const CHARACTERS_PER_TOKEN = 6;
  * `perDocument` is 0. A candidate that does not fit is skipped, since a shorter one after it may fit. A document's root
  * (the memory of the whole document) repeats the words of its chunks; so a chunk that fits replaces the root, unless
  * `perDocument` is 0.
- * @param ranked candidates, best first
+ * @param ranked candidates, in the order in which they are to be hits: best first, but for `sharePlaces`
  * @param reader reads memories; it is called for at most `k` memories at a time, so that long texts are read only if
  *   they are needed
  */
@@ -133,8 +133,9 @@ export function pack(store: Store, ranked: readonly Candidate[], query: Complete
 }
 
 /**
- * Prefetches, for a database behind a network, the memories and documents of the first `k` candidates, which are the
- * hits as a rule. They come in the round trip of the first SQL statement of `pack`.
+ * Prefetches, for a database behind a network, the memories (only their sizes if `k` is above `MANY_HITS`) and
+ * documents of the first `k` candidates, which are the hits as a rule. They come in the round trip of the first SQL
+ * statement of `pack`.
  */
 function prefetchForFirst(
   store: Store,

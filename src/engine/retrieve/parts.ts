@@ -31,11 +31,13 @@ interface Part extends SearchedPart {
 
 /** The asking sentences of a message, each with its weight, and the weight of the message as a whole, for scoring. */
 export interface Parts {
-  /** At most 4 sentences (`MAX_PARTS`), the greatest weight first; empty if the message counts as a single question. */
+  /**
+   * At most 4 sentences (`MAX_PARTS`), the greatest weight first; empty if none was searched or none found a memory.
+   */
   readonly parts: readonly Part[];
   /**
    * Weight of the message as a whole, 0..1; the asking sentences together have the weight 1 - `whole`. It is 1 if
-   * `parts` is empty.
+   * `parts` is empty, and if all sentences are about one thing: the message then counts as a single question.
    */
   readonly whole: number;
 }

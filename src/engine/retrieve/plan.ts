@@ -44,8 +44,8 @@ type Scope =
   | {
       readonly kind: 'wide';
       /**
-       * The user who owns all memories that pass the filter; undefined if the query names no user, unless exactly one
-       * of the users that it names has memories, and for a user who owns all memories of the file.
+       * The user who owns all memories that pass the filter; undefined unless exactly one of the users that the query
+       * names has memories, and undefined if this user owns all memories of the file.
        */
       readonly userNo: number | undefined;
       /**
@@ -61,12 +61,13 @@ export interface QueryPlan {
   readonly query: QueryText;
   /** The phrases, words and identifiers of the query, each once; each word is followed by its irregular forms. */
   readonly terms: readonly Term[];
-  /** Conditions that a candidate must meet. Superseded memories meet them, unless the query names other statuses. */
+  /** Conditions that a candidate must meet. A memory may be superseded, unless the query names other statuses. */
   readonly filter: CompiledFilter;
   /**
-   * Conditions that a returned memory must meet. A superseded memory fails them, unless it still holds, and is replaced
-   * by a successor (`resolve`). This is the same object as `filter` if superseded memories are not replaced: with
-   * `deepRecall`, with `asOf`, and if the query names statuses.
+   * Conditions that a returned memory must meet. A superseded memory fails them, unless it still holds. The stage
+   * `resolve` replaces one that fails by a successor that meets them, or leaves it out if none does. This is the same
+   * object as `filter` if superseded memories are not replaced: with `deepRecall`, with `asOf`, and if the query names
+   * statuses.
    */
   readonly liveFilter: CompiledFilter;
   readonly scope: Scope;
@@ -82,15 +83,16 @@ export interface QueryPlan {
   /** Reads texts by `memoryNo`. It may be called only inside the read transaction that made the plan. */
   readonly texts: TextReader;
   /**
-   * Reads the rows that ranking needs, by `memoryNo`. It may be called only inside the read transaction that made the
-   * plan.
+   * Reads the rows that ranking needs, by `memoryNo`, inside a read transaction. In another one than that which made
+   * the plan, it reads them anew.
    */
   readonly rows: RowReader;
 }
 
 /**
- * Number of memories up to which every scope (the memories that a query searches) is narrow (`Scope`), even in a small
- * file, if the memories can be listed within the work budget.
+ * A scope (the memories that a query searches) of up to this number of memories is narrow (`Scope`) even in a small
+ * file, if they can be listed within the work budget. If users are the filter's only condition, or it has none, the
+ * memories that are archived or superseded count, too.
  */
 const MIN_NARROW = 400;
 /**

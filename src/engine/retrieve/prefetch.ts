@@ -27,9 +27,9 @@ import { questionsBefore } from './score-candidates.ts';
 import { memoryCount, prefetchMemoryCount } from './term-frequencies.ts';
 
 /**
- * Prefetches the users, words and names of a query: the users with the first SQL statement of the query, the words and
- * names with the next statement, which lists the memories of a narrow scope or searches. It must be called first in the
- * read of a query.
+ * Prefetches what the plan and the searches of a query read first: the users that the filter names, the number of
+ * memories, the query's words and, with `entityGraph`, the entities that the query names. It must be called first in
+ * the read of a query.
  */
 export function prefetchForPlan(store: Store, { query, filter: { userIds }, entityGraph }: CompleteQuery): void {
   const { ahead } = store;

@@ -232,8 +232,8 @@ function sourceOf({ id, eventTime, userId, sessionId, title, content }: Memory):
 }
 
 /**
- * Writes an id, cut to 64 characters, with `_` for each bracket, comma and `#`. If it then has anything but letters,
- * digits and `_.:@/+-`, it is put in quotes, so that its end is visible.
+ * Writes an id, cut to 64 characters, with `_` for each square bracket, comma and `#`. If the id then has anything but
+ * letters, digits and `_.:@/+-`, it is put in quotes, so that its end is visible.
  */
 function name(id: string): string {
   const line = inline(id, NAME_CHARACTERS).replaceAll(/[[\],#]/g, '_');
@@ -307,7 +307,8 @@ function safe(text: string): string {
 
 /**
  * Splits a text into lines that cannot change the structure of a prompt: unsafe beginnings are escaped, invisible
- * characters removed. Empty lines at both ends are dropped, and several empty lines in a row become one.
+ * characters removed. Empty lines at both ends are dropped, and several empty lines in a row become one. A text without
+ * anything to show gives one empty line.
  */
 export function safeLines(text: string): string[] {
   return safe(text)

@@ -33,9 +33,9 @@ interface Quotas {
 const ORIGINS_AT_ONCE = 10;
 
 /**
- * Creates the limits of a query: at most `perDocument` hits that are derived from one document or memory (this memory
- * included) while `k` is at most 10, and at most `topK` hits of each kind. A conclusion drawn from other memories
- * repeats none of them, so it counts as a document of its own.
+ * Creates the limits of one query: at most `perDocument` hits that are derived from one document or memory (this memory
+ * included) while `k` is at most 10 and `perDocument` is above 0, and at most `topK` hits of each kind. A conclusion
+ * drawn from other memories repeats none of them, so it counts as a document of its own.
  * @param ranked candidates, best first
  */
 export function quotasOf(store: Store, ranked: readonly Candidate[], { k, perDocument, topK }: CompleteQuery): Quotas {

@@ -55,11 +55,12 @@ export type Formula = Pick<Scoring, 'profile' | 'weights' | 'bestFused'>;
 const ANSWER_WEIGHT = 0.5;
 
 /**
- * Computes the relevance of a memory by words and vectors: the mean of coverage and cosine, weighted with
- * `vectorWeight`. It is 0 or more, and above 1 where coverage is. Coverage is raised by half of `Fit.answers`. If
- * `Fit.joint` is set, it is returned instead. A memory without a cosine counts by its coverage alone, and a cosine
- * below 0 counts as 0. A convex combination keeps the distance between two memories, which ranks lose (Bruch, Gai and
- * Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval", TOIS 2023).
+ * Computes the relevance of a memory by words and vectors: the mean of the value by words and the cosine, weighted with
+ * `vectorWeight`. The value by words is `Fit.coverage` plus half of `Fit.answers`. A memory without a cosine has the
+ * value by words as its relevance, and a cosine below 0 counts as 0. If `Fit.joint` is set, it is returned instead. The
+ * result is 0 or more; it has no upper bound, as coverage has none. A convex combination keeps the distance between two
+ * memories, which ranks lose (Bruch, Gai and Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval", TOIS
+ * 2023).
  */
 export function relevance({ coverage, cosine, answers = 0, joint }: Fit, vectorWeight: number): number {
   if (joint !== undefined) return joint;

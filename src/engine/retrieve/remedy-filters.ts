@@ -5,8 +5,8 @@ import type { Inspection } from './inspect.ts';
 import type { Attempt, Remedy } from './remedy-trials.ts';
 
 /**
- * For each condition of the filter, by name, the field of the request's filter that must be left out to remove the
- * condition.
+ * For those conditions of the filter, by name, which one field of the request's filter makes: the field that must be
+ * left out to remove the condition.
  */
 const FIELDS: Readonly<Record<string, keyof MemoryFilter>> = {
   'filters.sessions': 'sessionIds',

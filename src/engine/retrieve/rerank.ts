@@ -165,7 +165,7 @@ interface TextParts {
   readonly labels: string;
   /**
    * Speaker's name at the start of a line of chat: `Caroline` in `Caroline: I have been there.`; '' if the text does
-   * not begin with at most 40 characters and a colon.
+   * not begin with at most 40 characters and a colon before white space or a character that is not ASCII.
    */
   readonly head: string;
   /** The text after `head` and its colon; the whole text if `head` is ''. */

@@ -44,8 +44,8 @@ export function searchParts(
 }
 
 /**
- * Searches by words and by vectors, each for a ranked list. If superseded memories fill more than half of a list, both
- * searches run once more without them, and the lists are merged.
+ * Searches by words and by vectors, each for a ranked list. If superseded memories that are to be replaced fill more
+ * than half of a list, both searches run once more without them, and the lists are merged.
  */
 export function searchLists(running: RunningQuery, plan: QueryPlan): Lists {
   const lists = searchOnce(running, plan);

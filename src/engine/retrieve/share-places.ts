@@ -3,8 +3,9 @@ import type { Candidate } from './candidate.ts';
 /**
  * Reorders candidates so that, among the first n for each n up to `k`, at most the given share (rounded up) was written
  * with one API key. So a key that stores many good matches cannot push out what others wrote. The share is exceeded
- * only if no other key has a candidate left. The candidates of each key keep their order; those of unknown keys count
- * as those of one further key. Nothing changes if fewer than two keys are known to have written candidates.
+ * only by the best candidate that is left, if every key that has one left would exceed it. The candidates of each key
+ * keep their order; those of unknown keys count as those of one further key. Nothing changes if fewer than two keys are
+ * known to have written candidates.
  * @param ranked best first
  * @param k number of first places that are shared among the keys
  * @param share 0..1; 1 changes nothing

@@ -28,8 +28,8 @@ export interface StageResults {
   readonly arrivals: ReadonlyMap<number, Arrival>;
   readonly scoring: Scoring;
   /**
-   * All candidates after the resolve stage, in their final order, with calibrated scores; also those that a floor
-   * (least score) drops.
+   * All candidates that the resolve stage and `stepBack` leave, in their final order, with calibrated scores; also
+   * those that a floor (least score) drops.
    */
   readonly candidates: readonly Candidate[];
   /**

@@ -70,7 +70,10 @@ interface Entry {
   readonly keys: readonly string[];
   /** Total weight of the query's words that a memory must contain for a strength of 1 (`fullWeightOf`). */
   readonly total: number;
-  /** Weight of the query's words that the memory in question contains; 0 between two memories. */
+  /**
+   * Weight of the query's words that the memory in question contains, each word once for each of its keys that is
+   * found; 0 between two memories.
+   */
   held: number;
 }
 
@@ -172,7 +175,7 @@ function post(postings: Map<string, Posting[]>, query: PreparedQuery): Entry {
 
 /**
  * Returns the keys under which a query's word is indexed: the stems of the word, of its other name and of its irregular
- * forms, and its first letters if it is not ASCII.
+ * forms, its stem in the query's language, and its first 4 letters if it is not ASCII.
  */
 function keysOfTerm(word: string, { language, forms }: QueryText['terms']): Set<string> {
   const other = otherNameOf(word);

@@ -23,7 +23,10 @@ const MAX_BYTES = 4 * 1024 * 1024;
 export interface Surroundings {
   /** The neighbours, sources and document of each hit, in the order of the hits. */
   readonly around: readonly Pick<Hit, 'neighbours' | 'sources' | 'document'>[];
-  /** The episodes of the hits; left out if the query does not request them. */
+  /**
+   * The episodes of the hits; left out unless `includeEpisodes` requests them or, if that is not set, the format is
+   * `prompt`.
+   */
   readonly episodes?: readonly Episode[];
 }
 
@@ -108,7 +111,8 @@ function readWithin(
 /**
  * Lists the episodes of the hits, in the order of the best hit of each. The episode of a hit is the root memory from
  * which the hit is derived, or the hit itself if others are derived from it, else its session. A hit with none of these
- * has no episode, and neither has one whose root was not read, since all roots together exceed 4 MiB.
+ * has no episode, and neither has one whose root was not read: because all roots together exceed 4 MiB, or because it
+ * was erased meanwhile.
  */
 function episodesOf(store: Store, packed: readonly Packed[], { plan }: StageResults, reader: MemoryReader): Episode[] {
   const origins = originsOf(store, memoryNosOf(packed), plan.liveFilter);

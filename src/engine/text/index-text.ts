@@ -95,7 +95,7 @@ export function mayHoldIdentifier(text: string, identifiers: readonly string[]):
  * Returns the term for a whole identifier: in lower case, without separators except between digits, with a marker at
  * its end. So `userName`, `user_name` and `user-name` give one term, while `1.2.3` and `12.3` differ; `v1.2.3` gives
  * the term of `1.2.3`.
- * @returns '' if the identifier has no letter, digit, `+` or `#`
+ * @returns '' if the identifier is no emoji and has no letter, digit, `+` or `#`
  */
 export function identifierTerm(whole: string): string {
   if (isEmoji(whole)) return emojiTerm(whole);
@@ -110,7 +110,8 @@ export function identifierTerm(whole: string): string {
 
 /**
  * Splits a query into lists of terms that are safe to use in a search: at most 64 (`MAX_QUERY_TERMS`), first phrases,
- * then identifiers, then words. Only the first 8,192 characters are read. `asking`: see `askingSentences`, if known.
+ * then identifiers, then words. Only the first 8,192 characters are read.
+ * @param asking result of `askingSentences` for the query, if the caller has it
  */
 export function queryTerms(query: string, asking?: AskingSentences): QueryTerms {
   const bounded = query.slice(0, MAX_QUERY_LENGTH);
@@ -259,7 +260,7 @@ function endOfPlainWord(text: string, start: number): number {
 
 /**
  * Returns the class of the character at `offset`: `SMALL` or `CAPITAL` for an ASCII letter, `ANY_PART` for another
- * character that an identifier may have, `BETWEEN` for any other character and after the end of the text.
+ * ASCII character that an identifier may have and for any that is not ASCII, `BETWEEN` for the rest and after the end.
  */
 function partAt(text: string, offset: number): number {
   return offset < text.length ? (PARTS[text.charCodeAt(offset)] ?? ANY_PART) : BETWEEN;

@@ -2,8 +2,8 @@ import type { Json } from '../types.ts';
 
 /**
  * Converts a JSON value to a searchable text: a line for each text, number or boolean, with its key before it; the
- * plain entries of a list are put on one line. Null, and a list or an object without entries, give nothing. The text is
- * never longer than the value's JSON.
+ * plain entries of a list are put on one line. Null, an empty text, and a list or an object without entries give
+ * nothing. The text is never longer than the value's JSON.
  */
 export function textOfValue(value: Json): string {
   const lines: string[] = [];

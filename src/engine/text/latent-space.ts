@@ -23,7 +23,10 @@ export interface LatentSpace {
  */
 export const LATENT_TEXT = { words: 60, characters: 1_500 } as const;
 
-/** Tells whether a text is long enough for a latent space to have been computed from it (`LATENT_TEXT`). */
+/**
+ * Tells whether a text may be long enough for a latent space to have been computed from it (`LATENT_TEXT`). False is
+ * certain; true may be wrong for a text with long words.
+ */
 export function mayBeFitted(text: string): boolean {
   // A code point takes at most two units.
   return countWords(text.slice(0, 2 * LATENT_TEXT.characters)).length >= LATENT_TEXT.words;

@@ -8,7 +8,7 @@ import { isCjk } from './words.ts';
 export interface WordForms {
   /**
    * Returns the query's words of which `word` (a normalised word) is probably another form, as indexes in the list that
-   * `createWordForms` got; empty if there are none.
+   * `createWordForms` got; a query's word that is equal to `word` may be among them. Empty if there are none.
    */
   placesOf(word: string): readonly number[];
 }
