@@ -29,7 +29,7 @@ const READER = { tenantId: 'default', role: 'read' } as const;
 const REFUSED = expect.objectContaining({ code: 'unauthenticated' }) as unknown;
 
 /** Opens a control database and what makes its changes, which counts the looks after them. */
-function openChanges(database?: string) {
+function openChanges(database?: string, waitMs?: number) {
   const settings = { OM_DB_PATH: path.join(tempFolder(), 'cairn.sqlite'), OM_EMBEDDINGS: 'none' };
   const config = readConfig({ ...settings, ...(database === undefined ? {} : { OM_DATABASE_URL: database }) });
   const control = openControlDatabase(config, systemClock);
@@ -41,7 +41,7 @@ function openChanges(database?: string) {
       return control.seeChanges();
     },
   };
-  const changes = openControlChanges(config, counting, 'thread');
+  const changes = openControlChanges(config, counting, 'thread', waitMs);
   onTestFinished(async () => {
     await changes.close();
     control.close();
@@ -121,6 +121,15 @@ describe.skipIf(server === undefined)('changes of the control database', () => {
     expect(looks).toHaveLength(0);
     await change(ENVIRONMENT, 'changeLimits', { tenantId: 'default' }, { queries: 7 }, 'environment');
     expect(looks).toHaveLength(1);
+  });
+
+  test('that have waited for too long are refused, and nothing of them is made', async () => {
+    const { control, change } = openChanges(await server.createSchema(), 0);
+    const asked = ['acme', 'else', 'more'].map((id) => change(ENVIRONMENT, 'createTenant', id));
+    const late = expect.objectContaining({ code: 'unavailable', retryAfterMs: 5_000, mayBeWritten: false }) as unknown;
+    expect(await errorsOf(asked)).toEqual([null, late, late]);
+    expect(control.listTenants().map(({ id }) => id)).toEqual(['default', 'acme']);
+    await change(ENVIRONMENT, 'createTenant', 'more');
   });
 
   test('that have not begun are refused at the end, which waits for the one that has', async () => {

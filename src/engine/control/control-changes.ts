@@ -63,11 +63,12 @@ export interface ControlChanges {
   /**
    * Calls a method of the control database for a caller, and resolves with its result once this thread knows of the
    * change. If a thread makes the change, as in PostgreSQL, that takes up to 250 ms longer. While the database does not
-   * answer, or another process holds it locked, each change fails after 5 to 17 s, and those behind it wait as long.
+   * answer, or another process holds it locked, each change fails after 5 to 17 s, and those behind it wait as long, but
+   * none begins after 30 s.
    * @param caller the caller of the request; null for what the service does by itself
    * @throws EngineError errors of the method; `unauthenticated` if the caller is no longer admitted when its turn
    *   comes, for example as the change before it revoked its key; `unavailable` if the thread ended, with
-   *   `mayBeWritten` if it had begun the change, or if `close` was called before it began
+   *   `mayBeWritten` if it had begun the change, and if the change had not begun after 30 s or before `close`
    */
   change<N extends ControlChange>(caller: Caller | null, name: N, ...input: ChangeInput<N>): Promise<ChangeResult<N>>;
   /** Rejects the changes that have not begun, and waits for the one that has. */
@@ -93,16 +94,24 @@ export type MadeChange =
 const IDLE_MS = 90_000;
 
 /**
+ * Time after which a change that has not begun is no longer made (ms): its caller has been waiting for so long because
+ * the database does not answer the changes before it.
+ */
+const WAIT_MS = 30_000;
+
+/**
  * Returns how changes are made: by a thread of their own in PostgreSQL, unless all is done on this thread (`inline`);
  * in a file, whose commits are short, on this thread.
+ * @param waitMs time after which the thread no longer makes a change that has not begun (ms)
  */
 export function openControlChanges(
   config: Config,
   control: ControlDatabase,
   kind: 'thread' | 'inline',
+  waitMs = WAIT_MS,
 ): ControlChanges {
   return kind === 'thread' && config.OM_DATABASE_URL !== undefined
-    ? changesOnThread(config, control)
+    ? changesOnThread(config, control, waitMs)
     : changesHere(config, control);
 }
 
@@ -126,6 +135,8 @@ function changesHere(config: Config, control: ControlDatabase): ControlChanges {
 interface Waiting {
   readonly asked: AskedChange;
   readonly made: PromiseWithResolvers<unknown>;
+  /** Time at which it was asked for, by the monotonic clock (ms). */
+  readonly since: number;
 }
 
 /**
@@ -135,6 +146,7 @@ interface Waiting {
 function changesOnThread(
   config: Config,
   control: Pick<ControlDatabase, 'seeChanges' | 'sessions' | 'storeKeyUsesBy' | 'settleMovesBy'>,
+  waitMs: number,
 ): ControlChanges {
   let thread: Worker | undefined;
   let idle: NodeJS.Timeout | undefined;
@@ -158,6 +170,11 @@ function changesOnThread(
       const { made } = waiting.shift()!;
       if (answer.ok) made.resolve(answer.value);
       else made.reject(reviveError(answer.error));
+      const late = waiting.findIndex(({ since }) => since > performance.now() - waitMs);
+      for (const { made: dropped } of waiting.splice(0, late === -1 ? waiting.length : late))
+        dropped.reject(
+          new EngineError('unavailable', 'the control database is slow to answer', { retryAfterMs: 5_000 }),
+        );
       if (waiting.length > 0) askForFirst();
       else idle = setTimeout(() => void end(), IDLE_MS).unref();
     });
@@ -177,7 +194,7 @@ function changesOnThread(
       clearTimeout(idle);
       const made = Promise.withResolvers<unknown>();
       thread ??= start();
-      waiting.push({ asked: { caller, name, input }, made });
+      waiting.push({ asked: { caller, name, input }, made, since: performance.now() });
       if (waiting.length === 1) askForFirst();
       const value = await made.promise;
       if (!READ_EACH_TIME.has(name)) await control.seeChanges();
