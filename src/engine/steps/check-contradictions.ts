@@ -115,7 +115,7 @@ function findCompared(context: StepContext, { memoryNo, jobNo }: Question): Comp
 
 /**
  * Lists at most 32 other memories of the same user that are near enough for a waypoint (automatic link), nearest first;
- * none if the memory has no vector.
+ * none if the memory has no vector, or if its model cannot be called.
  */
 function nearestOf(
   context: StepContext,
