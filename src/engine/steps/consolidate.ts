@@ -43,8 +43,8 @@ const DISSOLVED_AT_ONCE = 50;
 
 /**
  * Runs the schedule of consolidation: adds a run over all users to the ledger, unless such a run is unfinished. It adds
- * none either if the last one was complete and no memories were added since it began; those that it made itself count
- * as added. It uses a write transaction of its own.
+ * none either if the last run was complete and no memories were added since its job was added; those that this run made
+ * itself count. It uses a write transaction of its own.
  */
 export function enqueueScheduledConsolidation(
   { open, clock }: Pick<StepContext, 'open' | 'clock'>,
