@@ -89,8 +89,8 @@ function sidesOf(segments: readonly Segment[], gutter: Gutter): [Segment[], Segm
 
 /**
  * Tells whether segments (at least one) look like lines of running text in a column: half of them or more are at least
- * 0.6 times as wide as the wide ones (90 % quantile) and as wide as 15 letters. Cells of a table differ in width and are
- * short.
+ * 0.6 times as wide as the wide ones (90 % quantile) and at least as wide as 15 letters. Cells of a table differ in
+ * width and are short.
  */
 function isProse(segments: readonly Segment[]): boolean {
   const widths = segments.map((segment) => segment.right - segment.left).sort((a, b) => a - b);
