@@ -84,7 +84,7 @@ export interface ExecutorOptions extends Omit<StepContext, 'open' | 'newId' | 'g
 }
 
 /**
- * Longest time by which suspect jobs (active when their worker died) are postponed (ms). If a due time lay further
+ * Longest time by which suspect jobs (of a crash or a failed batch) are postponed (ms). If a due time lay further
  * ahead, the ledger could take it for a sign that the clock was set back.
  */
 const MAX_POSTPONED_MS = 60_000;
@@ -131,7 +131,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
 
   /**
    * Waits while the provider is paused, so that no job is claimed meanwhile, and then runs the work beside other work,
-   * or alone if it is for suspect jobs (active when their worker died). If suspect jobs cannot run alone at once, those
+   * or alone if it is for suspect jobs (of a crash or a failed batch). If suspect jobs cannot run alone at once, those
    * that a queue named are postponed; those that are due are left in the ledger, and the work takes the others.
    * @returns the number of claimed jobs
    * @throws EngineError `unavailable` if the worker is stopping
@@ -184,7 +184,7 @@ function hasSuspects({ pool, clock }: Files, { path, step }: DueWork): boolean {
 }
 
 /**
- * Makes suspect jobs (active when their worker died) that a queue named due later, if they cannot run alone at once.
+ * Makes suspect jobs (of a crash or a failed batch) that a queue named due later, if they cannot run alone at once.
  * Waiting here would block the queue's slot for other work.
  * @returns 0, since no job was claimed
  */

@@ -51,8 +51,8 @@ export interface NamedWork {
   /** Row numbers of the jobs in the tenant's ledger. */
   readonly jobNos: readonly number[];
   /**
-   * True if the jobs are suspects: they were active when their worker died. The executor runs nothing else meanwhile;
-   * if it cannot do so at once, it makes the jobs due later.
+   * True if the jobs are suspects: they were active when their worker died, or in a batch that failed as a whole. The
+   * executor runs nothing else meanwhile; if it cannot do so at once, it makes the jobs due later.
    */
   readonly alone: boolean;
   /**

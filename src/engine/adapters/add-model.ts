@@ -69,10 +69,11 @@ const TRIAL = ['The cat is asleep on the sofa.', 'A cat is sleeping on the couch
 /**
  * Copies a model's files into a folder of its own, checks the hash, computes three vectors as a test, and moves the
  * folder to its final path if all of that succeeds. If anything fails, no file is left.
- * @throws EngineError `invalid` if the name is not allowed, if a file is missing or named twice, if the hash or the
- *   dimensions are not as expected or the dimensions are not known, or if the packages that run models are not
- *   installed; `conflict` if there is a folder of this name; `unavailable` if the model cannot be loaded or makes no
- *   vectors; a system error if the files cannot be copied
+ * @throws EngineError `invalid` if the name is not allowed, if a file is missing, named twice or no file of a model, if
+ *   `readLocalModel` refuses the folder, if the hash or the dimensions are not as expected or the dimensions are not
+ *   known, or if the packages that run models are not installed; `conflict` if there is a folder of this name;
+ *   `unavailable` if the model cannot be loaded or makes no vectors of these dimensions; a system error if the files
+ *   cannot be copied
  */
 export async function addModel(
   { name, from, into, sha256, dimensions }: ModelToAdd,

@@ -8,7 +8,7 @@ interface ReplyBounds {
   readonly refused: (what: string) => Error;
   /**
    * Time limit (ms) of a call, from connecting to the last byte. Time for which this thread had no processor does not
-   * count. If it is left out, only the request's own signal ends a call.
+   * count, up to 60 times the limit. If the limit is left out, only the request's own signal ends a call.
    */
   readonly timeLimit?: {
     readonly ms: number;

@@ -125,7 +125,8 @@ async function countJobs(countsOf: (name: QueueName) => Promise<Record<string, n
 /**
  * Opens BullMQ's own queue objects, one for each of `QUEUE_NAMES`, for a dashboard that calls them directly. A command
  * that the server does not answer fails after some seconds.
- * @throws EngineError `unavailable` if the server is down or does not get ready within 2 s
+ * @throws EngineError `unavailable` if the server is down or does not get ready within 2 s; others as `openQueueLink`
+ *   says
  */
 export async function openQueuesToShow(
   options: QueueLinkOptions,

@@ -24,8 +24,8 @@ const RUNTIMES = ['onnxruntime-node', 'onnxruntime-web'];
  * Creates the embedder of the model in `LOCAL_MODEL_PATH`. Its first call starts a thread and loads the model there; if
  * loading fails, the next call tries again. Calls reject with EngineError `unavailable` if the model cannot be loaded
  * or fails.
- * @throws EngineError `invalid` if a package is missing, if the folder has no `model.onnx` or no `tokenizer.json`, or
- *   if the model is known to make another number of dimensions than `OM_VEC_DIM`
+ * @throws EngineError `invalid` if a package is missing, if `readLocalModel` refuses the folder, or if the model is
+ *   known to make another number of dimensions than `OM_VEC_DIM`
  */
 export function createLocalEmbedder(config: Config): Embedder {
   const { OM_VEC_DIM: dimensions, OM_LOCAL_POOLING: setting } = config;

@@ -51,8 +51,8 @@ const MAX_DESCRIPTION_BYTES = 1_000_000;
  * @param setting how token vectors are pooled; `auto` uses what the folder says, else what is known of the model's
  *   family, else `mean`
  * @throws EngineError `invalid` if the folder has no `model.onnx` (itself or in its folder `onnx`) or no
- *   `tokenizer.json`, if a file that describes the model cannot be read, or if the model requires a pooling that Cairn
- *   does not know
+ *   `tokenizer.json`, if a file that describes the model cannot be read, or if `setting` is `auto` and the model
+ *   requires a pooling that Cairn does not know
  */
 export function readLocalModel(folder: string, setting: Pooling | 'auto'): LocalModel {
   const name = path.basename(folder);

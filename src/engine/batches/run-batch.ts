@@ -61,7 +61,10 @@ export interface NamedJobs {
   readonly step: Exclude<QueuedStep, 'reason'>;
   /** `jobNo` of each job in the tenant's ledger. */
   readonly jobNos: readonly number[];
-  /** Whether the jobs are suspects, which were active at a crash: the caller runs nothing else meanwhile. */
+  /**
+   * Whether the jobs are suspects, which were active at a crash or in a batch that failed as a whole: the caller runs
+   * nothing else meanwhile.
+   */
   readonly alone: boolean;
   /**
    * True links the encoded memories under the claim of `encode`, which saves three writes for each job compared with
@@ -121,8 +124,8 @@ function handOn({ open, clock }: Batch, claims: readonly Claim[]): null {
 }
 
 /**
- * Claims suspects (jobs that were active at a crash), to run alone, or else other due jobs. While links of memories are
- * due, suspects of the step `encode` wait, since these links need no provider.
+ * Claims suspects (see `runBatch`), to run alone, or else other due jobs. While links of memories are due, suspects of
+ * the step `encode` wait, since these links need no provider.
  */
 function claimBatch(
   { open, owner, config, clock }: Batch,

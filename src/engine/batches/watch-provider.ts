@@ -99,7 +99,7 @@ export function mayOtherModelAnswer({ provider, open }: Batch): boolean {
 
 /**
  * Embeds a probe text with each configured model that failed in this batch; with a single model, by that one.
- * @returns whether all of them answered, as if there are none to ask; false without configured models
+ * @returns whether all of them answered; true also if none of them is to be asked; false without configured models
  */
 export async function answersProbe(batch: Batch, signal: AbortSignal | undefined): Promise<boolean> {
   const { configuredModels } = batch.open();

@@ -63,8 +63,8 @@ export interface ControlChanges {
   /**
    * Calls a method of the control database for a caller, and resolves with its result once this thread knows of the
    * change. If a thread makes the change, as in PostgreSQL, that takes up to 250 ms longer. While the database does not
-   * answer, or another process holds it locked, each change fails after 5 to 17 s, and those behind it wait as long, but
-   * none begins after 30 s.
+   * answer, or another process holds it locked, each change fails after 5 to 17 s, and those behind it wait as long; none
+   * begins after 30 s.
    * @param caller the caller of the request; null for what the service does by itself
    * @throws EngineError errors of the method; `unauthenticated` if the caller is no longer admitted when its turn
    *   comes, for example as the change before it revoked its key; `unavailable` if the thread ended, with

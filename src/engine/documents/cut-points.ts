@@ -35,8 +35,8 @@ export function sentenceStarts(text: string, from: number, to: number): number[]
 }
 
 /**
- * Tells whether a word starts at an offset: the character there is not blank, and the one before it is. False at the
- * start of the text.
+ * Tells whether a word starts at an offset before the end of the text: the character there is not blank, and the one
+ * before it is. False at the start of the text.
  */
 export function isWordStart(text: string, offset: number): boolean {
   return isBlank(text.charCodeAt(offset - 1)) && !isBlank(text.charCodeAt(offset));

@@ -43,8 +43,8 @@ export function treeToMarkdown(document: HtmlDocument, root: HtmlElement): strin
 // ── The tree made ready ──────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * Replaces each block of code with a placeholder; `tidy` puts the blocks back. Code must stay exact, and turndown (the
- * converter) takes time quadratic in the length of blanks.
+ * Replaces each block of code with a placeholder; `tidy` puts the blocks back. Code must keep its indentation and its
+ * marks, and turndown (the converter) takes time quadratic in the length of blanks.
  * @returns the blocks as fenced Markdown, by the number in their placeholder; '' for a block without code
  */
 function takeCode(document: HtmlDocument, root: HtmlElement): string[] {
@@ -267,8 +267,9 @@ function createConverter(): TurndownService {
 }
 
 /**
- * Escapes the first character of a text node if it would begin a heading (`# `) or a fence (three backticks or tildes),
- * and removes control characters. Other Markdown marks are kept.
+ * Escapes the first character of a text node that looks like the start of a heading (`# `) or of a fence (three
+ * backticks or tildes), even if the node is not at the start of a line, and removes control characters. Other Markdown
+ * marks are kept.
  */
 function escapeText(text: string): string {
   return withoutControls(text).replace(/^(#{1,6}\s|```|~~~)/, '\\$1');

@@ -59,8 +59,8 @@ export function parseHtml(html: string): HtmlDocument {
 }
 
 /**
- * Parses a page after adding the tags that HTML allows to omit: `html`, `head` and `body`. Without them, linkedom (the
- * parser) would take the first element as the root.
+ * Parses a page. HTML allows to omit the tags `html`, `head` and `body`: if the page has none of them, all are added,
+ * and if its root is not `html`, that is. Otherwise linkedom (the parser) would take the first element as the root.
  */
 function parsePage(html: string): HtmlDocument {
   const isPage = /<(?:html|head|body)[\s>]/i.test(html);

@@ -262,7 +262,7 @@ function formatOfLines(text: string): DocumentFormat {
 const HTML_START =
   /^\s*(?:<\?xml[^>]{0,200}\?>\s*)?(?:<!--(?:(?!-->)[^]){0,2000}-->\s*)?<(?:!doctype\s+html|html|head|body)\b/i;
 const JSON_START = /^\s*(?:\{\s*(?:"|\})|\[\s*(?:[{["\]]|-?\d|true|false|null))/;
-/** Matches the start of NDJSON: an object that ends with its line, followed by another object on the next line. */
+/** Matches a text that may be NDJSON: a line from `{` to `}`, and another line that begins like an object. */
 const NDJSON_START = /^\s*\{[^\n]{0,4000}\}[ \t\r]*\n\s*\{\s*"/;
 
 /**

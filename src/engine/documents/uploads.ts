@@ -279,7 +279,10 @@ export function isUploadThere(store: Store, name: string): boolean {
   return hasUploadParts(store) ? hasPartsOf(store, name) : hasUpload(store.path, name);
 }
 
-/** Removes a waiting file, if it exists. A name that `createUploadFile` cannot have made is ignored. */
+/**
+ * Removes a waiting file from the tenant's folder, if it is there; rows in PostgreSQL stay. A name that
+ * `createUploadFile` cannot have made is ignored.
+ */
 export function removeUpload(tenantPath: string, name: string): void {
   if (NAME.test(name)) fs.rmSync(path.join(uploadsFolder(tenantPath), name), { force: true });
 }

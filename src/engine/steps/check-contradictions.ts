@@ -28,9 +28,9 @@ const CANDIDATES_TO_COMPARE = 32;
 
 /**
  * Adds a job that checks a memory for contradictions, if `OM_CONTRADICTIONS` is `llm`. Chunks of documents are not
- * checked, since they may quote others, nor are reflections, since they are conclusions: a contradiction would say
- * nothing about what people stated. Call it when the memory has just got its vectors, inside the same write
- * transaction.
+ * checked, since they may quote others, nor are memories that were made of others (`isReflection`), such as
+ * reflections: a contradiction would say nothing about what people stated. Call it when the memory has just got its
+ * vectors, inside the same write transaction.
  */
 export function enqueueContradictionCheck(
   { config, clock, newId }: Pick<StepContext, 'config' | 'clock' | 'newId'>,
@@ -90,7 +90,7 @@ interface Compared {
 /**
  * Finds the at most 5 nearest memories with which a memory is compared, without those that have a later check of their
  * own. Null if there is none, or if the memory itself is not compared: it was erased, is not active or not valid now,
- * or is a chunk or reflection; neither are such memories among the others.
+ * or is a chunk or made of other memories (`isReflection`); neither are such memories among the others.
  */
 function findCompared(context: StepContext, { memoryNo, jobNo }: Question): Compared | null {
   const tenant = context.open();
@@ -115,7 +115,7 @@ function findCompared(context: StepContext, { memoryNo, jobNo }: Question): Comp
 
 /**
  * Lists at most 32 other memories of the same user that are near enough for a waypoint (automatic link), nearest first;
- * none if the memory has no vector.
+ * none if the memory has no vector, or if its model cannot be called.
  */
 function nearestOf(
   context: StepContext,

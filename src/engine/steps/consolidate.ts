@@ -43,8 +43,8 @@ const DISSOLVED_AT_ONCE = 50;
 
 /**
  * Runs the schedule of consolidation: adds a run over all users to the ledger, unless such a run is unfinished. It adds
- * none either if the last one was complete and no memories were added since it began. It uses a write transaction of
- * its own.
+ * none either if the last run was complete and no memories were added since its job was added; those that this run made
+ * itself count. It uses a write transaction of its own.
  */
 export function enqueueScheduledConsolidation(
   { open, clock }: Pick<StepContext, 'open' | 'clock'>,
@@ -59,12 +59,12 @@ export function enqueueScheduledConsolidation(
 }
 
 /**
- * Continues a run of consolidating for about a second: finds threads, which are groups of memories that say nearly the
- * same or follow one topic, and makes of each thread one memory that points to its sources, each in a commit of its
- * own. The run's row records how far it has come, so that it continues there after a pause or a crash. Memories that
- * are sources of a consolidation already are not used again, unless it was undone and the run has `again`. Outdated
- * consolidated memories of the user that the run has reached are erased. Before it returns, the job is ended or handed
- * back, unless the claim no longer holds it.
+ * Continues a run of consolidating for a second, and until the text that is then being made is stored: finds threads,
+ * which are groups of memories that say nearly the same or follow one topic, and makes of each thread one memory that
+ * points to its sources, each in a commit of its own. The run's row records how far it has come, so that it continues
+ * there after a pause or a crash. Memories that are sources of a consolidation already are not used again, unless it
+ * was undone or refused and the run has `again`. Outdated consolidated memories of the user that the run has reached
+ * are erased. Before it returns, the job is ended or handed back, unless the claim no longer holds it.
  * @returns whether a language model wrote one of the texts, which shows that it works; false also if it declined and
  *   sentences were taken instead
  * @throws EngineError `unavailable`, `rate_limited` and `conflict` of `LanguageModel.complete`; `unavailable` also if
@@ -104,9 +104,9 @@ function threadsAt({ open }: StepContext, run: ConsolidationRun) {
 }
 
 /**
- * Erases consolidated memories, of the user that the run has reached, that no longer say what their sources say: at
- * most 50 with 32 KiB of texts, values and metadata (`ERASE_BYTES`), or, if too many rows depend on them for one
- * commit, only some of those rows.
+ * Erases outdated consolidated memories (`listOutdatedGathered`) of the user that the run has reached: at most 50 with
+ * 32 KiB of texts, values and metadata (`ERASE_BYTES`), or, if too many rows depend on them for one commit, only some
+ * of those rows.
  * @returns whether there were any; false also if the claim no longer holds the job
  */
 function dissolveOutdated(context: StepContext, question: Question, { place }: ConsolidationRun): boolean {

@@ -25,7 +25,10 @@ export type IngestOutcome =
   | { readonly kind: 'unchanged' }
   /** The document was read, but the tenant may not store as many memories now; queries find what they found before. */
   | { readonly kind: 'waits'; readonly wait: DocumentWait }
-  /** The file has no text, and queries no longer find the text of an earlier reading. */
+  /**
+   * The file has no text. Queries no longer find the text of an earlier reading, unless the claim was lost before the
+   * end: then the document was left as it was.
+   */
   | { readonly kind: 'empty' }
   /** Queries now find the text of this reading. `pages` is null for a format without pages. */
   | { readonly kind: 'shown'; readonly format: DocumentFormat | null; readonly pages: number | null };

@@ -9,7 +9,7 @@ import { readMemoryRows, type MemoryRow } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
 import { textOfMemory } from './text-of-memory.ts';
 
-/** Number of memories that are compared with each other in one call; a thread consists of such memories only. */
+/** Greatest number of memories that one call examines and compares; a thread consists of memories of one call only. */
 const LOOKED_AT_ONCE = 1_000;
 /** Greatest number of memories of a thread, which become the sources of one consolidation. */
 const MAX_SOURCES = 8;
@@ -23,7 +23,8 @@ const NEARNESS_OF_A_PAIR = 0.8;
  */
 const LEAST_WORDS = 5;
 /**
- * Least share of the shorter text's words, weighted by their rarity, that two texts must have in common to be joined.
+ * Least share of its words, weighted by their rarity, that a text must have in common with another to be joined with
+ * it. It must hold for that of the two texts whose words weigh less.
  */
 const LEAST_SHARED = 0.3;
 
@@ -46,8 +47,9 @@ export interface FoundThreads {
 }
 
 /**
- * Finds threads among the next 1,000 memories after `place`, in order of time and all of one user. A thread has at most
- * 8 memories that say nearly the same or follow one topic, have equal tags and metadata, and were written by one key.
+ * Finds threads among the next memories after `place`, at most 1,000, in order of time and all of one user; those that
+ * `listGatherable` leaves out are in no thread. A thread has at most 8 memories that say nearly the same or follow one
+ * topic, have equal tags and metadata, and were written by one key.
  * The nearest pairs are joined first: two memories with a waypoint (automatic link) between them, or two whose
  * waypoints lead to the same third memory, which cannot be in a thread with them itself. The same memories give the
  * same threads. Call it inside a read transaction.

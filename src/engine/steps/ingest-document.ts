@@ -119,9 +119,10 @@ async function eraseBrokenOff(
 const HELD_CHECK_MS = 500;
 
 /**
- * Runs the work of a step that may take long. If the job is taken away meanwhile, because its document was deleted or
- * its job cancelled, the signal that `run` gets is aborted, which ends a parser's process.
- * @returns what `run` returned, or `lost` if it failed after the job was taken away
+ * Runs the work of a step that may take long. Every half second it checks whether the claim still holds the job: it may
+ * have been cancelled, its document deleted, or its lease lost. If not, the signal that `run` gets is aborted, which
+ * ends a parser's process.
+ * @returns what `run` returned; `lost` if it threw after that abort
  */
 async function whileHeld<Result>(
   { open }: StepContext,

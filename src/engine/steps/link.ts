@@ -86,8 +86,9 @@ interface Linked extends Found {
  * Consolidated memories are no candidates, so that undoing a consolidation changes no waypoint.
  *
  * A memory that arrived later and is not linked yet is no candidate either, so links do not depend on how jobs are
- * batched. Interactive adds may be linked before bulk adds that arrived earlier. Call it only if `liveSources` is not
- * empty.
+ * batched. Interactive adds may be linked before bulk adds that arrived earlier. While all memories are linked anew
+ * (`upkeep/reembed.ts`), a memory that this has not reached gets its waypoint later, from that. Call it only if
+ * `liveSources` is not empty.
  * @returns number of jobs that are done, whose memories are ready now; those whose lease was lost are skipped and not
  *   counted
  */

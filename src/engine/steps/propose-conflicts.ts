@@ -27,9 +27,9 @@ interface Compared {
 
 /**
  * Finds memories near new or changed ones that contradict them by the form of their texts. Only memories that are
- * active and valid now are compared, and only those that callers wrote as plain memories: no chunks of documents, no
- * reflections, and no items (memories that are stored by a key in a namespace). A memory that is only linked again is
- * skipped, so that a proposal that somebody has dismissed does not come back.
+ * active and valid now are compared, and only those that callers wrote as plain memories: no chunks of documents, none
+ * that were made of other memories (`isReflection`), and no items (memories that are stored by a key in a namespace). A
+ * memory that is only linked again is skipped, so that a proposal that somebody has dismissed does not come back.
  * @returns one entry for each of `searched`, in order; null if nothing near the memory contradicts it, or if it is
  *   skipped
  */
@@ -94,7 +94,10 @@ export function putProposed(store: Store, { own, others }: Proposed, now: number
   }
 }
 
-/** Tells whether a memory is plain, as callers write them: no chunk of a document, no item and no reflection. */
+/**
+ * Tells whether a memory is plain, as callers write them: no chunk of a document, no item, and not made of other
+ * memories (`isReflection`).
+ */
 function isSaid(store: Store, row: MemoryRow): boolean {
   return row.generation_no === null && row.namespace === null && !isReflection(store, row.memoryNo);
 }

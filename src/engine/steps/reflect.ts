@@ -50,7 +50,7 @@ const USERS_AT_ONCE = 50;
 
 /**
  * Runs the schedule of reflections: adds a job for each user who has at least `OM_REFLECTION_MIN_MEMORIES` new memories
- * and no unfinished reflection on all sessions, and ends after about 1,000 jobs.
+ * (`listUnreflected`) and no unfinished reflection on all sessions, and ends after about 1,000 jobs.
  * @param yieldTurn lets others write between two pages of users
  */
 export async function enqueueReflections(
@@ -76,8 +76,9 @@ export async function enqueueReflections(
 
 /**
  * Asks a language model what follows from the latest 40 memories of a user, or of one session of the user, and stores
- * each insight as a memory that points to the memories it was drawn from. The end of the job, the new memories and
- * their links are one commit; nothing is written if the claim no longer holds the job.
+ * each insight as a memory that points to the memories it was drawn from. Parts of documents, and memories that were
+ * made of others, are not read. The end of the job, the new memories and their links are one commit; nothing is written
+ * if the claim no longer holds the job.
  * @returns whether the model was asked. With fewer than two memories to reflect on, or if its user or session is no
  *   longer stored, the job ends unasked
  * @throws EngineError of `LanguageModel.complete`: `rate_limited`, `unavailable`, `conflict`, or `invalid` if the model

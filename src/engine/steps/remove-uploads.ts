@@ -20,7 +20,7 @@ export function removeFailedUploads(store: Store, before: number): void {
 
 /**
  * Removes files first and their names in the database afterwards, so that a crash in between leaves no file whose name
- * is lost.
+ * is lost. In PostgreSQL a file has rows instead, which are deleted with its name.
  */
 function remove(store: Store, uploads: readonly NamedUpload[]): void {
   if (uploads.length === 0) return;

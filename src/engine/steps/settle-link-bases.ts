@@ -35,8 +35,8 @@ const BREATH_MS = 2;
  * memories that have vectors of it, as soon as no older one waits for its vector. Automatic waypoints that were made
  * before and are too weak by this measure are deleted first.
  *
- * A file with the same memories therefore ends with the same waypoints, whether the memories were stored before the
- * model was configured or after, in whatever order they were embedded, and whenever scores were calibrated.
+ * So the base, and with it which waypoints are too weak, does not depend on whether the memories were stored before the
+ * model was configured or after, in which order they were embedded, or when scores were calibrated.
  */
 export async function settleLinkBases(context: StepContext): Promise<void> {
   for (const unsettled of readTogether(context.open().store, () => listUnsettled(context))) {

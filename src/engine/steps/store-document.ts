@@ -35,11 +35,12 @@ const PARTS_SLICE_MS = 4;
 const PART_WEIGHT = 0.1;
 
 /**
- * Writes the memories of a document in short slices, and then makes queries find all of them by one update, in place of
- * those of the earlier reading. After that, the document's job waits for its chunks.
+ * Stores a reading of a document: writes its memories in short slices, hidden, and then makes queries find all of them
+ * by one update, in place of those of the earlier reading. Memories that are equal in both readings are kept and not
+ * written anew (`keepEqualParts`). After the update, the document's job waits for its chunks.
  * @param parsed has at least one chunk
- * @returns kind `shown`; `lost` if the job's lease was lost before the update, so that queries find none of the
- *   memories
+ * @returns kind `shown`; `lost` if the job's lease was lost before the update, so that queries find what they found
+ *   before: the earlier reading, or nothing
  */
 export async function storeDocument(
   context: StepContext,

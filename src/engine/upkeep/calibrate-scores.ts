@@ -143,8 +143,8 @@ function sum(counts: readonly number[]): number {
 }
 
 /**
- * Greatest number of memories that are sampled. The vectors of each two that follow each other in the sample are
- * compared, so these are at most 100 cosines.
+ * Greatest number of memories that are sampled. The first with a vector is compared with the second, the third with the
+ * fourth, and so on, so these are at most 100 cosines.
  */
 const SAMPLED = 200;
 /**

@@ -44,7 +44,7 @@ const SEED = 22;
  * its users, if there are enough and enough has changed: at first, when the number of memories has doubled, and daily
  * while anything changes. When a text is deleted to which the space may have been fitted, the space is deleted too, and
  * a fit that is being made is discarded. A file with fewer than 200 long texts has no space.
- * @returns whether a fit was due, was made and was kept
+ * @returns whether a fit was due, was made and was stored; true also if its result is that the file has no space
  */
 export async function fitLatentSpace({ open, clock, pause }: LatentContext): Promise<boolean> {
   const { store } = open();
@@ -111,8 +111,8 @@ async function fit(
 }
 
 /**
- * Makes a row of a sparse matrix, of length 1, for each text. The value of a stem is the weight of its count
- * (`weightOfCount`) times its rarity.
+ * Makes a row of a sparse matrix for each text. The value of a stem is the weight of its count (`weightOfCount`) times
+ * its rarity; then the row is scaled to length 1. A text without any of the stems has an empty row.
  */
 function sparseRows(
   texts: readonly ReadonlyMap<string, number>[],

@@ -145,8 +145,8 @@ export const WRITE_COMMANDS = {
   ) => claimSchedule(store, schedule, { name: schedule.name, owner, now, leaseMs }),
   /**
    * Releases the claim on a schedule after a run, unless another process has taken it over. `ranAt` is the time at
-   * which a completed run began (Unix ms). If it is left out, the run failed: the schedule stays due, but one that
-   * `backsOff` pauses first.
+   * which a completed run began (Unix ms). If it is left out, the run failed: that is stored in any case, and the
+   * schedule stays due, but one that `backsOff` pauses first.
    */
   releaseRun: (
     { store, now }: WriteContext,

@@ -35,7 +35,7 @@ type Asked = WriterMessage extends infer Message ? (Message extends unknown ? Om
  * Starts the writer thread. It commits, so that an fsync or a wait for the lock never blocks the event loop that serves
  * requests. A group is sent to the thread at once, even while an earlier group is being committed, so that the thread
  * does not wait for work. The thread answers the groups of a file in order, and files take turns (`CommitQueue`). If
- * the thread ends, every write fails with `unavailable`.
+ * the thread ends, every write fails with `unavailable`; one that waits for its answer also has `mayBeWritten`.
  */
 export function startWriterThread({
   config,

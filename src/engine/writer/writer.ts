@@ -14,8 +14,9 @@ export interface Writer {
    * itself. The promise resolves once the result is on disk and the words of memories whose contexts the command has
    * changed are written anew, if they are many by further commits. If one of these fails, or the writer is closed, it
    * resolves without them, and upkeep writes the other words. It rejects with the command's EngineError, and
-   * nothing of the command is written then; with `unavailable` after `close`; or with `unavailable` and `mayBeWritten`
-   * if the committing thread ended or the database was lost, and then the command may have been written.
+   * nothing of the command is written then; with `unavailable` after `close` or after the end of the committing thread;
+   * or with `unavailable` and `mayBeWritten` if that thread ended, or the database was lost, before the answer: then
+   * the command may have been written.
    */
   write<N extends WriteCommandName>(
     path: string,

@@ -29,11 +29,11 @@ export function countSides(above: Float64Array, code: Uint8Array, by: 1 | -1): v
 }
 
 /**
- * Returns for each dimension how evenly vectors are distributed on both sides of zero: almost 0 if all are on one side,
- * 1 if half are on each side or none were counted. Embedding models add a constant part to all their vectors. In a
- * dimension where this part is large, all vectors have one sign, so that even a large component of a question
- * distinguishes none of them. The counts depend only on the vectors present, not on the order in which vectors were
- * added and removed, so all threads have equal counts.
+ * Returns for each dimension how evenly vectors are distributed on both sides of zero: almost 0 if all of many vectors
+ * are on one side, 1 if half are on each side or none were counted. Embedding models add a constant part to all their
+ * vectors. In a dimension where this part is large, all vectors have one sign, so that even a large component of a
+ * question distinguishes none of them. The counts depend only on the vectors present, not on the order in which vectors
+ * were added and removed, so all threads have equal counts.
  * @param above number of counted vectors above zero, by dimension
  * @param counted number of vectors that were counted
  */

@@ -70,11 +70,11 @@ function* stepsBetweenLines(pages: readonly (readonly Line[])[]): Generator<{ si
   }
 }
 
-/** Matches the bullet at the start of a list item. */
+/** Matches a bullet, or a dash, at the start of a line that may be a list item. */
 export const BULLET = /^[•◦▪‣●○■□▸►∙·*–—-](?=\s|$)/u;
-/** Matches the number or letter at the start of a list item. */
+/** Matches a number or letter at the start of a line that may be a list item. */
 const NUMBER = /^(?:\d{1,3}[.)]|\(?\p{Ll}\)|\([ivx]+\)|\[\d{1,3}\])(?=\s)/u;
-/** Matches leader dots before a page's number, as in a table of contents. */
+/** Matches dots before a short last word, as the leaders before a page's number in a table of contents. */
 export const LEADER = /\s*(?:[.·…]\s?){4,200}\s*(?=\w{1,6}$)/;
 /**
  * Matches a first cell that is only the bullet or number of the text after it on the line, as before a heading or in a

@@ -88,8 +88,9 @@ function sidesOf(segments: readonly Segment[], gutter: Gutter): [Segment[], Segm
 }
 
 /**
- * Tells whether segments (at least one) are lines of running text in a column, most of which nearly fill the column's
- * width. Cells of a table differ in width and are short.
+ * Tells whether segments (at least one) look like lines of running text in a column: half of them or more are at least
+ * 0.6 times as wide as the wide ones (90 % quantile) and at least as wide as 15 letters. Cells of a table differ in
+ * width and are short.
  */
 function isProse(segments: readonly Segment[]): boolean {
   const widths = segments.map((segment) => segment.right - segment.left).sort((a, b) => a - b);
@@ -106,7 +107,7 @@ function isTable(left: readonly Segment[], right: readonly Segment[]): boolean {
 
 /**
  * Takes the side of a gutter that has fewer segments, and returns the share of its segments that have a segment of the
- * other side on the same line: 1 in a table; 0 if a side is empty.
+ * other side on the same line: about 1 in a table; 0 if a side is empty.
  */
 function alignedShare(left: readonly Segment[], right: readonly Segment[]): number {
   const [fewer, more] = left.length <= right.length ? [left, right] : [right, left];

@@ -11,8 +11,8 @@ import { MIN_READABLE_SIZE, placeRun, type PageRuns, type Run } from './pdf-runs
 /** The visible text of a PDF page, read from its drawing operators. */
 export interface DrawnPage extends PageRuns {
   /**
-   * Whether hidden text counts as the page's text because it comes from text recognition (OCR): there is hidden text,
-   * and either no text on the page is visible, or an image covers at least half of the page.
+   * Whether hidden text counts as the page's text because it probably comes from text recognition (OCR): there is
+   * hidden text, and either no text on the page is visible, or an image is drawn with at least half of the page's area.
    */
   readonly isRecognised: boolean;
 }
@@ -115,7 +115,7 @@ interface Drawing {
   afterSpace: boolean;
   /** Whether the operator before this one is `transform`. */
   isAfterTransform: boolean;
-  /** Whether an image covers at least half of the page. */
+  /** Whether an image was drawn with at least half of the page's area (`coversPage`). */
   isOnImage: boolean;
 }
 
@@ -220,8 +220,8 @@ function isOnPage(run: Run, view: readonly number[]): boolean {
 }
 
 /**
- * Tells whether an image covers at least half of the page's area. An image fills the unit square, which the matrix maps
- * to the page.
+ * Tells whether an image has at least half of the page's area; where it lies is not checked. An image fills the unit
+ * square, which the matrix maps to the page.
  */
 function coversPage(ctm: Matrix, view: readonly number[]): boolean {
   const [left = 0, bottom = 0, right = 0, top = 0] = view;

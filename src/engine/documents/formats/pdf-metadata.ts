@@ -7,8 +7,8 @@ const MAX_AUTHORS = 50;
 const MAX_AUTHOR_CHARACTERS = 200;
 
 /**
- * Reads a PDF's own metadata from its information dictionary. A value is read from its XMP packet instead if the
- * dictionary does not have it, or if the packet names several authors. The date of creation counts as the date of
+ * Reads a PDF's own metadata from its information dictionary. A value that the dictionary lacks is read from the file's
+ * XMP packet, and so are the authors if the packet names several. The date of creation counts as the date of
  * publication.
  * @param info the dictionary as pdf.js reads it, with the catalog's language as `Language`
  * @param xmp returns a property of the packet by its name in lower case; undefined or null if it is missing

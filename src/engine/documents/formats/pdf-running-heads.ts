@@ -13,8 +13,9 @@ const SAME_HEIGHT = 3;
 /**
  * Returns the lines of each page, in order, without running headers, running footers and page numbers. Such lines are
  * among the three first or last lines, at one height, on more than half of all pages, of the left pages or of the right
- * pages, of which there must be at least four, and their text is equal there except for a page number. A running header
- * with words is kept on the first page that has it, since its words may be nowhere else. No page is left empty.
+ * pages, of which there must be at least four. Their texts are equal except for a page number, or all begin or end with
+ * one. Each wording with letters is kept on the first page that has it, since it may be nowhere else. No page is left
+ * empty.
  */
 export function withoutRunningHeads(pages: readonly PdfPage[]): (readonly Line[])[] {
   const repeated = new Set<Line>();

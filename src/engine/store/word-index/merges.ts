@@ -12,13 +12,13 @@ import { readLevels, type Segment } from './structure.ts';
 /** Number of pages still to be merged below which a commit merges nothing, since each step leaves a page half empty. */
 const MIN_MERGED = 64;
 /**
- * Greatest number of pages that a commit merges (some 4 ms). If it has to merge more for the pages that it wrote
- * itself, it merges those.
+ * Greatest number of pages that a commit merges of what earlier commits have left (some 4 ms). A commit that owes more
+ * than this for the pages that it wrote itself merges what it owes for them.
  */
 const MAX_MERGED = 128;
 /**
- * Greatest number of successive commits that merge nothing after a step that wrote more pages than it should. With more
- * of them there would be too many new segments.
+ * Greatest number of commits of one size for whose pages a step counts as having merged in advance, if it wrote more
+ * pages than it should. With more of them there would be too many new segments.
  */
 const MAX_SPARED = 4;
 
