@@ -13,10 +13,12 @@ type Sums = Omit<ProviderUsage, 'day'>;
 export function addUsage(store: Store, at: number, sums: Sums): void {
   store
     .prepare(
-      `INSERT INTO provider_usage VALUES (:day, :provider, :model, :purpose, :calls, :failed, :texts, :tokens,
-         :outputTokens, :costUsd, :cachedTexts, :savedTokens)
-       ON CONFLICT DO UPDATE SET calls = calls + excluded.calls, failed = failed + excluded.failed,
-         texts = texts + excluded.texts,
+      `INSERT INTO provider_usage (day, provider, model, purpose, calls, failed, texts, tokens, output_tokens, cost_usd,
+         cached_texts, saved_tokens)
+       VALUES (:day, :provider, :model, :purpose, :calls, :failed, :texts, :tokens, :outputTokens, :costUsd,
+         :cachedTexts, :savedTokens)
+       ON CONFLICT (day, provider, model, purpose) DO UPDATE SET
+         calls = calls + excluded.calls, failed = failed + excluded.failed, texts = texts + excluded.texts,
          tokens = tokens + excluded.tokens, output_tokens = output_tokens + excluded.output_tokens,
          cost_usd = cost_usd + excluded.cost_usd, cached_texts = cached_texts + excluded.cached_texts,
          saved_tokens = saved_tokens + excluded.saved_tokens`,
