@@ -39,9 +39,10 @@ interface Selection {
 
 /**
  * Compiles the selection of an export: memories that pass the filter, whatever their validity, and whatever their
- * status unless the filter names statuses. Left out are expired memories, parts of document versions that queries did
- * not find when the export began, and memories that a consolidation made, since their sources are exported. A part of a
- * document is selected if the document's root memory passes the filter.
+ * status unless the filter names statuses. Left out are expired memories, memories that a consolidation made, since
+ * their sources are exported, and parts of document versions that queries did not find when the export began or do not
+ * find now: a document that is read anew during the export is left out in both versions. A part of a document is
+ * selected if the document's root memory passes the filter.
  */
 function selectionOf(filter: MemoryFilter, now: number): Selection {
   const { sql, parameters, countsWork } = compileFilter(filter, now, { includeHidden: true });
@@ -91,8 +92,9 @@ export function listExportedMemories(
 }
 
 /**
- * Lists numbers of documents above `after` that queries find, ascending, at most `limit`. With a filter, a document is
- * selected if its root memory passes, so a document without text is left out.
+ * Lists numbers of documents above `after` that queries find, ascending, at most `limit`. A document that was read anew
+ * since the export began is left out. With a filter, a document is selected if its root memory passes, so a document
+ * without text is left out.
  */
 export function listExportedDocuments(
   store: Store,
@@ -116,7 +118,7 @@ export function listExportedDocuments(
 
 /** How many things of each kind an export leaves out. */
 export interface LeftOut {
-  /** Number of documents that queries do not find in any version: not read yet, or unreadable. */
+  /** Number of documents that queries do not find in any version: not read yet, unreadable, or cancelled. */
   readonly documents_not_read: number;
   /** Number of webhooks, whose secrets must not leave the file. */
   readonly webhooks: number;

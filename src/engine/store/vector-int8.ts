@@ -29,7 +29,8 @@ function countStrong(dimensions: number): number {
 
 /**
  * Encodes a vector: the low byte of each component, then index and high byte of each strong component (one with a
- * second byte). Encoding a decoded vector gives the same bytes, except for the order of equally strong components.
+ * second byte), by ascending index. Encoding a decoded vector gives the same bytes, except that of several equally
+ * large components others may count as strong.
  * @param vector finite components, not all zero; the number of dimensions is a multiple of 8
  */
 export function encodeInt8(vector: Float32Array): Buffer {
