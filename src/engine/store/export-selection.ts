@@ -41,8 +41,8 @@ interface Selection {
  * Compiles the selection of an export: memories that pass the filter, whatever their validity, and whatever their
  * status unless the filter names statuses. Left out are expired memories, memories that a consolidation made, since
  * their sources are exported, and parts of document versions that queries did not find when the export began or do not
- * find now: a document that is read anew during the export is left out in both versions. A part of a document is
- * selected if the document's root memory passes the filter.
+ * find now: once a document was read anew during the export, the parts of both versions are left out. A part of a
+ * document is selected if the document's root memory passes the filter.
  */
 function selectionOf(filter: MemoryFilter, now: number): Selection {
   const { sql, parameters, countsWork } = compileFilter(filter, now, { includeHidden: true });
@@ -250,7 +250,8 @@ export function selectsLogs({ userIds: _users, sessionIds: _sessions, ...others 
 /**
  * Lists the selected items of session logs after a position, ordered by log and position. It stops when they have at
  * least `bytes` of JSON, or when 2,000 items were examined. No further item is read, since each may have 256 KiB.
- * @returns the items, and the position of the last examined item; null if all items were examined
+ * @returns the items, and the position of the last examined item, after which there may be more; null if there are
+ *   none
  */
 export function listExportedLogItems(
   store: Store,

@@ -1,4 +1,4 @@
-/** Number of rows that a statement changed, and number of the row that it inserted last. */
+/** Number of rows that a statement changed, and number of the row that it inserted last: of no meaning without one. */
 export interface RunResult {
   readonly changes: number;
   readonly lastInsertRowid: number | bigint;
