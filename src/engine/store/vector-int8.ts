@@ -89,6 +89,7 @@ export function decodeInt8(blob: Uint8Array, dimensions: number): Float32Array {
 
 /**
  * Makes a function that compares a query with encoded vectors, without decoding them.
+ * @param query finite components, not all zero, as `encodeInt8` takes them
  * @returns a function that returns the cosine, -1..1, of the query and the vector that begins at the byte `offset`
  */
 export function compareInt8(query: Float32Array): (vectors: Uint8Array, offset: number) => number {

@@ -41,8 +41,7 @@ export interface Session {
   readonly connection: BlockingConnection;
   readonly tenant: number;
   /**
-   * Sets the session to this tenant if it is not yet. Call it before a transaction, and before a statement outside of
-   * one.
+   * Prepares the session for this tenant. Call it before a transaction, and before a statement outside of one.
    * @returns whether a transaction must set the tenant for itself, since the session is set to another one
    * @throws EngineError `unavailable` if the store is closed
    */
