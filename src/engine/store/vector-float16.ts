@@ -1,6 +1,7 @@
 /**
- * Vectors in float16, little-endian. They are scaled by a power of two, so that the largest component is just below the
- * largest float16. Components down to a 2 ** 28th of the largest keep 11 bits. Node 22 has no Float16Array.
+ * Vectors in float16, little-endian. They are scaled by a power of two, so that the largest component is about a quarter
+ * to a half of the largest float16. Components down to a 2 ** 28th of the largest keep 11 bits. Node 22 has no
+ * Float16Array.
  */
 
 /** Exponent of the largest component after scaling; the largest float16 is below 2 ** 16. */

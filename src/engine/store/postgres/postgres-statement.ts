@@ -292,9 +292,8 @@ function insertedTable(sql: string, catalog: Catalog): InsertedTable | undefined
 }
 
 /**
- * Tells whether a statement is an INSERT with VALUES, without RETURNING, a subquery and clauses for conflicts. With one
- * list of values, it either inserts one row or fails. Several lists are not told apart; no statement of a store has
- * them.
+ * Tells whether a statement is an INSERT of VALUES without RETURNING, a subquery or a clause for conflicts. It then
+ * either inserts one row or fails, as no statement of a store has several lists of values; that is not checked here.
  */
 function isPlainInsert(sql: string): boolean {
   return /^INSERT INTO \w+ \([^)]*\)\s+VALUES \(/.test(sql) && !/\b(?:CONFLICT|RETURNING|SELECT)\b/.test(sql);
