@@ -1,6 +1,6 @@
 /**
- * Vectors in float16, little-endian. They are scaled by a power of two, so that the largest component is about a quarter
- * to a half of the largest float16. Components down to a 2 ** 28th of the largest keep 11 bits. Node 22 has no
+ * Vectors in float16, little-endian. They are scaled by a power of two, so that the largest component is a quarter to a
+ * half of the largest float16. Components down to a 2 ** 28th of the largest keep 11 bits. Node 22 has no
  * Float16Array.
  */
 

@@ -141,9 +141,9 @@ export function writeIn<T>(session: Session, work: (begun: BegunWrite) => T, ask
 
 /**
  * Runs `work` in a read, or in the one that is held for it (`held-reads.ts`).
- * @param question if stated, the read is held afterwards for the next one with the same question. Null stands for the
- *   opening of the store: the read is held for the next read of the store, whatever its question, if that follows at
- *   once, and after a read without a question for one more
+ * @param question if stated, the read is held afterwards for the next one with the same question; if left out, it is
+ *   not held. Null stands for the opening of the store, whose read is held for the next read of the store, whatever its
+ *   question, if that follows at once; if that one has no question, it is held once more in the same way
  */
 export function readIn<T>(session: Session, work: () => T, question?: object | null): T {
   const { connection } = session;
