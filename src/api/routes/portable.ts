@@ -39,9 +39,10 @@ export const portableRoutes: readonly Route[] = [
     description:
       'The first line has the type `cairn.export`. The last line has the type `end`, with counts and the SHA-256 of ' +
       'all lines before it: an export without this line was cut off. Memories are as they were when the export ' +
-      'began; what is erased meanwhile is left out. Keys, jobs and logs of requests are never exported. The last ' +
-      'line counts what else was left out: documents that were not read yet, webhooks, memories that a ' +
-      'consolidation gathered. With `Accept-Encoding: gzip` the reply is compressed. The filters select memories, ' +
+      'began; what is erased meanwhile is left out, and so is a document that is read anew meanwhile. Keys, jobs and ' +
+      'logs of requests are never exported. The last line counts what else was left out: documents that were not ' +
+      'read yet, webhooks, memories that a consolidation gathered. With `Accept-Encoding: gzip` the reply is ' +
+      'compressed. The filters select memories, ' +
       'of any status. The chunks of a document are exported if the filters select the memory of the whole document, ' +
       'a link if they select both of its memories. Session logs are left out if there is a filter other than ' +
       '`user_id` and `session_id`, standing queries if there is one other than `user_id`, settings and evaluation ' +

@@ -187,7 +187,8 @@ const EXPIRING = 'memory.expire';
 
 /**
  * Sums the erased memories in the audit records with a time after `from` and not after `to` (Unix ms), separately for
- * deletes by callers and for expiry. The chunks of a deleted document are not counted: its record has no number.
+ * deletes by callers and for expiry. The chunks of a deleted document and the memories of an undone consolidation are
+ * not counted: their records have no such number.
  * @returns null if retention has removed audit records, among which there may be some of that period
  */
 export function countErased(

@@ -4,7 +4,7 @@ import type { BatchReceipt, ItemFate, NotedPart, ReceiptItemState } from '../typ
 import type { Store } from './open-store.ts';
 import { parseStored } from './stored-json.ts';
 
-/** Greatest number of rows of `batch_receipts` that are kept, some 100 MB; older rows are deleted. */
+/** About how many rows of `batch_receipts` are kept, the newest ones: some 100 MB. Older rows are deleted. */
 const MAX_PARTS = 20_000;
 /** Greatest number of rows that one call of `purgeBatchReceipts` deletes. */
 const PURGED_AT_ONCE = 100;
@@ -66,8 +66,8 @@ export function insertReceiptPart(
 }
 
 /**
- * Deletes at most 100 rows of receipts, oldest first: those stored before `before` (Unix ms), and those beyond the
- * newest 20,000 rows. Call inside a write.
+ * Deletes at most 100 rows of receipts, oldest first: those stored before `before` (Unix ms), and those beyond some
+ * 20,000 newest rows. Call inside a write.
  */
 export function purgeBatchReceipts(store: Store, before: number): void {
   store

@@ -156,7 +156,7 @@ export function countRoomAnew(store: Store, hookNo: number): void {
 const countOfHook = (store: Store, hookNo: number, limit: number) =>
   countsOfHooks(store, [hookNo], limit).get(hookNo) ?? 0;
 
-/** Counts the deliveries of webhooks that wait, of each at most `limit`, by the number of the webhook. */
+/** Counts the waiting deliveries of these webhooks, of each webhook at most `limit`, by its number. */
 function countsOfHooks(store: Store, hookNos: readonly number[], limit: number): ReadonlyMap<number, number> {
   if (hookNos.length === 0) return new Map();
   const rows = store
@@ -173,8 +173,8 @@ const countOfUser = (store: Store, userId: string, limit: number) =>
   countsOfUsers(store, [userId], limit).get(userId) ?? 0;
 
 /**
- * Counts the deliveries that wait for the webhooks of users, of each user at most `limit`, by `userId`. A user without
- * webhooks is left out.
+ * Counts the waiting deliveries to the webhooks of these users, for each user at most `limit`, by `userId`. A user
+ * without webhooks is left out.
  */
 function countsOfUsers(store: Store, userIds: readonly string[], limit: number): ReadonlyMap<string, number> {
   if (userIds.length === 0) return new Map();

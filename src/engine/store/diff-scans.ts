@@ -165,8 +165,8 @@ interface RevisionRow {
 
 /**
  * Finds the memories whose fields a caller changed between the two times, without those that were added in between, and
- * the memories that were superseded, archived or active at the second time but had another status at the first. It
- * stops when the work budget is used up.
+ * the memories that were superseded, archived or active at the second time but had another status at the first, or when
+ * they were added in between. It stops when the work budget is used up.
  */
 function scanRevisions(store: Store, { from, to }: DiffRequest, scope: CompiledFilter, found: FoundLists): void {
   const statement = store.prepare(

@@ -309,8 +309,8 @@ export interface Abandoned {
  * Finds what must be erased next; undefined if nothing must.
  * @param erasure id of the erasure whose hidden documents are to be erased; null for what no erasure is at: replaced,
  *   cancelled and expired generations, and those deleted without a receipt
- * @param last `memoryNo` of each memory of an erasure's documents whose generation comes after the others of its
- *   document
+ * @param last `memoryNo` of memories; a generation that has one of them comes after the other generations of its
+ *   document. Only for an erasure
  */
 export function findAbandoned(
   store: Store,

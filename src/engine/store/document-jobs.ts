@@ -82,8 +82,8 @@ export function findOpenDocumentJob(store: Store, documentNo: number): { id: str
 }
 
 /**
- * Tells whether a newer job reads the document, waits to read it, or is dead. The next generation of the document is
- * the newer job's then, also if the newer job is dead: it may be retried.
+ * Tells whether a newer job of the document is unfinished or dead. The next generation of the document is not the older
+ * job's then: a dead job, too, may be retried.
  * @param jobNo number of the older job, which may be in any state
  */
 export function hasNewerDocumentJob(store: Store, documentNo: number, jobNo: number): boolean {

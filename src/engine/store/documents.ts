@@ -47,8 +47,8 @@ export const IS_ALIVE = `state <> 'deleting' AND NOT EXISTS (SELECT 1 FROM docum
 
 /**
  * Value of the column `hidden` of a generation that must be erased, since its document refers to it neither as its live
- * nor as its next one. The column is 1 while the generation waits, is being read or could not be read, and 0 once
- * queries find it.
+ * nor as its next one. The column is 1 while the generation waits, is being read or could not be read, 0 once queries
+ * find it, and 3 (`ERASING`) while an erasure erases it.
  */
 export const ABANDONED = 2;
 /** Value of the column `hidden` of a generation that an erasure, a delete with a receipt, has hidden to erase it. */
@@ -87,8 +87,8 @@ export function getDocumentRow(store: Store, id: string, now: number): DocumentR
 }
 
 /**
- * Finds a document's row by id, also if it is being erased; undefined for an unknown id and for a document that has
- * expired and is not being erased.
+ * Finds a document's row by id, also if an erasure (delete with a receipt) is erasing it. Undefined for an unknown id,
+ * and for any other document that has expired or is being erased.
  */
 export function findErasableRow(store: Store, id: string, now: number): DocumentRow | undefined {
   return store.prepare(`SELECT * FROM documents WHERE id = ? AND (erasure IS NOT NULL OR ${IS_ALIVE})`).get(id, now) as
@@ -386,8 +386,8 @@ const DETACHED_JOBS = 1_000;
 
 /**
  * Removes a document's number from its jobs, of which it may have any number: from at most 1,000 in one call. Once none
- * is left it deletes the document's row, with all generations that are left. Call inside a write, repeatedly until
- * `findErasedDocument` does not find the document any more.
+ * is left it deletes the document's row, with all generations that are left. Call inside a write; as long as
+ * `findDocumentRow` finds the row afterwards, call it again in another write.
  */
 export function deleteDocumentRow(store: Store, documentNo: number): void {
   const { changes } = store

@@ -121,7 +121,7 @@ export interface Edge extends EdgeKey {
   readonly similarity: number | null;
   /** Weight of the link, 0..1. */
   readonly weight: number;
-  /** Whether Cairn made the link and no caller has stated it. */
+  /** Whether Cairn made the link and no caller has stated it since; a `derived_from` link stays automatic then. */
   readonly automatic: boolean;
   /**
    * Number of the memory that was decided to be right in a contradiction; null if it is undecided, or for another link
@@ -392,7 +392,7 @@ export function listLinks(store: Store, memoryNo: number): Link[] {
   }));
 }
 
-/** Lists at most `limit` links that a writer (key) stated, of whatever memories. */
+/** Lists at most `limit` stated links: those that a writer (key) stated, and contradictions that it decided last. */
 export function listStatedBy(store: Store, writerNo: number, limit: number): EdgeKey[] {
   return store
     .prepare('SELECT src, dst, type FROM edges WHERE writer_no = ? AND writer_no > 0 AND automatic = 0 LIMIT ?')

@@ -66,8 +66,8 @@ export function listModels(store: Store): (ModelName & { readonly modelNo: numbe
 
 /**
  * Looks up vectors of texts, by the first 16 bytes of the SHA-256 of each text. The stored vectors serve as a cache of
- * embeddings: no provider has to be paid again for a text as long as some memory has it.
- * @returns one vector for each hash, in their order; undefined where no memory has the text
+ * embeddings: no provider has to be paid again for a text as long as some memory has a vector of it.
+ * @returns one vector for each hash, in their order; undefined where no memory has a vector of the text by this model
  * @throws EngineError `not_found` for an unknown model; `internal` for a damaged vector
  */
 export function findEmbeddings(

@@ -64,9 +64,9 @@ export function noteErasedQuestions(
 
 /**
  * Makes the function that tells whether a question must not be logged because of a delete of the last hour: it was
- * asked before the delete, and named one of the users and one of the sessions that the delete named (a delete that
- * named only users or only sessions asks for no more), or it was asked by `allUntil`. Removes the notes of earlier
- * deletes if all are that old. Call inside a write.
+ * asked before the delete (in PostgreSQL up to a second after it), and named one of the users and one of the sessions
+ * that the delete named (a delete that named only users or only sessions asks for no more), or it was asked by
+ * `allUntil`. Removes all notes if all are older than an hour. Call inside a write.
  */
 export function createErasedCheck(store: Store, now: number): (question: Question) => boolean {
   const { allUntil, notes } = read(store);

@@ -9,7 +9,8 @@ export interface EventRow {
   readonly at: number;
   readonly kind: number;
   /**
-   * Number of the memory that the event is about, while the memory exists; id and user are then read from the memory.
+   * Number of the memory that the event is about, from which id and user are read; it stays when the memory is erased.
+   * Null if the event is about no memory, or about the erasure of one.
    */
   readonly memory: number | null;
   readonly user_no: number | null;
@@ -73,7 +74,7 @@ function readUsers(store: Store, userNos: readonly number[]): ReadonlyMap<number
 }
 
 /**
- * Reads the users of the documents that events are about, as a map from document id to user id; null for a document
+ * Reads the users of the documents that events are about, as a map from document id to user id; '' for a document
  * without a user. A document that was deleted has no entry.
  */
 function readDocuments(store: Store, rows: readonly EventRow[]): ReadonlyMap<string, string | null> {

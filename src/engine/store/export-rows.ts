@@ -170,7 +170,10 @@ export interface VectorRow {
   readonly bytes: Buffer;
 }
 
-/** Reads all vectors of memories, by memory number, in the order of their numbers. */
+/**
+ * Reads all vectors of memories, by memory number; those of one memory in the order of the vectors' numbers. A memory
+ * without vectors is left out.
+ */
 export function readVectorRows(store: Store, memoryNos: readonly number[]): Map<number, VectorRow[]> {
   const rows = store
     .prepare(

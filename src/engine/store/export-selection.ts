@@ -39,8 +39,9 @@ interface Selection {
 
 /**
  * Compiles the selection of an export: memories that pass the filter, whatever their validity, and whatever their
- * status unless the filter names statuses. Left out are expired memories, parts of document versions that queries did
- * not find when the export began, and memories that a consolidation made, since their sources are exported. A part of a
+ * status unless the filter names statuses. Left out are expired memories, memories that a consolidation made, since
+ * their sources are exported, and parts of document versions that queries did not find when the export began or do not
+ * find now: once a document was read anew during the export, the parts of both versions are left out. A part of a
  * document is selected if the document's root memory passes the filter.
  */
 function selectionOf(filter: MemoryFilter, now: number): Selection {
@@ -91,8 +92,9 @@ export function listExportedMemories(
 }
 
 /**
- * Lists numbers of documents above `after` that queries find, ascending, at most `limit`. With a filter, a document is
- * selected if its root memory passes, so a document without text is left out.
+ * Lists numbers of documents above `after` that queries find, ascending, at most `limit`. A document that was read anew
+ * since the export began is left out. With a filter, a document is selected if its root memory passes, so a document
+ * without text is left out.
  */
 export function listExportedDocuments(
   store: Store,
@@ -116,7 +118,7 @@ export function listExportedDocuments(
 
 /** How many things of each kind an export leaves out. */
 export interface LeftOut {
-  /** Number of documents that queries do not find in any version: not read yet, or unreadable. */
+  /** Number of documents that queries do not find in any version: not read yet, unreadable, or cancelled. */
   readonly documents_not_read: number;
   /** Number of webhooks, whose secrets must not leave the file. */
   readonly webhooks: number;
@@ -248,7 +250,8 @@ export function selectsLogs({ userIds: _users, sessionIds: _sessions, ...others 
 /**
  * Lists the selected items of session logs after a position, ordered by log and position. It stops when they have at
  * least `bytes` of JSON, or when 2,000 items were examined. No further item is read, since each may have 256 KiB.
- * @returns the items, and the position of the last examined item; null if all items were examined
+ * @returns the items, and the position of the last examined item, after which there may be more; null if there are
+ *   none
  */
 export function listExportedLogItems(
   store: Store,

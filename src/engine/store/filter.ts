@@ -92,8 +92,8 @@ type TimeOptions =
  * of alternatives matches nothing; an empty list of tags excludes nothing.
  * @param now time at which it is judged which memories are valid and have expired, and which salience they have, Unix
  *   ms
- * @throws EngineError `invalid` for a meaningless metadata condition, for more than 32 of them, and for sectors
- *   together with `asOf.recorded`, since earlier sectors are not kept
+ * @throws EngineError `invalid` for a meaningless condition on metadata or the value, for more than 32 on either, and
+ *   for sectors together with `asOf.recorded`, since earlier sectors are not kept
  */
 export function compileFilter(filter: MemoryFilter, now: number, options: FilterOptions = {}): CompiledFilter {
   const { asOf } = options;

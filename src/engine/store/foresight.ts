@@ -1,12 +1,13 @@
 /** Prefetches query answers inside a transaction in PostgreSQL, so that several queries share one round trip. */
 export interface Foresight {
   /**
-   * Prefetches the answers of a query for each of these parameter lists, in one round trip. Later calls of the query in
-   * this transaction get these answers, unless a statement in between may have changed them.
+   * Prefetches the answers of a query for each of these parameter lists, all in the next round trip. Later calls of the
+   * query in this transaction get these answers, unless a statement in between may have changed them. Outside of a
+   * transaction it does nothing.
    */
   ask(sql: string, parameters: readonly (readonly unknown[])[]): void;
   /**
-   * Stores an answer that the caller already knows, so that the query need not be sent.
+   * Stores an answer that the caller already knows, so that the query need not be sent in this transaction.
    * @param rows rows of the answer, as `Statement.all` returns them
    */
   answer(sql: string, parameters: readonly unknown[], rows: readonly object[]): void;

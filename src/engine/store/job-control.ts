@@ -12,9 +12,9 @@ import { changesOfEach } from './statement.ts';
  * Queues a failed, dead or cancelled job again at its step, due at once, with its full number of attempts and no
  * crashes. The memory that it embeds or links, or the document that it reads, becomes `queued`, too. A job that embeds
  * a memory for a change of the model becomes an ordinary `memory` job. Call inside a write.
- * @throws EngineError `not_found`; `conflict` if the job is queued, active or done, if its memory or file no longer
- *   exists, if another unfinished job embeds or links its memory, or if it reads a document and was cancelled or has a
- *   newer job that is unfinished or dead
+ * @throws EngineError `not_found`; `conflict` if the job is queued, active or done, if its memory, document or file no
+ *   longer exists, or if another unfinished job embeds or links its memory. A job that reads a document also causes it
+ *   if it was cancelled, or if the document has a newer job that is unfinished or dead
  */
 export function retryJob(store: Store, id: string, now: number): Job {
   const job = getJob(store, id);

@@ -64,7 +64,7 @@ const COUNTED_WHOLE = -1;
  * counted one by one, since some may have expired or be outside the caller's bounds. A page ends early after about
  * 200,000 examined memories or 5,000 examined names, and after half a second if it parses tags, even while it counts a
  * name; so it is the last one only if `next` is null.
- * @param now time at which memories must not have expired, Unix ms
+ * @param now time at which memories must be valid and must not have expired, Unix ms
  * @param clock returns a time in ms that never goes back
  * @throws EngineError `invalid` for a cursor of another list, and for sessions without `filter.userId`
  */

@@ -35,7 +35,7 @@ export interface Store extends Positioned {
    * inside, and a write is not begun inside another transaction.
    * @param ask called before `work` if `ahead` is not null: what it prefetches shares the first round trip
    * @throws EngineError `unavailable` if another connection writes for BUSY_TIMEOUT_MS; `storage_full`; `internal` for
-   *   a damaged file; any other error of `work` as it is
+   *   a damaged file; in PostgreSQL as `inWrite`, also with `mayBeWritten`; any other error of `work` as it is
    */
   write<T>(work: () => T, ask?: () => void): T;
   /**

@@ -1,8 +1,8 @@
 /**
- * Batches the lookups that an add or a job step makes for many memories. In PostgreSQL each lookup costs a round trip,
- * so these functions send all lookups of a batch together, in one round trip, or in two if users must be found first
- * (see `Foresight`). The caller then makes each lookup as usual, and gets the prefetched answer. For a SQLite file they
- * do nothing.
+ * Prefetches the lookups that an add or a job step makes for many memories. In PostgreSQL each lookup costs a round
+ * trip, so these functions ask them all together: in one round trip, or in two if users must be found first (see
+ * `Foresight`). The caller then makes each lookup as usual, and gets the prefetched answer. For a SQLite file they do
+ * nothing.
  */
 
 import { contentHash } from '../text/content-hash.ts';
@@ -25,7 +25,7 @@ import { findUserNo, SELECT_USER } from './users.ts';
 import { SELECT_WRITER } from './writers.ts';
 
 /**
- * Greatest number of memories for which one call prefetches lookups; the lookups for further memories are made one by
+ * Greatest number of adds or claims for which one call prefetches lookups; those for further ones are then made one by
  * one.
  */
 const MAX_PREFETCHED = 256;
@@ -57,8 +57,9 @@ export function prefetchFirstForAccept(store: Store, { memories, writers, isAudi
 }
 
 /**
- * Prefetches the lookups of adds for memories of users, which `prefetchFirstForAccept` has looked up: duplicates,
- * labels and the latest memories of sessions. Call inside a write.
+ * Prefetches the other lookups of adds, for memories of users: duplicates, labels and the latest memories of sessions.
+ * Left out are users without a number, whose first memory gives them one. Call inside a write, after
+ * `prefetchFirstForAccept`, which has prefetched the numbers of the users.
  */
 export function prefetchForAccept(store: Store, memories: readonly NewMemory[], now: number): void {
   const { ahead } = store;

@@ -50,7 +50,7 @@ export function addCacheHits(
 
 /**
  * Lists the sums from the UTC day of `since` (Unix ms) on, newest day first, then by provider, model and purpose. Days
- * without calls are absent.
+ * without calls and without texts from the cache are absent.
  */
 export function listUsage(store: Store, { since }: { readonly since: number }): ProviderUsage[] {
   const rows = store

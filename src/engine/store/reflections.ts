@@ -128,9 +128,9 @@ export function isReflection(store: Store, memoryNo: number): boolean {
 }
 
 /**
- * Lists the reflections and consolidations that are derived from at least one of these memories, directly or through
- * other reflections, by number, each once. The sources of a consolidation are read from its own table, since links to
- * them may have been removed.
+ * Lists the numbers of the reflections and consolidations that are derived from at least one of these memories,
+ * directly or through other reflections, each once, the farthest from them last. The sources of a consolidation are
+ * read from its own table, since links to them may have been removed.
  */
 export function listReflectionsOn(store: Store, sources: readonly number[]): number[] {
   return readReflectionsOn(store, sources, { broadest: Number.MAX_SAFE_INTEGER }).memoryNos;

@@ -55,8 +55,8 @@ export function contextOf(store: Store, place: SessionPlace): string {
 }
 
 /**
- * Lists the numbers of the memories whose context includes the text of this one: the next memories in its session, at
- * most two.
+ * Lists the numbers of the memories whose context is made from the text of this one, among others: the next memories in
+ * its session, at most two. Empty for a memory outside of sessions or in a document.
  */
 export function inContextOf(store: Store, place: SessionPlace): number[] {
   if (place.sessionId === '' || place.isChunk) return [];
@@ -110,8 +110,8 @@ export function latestOf(
 }
 
 /**
- * Returns what `contextAndFollowers` returns, but computes it from the result of `latestOf` if possible. It also
- * updates the prefetched answer with the new memory, which is now the latest of its session.
+ * Returns what `contextAndFollowers` returns. If the new memory is now the latest of its session, that is computed from
+ * `latest`, the result of `latestOf`, and the prefetched answer gets the new memory.
  */
 export function contextAndFollowersAmong(
   store: Store,

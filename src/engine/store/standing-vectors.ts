@@ -34,8 +34,8 @@ export function listUnembeddedQueries(store: Store, modelNo: number, limit: numb
 }
 
 /**
- * Stores vectors of a model, in place of vectors of another model. Queries that were deleted meanwhile are ignored.
- * Call inside a write.
+ * Stores vectors of a model, in place of earlier vectors of the queries. Queries that were deleted meanwhile are
+ * ignored. Call inside a write.
  */
 export function putStandingVectors(store: Store, modelNo: number, vectors: readonly StandingVector[]): void {
   const put = store.prepare(

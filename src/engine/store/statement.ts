@@ -1,4 +1,7 @@
-/** Number of rows that a statement changed, and number of the row that it inserted last. */
+/**
+ * Number of rows that a statement changed, and number of the row that it inserted last, which means nothing for a
+ * statement that inserted none.
+ */
 export interface RunResult {
   readonly changes: number;
   readonly lastInsertRowid: number | bigint;

@@ -16,7 +16,7 @@ export const MOST = 1 + PART_BYTES;
 
 /**
  * Returns SQL for the weight of the JSON text in a column: its bytes, plus `PART_BYTES` for each list, object and
- * comma. It has to read the text.
+ * comma. The signs `[`, `{` and `,` inside of strings count, too. It has to read the text.
  */
 export function jsonWeight(column: string): string {
   const parts = [',', '[', '{'].map((part) => `length(replace(${column}, '${part}', ''))`);

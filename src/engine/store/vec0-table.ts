@@ -35,7 +35,7 @@ export interface Vec0Table {
   remove(vectorNo: number): void;
   /**
    * Runs several searches. Returns for each of them the numbers of at most `k` vectors, nearest by cosine first. Among
-   * equally near vectors those with the lowest numbers are found, unless more than 4,096 are equally near.
+   * equally near vectors those with the lowest numbers are found, unless these and the nearer ones are over 4,096.
    */
   nearest(questions: readonly Vec0Question[]): number[][];
   /**

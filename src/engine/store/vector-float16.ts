@@ -1,6 +1,7 @@
 /**
- * Vectors in float16, little-endian. They are scaled by a power of two, so that the largest component is just below the
- * largest float16. Components down to a 2 ** 28th of the largest keep 11 bits. Node 22 has no Float16Array.
+ * Vectors in float16, little-endian. They are scaled by a power of two, so that the largest component is a quarter to a
+ * half of the largest float16. Components down to a 2 ** 28th of the largest keep 11 bits. Node 22 has no
+ * Float16Array.
  */
 
 /** Exponent of the largest component after scaling; the largest float16 is below 2 ** 16. */
@@ -31,7 +32,7 @@ export function encodeFloat16(vector: Float32Array): Buffer {
 }
 
 /**
- * Decodes a vector. The result has the direction of the encoded vector but another length.
+ * Decodes a vector. The result has about the direction of the encoded vector, but another length.
  * @param blob two bytes for each dimension
  */
 export function decodeFloat16(blob: Uint8Array): Float32Array {
@@ -44,6 +45,7 @@ export function decodeFloat16(blob: Uint8Array): Float32Array {
 /**
  * Decodes the vector that begins at the byte `offset` of `blob` into `vector`. The result is 2 ** 112 times too short,
  * which does not change a cosine.
+ * @param vector a component for each dimension; it must have a buffer of its own
  */
 export function spreadFloat16(blob: Uint8Array, offset: number, vector: Float32Array): void {
   const bits = new Int32Array(vector.buffer);

@@ -29,7 +29,8 @@ function countStrong(dimensions: number): number {
 
 /**
  * Encodes a vector: the low byte of each component, then index and high byte of each strong component (one with a
- * second byte). Encoding a decoded vector gives the same bytes, except for the order of equally strong components.
+ * second byte), by ascending index. Encoding a decoded vector gives the same bytes, except that of several equally
+ * large components others may count as strong.
  * @param vector finite components, not all zero; the number of dimensions is a multiple of 8
  */
 export function encodeInt8(vector: Float32Array): Buffer {
@@ -88,6 +89,7 @@ export function decodeInt8(blob: Uint8Array, dimensions: number): Float32Array {
 
 /**
  * Makes a function that compares a query with encoded vectors, without decoding them.
+ * @param query finite components, not all zero, as `encodeInt8` takes them
  * @returns a function that returns the cosine, -1..1, of the query and the vector that begins at the byte `offset`
  */
 export function compareInt8(query: Float32Array): (vectors: Uint8Array, offset: number) => number {

@@ -14,8 +14,9 @@ export interface WorkBudget {
   /** Number of bytes that may still be examined. */
   readonly left: number;
   /**
-   * Subtracts `bytes` from the budget. Returns false if the budget is used up, by this or an earlier call: the caller
-   * must then stop reading.
+   * Subtracts `bytes` from the budget. Returns false if the budget is used up or its deadline is over, by this or an
+   * earlier call: the caller must then stop reading. Everywhere in this file, a budget whose deadline is over counts as
+   * used up.
    */
   spend(bytes: number): boolean;
   /** Time until the deadline (ms), negative after it; Infinity without a deadline. */

@@ -75,7 +75,8 @@ function isListArgument(tokens: readonly Token[], place: number): boolean {
 
 /**
  * Tells whether the list parameter at the token index `place` is compared with a text column, as in `column IN (SELECT
- * value FROM json_each(?))` or in `json_each(?) AS wanted JOIN entities e ON e.name = wanted.value`.
+ * value FROM json_each(?))` or in `json_each(?) AS wanted JOIN entities e ON e.name = wanted.value`. In the first form
+ * it suffices that a column of this name in any table is of texts. Other forms are not recognised.
  */
 function isOfTexts(tokens: readonly Token[], place: number, catalog: Catalog): boolean {
   const before = wordsOf(tokens.slice(0, place));

@@ -81,7 +81,7 @@ function groupFor<One extends Mergeable>(one: One, groups: readonly One[][]): On
 
 /**
  * Tells whether a statement may be merged with a group of the same text. It may not if one of the group may change the
- * same row.
+ * same row, if the group has 256 changes (`MAX_CHANGES`), or if it is of the kind `once`.
  */
 function mayJoin<One extends Mergeable>(one: One, group: readonly One[]): boolean {
   const { kind, key } = one.merge!;

@@ -30,8 +30,8 @@ export interface NamedStatement {
 
 /**
  * Restricts a statement to the tenant whose number is parameter $1. The statement's own parameters must begin with $2.
- * @throws EngineError `internal` for a statement that refers to a table of tenants in a position that this function
- *   does not recognise
+ * @throws EngineError `internal` if a table of tenants after FROM, JOIN, INTO or UPDATE could not be restricted, and
+ *   for an INSERT that names no columns
  */
 export function nameTenant(sql: string, catalog: Catalog): NamedStatement {
   const tokens = tokensOf(sql);

@@ -120,7 +120,7 @@ export interface PostgresStatement extends Statement {
   prefetch(...given: unknown[]): void;
   /**
    * Stores an answer that the caller knows already in the cache of the open transaction, so that a later call with
-   * these parameters needs no round trip.
+   * these parameters needs no round trip. Outside of a transaction it does nothing.
    * @param rows rows as objects by column
    */
   answerAhead(given: readonly unknown[], rows: readonly object[]): void;
@@ -206,8 +206,8 @@ function leaveUnanswered(query: Bound, answers: Answers, context: StatementConte
 }
 
 /**
- * Prefetches the queries that are predicted to follow `query` if it is the first query of its transaction. Call it with
- * each query.
+ * If `query` is the first query of its transaction, prefetches those that are predicted to follow it. Call it with each
+ * query.
  */
 export function prefetchPredicted(query: Pick<Bound, 'text'>, context: PredictionContext): void {
   const { answers, predictor } = context;
@@ -279,7 +279,7 @@ function lazyResult(queued: Queued): RunResult {
 interface InsertedTable {
   readonly table: string;
   readonly column: string;
-  /** Whether the statement inserts exactly one row and does not give the row's number itself. */
+  /** Whether `isPlainInsert` holds and the statement does not give the row's number itself. */
   readonly isPlain: boolean;
 }
 
@@ -292,8 +292,8 @@ function insertedTable(sql: string, catalog: Catalog): InsertedTable | undefined
 }
 
 /**
- * Tells whether a statement inserts exactly one row and has no clause for conflicts, so that it either changes one row
- * or fails.
+ * Tells whether a statement is an INSERT of VALUES without RETURNING, a subquery or a clause for conflicts. It then
+ * either inserts one row or fails, as no statement of a store has several lists of values; that is not checked here.
  */
 function isPlainInsert(sql: string): boolean {
   return /^INSERT INTO \w+ \([^)]*\)\s+VALUES \(/.test(sql) && !/\b(?:CONFLICT|RETURNING|SELECT)\b/.test(sql);

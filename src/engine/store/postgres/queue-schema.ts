@@ -56,8 +56,8 @@ export async function makeQueueSchema(client: Queryable, name: string): Promise<
 
 /**
  * SQL that finds in the schema `$1` the table `cairn_marks`, whose rows are facts that all processes share for a time
- * and that time out. It reads the catalog directly, as `to_regclass` may still report no
- * table in a transaction that waited for another one that made the table.
+ * and that time out. It reads the catalog directly, as `to_regclass` may still report no table in a transaction that
+ * waited for another one that made the table.
  */
 const FIND_MARKS = `SELECT 1 FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
   WHERE nspname = $1 AND relname = 'cairn_marks'`;

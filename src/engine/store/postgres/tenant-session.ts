@@ -41,8 +41,7 @@ export interface Session {
   readonly connection: BlockingConnection;
   readonly tenant: number;
   /**
-   * Sets the session to this tenant if it is not yet. Call it before a transaction, and before a statement outside of
-   * one.
+   * Prepares the session for this tenant. Call it before a transaction, and before a statement outside of one.
    * @returns whether a transaction must set the tenant for itself, since the session is set to another one
    * @throws EngineError `unavailable` if the store is closed
    */
@@ -142,8 +141,9 @@ export function writeIn<T>(session: Session, work: (begun: BegunWrite) => T, ask
 
 /**
  * Runs `work` in a read, or in the one that is held for it (`held-reads.ts`).
- * @param question if stated, the read is held afterwards for the next one with the same question; null for the opening
- *   of the store
+ * @param question if stated, the read is held afterwards for the next one with the same question; if left out, it is
+ *   not held. Null stands for the opening of the store, whose read is held for the next read of the store, whatever its
+ *   question, if that follows at once; if that one has no question, it is held once more in the same way
  */
 export function readIn<T>(session: Session, work: () => T, question?: object | null): T {
   const { connection } = session;

@@ -68,9 +68,9 @@ function preparedText(text: string): string {
 }
 
 /**
- * Tells whether a term may stand more than 256 times in a text; false for nearly all texts below 10 KB. A stem begins
- * with the letter of its word, so an ASCII text is known by how many of its words begin with each letter, in a
- * twentieth of the time that its terms take.
+ * Tells whether a term may stand more than 256 times in a text; false for nearly all ASCII texts below 10 KB, true for
+ * every text of more than 512 UTF-16 code units that is not ASCII. A stem begins with the letter of its word, so an
+ * ASCII text is known by how many of its words begin with each letter, in a twentieth of the time that its terms take.
  */
 function mayRepeat(text: string): boolean {
   // One more than that many words would be longer.
