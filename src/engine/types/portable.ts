@@ -322,8 +322,9 @@ export interface Portable {
   importLines(lines: readonly PortableLine[]): Promise<ImportOutcome[]>;
   /**
    * Begins a dry run. Its `importLines` returns the outcomes that an import would have and stores nothing; lines of
-   * earlier calls count as stored. It throws EngineError `too_large` once it would have to remember over 2,000,000 ids
-   * and names, and `unavailable` once all dry runs of the process would. `end` forgets them, and must be called.
+   * earlier calls count as stored. It checks neither the quota nor how many jobs wait. It throws EngineError
+   * `too_large` once it would have to remember over 2,000,000 ids and names, and `unavailable` once all dry runs of the
+   * process would. `end` forgets them, and must be called.
    */
   rehearseImport(): Pick<Portable, 'importLines'> & { end(): void };
 }
