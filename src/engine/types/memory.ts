@@ -303,7 +303,10 @@ export interface Timeline {
   readonly before: readonly Memory[];
   readonly anchor: Memory;
   readonly after: readonly Memory[];
-  /** Whether a side lacks memories: its texts exceed 3 MiB, or too few of its nearest 5,000 memories are shown. */
+  /**
+   * Whether a side may lack memories: its texts exceed 3 MiB, or too few of the memories that were examined are shown
+   * (the nearest 5,000, or fewer if their tags take long).
+   */
   readonly isCut: boolean;
 }
 

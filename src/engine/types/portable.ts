@@ -304,10 +304,10 @@ export type ImportOutcome =
 /** The methods of a tenant that export and import its data. */
 export interface Portable {
   /**
-   * Exports the tenant as lines of JSON, in texts of one or more whole lines. Memories are as they were when the export
-   * began, without those that were erased since; salience, strength and counts are those at the time when each memory
-   * is read. Keys, jobs and logs of requests are not exported. Before it reads, it writes the ends of validity that
-   * still wait to be written.
+   * Exports the tenant as lines of JSON, in texts of one or more whole lines; a long line of `configuration` comes in
+   * several texts. Memories are as they were when the export began, without those that were erased since; salience,
+   * strength and counts are those at the time when each memory is read. Keys, jobs and logs of requests are not
+   * exported. Before it reads, it writes the ends of validity that still wait to be written.
    * @throws EngineError `invalid` for a malformed condition of the filter, when the iteration comes to it
    */
   exportLines(options: ExportOptions): AsyncIterable<string>;
