@@ -303,10 +303,7 @@ export interface Timeline {
   readonly before: readonly Memory[];
   readonly anchor: Memory;
   readonly after: readonly Memory[];
-  /**
-   * Whether a side may lack memories: its texts exceed 3 MiB, or too few of the memories that were examined are shown
-   * (the nearest 5,000, or fewer if their tags take long).
-   */
+  /** Whether a side may lack memories: its texts exceed 3 MiB, or of those that were examined too few are shown. */
   readonly isCut: boolean;
 }
 
