@@ -15,7 +15,8 @@ export interface ActivityMinute {
   /** Time of the later reading, Unix ms. */
   readonly at: number;
   /**
-   * Time between the two readings (ms): a minute, less for the latest entry, and more if a reading failed in between.
+   * Time between the two readings (ms): about a minute, and more if a reading failed in between. The latest entry
+   * counts from the last kept reading, so it is shorter unless that is the reading that failed.
    */
   readonly ms: number;
   /**
@@ -51,8 +52,8 @@ interface ProviderState {
 
 export interface Activity {
   /**
-   * One entry for each minute of the last hour, the oldest first, and one for the time since the last reading; empty
-   * until the metrics were read once before.
+   * One entry for each minute of the last hour, the oldest first, and one for the time since the last reading. A minute
+   * whose reading failed is part of the next entry. Empty until the metrics were read once before.
    */
   readonly minutes: readonly ActivityMinute[];
   readonly providers: readonly ProviderState[];

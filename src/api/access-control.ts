@@ -66,7 +66,10 @@ const MAX_SIGNED_IN = 10_000;
 /** Secret of the browser session by which each holder came; a holder that came by a key or token has no entry. */
 const sessions = new WeakMap<Holder, string>();
 
-/** Returns the secret of the session by which an admitted holder came; undefined if it came by none. */
+/**
+ * Returns the secret of the session by which an admitted holder came; undefined if it came by none, and for a holder
+ * that was admitted to `metrics`.
+ */
 export function sessionOf(holder: Holder): string | undefined {
   return sessions.get(holder);
 }

@@ -53,10 +53,10 @@ const QUOTED_CHARACTERS = 64;
 
 /**
  * Checks a JSON text before it is parsed. It refuses an object that names a field twice, since JSON.parse keeps the
- * last value, while a proxy that checked the request may have read the first. It also refuses numbers that JSON.parse
- * would replace by another number, more values or names than `most` allows (by default 100,000 and 20,000), and more
- * than 512 levels of nesting. The check comes first because it is cheap: parsing a text of empty lists takes twenty
- * times as long as finding that there are too many. A text that is not JSON may pass.
+ * last value, while a proxy that checked the request may have read the first. It also refuses whole numbers that
+ * JavaScript would write with other digits, numbers beyond 1.8e308, more values or names than `most` allows (by default
+ * 100,000 and 20,000), and more than 512 levels of nesting. The check comes first because it is cheap: parsing a text
+ * of empty lists takes twenty times as long as finding that there are too many. A text that is not JSON may pass.
  * @throws EngineError `invalid`; SyntaxError for a name that is not a JSON string
  */
 export function checkJson(text: string, most: JsonBounds = BODY_BOUNDS): void {
@@ -160,7 +160,8 @@ function afterQuote(text: string, quote: number): number {
  * Returns the offset after the number that begins at `start`. A whole number must be returned as it was sent or be
  * refused, since other programs can hold numbers that JavaScript rounds. A fraction is read by every program as the
  * nearest 64-bit number, which is 0 for one under 2.5e-324.
- * @throws EngineError `invalid` for a whole number that JavaScript would change, and for a number beyond 1.8e308
+ * @throws EngineError `invalid` for a number beyond 1.8e308, and for a whole number, written without a fraction or an
+ *   exponent, that JavaScript would write with other digits
  */
 function endOfNumber(text: string, start: number): number {
   NUMBER.lastIndex = start;

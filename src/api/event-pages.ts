@@ -39,7 +39,8 @@ export async function readStreamPage(
 /**
  * Reads a page of events for a stream which a look for new events woke. Streams of a tenant that the same look woke
  * share the page, if their queries and the bounds of their keys are equal: it is read, encoded and held once for all of
- * them, in the name of none of their keys. A page is read after the look, so it has all events that the look found.
+ * them, in the name of none of their keys. A page is read after the look, so it has the events that the look found, up
+ * to the limit of the query.
  * @param newest what the look returned: the cursor of the newest event
  * @throws what `tenantOf` and `listEvents` throw
  */

@@ -18,7 +18,7 @@ interface ParsedField {
 /**
  * Adds a field to the fields of a form.
  * @throws EngineError `invalid` for a field without a name or with too long a one, for the part "file" without a file
- *   name, and for a value that is too long or not UTF-8
+ *   name, and for a value that is too long, is not UTF-8, or holds the character U+FFFD
  */
 export function addField(fields: FormFields, { name, value, isCut }: ParsedField): void {
   if (name === undefined || name === '') throw malformed('has a part without a name');

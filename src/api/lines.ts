@@ -28,15 +28,15 @@ export interface Line {
 
 /**
  * Splits a stream of bytes into lines, and yields lines that end in one chunk together, at most 256 of them. Blank
- * lines are skipped; the last line needs no line feed. It holds at most one line and one chunk, and lets other requests
- * run in between, as much of a body may arrive at once. It throws what the stream throws, so the unfinished last line
- * of an aborted upload is never yielded.
+ * lines, which have only spaces and carriage returns, are skipped; the last line needs no line feed. It holds at most
+ * one line and one chunk, and lets other requests run in between, as much of a body may arrive at once. It throws what
+ * the stream throws, so the unfinished last line of an aborted upload is never yielded.
  * @param options `maxBytes` is the greatest length of a line without its line feed; a longer line is yielded with
  *   `bytes` null. `hold` is told after each chunk how many bytes of an unfinished line are kept in memory; what it
  *   throws ends the lines. `now` is a clock that never goes back (ms)
- * @throws EngineError `invalid`, with `hold` alone, if over 64 KiB of a line have come, and the stream was waited for
- *   longer than 25 s for each MiB of `maxBytes` since the line began: a client that sends a byte a minute would keep
- *   the memory otherwise. Also `invalid`, with `hold` alone, after 100,000 blank lines in a row
+ * @throws EngineError, only if `hold` is given: `invalid` if over 64 KiB of a line have come, and the stream was waited
+ *   for longer than 25 s for each MiB of `maxBytes` since the line began, since a client that sends a byte a minute
+ *   would keep the memory otherwise; `invalid` for more than 100,000 blank lines in a row
  */
 export async function* linesOf(
   stream: Readable,

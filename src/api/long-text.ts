@@ -72,7 +72,8 @@ export async function* toUtf8(pieces: AsyncIterable<string>): AsyncGenerator<Buf
 
 /**
  * Decodes base64 strictly, also in its URL-safe alphabet. Node's own decoder would skip characters that are not base64
- * and return other bytes. White space between the digits is allowed.
+ * and return other bytes. White space between the digits is allowed; the padding may be missing, and its exact length
+ * is not checked.
  * @throws EngineError `invalid` if the text is not base64
  */
 export async function* fromBase64(pieces: AsyncIterable<string> | Iterable<string>): AsyncGenerator<Buffer> {

@@ -30,12 +30,12 @@ interface Taken {
 /**
  * Makes a count that closes connections where too much is taken: of a network that takes more than one network may, and
  * of the network that takes the most while all take more than they may together. The connection that began last to take
- * something is closed first. So networks that take all there is close no connection of another.
+ * something is closed first. So a network that takes little loses no connection because others take all there is.
  *
  * A trusted proxy is counted as one network, since a client behind it is not known before its request was parsed. As
  * such clients are many, it may take as much as all networks together, and its neighbours in the network count apart
- * from it. Once it is the one that takes the most, its
- * newest connection is closed, whichever of its clients that serves.
+ * from it. Once it is the one that takes the most, its newest connection is closed, whichever of its clients that
+ * serves.
  */
 export function createNetworkCount({ ofNetwork, ofAll, isProxy }: CountOptions): NetworkCount {
   /** What is taken, by network; a network that takes nothing is not in it. */

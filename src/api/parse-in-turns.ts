@@ -93,7 +93,8 @@ interface TurnBudget {
 }
 
 /**
- * Makes the budget of what is parsed at once. It overtakes what waits, which has a part of each turn for itself.
+ * Makes the budget of what is parsed at once. Such bytes overtake the bytes that wait, for which a part of each turn is
+ * kept.
  * @param most amount that is there in each turn
  */
 function createTurnBudget(most: number): TurnBudget {

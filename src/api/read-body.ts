@@ -135,9 +135,9 @@ export function readBytes(request: IncomingMessage, maxBytes: number, timeoutMs:
 /**
  * Parses the bytes of a JSON text, after `checkJson` has accepted it.
  * @param most greatest numbers of values and field names; by default 100,000 and 20,000
- * @throws EngineError `invalid` for an empty text, malformed UTF-8 or JSON, a field that an object names twice, a
- *   number that JavaScript cannot keep, or too many values, names or levels. The message does not quote the text, as
- *   V8's own message would
+ * @throws EngineError `invalid` for an empty text, malformed UTF-8 or JSON, a field that an object names twice, a whole
+ *   number that JavaScript would write with other digits, a number beyond 1.8e308, or too many values, names or levels.
+ *   The message does not quote the text, as V8's own message would
  */
 export function parseJson(bytes: Buffer, most?: JsonBounds): unknown {
   const steps = parseJsonInSteps(bytes, most);
@@ -166,8 +166,8 @@ const LONG_CHARACTERS = 64 * 1024;
 
 /**
  * Parses a JSON text as `parseJson` does, but as a generator: the caller may let other requests run between two steps.
- * If the text is long, a step parses at most one field of the outermost object. The parsed value is the generator's
- * return value.
+ * Of a long object, a step parses at most one field; a list is parsed in one step, however long. The parsed value is
+ * the generator's return value.
  * @throws EngineError `invalid` as `parseJson` does
  */
 export function* parseJsonInSteps(bytes: Buffer, most?: JsonBounds): Generator<undefined> {

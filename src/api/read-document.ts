@@ -102,8 +102,8 @@ export function toPage({ api }: TenantCall, { url, ...fields }: IngestUrlBody): 
  * Writes the document of a JSON body to disk and passes it to `accept`. Its content is `text`, or else `data`, which is
  * base64 unless the format or `encoding` says that it is text.
  * @throws EngineError `too_large` for a file over OM_UPLOAD_MAX_MB; `invalid` for malformed base64 or a name over the
- *   limit; `unsupported` for a format that cannot be read; `storage_full` if the disk is full; also what `accept`
- *   throws
+ *   limit; `unsupported` for a format that cannot be read; `storage_full` if the disk is full; `unavailable` if no file
+ *   can be written; also what `accept` throws
  */
 export async function acceptFile<Result>(
   call: TenantCall,

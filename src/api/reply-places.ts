@@ -13,7 +13,8 @@ const MIB = 1024 * 1024;
 const KEY_BYTES = 32 * MIB;
 /**
  * Greatest memory that large replies being sent may take for all keys of one tenant together (bytes), since a tenant
- * may make a thousand keys. A tenant that holds none gets memory for one reply, however large.
+ * may make a thousand keys. A tenant that holds none gets memory for one reply, however large, as long as all keys
+ * together hold less than `FULL_BYTES`.
  */
 const TENANT_BYTES = 64 * MIB;
 const TOTAL_BYTES = 128 * MIB;
@@ -77,9 +78,9 @@ export class ReplyPlaces {
   }
 
   /**
-   * Reserves memory for a large reply, and waits until it is free. One key may hold 32 MiB, the
-   * keys of one tenant 64 MiB, and all keys together 128 MiB. A key that holds none gets memory for one reply until all
-   * keys together hold 256 MiB, within the share of its tenant.
+   * Reserves memory for a large reply, and waits until it is free. One key may hold 32 MiB, the keys of one tenant 64
+   * MiB, and all keys together 128 MiB. A key that holds none gets memory for one reply, however large, unless all keys
+   * together hold 256 MiB already or its tenant holds some and would exceed its share.
    * @param bytes memory that the reply takes
    * @param options `waitMs` is the longest wait. `response` is the reply: the wait ends if its client leaves
    * @returns a function that releases the memory; further calls of it do nothing

@@ -45,7 +45,7 @@ function readmeFirst(a: string, b: string): number {
 /**
  * Splits Markdown into paragraphs. Code stays with the paragraph before it, and a paragraph that is short (under 60
  * UTF-16 code units) or ends in a colon is joined with the next one. A list of over 500 code units is split into its
- * items. Paragraphs without a word are left out.
+ * items, unless it was joined with a paragraph before it. Paragraphs without a word are left out.
  * @param file name of the file, which each passage repeats
  */
 export function splitMarkdown(file: string, markdown: string): Passage[] {
@@ -93,7 +93,8 @@ export function splitMarkdown(file: string, markdown: string): Passage[] {
 }
 
 /**
- * Splits a list of over 500 UTF-16 code units into the items of its outermost level; returns any other text as it is.
+ * Splits a list of over 500 UTF-16 code units into the items of its outermost level; returns any other text as it is,
+ * also one with a paragraph before its list.
  */
 function itemsOf(content: string): string[] {
   if (content.length <= LONG_LIST || !ITEM.test(content)) return [content];

@@ -247,8 +247,8 @@ interface OneFile {
 
 /**
  * Sends a file unless its document is up to date. If a missing file's document has the same bytes, the file counts as
- * renamed: that document gets the new path and keeps its memories. If it is gone from the server, it is also removed
- * from `known`.
+ * renamed: that document gets the new path and keeps its memories. If the server no longer has that document, it is
+ * removed from `known`, and the error `not_found` is thrown.
  * @returns undefined if nothing was sent
  */
 async function sendOne(

@@ -23,7 +23,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
   '.svg': 'image/svg+xml',
 };
-/** Matches the file names that Vite makes: without a path, and without a dot at the start. */
+/** Matches every file name that Vite makes, and others like them, but none with a path or with a dot at the start. */
 const NAME = /^[\w-][\w.-]{0,127}$/;
 
 /** Folder of the built console, both for the sources and for the compiled package, whose own files lie in `dist`. */
@@ -63,7 +63,7 @@ export async function readAhead(): Promise<void> {
   await Promise.all(names.map((name) => findConsoleFile(name)));
 }
 
-/** Returns a file that the page loads by its name; undefined if there is none, or Vite makes no such name. */
+/** Returns a file that the page loads by its name; undefined if there is none, or its type is not among `TYPES`. */
 export async function findConsoleFile(name: string): Promise<ConsoleFile | undefined> {
   return NAME.test(name) ? find(path.join('console', name)) : undefined;
 }

@@ -18,13 +18,14 @@ const GROUP_LINES = 64;
 
 /**
  * Answers `POST /memory/add/batch` with an NDJSON body: one memory per line, until the client has sent all of them. The
- * next group of 64 lines is read only when the previous one is on disk and its results are sent, so a fast sender is
- * slowed down rather than buffered. A failure after the first result ends the upload, such as one of the storage, a
- * revoked key, a rate limit, or a JSON reply that takes no further results: the summary then has an `error`, and every
- * line that has a result with an `id` is stored.
+ * next group, of at most 64 lines, is read only when the previous one is on disk and its results are sent, so a fast
+ * sender is slowed down rather than buffered. A failure after the first result ends the upload, such as one of the
+ * storage, a revoked key, a rate limit, or a JSON reply that takes no further results: the summary then has an `error`,
+ * and every line that has a result with an `id` is stored.
  * @param options.withReceipt whether a receipt is kept. It lists the lines that were answered, and whether the upload
  *   came to its end.
- * @throws EngineError if it fails before the first result; `invalid` if the request has an idempotency key
+ * @throws EngineError if it fails before the first result, or the client has left; `invalid` if the request has an
+ *   idempotency key
  */
 export async function addLines(call: TenantCall, { withReceipt }: { readonly withReceipt: boolean }): Promise<void> {
   const { api, tenant, request, response } = call;

@@ -69,10 +69,13 @@ export function isConfiguration(line: PortableLine): line is PortableConfigurati
  * Imports a setting, an evaluation set or a standing query. If one with the same name or id exists already, it is not
  * changed.
  * @param parsed a line that its schema has parsed
- * @param dryRun true to store nothing and only return what would happen
+ * @param dryRun true to store nothing. Then only what is stored now under the same name or id is compared: limits,
+ *   guarded evaluation sets and earlier lines of the same import are not, so a line that gives `stored` may still be
+ *   refused.
  * @returns `stored`; `known` if an equal setting or set exists, or a standing query of the same user with this id,
- *   whatever it asks; `kept` if a different setting or a different set of this name exists; `refused` with the error,
- *   as for a standing query whose id belongs to another user's
+ *   whatever it asks; `kept` if a different setting or a different set of this name exists; `refused` for an error
+ *   `invalid`, `conflict` or `unprocessable`, such as an id that a standing query of another user has
+ * @throws all other errors
  */
 export async function importConfiguration(
   tenant: Tenant,

@@ -217,8 +217,8 @@ const NOT_SIGNED_IN = [
 ] as const;
 
 /**
- * Returns the address at which the provider ends its own session. It is null for a session that was not opened with the
- * provider, and if the provider names no such address or does not answer.
+ * Returns the address at which the provider ends its own session. It is null without a session, for the session of a
+ * key, and if the provider names no such address or does not answer.
  */
 async function signOutUrl({ api: { engine }, request }: Call, holder: Holder | undefined): Promise<string | null> {
   if (engine.config.OM_OIDC_CLIENT_ID === undefined || !holder?.keyId.startsWith('oidc:')) return null;

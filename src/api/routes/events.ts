@@ -78,8 +78,9 @@ async function toEventQuery(
  * Streams events as they are committed, after the cursor of the request. Every 200 ms the newest cursor is read once
  * for all streams of a tenant, and a stream reads events only if that has changed. Streams that wake together share the
  * pages that they have in common, and write them in turns. A stream waits for a client that reads slowly. If the cursor
- * is no longer kept or the feed is switched off, the connection is closed.
- * @throws EngineError what the first read throws, such as `conflict` for these two reasons; later nothing
+ * is no longer kept, the feed is switched off or reads keep failing, the connection is closed.
+ * @throws what the first read throws, such as EngineError `conflict` if the cursor is not kept or there is no feed, and
+ *   what `openStream` throws; later nothing
  */
 async function streamEvents(call: TenantCall, query: EventsQuery): Promise<void> {
   const { tenant, request, response } = call;

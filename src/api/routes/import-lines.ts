@@ -358,8 +358,8 @@ function isEnd(bytes: Buffer): boolean {
 }
 
 /**
- * Counts how often each name was added. Names with the same first 64 UTF-16 code units count as one name. After 100
- * names, all further names are counted together as `others`.
+ * Counts how often each name was added. Names over 64 UTF-16 code units that begin with the same 64 count as one name.
+ * After 100 names, all further names are counted together as `others`.
  */
 class Counter {
   readonly #counts = new Map<string, number>();

@@ -239,7 +239,9 @@ export const activityReply = z
         z
           .strictObject({
             at: timestamp.describe('End of the minute, Unix milliseconds.'),
-            ms: count.describe('Length of the minute in ms; the latest one is shorter.'),
+            ms: count.describe(
+              'Length of the minute in ms; the latest one is shorter, and one is longer if a reading failed.',
+            ),
             requests: z
               .strictObject({
                 add: kindOfRequests,

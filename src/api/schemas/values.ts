@@ -168,8 +168,8 @@ export const jsonObject = z
   .register(SHOWN_AS, { type: 'object', additionalProperties: true });
 
 /**
- * Schema of the metadata of a memory: a JSON object. If it has a key `sector`, the value must be one of the five
- * sectors (kinds of memory).
+ * Schema of the metadata of a memory: a JSON object. If it has a key `sector`, the value must be null or one of the
+ * five sectors (kinds of memory).
  */
 export const metadata = jsonObject
   .superRefine((value, context) => {

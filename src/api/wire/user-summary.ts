@@ -15,7 +15,7 @@ export interface UserSummary {
 /**
  * Summarises a user's memories in text: the number of memories for each primary sector, then the gists (short
  * summaries) of three groups, at most 8 for each: the newest memories whose primary sector is reflective; of the other
- * memories, those with the highest salience; and the newest of all that are in neither group. The same memories give
+ * memories, those with the highest salience; and of what is left of these others, the newest. The same memories give
  * the same summary.
  * @param memories the user's memories, newest first; not empty
  * @param isAll whether these are all memories of the user; if not, the text begins with "The newest"

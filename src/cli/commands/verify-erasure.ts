@@ -17,7 +17,7 @@ interface VerifyOptions {
  * Runs `cairn verify-erasure RECEIPT…`: searches the service's files, its backups, Redis and the given paths for what
  * was erased, and prints what was found in each place. An encrypted file is printed as unread, which is no failure.
  * @throws CliError if anything was found, or if the chain of receipts is broken; with exit code 2 for a wrong receipt,
- *   for a path that does not exist, or if neither receipts nor words are given
+ *   for a path that does not exist, for a file of words that cannot be read, or if neither receipts nor words are given
  */
 export async function verifyErasure(receipts: readonly string[], options: VerifyOptions): Promise<void> {
   const words = options.words === undefined ? [] : readWords(options.words);
@@ -45,8 +45,8 @@ export async function verifyErasure(receipts: readonly string[], options: Verify
 }
 
 /**
- * Begins the search for erased content. If a receipt cannot be read, it sets the exit code 2 instead of 1, which would
- * mean that something was found.
+ * Begins the search for erased content. For a receipt that is wrong or not known, it throws a CliError with exit code
+ * 2, since 1 would mean that something was found.
  */
 function beginSearch(...[file, sought]: Parameters<typeof openErasureSearch>): ErasureSearch {
   try {

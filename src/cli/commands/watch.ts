@@ -25,15 +25,15 @@ export interface WatchCommandOptions extends ConnectionOptions {
 }
 
 /**
- * Longest time between two passes over the folder (ms). A change that the operating system reports starts a pass
- * sooner.
+ * Longest pause between two passes over the folder (ms), while they succeed. A change that the operating system reports
+ * starts a pass sooner.
  */
 const PASS_EVERY_MS = 10_000;
 /**
  * Pause before the next pass if a pass could not finish everything, such as a file that changed while it was sent (ms).
  */
 const FOLLOW_UP_MS = 1_000;
-/** Time for which a file must be missing until its document is deleted (ms). */
+/** Time for which a file must be missing until its document is deleted (ms); with `once` it is 0. */
 const GRACE_MS = 2_000;
 /**
  * Time after which a pass compares the files with the server's documents anew (ms). The list has 1,000 documents a
@@ -49,8 +49,9 @@ const KINDS = ['new', 'changed', 'renamed', 'removed', 'refused'] as const;
 /**
  * Runs `cairn watch FOLDER`: keeps the documents on the server equal to the files of a folder, until the command is
  * ended. With `once` it does so in a single pass.
- * @throws CliError if the target is not a folder; with `once` also if documents of missing files were kept; what a pass
- *   throws, without `once` only for a permanent failure such as a wrong key
+ * @throws CliError if the target is not a folder; with `once` also if documents of missing files were kept; the file
+ *   system's error if there is no such target; what a pass throws, without `once` only for a permanent failure such as
+ *   a wrong key
  */
 export async function watch(target: string, options: WatchCommandOptions): Promise<void> {
   const folder = path.resolve(target);
@@ -91,7 +92,7 @@ interface Watched {
 
 /**
  * Runs a pass whenever something may have changed in the folder, and at least every 10 s. A temporary failure is
- * printed once, and passes are tried again.
+ * printed once, and passes are tried again, after pauses of up to 30 s.
  */
 async function follow(sync: FolderSync, client: Client, { target, options }: Watched): Promise<never> {
   endOnSignals();

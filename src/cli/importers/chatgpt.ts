@@ -154,7 +154,7 @@ const TEXT_FIELDS = [
 
 const CONTENT_FIELDS = ['content_type', 'parts', 'thoughts', ...TEXT_FIELDS];
 
-/** Returns the texts of a message's content in their order. `others` lists the types of the parts that have no text. */
+/** Returns the texts of a message's content. `others` lists the types of the parts that have no text. */
 function textsOf(content: Readonly<Record<string, unknown>>): {
   readonly texts: readonly string[];
   readonly others: readonly string[];

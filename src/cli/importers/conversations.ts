@@ -83,7 +83,7 @@ export function skipEmpty(context: ImportContext): void {
 }
 
 /**
- * Counts as skipped all files of an archive that `isRead` does not accept. If the source is a single file, it does
+ * Counts as skipped all files of the source that `isRead` does not accept. If the source has a single file, it does
  * nothing.
  */
 export function skipOthers(context: ImportContext, isRead: (name: string) => boolean): void {

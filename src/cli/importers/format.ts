@@ -59,7 +59,7 @@ export interface ImportFormat {
   detect(source: Pick<ImportSource, 'names' | 'head'>): boolean;
   /**
    * Reads the source and yields lines to import. For a file that was cut or is damaged, it throws CliError after it has
-   * yielded the lines before that place.
+   * yielded the lines before that place, or calls `damaged` if it can go on.
    */
   lines(context: ImportContext): AsyncGenerator<ForeignLine>;
 }
@@ -131,7 +131,7 @@ export function timeIn(context: ImportContext, value: unknown): number | undefin
 
 /**
  * Returns a text on one line as `lineOf` does, and cuts it to `most` UTF-16 code units. If something was cut, or the
- * value is not a text, the loss is counted.
+ * value is neither a text nor a number nor missing, the loss is counted.
  */
 export function lineIn(context: ImportContext, value: unknown, most: number): string {
   const line = lineOf(value, most);
@@ -202,8 +202,8 @@ const MAX_LEVELS = 64;
 
 /**
  * Returns the fields of a value as metadata. If they have more than 64 levels or 16,000 bytes of JSON, or the value is
- * not an object, counts the loss and returns {}. The source's field `sector` is renamed to `source_sector`, since Cairn
- * gives `sector` a meaning of its own.
+ * not an object, counts the loss and returns {}; null, undefined and '' also give {}, but are not counted. The source's
+ * field `sector` is renamed to `source_sector`, since Cairn gives `sector` a meaning of its own.
  */
 export function metadataOf(context: ImportContext, value: unknown): Readonly<Record<string, unknown>> {
   if (Array.isArray(value) || (typeof value !== 'object' && value !== undefined && value !== ''))

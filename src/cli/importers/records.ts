@@ -24,8 +24,8 @@ import { beginningOf } from '../../engine/for-options.ts';
 /** Names of fields that contain the list of records, if a file is one JSON object, as in replies of APIs. */
 const LISTS = ['results', 'memories', 'items', 'data', 'sessions'];
 /**
- * Matches the beginning of a JSON object that contains its records in a field of `LISTS`, if only fields without lists
- * and objects come before it.
+ * Matches the beginning of a JSON object that contains its records in a field of `LISTS`, if no `[` and no `{` come
+ * before that field, in texts neither.
  */
 const OUTER_OBJECT = new RegExp(`^\\s*\\{(?:[^[{]*,)?\\s*"(?:${LISTS.join('|')})"\\s*:\\s*\\[`);
 

@@ -78,7 +78,7 @@ export function createMcpEndpoint({ finder, address: first, target, key }: McpEn
   };
 }
 
-/** Yields the data of each event of a stream; each is one message of JSON-RPC. */
+/** Yields the data of each event of a stream; each is one message of JSON-RPC. Those of over 16 MiB are left out. */
 async function* eventsOf(body: NonNullable<Response['body']>): AsyncGenerator<string, void, void> {
   for await (const lines of linesOf(Readable.fromWeb(body), { maxBytes: MAX_MESSAGE_BYTES })) {
     for (const { bytes } of lines) {

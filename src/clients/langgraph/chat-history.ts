@@ -19,9 +19,10 @@ export interface CairnChatHistoryOptions extends CairnOptions {
 const AT_ONCE = 500;
 
 /**
- * The messages of one conversation, kept by a Cairn server in the order in which they were added. Each message is an
- * item in the namespace `chat.<session>`, and also a memory, so that queries of its user find it. The methods throw
- * what those of `CairnStore` throw; if `addMessages` or `clear` fails, a part of it may be done.
+ * The messages of one conversation, kept by a Cairn server in the order in which they were added, by the clock of the
+ * machine that added them. Each message is an item in the namespace `chat.<session>`, and also a memory, so that
+ * queries of its user find it. The methods throw what those of `CairnStore` throw; if `addMessages` or `clear` fails, a
+ * part of it may be done.
  */
 export class CairnChatHistory extends BaseListChatMessageHistory {
   override lc_namespace = ['cairn-memory', 'stores', 'message'];
@@ -77,8 +78,9 @@ export class CairnChatHistory extends BaseListChatMessageHistory {
   }
 
   /**
-   * Returns a key for the next message. Keys sort by time, and in one history object by the order of adding. A random
-   * end keeps apart the keys of two history objects of one conversation.
+   * Returns a key for the next message. Keys sort by the time of this machine's clock, and within a millisecond by the
+   * order of adding to one history object. A random end keeps apart the keys of two history objects of one
+   * conversation.
    */
   #nextKey(): string {
     this.#added += 1;

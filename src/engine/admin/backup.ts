@@ -75,7 +75,7 @@ export async function backupDatabase({
  * with the same key, which is derived from the master key.
  * @returns ids of the tenants in the copy
  * @throws EngineError `not_found` if there is no file at `from`; `conflict` if `to` exists; `unprocessable` if the copy
- *   is damaged; `storage_full`
+ *   is damaged; `unavailable` if another process locks the file; `storage_full`
  */
 export async function backupControl(from: string, to: string): Promise<string[]> {
   if (fs.existsSync(to)) throw new EngineError('conflict', `${to} exists: choose another name, or remove it`);

@@ -61,9 +61,10 @@ interface ScanOptions {
 }
 
 /**
- * Scans everything that is stored for sensitive values: memories with their earlier versions, in the order in which
- * they were added, then the fields of documents, standing queries, session logs, recalls and evaluation sets. It yields
- * only places in which it found some, and changes nothing itself.
+ * Scans stored texts for sensitive values: memories with their earlier versions, in the order in which they were added,
+ * then the fields of documents, standing queries, session logs, recalls and evaluation sets. Ids and keys that callers
+ * chose are not scanned, except for external ids of documents. It yields only places in which it found some, and
+ * changes nothing itself.
  */
 export async function* scanStore(store: Store, options: ScanOptions): AsyncGenerator<Finding> {
   yield* scanMemories(store, options);

@@ -8,8 +8,8 @@ import { countWaitingDocuments } from '../store/waiting-documents.ts';
 import type { WriteContext } from './write-context.ts';
 
 /**
- * The most that a tenant may store: its number of memories, chunks of documents included, and its disk space. 0 means
- * no limit.
+ * The most that a tenant may store: its number of memories, chunks of documents included, and its disk space. Each
+ * number has no limit if it is 0.
  */
 export interface Quota {
   readonly maxMemories: number;
@@ -20,8 +20,8 @@ export interface Quota {
 const MB = 1024 * 1024;
 
 /**
- * Tells whether the database of a tenant has reached its quota in MB; false for a tenant in PostgreSQL, where bytes are
- * not counted.
+ * Tells whether the database of a tenant has reached its quota in MB; false without such a quota, and for a tenant in
+ * PostgreSQL, where bytes are not counted.
  */
 export function hasReachedMb(store: Store, quota: Quota | null): boolean {
   return quota !== null && quota.maxMb > 0 && store.words === null && usedBytes(store) >= quota.maxMb * MB;
@@ -30,7 +30,7 @@ export function hasReachedMb(store: Store, quota: Quota | null): boolean {
 /**
  * Refuses to add memories or a document over the tenant's quota; null refuses nothing. Deletes free quota at once, as
  * free pages do not count. Memories are counted only if the highest `memoryNo`, which is never lower than their count,
- * passes the limit.
+ * and `adding` together pass the limit.
  * @param adding greatest number of memories that would be added; 0 for a change that only takes disk space
  * @throws EngineError `storage_full`, whose message names the quota, what is used and what is allowed; `unprocessable`
  *   for a quota in MB of a tenant in PostgreSQL
@@ -71,8 +71,10 @@ const READ_SOON_MS = 30_000;
 
 /**
  * Refuses to add a document over the quota of memories (EngineError `storage_full`), where each document that waits to
- * be read counts as one memory: how many parts it has is known only when it is read. Nothing is counted if the highest
- * numbers of a memory and of a document, which are never lower than the counts, are together within the limit.
+ * be read counts as one memory: how many parts it has is known only when it is read. Nothing is counted if `adding` and
+ * the highest numbers of a memory and of a document, which are never lower than the counts, are together within the
+ * limit.
+ * @param maxMemories the quota, at least 1: 0 would refuse everything. `refuseOverQuota` must have passed before
  */
 function refuseOverWaiting({ store }: WriteContext, maxMemories: number, adding: number): void {
   if (lastMemory(store) + lastDocument(store) + adding <= maxMemories) return;
@@ -90,7 +92,8 @@ function refuseOverWaiting({ store }: WriteContext, maxMemories: number, adding:
  * wait to be read count as one each. Against the quota in MB, the files that wait to be read count too, by what they
  * will take once they are read (`GROWTH_WHEN_READ`), and so do the kept files of failed readings. The size of the
  * document itself does not count, as a file may have far more bytes than text.
- * @throws EngineError as `refuseOverQuota`; with `retryAfterMs` if there is room but for the files that wait
+ * @throws EngineError as `refuseOverQuota`; with `retryAfterMs` if only the files that wait take the document over the
+ *   quota in MB, and never for the quota of memories
  */
 export function refuseDocumentOverQuota(context: WriteContext, quota: Quota | null, adding: number): void {
   refuseOverQuota(context, quota, adding);

@@ -202,8 +202,8 @@ export interface ControlDatabase {
    * tenant is that of the new key, except the 1,000 that were revoked last.
    * @param by id of the key of the caller, for the audit log; by default a command on this machine
    * @throws EngineError `not_found` for an unknown tenant; `invalid` for an admin's key that is bound to a user or
-   *   tags, an expiry in the past, a value beyond `KEY_LIMITS`, an empty user or tag, or a control character;
-   *   `conflict` if a tenant of the key has 1,000 keys that are not revoked
+   *   tags, an expiry that is not in the future, a value beyond `KEY_LIMITS`, an empty user or tag, or a control
+   *   character; `conflict` if a tenant of the key has 1,000 keys that are not revoked
    */
   createKey(key: NewKey, by?: string): { readonly record: KeyRecord; readonly secret: string };
   /**

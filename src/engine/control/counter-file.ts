@@ -95,7 +95,10 @@ function openFile<Name extends string>(file: string, tables: CounterTables<Name>
   };
 }
 
-/** Whether a SQLite error shows that the file is no database, has a damaged page, or has tables of another schema. */
+/**
+ * Whether a SQLite error is of a kind that comes from a file that is no database, has a damaged page, or has tables of
+ * another schema. A fault in a statement looks the same.
+ */
 function isDamage(error: unknown): boolean {
   return /^SQLITE_(?:CORRUPT|NOTADB|ERROR|SCHEMA|CONSTRAINT|MISMATCH)/.test(sqliteCode(error) ?? '');
 }

@@ -28,8 +28,8 @@ export function createKeyRecords({
   requireTenant,
 }: KeyContext): Pick<ControlDatabase, 'createKey' | 'listKeys' | 'pageKeys' | 'findKey' | 'countKeys' | 'revokeKey'> {
   /**
-   * Throws EngineError `conflict` if a tenant has 1,000 keys that are not revoked. Each process holds all of these keys
-   * in memory, and reads them again after each change by another process.
+   * Throws EngineError `conflict` if a tenant has 1,000 keys that are not revoked, expired ones included. Each process
+   * holds all of these keys in memory, and reads them again after each change by another process.
    */
   const requireRoom = (tenantId: string) => {
     if (statements.countKeysOf.get(tenantId)!.live < KEY_LIMITS.keys) return;
@@ -89,7 +89,7 @@ export function createKeyRecords({
 
 /**
  * Returns the SHA-256 of a secret. It has neither a salt nor a slow hash, since all secrets whose digests are stored
- * have 256 random bits.
+ * have 256 random bits. Do not store the digest of a secret that a person chose, such as `OM_API_KEY`.
  */
 export function digestOf(secret: string): Buffer {
   return createHash('sha256').update(secret, 'utf8').digest();
@@ -121,8 +121,9 @@ function describe({ id, tenantIds, role, userId, tags, expiresAt }: KeyRecord): 
 const CONTROL_CHARACTER = /\p{Cc}/u;
 
 /**
- * Throws EngineError `invalid` for a new key whose properties contradict each other, whose expiry is in the past, or
- * which has a value beyond `KEY_LIMITS`, an empty user or tag, or a control character.
+ * Throws EngineError `invalid` for a new key with the role `admin` that is bound to a user or tags, for one whose
+ * expiry is not in the future, and for one which has a value beyond `KEY_LIMITS`, an empty user or tag, or a control
+ * character. Whether its tenants exist is not checked here.
  */
 function requireSound(key: NewKey, now: number): void {
   const { role, label = '', userId, tags = [], expiresAt } = key;

@@ -79,17 +79,17 @@ export function readBreaker(statements: BudgetStatements, now: number): BreakerS
 }
 
 /**
- * Whether at least 5 calls in a row have failed since the provider last answered or asked for a pause. It stays true
- * when the pause is over, until a probe is answered or limited.
+ * Whether at least 5 calls in a row have ended as `failed`, with no `answered` or `limited` between them. It stays true
+ * when the pause is over, until a call ends as `answered` or `limited`.
  */
 export function isBreakerOpen(statements: BudgetStatements): boolean {
   return readRow(statements).failures >= MAX_FAILURES;
 }
 
 /**
- * Updates the breaker after a call has ended. An answer, or a request of the provider to wait, closes the breaker.
- * While it is open, only the probe's failure counts, since other calls began before it opened. A probe that was refused
- * or abandoned lets another call be the probe. Call it in a write transaction.
+ * Updates the breaker after a call has ended. The outcomes `answered` and `limited` close the breaker. While it is
+ * open, only the probe's failure counts, since other calls began before it opened. A probe that was refused or
+ * abandoned lets another call be the probe. Call it in a write transaction.
  */
 export function noteOutcome(
   statements: BudgetStatements,

@@ -31,7 +31,8 @@ export function createDispatcher(options: DispatcherOptions): JobDispatcher {
   const guard = createLedgerGuard(options);
   const parts: DispatchParts = { ...options, guard, lanes: createLanes(), hint: hints.add, signal };
   /**
-   * Whether the last round ended without an error. Each round calls the queues, so that this shows whether they answer.
+   * Whether the last round ended without an error. The round after a failure calls the queues, so that true shows that
+   * they answered after it.
    */
   let isThrough = false;
   const isUp = () => isThrough && queues.isUp();

@@ -44,8 +44,8 @@ export const BULK_WINDOW_JOBS = 32;
 export const INTERACTIVE_WINDOW_JOBS = 8;
 
 /**
- * Number of documents waiting in a queue at which no more documents are added. A worker may need half a minute for
- * each, and documents of a tenant that comes later wait for them.
+ * Number of documents waiting in a queue at which no more documents are added; those of bulk adds do not count for an
+ * interactive one. A worker may need half a minute for each, and documents of a tenant that comes later wait for them.
  */
 export const DOCUMENT_WINDOW_JOBS = 4;
 

@@ -26,7 +26,7 @@ const LOOK_ON_MS = 100;
 
 /**
  * Creates the watch of one dispatcher. Its first check is due at once. The next one is due half a second after a check,
- * or 100 ms after a check that left files to read.
+ * or 100 ms after a check that left changed ledgers to read.
  */
 export function createLedgerWatch(parts: DispatchParts): LedgerWatch {
   const { ledger, queues, guard, lanes, metrics, logger, leads, hint, signal } = parts;

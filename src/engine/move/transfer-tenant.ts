@@ -32,8 +32,9 @@ export interface TransferContext {
 }
 
 /**
- * Copies one tenant, compares the copy with the original, and asks both the same questions. If the words of an original
- * in a file differ from those of the copy, they are indexed anew. After an error the copy stays at the target.
+ * Copies one tenant, compares the copy with the original, and asks both the same questions. If an original in a file
+ * has other words in its index than the copy, the original is indexed anew. After an error the copy stays at the
+ * target.
  * @returns the number of memories and of questions; both are 0 for a tenant that was never used
  * @throws EngineError `internal` if the copy differs; `unprocessable` if the tenant cannot be moved or answers differ
  */

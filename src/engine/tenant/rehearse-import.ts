@@ -29,8 +29,8 @@ interface Claims {
 
 /**
  * A dry run of an import: predicts what the import would do, line by line, and stores nothing. It remembers the names
- * that earlier lines would take, so that later lines are judged as if the earlier ones had been stored. `end` forgets
- * them.
+ * that earlier lines would take, so that later lines are judged as if the earlier ones had been stored. Quota and
+ * backlog are not checked. `end` forgets the names.
  */
 export class ImportRehearsal {
   readonly #judge: (lines: readonly PortableLine[]) => Promise<readonly JudgedImport[]>;

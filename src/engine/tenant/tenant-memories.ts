@@ -111,8 +111,9 @@ function orError(error: unknown): EngineError {
 }
 
 /**
- * Returns a reply in which the items that no write took have the error of the write that failed. So what was stored is
- * told, and the caller learns whether it may send the others again.
+ * Returns a reply in which the items that no write took have the error of the write that failed; an item that was
+ * refused before keeps its own error. So what was stored is told, and the caller learns whether it may send the others
+ * again.
  * @throws the error itself for an add with an Idempotency-Key: the same request stores the others when it is repeated
  */
 function refuseRest(
@@ -127,7 +128,10 @@ function refuseRest(
   return { ...reply, outcomes: [...outcomes.slice(0, taken), ...rest] };
 }
 
-/** Returns the reply to an add of which one write took the first items, and another one the rest. */
+/**
+ * Returns the reply to an add of which one write took the first items, and another one those after them, or the first
+ * of those.
+ */
 function joinReplies({ taken = 0, outcomes, token, replayed }: AddReply, rest: AddReply): AddReply {
   return {
     outcomes: [...outcomes.slice(0, taken), ...rest.outcomes],

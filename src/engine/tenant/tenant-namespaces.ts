@@ -24,7 +24,7 @@ export function createNamespaceMethods({
     listNamespaces: (filter, page) => readers.read(path, 'listNamespaces', { filter, page }),
 
     async moveNamespace(move, { withinTags = [] } = {}) {
-      // All of it is checked before anything moves, so that a key that is taken moves nothing.
+      // All of it is checked before anything moves, so that nothing moves if a key is taken already.
       const checked = { ...move, withinTags, limit: CHECK_SLICE };
       for (let after: MoveSlice['after'] = null; ;) {
         ({ next: after } = await readers.read(path, 'checkMove', { ...checked, after }));

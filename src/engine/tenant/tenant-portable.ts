@@ -104,8 +104,8 @@ function bytesOf(line: PortableLine): number {
 }
 
 /**
- * Yields the lines of an export, several at a time: the head, the configuration, the data slice by slice, and a last
- * line with the counts and the SHA-256 of all text before it.
+ * Yields the text of an export, in pieces that may begin and end inside of a line: the head, the configuration, the
+ * data slice by slice, and a last line with the counts and the SHA-256 of all text before it.
  */
 async function* exportLines(
   { id, path, readers, writer }: Pick<TenantOptions, 'id' | 'path' | 'readers' | 'writer'>,
@@ -199,8 +199,9 @@ async function screenLines(
 
 /**
  * Returns a memory, a document, an earlier version or an item of a session log as the privacy policy lets it be stored;
- * other lines are unchanged. The key of an item and the URL of a document are only checked.
- * @throws EngineError `unprocessable` if the policy refuses it; `unavailable` while the analyzer cannot be reached
+ * other lines are unchanged. The key of an item, external ids and the URL of a document are only checked. @throws
+ * EngineError `unprocessable` if the policy refuses it; `unavailable` while the analyzer cannot be reached and
+ * `OM_PII_FAIL` is `refuse`
  */
 async function screenLine(guard: PrivacyGuard, line: PortableLine): Promise<PortableLine> {
   switch (line.type) {

@@ -229,9 +229,9 @@ function createComparison(options: TenantOptions): () => Promise<boolean> {
 }
 
 /**
- * Makes the function that embeds standing queries that have no vector of the live model (the one in use), at most 256
- * per call. It does nothing for the offline embedder, whose vectors say no more than words. If the provider fails, they
- * are compared by their words alone, and the provider is called again after 30 seconds.
+ * Makes the function that embeds standing queries that have no vector of the live model (the one in use; with several,
+ * the first), at most 256 per call. It does nothing for the offline embedder, whose vectors say no more than words. If
+ * the provider fails, they are compared by their words alone, and the provider is called again after 30 seconds.
  */
 function createStandingEmbedder({
   path,

@@ -8,7 +8,10 @@ import { setImmediate as yieldTurn } from 'node:timers/promises';
 const POLL_MIN_MS = 4;
 /** Longest pause between two polls (ms), unless `REST_TIMES` makes it longer. */
 const POLL_MAX_MS = 50;
-/** Shortest pause as a multiple of the time of the poll before it: polling takes at most a tenth of the thread. */
+/**
+ * Shortest pause as a multiple of the time of the poll before it. So regular polls take at most a tenth of the thread;
+ * the last polls of waits that run out of time come on top.
+ */
 const REST_TIMES = 9;
 /** Greatest number of jobs that are checked before the thread is yielded: a write receipt may name many. */
 const JOBS_AT_ONCE = 1_000;
@@ -83,7 +86,7 @@ export function createJobWaits(): JobWaits {
     return polled;
   }
 
-  /** Returns the time (`performance.now()`) before which the ledger is not read again. */
+  /** Returns the time (`performance.now()`) before which no regular poll reads the ledger again. */
   function restsUntil(): number {
     return polledAt + Math.max(POLL_MIN_MS, tookMs * REST_TIMES);
   }
@@ -148,7 +151,7 @@ async function poll(
 /**
  * Takes note of what a step has found.
  * @param unfinished the unfinished jobs from `wait.next` or before to `to`
- * @returns whether the wait has more jobs, to be checked in the next step
+ * @returns whether all its jobs in this step have ended and it has more, to be checked in the next step
  */
 function goesOn(wait: Wait, unfinished: readonly number[], to: number): boolean {
   const found = firstFrom(unfinished, wait.next);

@@ -17,7 +17,10 @@ export interface NewAuditRecord {
 
 /** A record of the audit log. */
 export interface AuditRecord extends NewAuditRecord {
-  /** Number of the record in its tenant's log: 1 for the first, and one more for each later record, without a gap. */
+  /**
+   * Number of the record in its log, that of a tenant or of the service: 1 for the first, and one more for each later
+   * record, without a gap.
+   */
   readonly no: number;
   /** SHA-256 over the hash of the record before it and the record's own values, as 64 hexadecimal digits. */
   readonly hash: string;

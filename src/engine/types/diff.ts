@@ -113,7 +113,10 @@ export interface MemoryDiff extends DiffLists {
   readonly from: number;
   readonly to: number;
   readonly axis: DiffAxis;
-  /** Number of entries that each list would have without `limit` and without the bound of 512 KiB on its texts. */
+  /**
+   * Number of entries that each list would have without `limit` and without the bound of 512 KiB on its texts. Memories
+   * whose version then lacks one of the filter's `withinTags` are counted, but not listed.
+   */
   readonly counts: Readonly<Record<keyof DiffLists, number>>;
   /**
    * Number of memories that were erased in the window, by deletes and by expiry, in the whole tenant; those of a

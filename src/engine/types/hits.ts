@@ -157,7 +157,8 @@ export interface Hit {
 
 /**
  * A group of hits: those that are derived from one memory, together with that memory if it is a hit, or else those of
- * one session. A hit belongs to no episode if it is not derived, no memory is derived from it and it has no session.
+ * one session. A hit belongs to no episode if it is not derived, no memory is derived from it and it has no session;
+ * nor if the memory of its episode has no room in the 4 MiB for all of them.
  */
 export interface Episode {
   readonly kind: 'memory' | 'session';
@@ -287,7 +288,7 @@ export const OUTCOMES = [
  * `not_exact`: with `cut` `exact`, it answers too little of the query, or clearly less than others. `near_duplicate`: a
  * better hit says nearly the same (`Hit.similar`). `document_limit`: `perDocument` hits of its document, or a chunk
  * that it repeats, are returned. `kind_limit`: `topK` is reached. `beyond_k`: `k` better memories are returned.
- * `over_budget`: it does not fit into `tokenBudget`.
+ * `over_budget`: it does not fit into `tokenBudget`, or into the 6 MiB of all hits together.
  */
 export type Outcome = (typeof OUTCOMES)[number];
 

@@ -49,7 +49,8 @@ export interface LearnedReport {
   readonly after: FeedbackMeasure;
   /**
    * Share of 1,000 random draws from the held-out recalls in which the learned weights order hits no better than the
-   * present weights, 0..1; a low share means that the gain is not chance.
+   * present weights, 0..1; a low share means that the gain is not chance. If only another `minScore` is proposed, the
+   * weights that it is about are not part of the proposal.
    */
   readonly chance: number;
 }

@@ -99,7 +99,7 @@ export interface Lists extends Items {
   ): Promise<MemoryGraph>;
   /**
    * Reads the graph of a user's memories: those with the highest salience, at most three quarters of `limit`, and the
-   * names that most of them mention. An unknown user has an empty graph.
+   * names that the largest number of them mention. An unknown user has an empty graph.
    * @param options.limit greatest number of memories and names together, 1..2,000
    */
   userGraph(

@@ -303,7 +303,7 @@ export interface Timeline {
   readonly before: readonly Memory[];
   readonly anchor: Memory;
   readonly after: readonly Memory[];
-  /** Whether a side lacks memories: its texts exceed 3 MiB, or too few of its nearest 5,000 memories are shown. */
+  /** Whether a side may lack memories: its texts exceed 3 MiB, or of those that were examined too few are shown. */
   readonly isCut: boolean;
 }
 

@@ -304,10 +304,10 @@ export type ImportOutcome =
 /** The methods of a tenant that export and import its data. */
 export interface Portable {
   /**
-   * Exports the tenant as lines of JSON, in texts of one or more whole lines. Memories are as they were when the export
-   * began, without those that were erased since; salience, strength and counts are those at the time when each memory
-   * is read. Keys, jobs and logs of requests are not exported. Before it reads, it writes the ends of validity that
-   * still wait to be written.
+   * Exports the tenant as lines of JSON, in texts of one or more whole lines; a long line of `configuration` comes in
+   * several texts. Memories are as they were when the export began, without those that were erased since; salience,
+   * strength and counts are those at the time when each memory is read. Keys, jobs and logs of requests are not
+   * exported. Before it reads, it writes the ends of validity that still wait to be written.
    * @throws EngineError `invalid` for a malformed condition of the filter, when the iteration comes to it
    */
   exportLines(options: ExportOptions): AsyncIterable<string>;
@@ -322,8 +322,9 @@ export interface Portable {
   importLines(lines: readonly PortableLine[]): Promise<ImportOutcome[]>;
   /**
    * Begins a dry run. Its `importLines` returns the outcomes that an import would have and stores nothing; lines of
-   * earlier calls count as stored. It throws EngineError `too_large` once it would have to remember over 2,000,000 ids
-   * and names, and `unavailable` once all dry runs of the process would. `end` forgets them, and must be called.
+   * earlier calls count as stored. It checks neither the quota nor how many jobs wait. It throws EngineError
+   * `too_large` once it would have to remember over 2,000,000 ids and names, and `unavailable` once all dry runs of the
+   * process would. `end` forgets them, and must be called.
    */
   rehearseImport(): Pick<Portable, 'importLines'> & { end(): void };
 }

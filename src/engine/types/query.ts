@@ -196,19 +196,20 @@ export interface RetrievalOptions {
   /** How the answer is cut to the memories that belong together; `none` by default. See `Cut`. */
   readonly cut?: Cut | undefined;
   /**
-   * Greatest number of hits that are derived from one document or memory; 0 for no bound, 2 by default. It applies only
-   * if `k` is at most 10.
+   * Greatest number of hits that are derived from one document or memory, this memory included; 0 for no bound, 2 by
+   * default. Conclusions that were drawn from memories do not count with them. It applies only if `k` is at most 10.
    */
   readonly perDocument?: number | undefined;
   /**
    * Whether the best of several memories that say nearly the same is returned for all of them; true by default. Only
-   * memories that one key wrote for one user are compared. See `Hit.similar`.
+   * memories that one known key wrote for one user are compared, if they have at least 8 different words and at most
+   * 2,000 characters; parts of documents only if `perDocument` is 0. See `Hit.similar`.
    */
   readonly collapseSimilar?: boolean | undefined;
   /**
-   * Greatest share of the first places in the ranking, 0..1, that memories written by one API key occupy while matches
-   * written by another key are left; 0.75 by default, 1 for no bound. It changes nothing if fewer than two keys are
-   * known to have written matches.
+   * Greatest share of the first places in the ranking, 0..1, rounded up to whole places, that memories written by one
+   * API key occupy while matches written by another key are left; 0.75 by default, 1 for no bound. It changes nothing
+   * if fewer than two keys are known to have written matches.
    */
   readonly writerShare?: number | undefined;
 }

@@ -332,7 +332,7 @@ export interface TenantLooks {
   stampsOf(ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /**
    * Yields the ids of all tenants that have standing queries or webhooks, or evaluation sets, and of those that cannot
-   * be read. A tenant is looked into only if it was written to since the last call, and in a turn of its own.
+   * be read. A tenant is looked into only if it may have been written to since the last call, and in a turn of its own.
    * @throws what the control database throws
    */
   find(what: 'standing' | 'evals'): AsyncGenerator<string>;

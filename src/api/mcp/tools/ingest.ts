@@ -44,7 +44,8 @@ export const ingest = tool({
 });
 
 /**
- * Returns a sentence about a document whose job has ended.
+ * Returns a sentence about a document whose job has ended. For a key with the role `add`, which may not read the
+ * document, a document without text counts as read.
  * @throws EngineError `unprocessable` if the document failed, was cancelled or has no text, so that nothing of it can
  *   be recalled
  */
