@@ -51,6 +51,7 @@ import type {
   MemoryExplanation,
   MemoryFilter,
   MemoryPatch,
+  MemoryStream,
   Screened,
   MemoryQuery,
   NearDuplicates,
@@ -213,10 +214,10 @@ export interface Tenant
    */
   listMemories(filter: MemoryFilter, page: Page): Promise<Memory[]>;
   /**
-   * Lists what `listMemories` lists, in slices, and throws the same errors. Each slice is read when it is asked for,
-   * and has at most half a megabyte of text or one memory, or none. A memory that is erased meanwhile is left out.
+   * Lists what `listMemories` lists, in slices; the iteration throws the same errors. Each slice has at most half a
+   * megabyte of text or one memory, or none. A memory that is erased before its slice is read is left out.
    */
-  streamMemories(filter: MemoryFilter, page: Page): AsyncIterable<readonly Memory[]>;
+  streamMemories(filter: MemoryFilter, page: Page): MemoryStream;
   /** Lists what each update of a memory replaced, newest update first. Throws EngineError `not_found`. */
   listRevisions(id: string, page?: RevisionPage): Promise<Revision[]>;
   /** Lists what `listRevisions` lists, in slices read when asked for. The iteration throws EngineError `not_found`. */

@@ -84,6 +84,22 @@ describe('rate limits', () => {
     expect(stored.headers.get('ratelimit')).toMatch(/^"batch_items";r=\d+;t=\d+$/);
   });
 
+  test('an import spends queries for the guarded sets that its setting runs', async () => {
+    await using api = await start({ OM_RATE_QUERIES: '4' });
+    const guarded = { name: 'ferries', guard: true, items: [{ query: 'ferry', expected: [] }] };
+    await api.request('POST', '/evals', { body: guarded });
+    const body = '{"type":"setting","name":"retrieval","value":{"min_score":0.2}}';
+    const send = (query = '') =>
+      api.request('POST', `/import${query}`, { body, headers: { 'content-type': 'application/x-ndjson' } });
+    const statuses: number[] = [];
+    for (const query of ['', '?dry_run=true', '', '']) {
+      statuses.push((await send(query)).status);
+      if (statuses.length < 4) await api.request('PUT', '/settings/retrieval?force=true', { body: {} });
+    }
+    expect(statuses).toEqual([200, 200, 200, 429]);
+    expect((await api.request('GET', '/settings/retrieval')).body).toEqual({});
+  });
+
   test('two processes on the same files share the buckets', async () => {
     const folder = tempFolder();
     await using one = await start({ OM_RATE_QUERIES: '4' }, folder);

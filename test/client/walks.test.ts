@@ -1,7 +1,9 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { addAll, createClient, type Client } from '../../src/client/index.ts';
+import type { Tenant } from '../../src/engine/engine.ts';
+import { newMemory } from '../support/new-memory.ts';
 import { hasPython, pythonEnvironment } from '../support/python.ts';
 import { ADMIN_KEY, startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -50,6 +52,51 @@ describe.each(Object.entries(CHANGES))('the TypeScript client, deleting %s', (na
     }
     expect(seen.filter((id) => ids.includes(id))).toEqual(ids.toReversed());
     expect(new Set(seen).size).toBe(seen.length);
+  });
+});
+
+describe('a memory that leaves a list after its page was listed and before it is read', () => {
+  const BOUNDS = { tenantId: 'default', role: 'read', tags: ['team'] } as const;
+  const ways = {
+    'as it is erased': { bounds: undefined, leave: async (tenant: Tenant, id: string) => tenant.deleteMemory(id) },
+    'as it leaves the bounds of the key': {
+      bounds: BOUNDS,
+      leave: async (tenant: Tenant, id: string) => tenant.patchMemory(id, { tags: [] }),
+    },
+  };
+  test.each(Object.entries(ways))('hides no other: %s', async (name, { bounds, leave }) => {
+    const made = bounds && api.engine.control.createKey(bounds);
+    const tenant = await api.engine.tenant('default');
+    // Two of them fill a slice, and two slices a page with the memory after it.
+    const content = 'words '.repeat(40_000);
+    for (let no = 0; no < 8; no += 1)
+      await tenant.addMemories([newMemory({ content: `${no} ${name} ${content}`, userId: name, tags: ['team'] })]);
+    const ids = (await tenant.listMemories({ userIds: [name] }, { limit: 8, offset: 0 })).map(({ id }) => id);
+    const leaving = ids[3]!;
+    const seenByKey = tenant.as(made?.record.id ?? 'environment');
+    const { streamMemories } = seenByKey;
+    let hasLeft = false;
+    const leavesAfterSlice: typeof streamMemories = (...asked) => {
+      const list = streamMemories(...asked);
+      return {
+        async *[Symbol.asyncIterator]() {
+          for await (const slice of list) {
+            yield slice;
+            if (!hasLeft) await leave(tenant, leaving);
+            hasLeft = true;
+          }
+        },
+        get listed() {
+          return list.listed;
+        },
+      };
+    };
+    Object.assign(seenByKey, { streamMemories: leavesAfterSlice });
+    onTestFinished(() => void Object.assign(seenByKey, { streamMemories }));
+    const walker = createClient({ url: api.url, key: made?.secret ?? ADMIN_KEY });
+    const seen: string[] = [];
+    for await (const { id } of walker.listMemories({ user_id: name, l: 3 })) seen.push(id);
+    expect([hasLeft, seen]).toEqual([true, ids.filter((id) => id !== leaving)]);
   });
 });
 

@@ -12,7 +12,10 @@ import {
   takeTurn,
   type Tenant,
 } from '../../engine/index.ts';
+import { requestCaller } from '../control-turn.ts';
+import type { TenantCall } from '../route.ts';
 import type { EvalLine, SettingLine, StandingLine } from '../schemas/portable.ts';
+import { takeForGuards } from '../take-tokens.ts';
 import { evalItem, evalSetItem, toEvalSet } from '../wire/evals.ts';
 import { retrievalItem, toRetrievalOptions } from '../wire/query.ts';
 import { toStandingQuery } from '../wire/standing.ts';
@@ -69,24 +72,26 @@ export function isConfiguration(line: PortableLine): line is PortableConfigurati
  * Imports a setting, an evaluation set or a standing query. If one with the same name or id exists already, it is not
  * changed.
  * @param parsed a line that its schema has parsed
- * @param dryRun true to store nothing. Then only what is stored now under the same name or id is compared: limits,
+ * @param how.dryRun true to store nothing. Then only what is stored now under the same name or id is compared: limits,
  *   guarded evaluation sets and earlier lines of the same import are not, so a line that gives `stored` may still be
  *   refused.
+ * @param how.signal breaks off the runs of guarded evaluation sets, which a setting needs
  * @returns `stored`; `known` if an equal setting or set exists, or a standing query of the same user with this id,
  *   whatever it asks; `kept` if a different setting or a different set of this name exists; `refused` for an error
  *   `invalid`, `conflict` or `unprocessable`, such as an id that a standing query of another user has
  * @throws all other errors
  */
 export async function importConfiguration(
-  tenant: Tenant,
+  call: TenantCall,
   parsed: PortableConfiguration,
-  dryRun: boolean,
+  { dryRun, signal }: { readonly dryRun: boolean; readonly signal: AbortSignal },
 ): Promise<ImportOutcome> {
+  const { tenant } = call;
   const line = parsed as SettingLine | EvalLine | StandingLine;
   try {
     switch (line.type) {
       case 'setting':
-        return await importDefaults(tenant, line, dryRun);
+        return await importDefaults(call, line, { dryRun, signal });
       case 'eval_set':
         return await importEval(tenant, line, dryRun);
       case 'standing_query':
@@ -100,13 +105,23 @@ export async function importConfiguration(
 
 const REFUSING: ReadonlySet<string> = new Set(['invalid', 'conflict', 'unprocessable']);
 
-/** Imports the defaults for queries, if the tenant has none of its own. */
-async function importDefaults(tenant: Tenant, { value }: SettingLine, dryRun: boolean): Promise<ImportOutcome> {
+/**
+ * Imports the defaults for queries, if the tenant has none of its own. It takes the tokens of `queries` and runs the
+ * guarded evaluation sets as `PUT /settings/retrieval` does.
+ */
+async function importDefaults(
+  call: TenantCall,
+  { value }: SettingLine,
+  { dryRun, signal }: { readonly dryRun: boolean; readonly signal: AbortSignal },
+): Promise<ImportOutcome> {
+  const { tenant } = call;
   const wanted = toRetrievalOptions(value);
   const present = JSON.stringify(retrievalItem(await tenant.retrievalDefaults()));
   if (present === JSON.stringify(retrievalItem(wanted))) return { kind: 'known' };
   if (present !== '{}') return { kind: 'kept' };
-  if (!dryRun) await tenant.putRetrievalDefaults(wanted);
+  if (dryRun) return { kind: 'stored' };
+  await takeForGuards(call);
+  await tenant.putRetrievalDefaults(wanted, { signal, caller: requestCaller(call) });
   return { kind: 'stored' };
 }
 

@@ -18,6 +18,7 @@ import { parseJsonInTurns } from '../read-body.ts';
 import { takeTokens } from '../take-tokens.ts';
 import { localsOf } from '../reply.ts';
 import type { TenantCall } from '../route.ts';
+import { clientGone } from '../wait-for-writes.ts';
 import { admissionCheck } from '../watch-admission.ts';
 import { parse } from '../schemas/parse.ts';
 import { endLine, headLine, LINE_SCHEMAS } from '../schemas/portable.ts';
@@ -159,6 +160,7 @@ interface ReadLine {
 class ImportSession {
   readonly #call: TenantCall;
   readonly #asked: ImportRequest;
+  readonly #gone: AbortSignal;
   readonly #target: Pick<TenantCall['tenant'], 'importLines'>;
   /** Forgets what a dry run remembers. Call it once nothing is imported any more. */
   readonly end: () => void;
@@ -186,6 +188,7 @@ class ImportSession {
   constructor(call: TenantCall, asked: ImportRequest) {
     this.#call = call;
     this.#asked = asked;
+    this.#gone = clientGone(call.response);
     const rehearsal = asked.dryRun ? call.tenant.rehearseImport() : undefined;
     this.#target = rehearsal ?? call.tenant;
     this.end = () => rehearsal?.end();
@@ -328,7 +331,7 @@ class ImportSession {
     const outcomes = new Map<PortableLine, ImportOutcome>();
     for (const line of lines)
       if (isConfiguration(line))
-        outcomes.set(line, await importConfiguration(this.#call.tenant, line, this.#asked.dryRun));
+        outcomes.set(line, await importConfiguration(this.#call, line, { ...this.#asked, signal: this.#gone }));
     return outcomes;
   }
 

@@ -25,7 +25,9 @@ export async function sendMemories(
     reply.add(`${JSON.stringify(head).slice(0, -1)}${Object.keys(head).length === 0 ? '' : ','}"items":`);
     const slices = call.tenant.streamMemories(filter, { limit: limit + 1, offset });
     const { sent, hasMore, isCut } = await reply.addList<Memory>(slices, { toJson: memoryItem, limit });
-    await reply.end(pageEnd(hasMore ? offset + sent : undefined, isCut));
+    // What is erased while the page is sent is left out, and no longer counts before the next page, which may follow.
+    const isLast = !hasMore && slices.listed <= limit;
+    await reply.end(pageEnd(isLast ? undefined : offset + sent, isCut));
   });
 }
 

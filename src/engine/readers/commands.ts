@@ -87,7 +87,7 @@ function listMemoriesPart(
   const now = clock.now();
   return store.read(() => {
     const { memoryNos, more } = listMemoryNos(store, filter, page, now);
-    return { ...readMemorySlice(store, memoryNos, now), more };
+    return { ...readMemorySlice(store, memoryNos, now), listed: memoryNos.length, more };
   });
 }
 

@@ -132,8 +132,10 @@ function prepareSteps(
   const behindPlace = `${ofUser}(n.path_order, n.user_no) > (?, ?)`;
   const endOfStretch = store
     .prepare(
-      `SELECT n.path_order, n.user_no FROM namespaces n WHERE ${behindPlace} AND n.path_order < ?
-       ORDER BY n.path_order, n.user_no LIMIT 1 OFFSET ?`,
+      `SELECT path_order, user_no, count(*) OVER () FROM
+         (SELECT n.path_order, n.user_no FROM namespaces n WHERE ${behindPlace} AND n.path_order < ?
+          ORDER BY n.path_order, n.user_no LIMIT ?) AS of_stretch
+       ORDER BY path_order DESC, user_no DESC LIMIT 1`,
     )
     .raw();
   const items = `SELECT i.memory, n.path_order, n.user_no, i.item_key
@@ -162,13 +164,15 @@ function prepareSteps(
         const { examined, counts, last = [order, owner, ''] as const } = restOfNamespace([owner, order, key], before);
         return { examined, looked: 0, place: [...last, ...counts], isLast: false };
       }
-      const upTo = endOfStretch.get(...users, order, owner, end, stretch - 1) as [string, number] | undefined;
-      const asked = [...users, order, owner, ...(upTo ?? [end, AT_START]), ends];
-      const { examined, counts, last } = ofStretch(asked, before);
-      const looked = upTo === undefined ? 0 : stretch;
-      stretch = last === undefined ? Math.min(stretch * 2, LONGEST_STRETCH) : Math.max(1, stretch >> 2);
-      const place = last ?? ([...(upTo ?? [order, owner]), ''] as const);
-      return { examined, looked, place: [...place, ...counts], isLast: last === undefined && upTo === undefined };
+      const found = endOfStretch.get(...users, order, owner, end, stretch) as [string, number, number] | undefined;
+      if (found === undefined) return { examined: 0, looked: 0, place: before, isLast: true };
+      const [endOrder, endOwner, looked] = found;
+      const isLastStretch = looked < stretch;
+      const { examined, counts, last } = ofStretch([...users, order, owner, endOrder, endOwner, ends], before);
+      if (last !== undefined) stretch = Math.max(1, stretch >> 2);
+      else if (!isLastStretch) stretch = Math.min(stretch * 2, LONGEST_STRETCH);
+      const place = last ?? ([endOrder, endOwner, ''] as const);
+      return { examined, looked, place: [...place, ...counts], isLast: last === undefined && isLastStretch };
     },
   };
 }

@@ -348,26 +348,30 @@ export function listDeliveries(
 }
 
 /**
- * Makes at most `limit` dead (given up) deliveries of a webhook pending again, due at once and with their full number
- * of attempts. Call inside a write.
- * @param endedBy takes only deliveries that ended by this time, Unix ms
- * @returns the number of deliveries
+ * Makes at most `limit` dead (given up) deliveries of a webhook pending again, those with the lowest numbers, due at
+ * once and with their full number of attempts. Call inside a write.
+ * @param after takes only deliveries with a `delivery_no` above this
+ * @returns the number of deliveries, and the `delivery_no` of the last one; `after` if there is none
  * @throws EngineError `not_found`
  */
 export function retryDeliveries(
   store: Store,
-  { id, endedBy, limit }: { readonly id: string; readonly endedBy: number; readonly limit: number },
+  { id, after, limit }: { readonly id: string; readonly after: number; readonly limit: number },
   now: number,
-): number {
+): { readonly retried: number; readonly last: number } {
   const { hookNo } = getRow(store, id);
   countRoomAnew(store, hookNo);
-  return store
+  const retried = store
     .prepare(
       `UPDATE deliveries SET state = 'pending', attempts = 0, next_at = ?, ended_at = NULL
        WHERE delivery_no IN (
-         SELECT delivery_no FROM deliveries WHERE hook_no = ? AND state = 'dead' AND ended_at <= ? LIMIT ?)`,
+         SELECT delivery_no FROM deliveries WHERE hook_no = ? AND state = 'dead' AND delivery_no > ?
+         ORDER BY delivery_no LIMIT ?)
+       RETURNING delivery_no`,
     )
-    .run(now, hookNo, endedBy, limit).changes;
+    .pluck()
+    .all(now, hookNo, after, limit) as number[];
+  return { retried: retried.length, last: Math.max(after, ...retried) };
 }
 
 /**

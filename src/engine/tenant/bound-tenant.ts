@@ -10,6 +10,7 @@ import {
   MAX_PROPOSALS,
   type Memory,
   type MemoryFilter,
+  type MemoryStream,
   type NewMemory,
   type Page,
   type RecallRecord,
@@ -162,12 +163,20 @@ function memoryMethods(tenant: Tenant, reach: Reach) {
 }
 
 /** Lists memories slice by slice, without those that have left the bounds since they were listed (`heldSlices`). */
-async function* streamWithin(
+function streamWithin(
   tenant: Tenant,
   { ownFilter, holds }: Reach,
   { filter, page }: { readonly filter: MemoryFilter; readonly page: Page },
-): AsyncGenerator<readonly Memory[]> {
-  for await (const slice of tenant.streamMemories(ownFilter(filter), page)) yield slice.filter(holds);
+): MemoryStream {
+  const whole = tenant.streamMemories(ownFilter(filter), page);
+  return {
+    async *[Symbol.asyncIterator]() {
+      for await (const slice of whole) yield slice.filter(holds);
+    },
+    get listed() {
+      return whole.listed;
+    },
+  };
 }
 
 /**

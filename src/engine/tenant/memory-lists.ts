@@ -2,7 +2,7 @@ import type { Tenant } from '../engine.ts';
 import type { ReadOutput } from '../readers/commands.ts';
 import type { PagePart } from '../store/memory-pages.ts';
 import type { MemorySlice } from '../store/memory-slices.ts';
-import type { Memory, MemoryFilter, Page, Revision, RevisionPage } from '../types.ts';
+import type { Memory, MemoryFilter, MemoryStream, Page, Revision, RevisionPage } from '../types.ts';
 import type { TenantOptions } from './tenant-options.ts';
 
 type ListMethods = Pick<Tenant, 'listMemories' | 'streamMemories' | 'listRevisions' | 'streamRevisions'>;
@@ -16,11 +16,30 @@ export function createMemoryLists({ path, readers }: Pick<TenantOptions, 'path' 
     streamRevisions,
   };
 
-  async function* streamMemories(filter: MemoryFilter, page: Page): AsyncGenerator<readonly Memory[]> {
+  function streamMemories(filter: MemoryFilter, page: Page): MemoryStream {
+    let listed = 0;
+    const slices = slicesOf(filter, page, (count) => void (listed += count));
+    return {
+      [Symbol.asyncIterator]: () => slices,
+      get listed() {
+        return listed;
+      },
+    };
+  }
+
+  async function* slicesOf(
+    filter: MemoryFilter,
+    page: Page,
+    onListed: (count: number) => void,
+  ): AsyncGenerator<readonly Memory[]> {
     // A filter that parses tags looks at a few thousand memories a read, between which the thread serves others.
     for (let part: PagePart | null = page; part !== null;) {
       const name: 'listMemories' | 'listFurtherMemories' = part === page ? 'listMemories' : 'listFurtherMemories';
-      const { more, ...first }: ReadOutput<'listMemories'> = await readers.read(path, name, { filter, page: part });
+      const { more, listed, ...first }: ReadOutput<'listMemories'> = await readers.read(path, name, {
+        filter,
+        page: part,
+      });
+      onListed(listed);
       yield first.items;
       for (let { rest } = first; rest.length > 0;) {
         const slice: MemorySlice = await readers.read(path, 'readMemories', { memoryNos: rest });

@@ -39,7 +39,7 @@ const EMBED_AGAIN_MS = 30_000;
 
 /** Makes the methods of standing queries and webhooks. */
 export function createStandingMethods(options: TenantOptions, state: TenantState): Pick<Tenant, keyof Standing> {
-  const { id: tenantId, path, config, clock, readers, writer, tended } = options;
+  const { id: tenantId, path, config, readers, writer, tended } = options;
   const guard = guardOf(options);
   const makeWork = () => ({ deliver: createDeliveries(options), compareDue: createComparison(options) });
   /**
@@ -85,12 +85,12 @@ export function createStandingMethods(options: TenantOptions, state: TenantState
     },
     listDeliveries: (id, page) => readers.read(path, 'listDeliveries', { id, page }),
     async retryDeliveries(id) {
-      // What is dead again meanwhile stays so.
-      const dead = { id, endedBy: clock.now(), limit: ROWS_AT_ONCE };
-      for (let deliveries = 0; ;) {
-        const slice = await writer.write(path, 'retryDeliveries', dead);
-        deliveries += slice;
-        if (slice < ROWS_AT_ONCE) return deliveries;
+      for (let [deliveries, after] = [0, 0]; ;) {
+        // By their numbers, so that what is dead again meanwhile stays so.
+        const { retried, last } = await writer.write(path, 'retryDeliveries', { id, after, limit: ROWS_AT_ONCE });
+        deliveries += retried;
+        if (retried < ROWS_AT_ONCE) return deliveries;
+        after = last;
       }
     },
 

@@ -48,6 +48,15 @@ export interface MemorySlices {
   readonly next: string | null;
 }
 
+/** The memories of a page in slices, which can be iterated once. Each slice is read when it is asked for. */
+export interface MemoryStream extends AsyncIterable<readonly Memory[]> {
+  /**
+   * Number of memories that were listed so far, with those that were left out of their slices; all of the page once the
+   * iteration has ended.
+   */
+  readonly listed: number;
+}
+
 /** Selects revisions of a memory for a list, newest first. */
 export interface RevisionPage {
   /** Greatest number of revisions returned, from 1; all of them if left out. */

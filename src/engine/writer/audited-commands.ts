@@ -109,7 +109,7 @@ const AUDITED: { readonly [N in WriteCommandName]?: Describe<N> } = {
       : { action: 'standing.erase', detail: { written_by: writtenBy, queries: standingQueries, webhooks } },
   createWebhook: ({ kinds }, { id }) => ({ action: 'webhook.add', detail: { id, kinds: [...kinds] } }),
   deleteWebhook: ({ id }) => ({ action: 'webhook.delete', detail: { id } }),
-  retryDeliveries: ({ id }, deliveries) => ({ action: 'webhook.retry', detail: { id, deliveries } }),
+  retryDeliveries: ({ id }, { retried }) => ({ action: 'webhook.retry', detail: { id, deliveries: retried } }),
   startReembed: () => ({ action: 'reembed.start', detail: {} }),
   pauseReembed: () => ({ action: 'reembed.pause', detail: {} }),
   cancelReembed: () => ({ action: 'reembed.cancel', detail: {} }),

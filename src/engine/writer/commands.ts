@@ -178,7 +178,7 @@ export const WRITE_COMMANDS = {
   deleteWebhook: ({ store }: WriteContext, { id }: { readonly id: string }) => deleteWebhook(store, id),
   retryDeliveries: (
     { store, now }: WriteContext,
-    dead: { readonly id: string; readonly endedBy: number; readonly limit: number },
+    dead: { readonly id: string; readonly after: number; readonly limit: number },
   ) => retryDeliveries(store, dead, now),
   deleteStandingRows: (
     { store }: WriteContext,

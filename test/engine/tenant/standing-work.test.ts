@@ -69,6 +69,22 @@ test('one user has a tenth of the standing queries, by their number and by their
   await ofUser('ana');
 });
 
+test('what ended before the clock was set back is tried again', async () => {
+  await using fixture = await openTestEngine({ settings: { OM_WEBHOOK_ALLOW: '127.0.0.1' } });
+  const { tenant, store, clock } = fixture;
+  const hook = await tenant.createWebhook({ url: 'http://127.0.0.1:9/hook', kinds: [] });
+  store.write(() =>
+    store
+      .prepare(
+        `INSERT INTO deliveries (id, hook_no, at, event, state, next_at, ended_at)
+         SELECT 'msg', hook_no, 0, '{}', 'dead', 0, ? FROM webhooks`,
+      )
+      .run(clock.now() + 3_600_000),
+  );
+  expect(await tenant.retryDeliveries(hook.id)).toBe(1);
+  expect(await tenant.getWebhook(hook.id)).toMatchObject({ deliveries: { pending: 1, dead: 0 } });
+});
+
 test('what a webhook or a standing query leaves is deleted and tried again in short commits', async () => {
   await using fixture = await openTestEngine({ settings: { OM_WEBHOOK_ALLOW: '127.0.0.1' } });
   const { engine, tenant, store } = fixture;

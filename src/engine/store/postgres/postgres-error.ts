@@ -29,9 +29,9 @@ export function postgresError(error: unknown): PostgresError | undefined {
 
 /**
  * Translates an error of PostgreSQL to the EngineError that a caller gets. `storage_full`: the disk is full.
- * `unavailable`: the session is lost, and with it perhaps the answer to a commit (`mayBeWritten`); the server starts,
- * stops, has broken off the statement, is read-only or lacks memory or connections; a lock was not free in time; or the
- * transaction lost a conflict with another one. `internal`: everything else.
+ * `unavailable`: the session is lost; the server starts, stops, has broken off the statement, is read-only or lacks
+ * memory or connections; a lock was not free in time; or the transaction lost a conflict with another one. `internal`:
+ * everything else. Whether a commit whose answer was lost may have come about is for the caller to find out.
  * @param isLate whether the failed statement had been queued; the result is then a LateError, unless the session is
  *   lost
  */
@@ -44,7 +44,6 @@ export function databaseError(cause: PostgresError, isLate = false): EngineError
     ? new Made('unavailable', `the database does not answer (${code})`, {
         cause,
         retryAfterMs: 1_000,
-        mayBeWritten: cause.isLost,
       })
     : new Made('internal', cause.message, { cause });
 }

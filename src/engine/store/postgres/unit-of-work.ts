@@ -236,12 +236,29 @@ function commit(connection: BlockingConnection, transaction: WriteTransaction): 
       rollback(connection);
       throw error;
     }
-    if (!hasCommitted(connection, transaction)) throw error;
-    awaitStandby(connection);
-    return;
+    return settleLost(connection, transaction, error as EngineError);
   }
   // A transaction in which a statement failed is rolled back by its commit, which says so and is no error.
   if (did !== 'COMMIT') throw new EngineError('internal', 'a write went on after one of its statements had failed');
+}
+
+/**
+ * Returns if a transaction whose commit was not answered has committed after all.
+ * @param lost the error of the commit
+ * @throws EngineError `unavailable` otherwise, with `mayBeWritten` unless the server says that it has not committed
+ */
+function settleLost(connection: BlockingConnection, transaction: WriteTransaction, lost: EngineError): void {
+  let error = lost;
+  try {
+    const fate = fateOf(connection, transaction);
+    if (fate === 'aborted') throw lost;
+    if (fate === 'committed') return awaitStandby(connection);
+  } catch (later) {
+    if (later === lost) throw lost;
+    error = later as EngineError;
+  }
+  const { code, message, cause, retryAfterMs = 1_000 } = error;
+  throw new EngineError(code, message, { cause, retryAfterMs, mayBeWritten: true });
 }
 
 /**
@@ -255,24 +272,29 @@ function awaitStandby(connection: BlockingConnection): void {
 }
 
 /**
- * Returns whether the server says that the transaction has committed. It is false as well if that cannot be known, as
- * when a later transaction has replaced the mark.
+ * Asks the server what became of a transaction. It is `unknown` if the transaction is still running after two seconds,
+ * and if a later one has replaced its mark.
  */
-function hasCommitted(connection: BlockingConnection, { number, mark }: WriteTransaction): boolean {
+function fateOf(
+  connection: BlockingConnection,
+  { number, mark }: WriteTransaction,
+): 'committed' | 'aborted' | 'unknown' {
   const end = performance.now() + STATUS_MS;
   do {
     try {
       const [[status] = []] = connection.query(`SELECT pg_xact_status('${number}'::xid8)`).rows;
-      if (status === 'committed') return mark === undefined || connection.query(mark.read).rows[0]?.[0] === mark.text;
-      if (status !== 'in progress') return false;
+      const isMarked = () => mark === undefined || connection.query(mark.read).rows[0]?.[0] === mark.text;
+      if (status === 'committed') return isMarked() ? 'committed' : 'unknown';
+      // A number that is too old to be known says nothing.
+      if (status !== 'in progress') return status === 'aborted' ? 'aborted' : 'unknown';
     } catch (error) {
       const cause = postgresError(error);
-      if (cause?.code === UNKNOWN_TRANSACTION) return false;
+      if (cause?.code === UNKNOWN_TRANSACTION) return 'aborted';
       if (cause?.isLost !== true) throw error;
     }
     Atomics.wait(sleeper, 0, 0, 10);
   } while (performance.now() < end);
-  return false;
+  return 'unknown';
 }
 
 const sleeper = new Int32Array(new SharedArrayBuffer(4));
