@@ -141,6 +141,22 @@ async function readsChunksWithinBounds({ tenant }: TestEngine): Promise<void> {
   }
 }
 
+/** Checks that a refused supersession does not name a successor outside of the bounds. */
+async function namesNoOtherSuccessor({ tenant, add }: TestEngine): Promise<void> {
+  const { id: older } = await add({ content: 'The harbour.', tags: TAGS });
+  const { id: newer } = await add({ content: 'A private harbour.', tags: ['private'] });
+  const { id } = await add({ content: 'Another harbour.', tags: TAGS });
+  await tenant.supersedeMemory({ oldId: older, newId: newer });
+  const bound = boundTenant(tenant, { tags: TAGS });
+  const message = (field: string) => ({ code: 'conflict', message: `${field}: already superseded by another memory` });
+  await expect(bound.supersedeMemory({ oldId: older, newId: id })).rejects.toMatchObject(message('old_id'));
+  for (const content of ['A third harbour.', 'Another harbour.']) {
+    const { outcomes } = await bound.addMemories([newMemory({ content, tags: TAGS, supersedes: older })]);
+    expect(outcomes).toMatchObject([{ kind: 'rejected', error: message('supersedes') }]);
+  }
+  await expect(tenant.supersedeMemory({ oldId: older, newId: id })).rejects.toThrow(newer);
+}
+
 /** The checks, each with the end of the name of its test. */
 export const TAG_BOUNDS = [
   ['the fields that a memory had before it had them', hidesEarlierFields],
@@ -148,4 +164,5 @@ export const TAG_BOUNDS = [
   ['a memory that lost them after it was listed', readsListsWithinBounds],
   ['a memory that lost them while a language model was asked', answersWithinBounds],
   ['a chunk that lost them, through its document', readsChunksWithinBounds],
+  ['a memory without them that supersedes one with them', namesNoOtherSuccessor],
 ] as const;

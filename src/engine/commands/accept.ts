@@ -18,7 +18,15 @@ import { insertText, MAX_INDEXED_BYTES } from '../store/word-index/memory-text.t
 import { reindexFollowers } from '../store/word-index/waiting-contexts.ts';
 import { contentHash } from '../text/content-hash.ts';
 import { isRejected, rejected } from '../rejected-item.ts';
-import type { AddOptions, AddOutcome, AddReply, NewMemory, RejectedItem, ScreenReport } from '../types.ts';
+import type {
+  AddOptions,
+  AddOutcome,
+  AddReply,
+  BoundOptions,
+  NewMemory,
+  RejectedItem,
+  ScreenReport,
+} from '../types.ts';
 import { isDivisible } from './divisible-adds.ts';
 import { encodeReceipt } from './write-receipt.ts';
 import { refuseOverQuota, type Quota } from './quota.ts';
@@ -215,20 +223,25 @@ function acceptMemory(
   if (twin !== undefined) {
     requireTags(JSON.parse(twin.tags) as string[], withinTags);
     requireSameText(twin, memory, hash);
-    if (older !== undefined) supersede(context, older, twin.memoryNo, toReindex);
+    if (older !== undefined) supersede(context, older, twin.memoryNo, { toReindex, withinTags });
     return recogniseDuplicate(context, twin);
   }
 
-  if (older !== undefined) refuseSecondSuccessor(context, older, 'supersedes');
+  if (older !== undefined) refuseSecondSuccessor(context, older, { field: 'supersedes', withinTags });
   if (isNameLeft) releaseItemName(store, { userNo, namespace: '', key: memory.externalId! }, now);
   const stored = storeMemory(context, { memory, userNo, hash, bulk, toReindex });
-  if (older !== undefined) supersede(context, older, stored.memoryNo, toReindex);
+  if (older !== undefined) supersede(context, older, stored.memoryNo, { toReindex, withinTags });
   return stored;
 }
 
-function supersede(context: WriteContext, older: MemoryRow, newerNo: number, toReindex: ReindexQueue): void {
+function supersede(
+  context: WriteContext,
+  older: MemoryRow,
+  newerNo: number,
+  { toReindex, withinTags }: BoundOptions & { readonly toReindex: ReindexQueue },
+): void {
   const [newer] = readMemoryRows(context.store, [newerNo]) as [MemoryRow];
-  const moved = takePlace(context, { older, newer, field: 'supersedes' });
+  const moved = takePlace(context, { older, newer, field: 'supersedes', withinTags });
   toReindex.bytes += MOVED_BYTES * (moved ?? 0);
   if (moved !== undefined) toReindex.settled += settlingBytes(older);
 }

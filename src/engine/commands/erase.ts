@@ -4,14 +4,13 @@ import { requireBounds } from '../store/bounds.ts';
 import { chainOf, listChainsEndingIn, shortenChain } from '../store/chains.ts';
 import {
   deleteDocumentRow,
-  findDocumentRow,
   hideDocument,
   listExpiredDocuments,
   listMatchingDocuments,
   listPartsOf,
   listUnderWay,
 } from '../store/documents.ts';
-import { toDocument } from '../store/document-views.ts';
+import { listWithoutTags } from '../store/document-views.ts';
 import { deleteGeneration, findAbandoned } from '../store/document-generations.ts';
 import { documentsOfMemories, listMemoriesOfGeneration, listWithoutDocument } from '../store/chunks.ts';
 import { readProvenance } from '../store/provenance.ts';
@@ -178,14 +177,9 @@ function withoutForeignParts(
   { tags, except }: { readonly tags: readonly string[]; readonly except: string },
 ): readonly number[] {
   if (tags.length === 0) return memoryNos;
-  const foreign = new Set(
-    documentsOfMemories(store, memoryNos, except)
-      .map((documentNo) => toDocument(store, findDocumentRow(store, documentNo)!))
-      .filter((document) => !tags.every((tag) => document.tags.includes(tag)))
-      .map(({ id }) => id),
-  );
-  const parts = readProvenance(store, memoryNos);
-  return memoryNos.filter((memoryNo) => !foreign.has(parts.get(memoryNo)?.documentId ?? ''));
+  const foreign = listWithoutTags(store, documentsOfMemories(store, memoryNos, except), tags);
+  const parts = new Set(listPartsOf(store, memoryNos, foreign));
+  return memoryNos.filter((memoryNo) => !parts.has(memoryNo));
 }
 
 /**

@@ -1,6 +1,7 @@
 /** Commands by which callers state how memories relate. */
 
 import { EngineError, isEngineError } from '../errors.ts';
+import { hasTags } from '../store/bounds.ts';
 import { isLiveEndOf, joinChains, joinsLargeParts, MAX_RELABELLED, splitChain } from '../store/chains.ts';
 import { isGatheredFrom } from '../store/consolidations.ts';
 import {
@@ -181,7 +182,7 @@ export function supersedeMemory(
   refuseStrangers(older, newer);
   const key: EdgeKey = { src: newer.memoryNo, dst: older.memoryNo, type: 'supersedes' };
   if (findEdge(context.store, key) === undefined) refuseOverQuota(context, quota, 0);
-  takePlace(context, { older, newer, field: 'old_id' });
+  takePlace(context, { older, newer, field: 'old_id', withinTags });
   return toMemory(readMemoryRows(context.store, [older.memoryNo])[0] as MemoryRow, context.now);
 }
 
@@ -201,23 +202,30 @@ export function getReplaced(
   return older;
 }
 
+/** What the message of a refused supersession names. */
+interface LinkNames extends BoundOptions {
+  /** Name of the field that names the older memory. */
+  readonly field: string;
+}
+
 /**
  * Makes a memory supersede an older one of the same user; writes nothing if it does already.
- * @param field name of the field that names the older memory, for messages
+ * @param names.field name of the field that names the older memory, for messages
  * @returns the number of memories that were moved to another chain; undefined if nothing was written
  * @throws EngineError `conflict` for the same memory, if another memory supersedes the older one already, if the older
  *   one supersedes the newer one, or if the link would join two chains of over 500 (`MAX_RELABELLED`) memories
  */
 export function takePlace(
   context: WriteContext,
-  { older, newer, field }: { readonly older: MemoryRow; readonly newer: MemoryRow; readonly field: string },
+  { older, newer, ...names }: { readonly older: MemoryRow; readonly newer: MemoryRow } & LinkNames,
 ): number | undefined {
   const { store, now } = context;
+  const { field } = names;
   const key: EdgeKey = { src: newer.memoryNo, dst: older.memoryNo, type: 'supersedes' };
   if (findEdge(store, key) !== undefined) return undefined;
   if (older.memoryNo === newer.memoryNo)
     throw new EngineError('conflict', `${field}: this memory says the same already`);
-  refuseSecondSuccessor(context, older, field);
+  refuseSecondSuccessor(context, older, names);
   refuseCircle(context, { older, newer, field });
   refuseLargeParts(context, { older: older.memoryNo, newer: newer.memoryNo, field });
   putStatedEdge(store, key, DEFAULT_WEIGHTS.supersedes, now, writerNo(context));
@@ -334,17 +342,21 @@ function refuseStrangers(one: MemoryRow, other: MemoryRow): void {
 /**
  * Refuses a further successor of a memory that another memory supersedes already. If the latter has expired and only
  * waits to be erased, its link is removed instead.
- * @throws EngineError `conflict`, with the name of the field and the id of the successor, or as `unlinkMemories` if the
+ * @throws EngineError `conflict`, with the name of the field and the id of the successor if it has the tags of
+ *   `withinTags`; or as `unlinkMemories` if the
  *   link of an expired one cannot be removed
  */
-export function refuseSecondSuccessor(context: WriteContext, older: MemoryRow, field: string): void {
+export function refuseSecondSuccessor(
+  context: WriteContext,
+  older: MemoryRow,
+  { field, withinTags = [] }: LinkNames,
+): void {
   const { store, now } = context;
   for (const successor of readMemoryRows(store, listSuccessors(store, older.memoryNo))) {
     if (successor.expires_at === null || successor.expires_at > now) {
-      throw new EngineError(
-        'conflict',
-        `${field}: already superseded by ${successor.id}; supersede that one, or unlink the two first`,
-      );
+      const isNamed = hasTags(JSON.parse(successor.tags) as string[], withinTags);
+      const by = isNamed ? `${successor.id}; supersede that one, or unlink the two first` : 'another memory';
+      throw new EngineError('conflict', `${field}: already superseded by ${by}`);
     }
     refuseLargeParts(context, { older: older.memoryNo, newer: successor.memoryNo, field });
     deleteEdge(store, { src: successor.memoryNo, dst: older.memoryNo, type: 'supersedes' });

@@ -143,6 +143,24 @@ export function toDocument(store: Store, row: DocumentRow): Document {
   };
 }
 
+/**
+ * Lists those of these documents that lack one of the tags, by number. The tags of a document are those that
+ * `toDocument` returns.
+ */
+export function listWithoutTags(store: Store, documentNos: readonly number[], tags: readonly string[]): number[] {
+  if (documentNos.length === 0) return [];
+  const rows = store
+    .prepare(
+      `SELECT o.document_no AS documentNo, g.tags FROM json_each(?) AS wanted
+       CROSS JOIN documents o ON o.document_no = wanted.value
+       CROSS JOIN document_generations g ON g.generation_no = coalesce(o.live_no, o.next_no,
+         (SELECT max(generation_no) FROM document_generations l WHERE l.document_no = o.document_no))`,
+    )
+    .all(JSON.stringify(documentNos)) as { documentNo: number; tags: string }[];
+  const lacksOne = (own: readonly string[]) => !tags.every((tag) => own.includes(tag));
+  return rows.filter((row) => lacksOne(parseStored(row.tags) as string[])).map(({ documentNo }) => documentNo);
+}
+
 function lastGeneration(store: Store, documentNo: number): number | null {
   const row = store
     .prepare('SELECT max(generation_no) AS no FROM document_generations WHERE document_no = ?')

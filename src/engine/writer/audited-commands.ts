@@ -40,7 +40,9 @@ const AUDITED: { readonly [N in WriteCommandName]?: Describe<N> } = {
     typeof put === 'object' && put.changed
       ? { action: 'item.put', detail: { id: put.memory.id, version: put.memory.version } }
       : null,
-  deleteItem: (_, { receipt }) => (isEmpty(receipt) ? null : { action: 'item.delete', detail: countsOf(receipt) }),
+  // The first commit of a delete is always recorded: a put, or the upkeep, may erase the rest of the item.
+  deleteItem: ({ isBegun }, { receipt }) =>
+    isBegun === true && isEmpty(receipt) ? null : { action: 'item.delete', detail: countsOf(receipt) },
   moveNamespace: (_, { items }) => (items === 0 ? null : { action: 'namespace.rename', detail: { items } }),
   eraseItems: (_, { receipt }) => (isEmpty(receipt) ? null : { action: 'namespace.delete', detail: countsOf(receipt) }),
   changeLog: (_, { replayed, removed, total, first }) =>

@@ -1,6 +1,8 @@
 /** Rows about a memory that any number of queries may have made go before the memory, in commits of their own. */
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { deleteDocument, deleteMemory, eraseAbandoned } from '../../../src/engine/commands/erase.ts';
+import { EngineError } from '../../../src/engine/errors.ts';
+import { WRITE_COMMANDS } from '../../../src/engine/writer/commands.ts';
 import { newMemory, openTestEngine } from '../../support/engine-fixture.ts';
 import { newDocument, upload } from '../../support/new-document.ts';
 import { runCommand } from '../../support/run-command.ts';
@@ -59,4 +61,29 @@ test('a document goes once its jobs are detached, a thousand in a commit', async
   }
   expect(detached.slice(0, 2)).toEqual([1_000, 1_000]);
   expect([left(), get('SELECT count(*) FROM documents')]).toEqual([0, 0]);
+});
+
+test('a delete of an item that a put finishes is in the audit log', async () => {
+  await using fixture = await openTestEngine();
+  const { store } = fixture;
+  const tenant = fixture.tenant.as('own');
+  const item = { ...newMemory({ content: 'a heron' }), namespace: '', key: 'bird', value: null };
+  const { memory } = await tenant.putItem(item);
+  store.write(() => {
+    store.db.exec(
+      `INSERT INTO memory_revisions (memory, version, replaced_at, fields, by_link, status, event_time, snapshot)
+       ${COUNTED} SELECT 1, -n, 0, 'tags', 0, 'active', 0, '{"tags":[]}' FROM counted`,
+    );
+  });
+  const { deleteItem } = WRITE_COMMANDS;
+  const breaking = vi.spyOn(WRITE_COMMANDS, 'deleteItem').mockImplementation((context, options) => {
+    if (options.isBegun === true) throw new EngineError('unavailable', 'the writer has ended');
+    return deleteItem(context, options);
+  });
+  await expect(tenant.deleteItem({ userId: '', namespace: '', key: 'bird' })).rejects.toThrow('the writer has ended');
+  breaking.mockRestore();
+  const put = await tenant.putItem(item);
+  expect([put.created, put.memory.id === memory.id]).toEqual([true, false]);
+  const records = await tenant.listAudit({ limit: 100, action: 'item.delete' });
+  expect(records).toMatchObject([{ keyId: 'own', detail: { memories: 0 } }]);
 });
