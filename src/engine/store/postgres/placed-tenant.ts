@@ -2,18 +2,16 @@
 
 import { EngineError } from '../../errors.ts';
 import { openBlockingConnection, type BlockingConnection, type Timeouts } from './blocking-connection.ts';
-import { migrateSchema } from './migrate-schema.ts';
+import { makeOrRequireSchema, migrateSchema } from './migrate-schema.ts';
 
 /** Longest time that a statement may take (ms). It is long, since one statement deletes all rows of a tenant. */
 const STATEMENT_MS = 6 * 3_600_000;
 const CONNECT_MS = 5_000;
-/** Longest time that each statement of the migration may take, with which a connection begins (ms). */
-const SCHEMA_MS = 60_000;
-/** Timeouts where the thread that serves requests waits, for work of a few rows. */
+/** Timeouts where requests wait, for work of a few rows. A connection with them does not migrate the schema. */
 export const BRIEFLY: Timeouts = { connectMs: CONNECT_MS, statementMs: 5_000 };
 
 /**
- * Runs `work` on a new connection, which is closed afterwards. The schema is first brought to the newest version.
+ * Runs `work` on a new connection, which is closed afterwards and has a schema as `connectTo` says.
  * @param timeouts how long connecting and each statement of `work` may take; 5 s and six hours unless stated
  * @throws as `connectTo`; whatever `work` throws
  */
@@ -31,15 +29,17 @@ export function withConnection<T>(
 }
 
 /**
- * Opens a connection and brings the schema of the database to the newest version; the caller closes it.
- * @param timeouts how long connecting and each later statement may take
- * @throws EngineError `unavailable` if the database does not answer; the errors of `migrateSchema`
+ * Opens a connection and brings the schema of the database to the newest version, or if `timeouts` is `BRIEFLY`,
+ * requires that it has that version unless it is empty; the caller closes the connection.
+ * @param timeouts how long connecting and each statement may take, but for those of the migration
+ * @throws EngineError `unavailable` if the database does not answer; the errors of `migrateSchema`, and of
+ *   `makeOrRequireSchema`
  */
 export function connectTo(database: string, timeouts: Timeouts): BlockingConnection {
   const connection = openBlockingConnection(database);
   try {
-    connection.setTimeouts({ ...timeouts, statementMs: Math.min(timeouts.statementMs, SCHEMA_MS) });
-    migrateSchema(connection);
+    connection.setTimeouts(timeouts);
+    (timeouts === BRIEFLY ? makeOrRequireSchema : migrateSchema)(connection);
     connection.setTimeouts(timeouts);
     return connection;
   } catch (error) {
