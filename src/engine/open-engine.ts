@@ -25,6 +25,7 @@ import type { ThreadServices } from './readers/read.ts';
 import { createInlineReaders, type Readers, withFewRowsHere } from './readers/readers.ts';
 import { createThreadReaders } from './readers/thread-readers.ts';
 import { areSameModels, distinctModels, numbersOf } from './store/live-model.ts';
+import { migrateDatabases } from './store/postgres/migrate-databases.ts';
 import { countLacking } from './store/reembed.ts';
 import { openGuessLimit } from './control/guess-limit.ts';
 import { openRateLimits } from './control/rate-limits.ts';
@@ -99,7 +100,7 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
   const { writer: kind = 'thread' } = options;
   // Only reader threads read from it.
   const standby = kind === 'thread' ? openStandby(surroundings) : null;
-  const control = openControlDatabase(config, clock);
+  const control = openControl(surroundings, { migrates: kind === 'thread' && options.lead === undefined });
   const changes = openControlChanges(config, control, kind);
   const { close: closeCounts, ...counts } = openCounts(config, clock);
   const parts = openParts({
@@ -162,6 +163,16 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
       control.close();
     },
   };
+}
+
+/**
+ * Opens the control database, and if `migrates` is true, brings further databases to the newest schema. This thread
+ * serves nothing yet. Later, only threads that may wait migrate a database, for example one that is away just now.
+ */
+function openControl({ config, clock }: Surroundings, { migrates }: { readonly migrates: boolean }): ControlDatabase {
+  const control = openControlDatabase(config, clock);
+  if (migrates) migrateDatabases(Object.values(config.databases));
+  return control;
 }
 
 /**

@@ -368,10 +368,13 @@ describe.skipIf(server === undefined)('ledgers in PostgreSQL', () => {
     await expect.poll(() => poller.look([path]).catch(() => null)).toMatchObject(found);
   });
 
-  test('of a schema of an earlier version are read once it has the functions', async () => {
+  test('of a schema of an earlier version are read once another thread has migrated it', async () => {
     const { path, store } = openLedger('early');
     enqueue(store);
     await server!.read(url, `${UNDO_FROM_0021}; UPDATE schema_version SET version = 20`);
+    await expect(poller.look([path])).rejects.toMatchObject({ code: 'unavailable' });
+    expect(await server!.read(url, 'SELECT version FROM schema_version')).toEqual([{ version: 20 }]);
+    withConnection(url, () => {});
     expect(await poller.look([path])).toMatchObject({ statuses: [{ path, interactive: ['encode'] }] });
   });
 

@@ -127,7 +127,7 @@ async function moveUnderLock(context: Context): Promise<TenantMoveReport> {
   giveUpMove(control, config, tenant, { holdsLock: true });
   const placement = readPlacement(control, tenant);
   const from = placement.database ?? HOME_DATABASE;
-  cleanUp(context, placement.remains);
+  cleanUp(context, placement);
   if (placement.database === target)
     return { from, to, memories: 0, questions: 0, isResumed: placement.remains !== null };
   requireSeparate(context, placement);
@@ -137,7 +137,7 @@ async function moveUnderLock(context: Context): Promise<TenantMoveReport> {
   const done = await copyAndComplete(context, placement, token);
   await failpoint('after-move-completes');
   await waitForAll(context);
-  cleanUp(context, readPlacement(control, tenant).remains);
+  cleanUp(context, readPlacement(control, tenant));
   await failpoint('after-move-cleans');
   return { from, to, ...done, isResumed: false };
 }
@@ -225,10 +225,11 @@ async function copy(context: Context, placement: PlacementRecord, token: string)
 }
 
 /** Deletes the rows that a move has left, if there are any. */
-function cleanUp({ config, control, tenant }: Context, remains: PlacementRecord['remains']): void {
+function cleanUp({ config, control, tenant }: Context, { database, remains }: PlacementRecord): void {
   if (remains === null) return;
-  deleteRemains(knownAddress(config, remains.database), tenant, remains.token);
-  forgetRemains(control, tenant, remains.token);
+  const { token } = remains;
+  deleteRemains(knownAddress(config, remains.database), knownAddress(config, database), { id: tenant, token });
+  forgetRemains(control, tenant, token);
 }
 
 /**
@@ -238,7 +239,7 @@ function tryCleanUp(context: Context): void {
   const { config, control, tenant } = context;
   try {
     giveUpMove(control, config, tenant, { holdsLock: true });
-    cleanUp(context, readPlacement(control, tenant).remains);
+    cleanUp(context, readPlacement(control, tenant));
   } catch {
     // The error that broke off the move says more, and is thrown.
   }

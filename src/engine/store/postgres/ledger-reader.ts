@@ -9,7 +9,7 @@ import { EngineError } from '../../errors.ts';
 import { QUEUED_STEPS, type QueuedStep } from '../../jobs.ts';
 import { heldUntil, maxBatchSize, type LedgerStatus, type WantedLane } from '../dispatch.ts';
 import type { LeaseTimes } from '../job-leases.ts';
-import { withConnection } from './placed-tenant.ts';
+import { isEarlier } from './migrate-schema.ts';
 import { databaseError, PostgresError } from './postgres-error.ts';
 import { ENDS_WITH_CONNECTION, PLANNING } from './session-settings.ts';
 import type { TenantPlace } from './tenant-database.ts';
@@ -31,8 +31,8 @@ export type Readiness = 'none' | 'few' | 'full';
 /**
  * Reads ledgers (tables of jobs) by the numbers of their tenants. Each method is one round trip, and shows one
  * snapshot.
- * @throws EngineError `unavailable` if the database does not answer within 5 s, or after `close`; other errors of the
- *   database as `databaseError`
+ * @throws EngineError `unavailable` if the database does not answer within 5 s, has a schema of an earlier version, or
+ *   after `close`; other errors of the database as `databaseError`
  */
 export interface LedgerReader {
   /** Returns tenants of the database by id: all of them, or those of `ids` that are there. */
@@ -134,9 +134,7 @@ interface Read {
 
 /**
  * Makes the function that runs statements in the schema of the ledger, one after the other, on one connection for all
- * tenants of a database. It connects at the first statement, and again after the connection was lost. If a statement
- * finds a schema of an earlier version, the schema is migrated, for which this thread waits, and the statement runs
- * once more.
+ * tenants of a database. It connects at the first statement, and again after the connection was lost.
  * @param name the further database of OM_DATABASES, or null for that of OM_DATABASE_URL
  */
 function createSession({ database, name = null }: Pick<TenantPlace, 'database' | 'name'>): Read {
@@ -161,23 +159,12 @@ function createSession({ database, name = null }: Pick<TenantPlace, 'database' |
       if (error instanceof EngineError) throw error;
       const cause = causeOf(error);
       if (cause.isLost) drop();
-      throw databaseError(cause);
-    }
-  };
-  const runOrMigrate = async (...statement: Parameters<typeof run>) => {
-    try {
-      return await run(...statement);
-    } catch (error) {
-      const { cause } = error as EngineError;
-      if (!(cause instanceof PostgresError) || !MISSING.has(cause.code)) throw error;
-      // The process is the first one of this version that asks this database. It does answer.
-      withConnection(database, () => {});
-      return run(...statement);
+      throw MISSING.has(cause.code) ? isEarlier() : databaseError(cause);
     }
   };
   let last: Promise<unknown> = Promise.resolve();
   const read = (...statement: Parameters<typeof run>) => {
-    const result = last.then(() => runOrMigrate(...statement));
+    const result = last.then(() => run(...statement));
     last = result.catch(() => {});
     return result;
   };

@@ -14,7 +14,7 @@ import {
 import { migrateSchema } from './migrate-schema.ts';
 import { movingName } from './moved-tenant.ts';
 import { ensureTenant } from './open-postgres-store.ts';
-import { dropStatements, dropTenants, withConnection } from './placed-tenant.ts';
+import { dropStatements, dropTenants, EMPTIED, HAS_ROWS, withConnection } from './placed-tenant.ts';
 import { KEEPALIVE } from './session-settings.ts';
 
 /**
@@ -47,14 +47,15 @@ export interface FrozenTenant {
  * left, which did not come about, is removed; a tenant that was never used gets its row. While it waits, new writes are
  * refused; afterwards they are accepted again if it throws.
  * @param waitMs longest wait for these writes (ms), 90 s by default
- * @throws EngineError `unavailable` if the database does not answer, or a write goes on for too long; the errors of
- *   `migrateSchema`
+ * @throws EngineError `unavailable` if the database does not answer, or a write goes on for too long; `conflict` if an
+ *   earlier move has taken the rows to another database and deleted them here; the errors of `migrateSchema`
  */
 export function freezeTenant(database: string, id: string, waitMs: number = FREEZE_MS): FrozenTenant {
   const connection = openBlockingConnection(database);
   try {
     migrateSchema(connection);
     const tenant = ensureTenant(connection, id);
+    requireRows(connection, id);
     // The server itself ends the wait: one that nobody waits for any more would go on and have writes refused as long.
     connection.setTimeouts({ connectMs: 5_000, statementMs: waitMs + SAYING_MS });
     connection.query(`${KEEPALIVE}; SET lock_timeout = ${waitMs}`);
@@ -98,7 +99,7 @@ function takeMoveLock(
 
 /**
  * Removes the mark that the move `mark.token` set on the tenant `mark.id` at its source, so that the tenant can be
- * written to again; does nothing if the tenant has no mark of this move.
+ * written to again; does nothing if the tenant has no mark of this move, or if its rows were deleted.
  * @param timeouts as `withConnection` takes them
  */
 export function clearMark(database: string, mark: { id: string; token: string }, timeouts?: Timeouts): void {
@@ -131,9 +132,17 @@ export function nameArrived(database: string, id: string, { token, placement }: 
 /**
  * Deletes what a move has left in a database: the rows at its source if it came about, or the copy at its target if it
  * did not. In place of a tenant a row stays that refuses writes. Rows of other moves are not touched.
- * @param token token of the move
+ * @param present address of the database in which the tenant is now
+ * @param remains.token token of the move
+ * @throws EngineError `conflict` if `present` lacks the tenant, for example as the control database was restored to a
+ *   moment inside the move; nothing is deleted then
  */
-export function deleteRemains(database: string, id: string, token: string): void {
+export function deleteRemains(
+  database: string,
+  present: string,
+  { id, token }: { readonly id: string; readonly token: string },
+): void {
+  withConnection(present, (connection) => requireRows(connection, id));
   withConnection(database, (connection) => {
     dropTenants(connection, 'id = $1', [movingName(token, id)]);
     const find = `SELECT tenant FROM tenants
@@ -149,6 +158,17 @@ function replaceByMark(
   { id, token }: { readonly id: string; readonly token: string },
 ): void {
   connection.query(`BEGIN; ${dropStatements(no)}`);
-  connection.query('INSERT INTO tenants (id, moved_by) VALUES ($1, $2)', [id, token]);
+  connection.query('INSERT INTO tenants (id, moved_by) VALUES ($1, $2)', [id, `${EMPTIED}${token}`]);
   connection.query('COMMIT');
+}
+
+/** Throws EngineError `conflict` if a database has no row of a tenant, or the one that `replaceByMark` has left. */
+function requireRows(connection: BlockingConnection, id: string): void {
+  const find = `SELECT 1 FROM tenants WHERE id = $1 AND ${HAS_ROWS}`;
+  if (connection.query(find, [id]).rows.length > 0) return;
+  throw new EngineError(
+    'conflict',
+    `tenant ${id} has no rows in the database in which it is placed, as if the control database was restored to an ` +
+      'earlier moment: restore it to a moment after the move, as no rows elsewhere are deleted',
+  );
 }

@@ -2,18 +2,23 @@
 
 import { EngineError } from '../../errors.ts';
 import { openBlockingConnection, type BlockingConnection, type Timeouts } from './blocking-connection.ts';
-import { migrateSchema } from './migrate-schema.ts';
+import { makeOrRequireSchema, migrateSchema } from './migrate-schema.ts';
 
 /** Longest time that a statement may take (ms). It is long, since one statement deletes all rows of a tenant. */
 const STATEMENT_MS = 6 * 3_600_000;
 const CONNECT_MS = 5_000;
-/** Longest time that each statement of the migration may take, with which a connection begins (ms). */
-const SCHEMA_MS = 60_000;
-/** Timeouts where the thread that serves requests waits, for work of a few rows. */
+/**
+ * Beginning of the mark (`moved_by`) of a row that stays where a move has deleted the rows of a tenant. The token of
+ * the move follows.
+ */
+export const EMPTIED = 'emptied:';
+/** SQL condition on the table `tenants`: the row is no mark that stays where rows were deleted. */
+export const HAS_ROWS = `coalesce(moved_by, '') NOT LIKE '${EMPTIED}%'`;
+/** Timeouts where requests wait, for work of a few rows. A connection with them does not migrate the schema. */
 export const BRIEFLY: Timeouts = { connectMs: CONNECT_MS, statementMs: 5_000 };
 
 /**
- * Runs `work` on a new connection, which is closed afterwards. The schema is first brought to the newest version.
+ * Runs `work` on a new connection, which is closed afterwards and has a schema as `connectTo` says.
  * @param timeouts how long connecting and each statement of `work` may take; 5 s and six hours unless stated
  * @throws as `connectTo`; whatever `work` throws
  */
@@ -31,15 +36,17 @@ export function withConnection<T>(
 }
 
 /**
- * Opens a connection and brings the schema of the database to the newest version; the caller closes it.
- * @param timeouts how long connecting and each later statement may take
- * @throws EngineError `unavailable` if the database does not answer; the errors of `migrateSchema`
+ * Opens a connection and brings the schema of the database to the newest version, or if `timeouts` is `BRIEFLY`,
+ * requires that it has that version unless it is empty; the caller closes the connection.
+ * @param timeouts how long connecting and each statement may take, but for those of the migration
+ * @throws EngineError `unavailable` if the database does not answer; the errors of `migrateSchema`, and of
+ *   `makeOrRequireSchema`
  */
 export function connectTo(database: string, timeouts: Timeouts): BlockingConnection {
   const connection = openBlockingConnection(database);
   try {
-    connection.setTimeouts({ ...timeouts, statementMs: Math.min(timeouts.statementMs, SCHEMA_MS) });
-    migrateSchema(connection);
+    connection.setTimeouts(timeouts);
+    (timeouts === BRIEFLY ? makeOrRequireSchema : migrateSchema)(connection);
     connection.setTimeouts(timeouts);
     return connection;
   } catch (error) {
@@ -114,15 +121,17 @@ interface FoundTenant {
 }
 
 /**
- * Finds a tenant in a database; undefined if it is not there, or if its row has another number of its placement: then
- * the tenant was moved or made anew since, or this server is a standby that has not received that yet.
+ * Finds a tenant in a database; undefined if it is not there, if a move has deleted its rows there, or if its row has
+ * another number of its placement: then the tenant was moved or made anew since, or this server is a standby that has
+ * not received that yet.
  * @param wanted.placement number of the placement, 0 for a tenant that was never placed; undefined for any
  */
 export function findPlaced(
   connection: BlockingConnection,
   { tenant, placement }: { readonly tenant: string; readonly placement?: number },
 ): FoundTenant | undefined {
-  const found = connection.query('SELECT tenant, placement FROM tenants WHERE id = $1', [tenant]).rows[0];
+  const find = `SELECT tenant, placement FROM tenants WHERE id = $1 AND ${HAS_ROWS}`;
+  const found = connection.query(find, [tenant]).rows[0];
   if (found === undefined) return undefined;
   const [number, present] = found as [number, number | null];
   const lacksPlacement = present === null && placement !== undefined && placement > 0;

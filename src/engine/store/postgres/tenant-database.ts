@@ -6,11 +6,10 @@
 import { EngineError } from '../../errors.ts';
 import type { OpenStoreOptions, Store } from '../open-store.ts';
 import { openBlockingConnection, type BlockingConnection, type Timeouts } from './blocking-connection.ts';
-import { DEFAULT_TIMEOUTS } from './connection-channel.ts';
 import type { Catalog } from './catalog.ts';
 import { StandbyIsBehind } from '../standby-is-behind.ts';
 import { endHeld } from './held-reads.ts';
-import { isMigrated, migrateSchema } from './migrate-schema.ts';
+import { isMigrated, makeOrRequireSchema, migrateSchema } from './migrate-schema.ts';
 import { ensureTenant, openPostgresStore, readCatalog } from './open-postgres-store.ts';
 import { findPlaced, notePlacement } from './placed-tenant.ts';
 import { requireNoPause, withPauses } from './unreachable-database.ts';
@@ -50,7 +49,7 @@ export interface TenantPlace {
   readonly placement?: number;
   /**
    * Whether a reader waits for 5 s at most for a statement, since its thread serves requests; false by default. Then
-   * its store takes the connection of looks. Only to migrate the schema it waits longer.
+   * its store takes the connection of looks, which does not migrate the schema.
    */
   readonly waitsBriefly?: boolean;
 }
@@ -88,8 +87,10 @@ export function openTenantStore(options: TenantStoreOptions): Store {
 
 /**
  * Opens a tenant's store for reading; undefined if the database has no row of the tenant, as of one that was never
- * used, or has it with another number of its placement. The schema is made or migrated if needed.
- * @throws EngineError `unavailable` if the database does not answer; the errors of `migrateSchema`
+ * used, or has it with another number of its placement. The schema is made if it is missing, and migrated unless the
+ * store waits only briefly.
+ * @throws EngineError `unavailable` if the database does not answer; the errors of `migrateSchema`, or where it waits
+ *   only briefly, of `makeOrRequireSchema`
  */
 export function lookIntoTenant(options: Omit<TenantStoreOptions, 'role'>): Store | undefined {
   return openOn({ ...options, role: 'reader' }, (connection) => findPlaced(connection, options)?.number);
@@ -106,9 +107,9 @@ export interface HeldConnection {
 
 /**
  * Returns the shared connection of a use, and opens it if needed. It is closed when its last user calls `release`.
- * Opening it migrates the schema, but for the use `standby`.
- * @throws EngineError `unavailable` if the database does not answer; the errors of `migrateSchema`; StandbyIsBehind if
- *   a standby lacks the newest schema
+ * Opening it migrates the schema, but for the uses `standby` and `look`.
+ * @throws EngineError `unavailable` if the database does not answer; the errors of `migrateSchema`, or for `look`, of
+ *   `makeOrRequireSchema`; StandbyIsBehind if a standby lacks the newest schema
  */
 export function hold(
   use: ConnectionUse,
@@ -188,13 +189,11 @@ function connect(database: string, name: string | null, use: ConnectionUse): Sha
   const opened = openBlockingConnection(database);
   const connection = name === null ? opened : withPauses(opened, name);
   try {
-    if (use === 'look') connection.setTimeouts(LOOK_TIMEOUTS);
-    if (use !== 'look' || !isMigrated(connection)) {
-      // A change of the schema may take longer than a look.
-      connection.setTimeouts(DEFAULT_TIMEOUTS);
-      migrateSchema(connection);
-      if (use === 'look') connection.setTimeouts(LOOK_TIMEOUTS);
-    }
+    if (use === 'look') {
+      connection.setTimeouts(LOOK_TIMEOUTS);
+      makeOrRequireSchema(connection);
+      connection.setTimeouts(LOOK_TIMEOUTS);
+    } else migrateSchema(connection);
     return { connection, catalog: readCatalog(connection), users: 0 };
   } catch (error) {
     connection.close();
