@@ -1,7 +1,9 @@
 /** What is expected of an older job of a document for which another file was handed in, on each engine. */
+import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import { expect, test } from 'vitest';
 import { runNextDocument } from '../../src/engine/batches/run-document.ts';
+import type { PageFetcher } from '../../src/engine/ports.ts';
 import { uploadsFolder } from '../../src/engine/documents/uploads.ts';
 import { tendDocuments } from '../../src/engine/upkeep/tend-documents.ts';
 import { openTestEngine, type TestEngine } from '../support/engine-fixture.ts';
@@ -49,6 +51,34 @@ export function testImportedTorso(settings: () => Promise<Record<string, string>
     const { hits } = await tenant.query({ query: 'alpacas', k: 5, filter: {} });
     expect(hits).toHaveLength(1);
     expect(await again()).toMatchObject({ outcome: 'unchanged' });
+  });
+}
+
+/** Defines the test of a page that is handed in again. @param settings the database in which it stores memories */
+export function testImportedPageTorso(settings: () => Promise<Record<string, string>>): void {
+  test('a page whose import lacks a part is read when it is handed in again', async () => {
+    const bytes = Buffer.from('# Zoo\n\nAlpacas and bisons.');
+    const sha256 = createHash('sha256').update(bytes).digest();
+    const pageFetcher: PageFetcher = {
+      async fetch(url, known) {
+        const page = { url, bytes, sha256, declared: 'markdown' as const, charset: null, extension: 'md' };
+        return known === null ? { ...page, etag: '"1"', lastModified: null } : 'unchanged';
+      },
+      close: async () => {},
+    };
+    await using fixture = await openTestEngine({ settings: await settings(), pageFetcher });
+    const { tenant } = fixture;
+    const page = newDocument({ kind: 'url', url: 'https://example.com/zoo' });
+    const { document } = await tenant.addDocument(page);
+    await fixture.drain();
+    const lines = portableLines(await exportText(tenant));
+    await tenant.deleteDocument(document.id);
+    await tenant.importLines(lines.filter((line) => line.type !== 'memory' || line.document?.index !== 0));
+    await fixture.drain();
+    await tenant.addDocument(page);
+    await fixture.drain();
+    expect(await tenant.getDocument(document.id)).toMatchObject({ state: 'ready', error: null });
+    expect((await tenant.query({ query: 'alpacas', k: 5, filter: {} })).hits).toHaveLength(1);
   });
 }
 

@@ -322,6 +322,23 @@ describe.skipIf(server === undefined)('the control database in PostgreSQL', () =
     expect(count()).toBe(0);
   });
 
+  test('counts of a key are not waited for again right after a wait that was in vain', async () => {
+    const database = await server.createSchema();
+    const texts = { mark: 'SELECT count(*) FROM buckets' };
+    const counts = openSharedCounts({ database, name: 'rates' }, texts);
+    onTestFinished(() => counts.close());
+    const count = (about: string) => counts.write(({ mark }) => mark.pluck().get(), about);
+    const other = openBlockingConnection(database);
+    onTestFinished(() => other.close());
+    const schema = schemaOf(database);
+    other.query(`BEGIN; SELECT pg_advisory_xact_lock((SELECT tenant FROM ${schema}.counters), ${crc32('a') | 0})`);
+    expect(() => count('a')).toThrow(/55P03/);
+    expect(() => count('a')).toThrow('another node holds these counts');
+    expect(count('b')).toBe(0);
+    other.query('ROLLBACK');
+    await expect.poll(() => count('a')).toBe(0);
+  });
+
   test('counts of a key wait shortly for another node, and a request that is not counted is allowed', async () => {
     const database = await server.createSchema();
     const texts = { wait: `SELECT current_setting('lock_timeout') AS longest` };
@@ -329,7 +346,7 @@ describe.skipIf(server === undefined)('the control database in PostgreSQL', () =
     const rates = openRateLimits({ database, name: 'rates' }, systemClock);
     onTestFinished(() => [counts, rates].forEach((one) => one.close()));
     const longest = (about?: string) => counts.write(({ wait }) => wait.pluck().get(), about);
-    expect([longest(), longest('queries a')]).toEqual(['2s', '100ms']);
+    expect([longest(), longest('queries a')]).toEqual(['2s', '250ms']);
     const take = () => rates.take({ key: 'a', kind: 'queries' }, { cost: 1, perMinute: 1, mustFit: true }).isAllowed;
     expect([take(), take()]).toEqual([true, false]);
     const other = openBlockingConnection(database);

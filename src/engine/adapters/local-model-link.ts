@@ -61,10 +61,10 @@ export function createModelLink(data: ModelThreadData): ModelLink {
   return {
     async compute(texts, signal) {
       if (signal?.aborted) throw givenUp();
+      const called = (thread ??= start());
       const id = (lastId += 1);
       const answer = Promise.withResolvers<readonly (readonly number[])[]>();
       waiting.set(id, answer);
-      const called = (thread ??= start());
       const giveUp = () => {
         called.postMessage({ id, texts: null } satisfies ModelCall);
         answer.reject(givenUp());

@@ -35,6 +35,7 @@ async function answer(id: number, texts: readonly string[]) {
     // No text is involved yet, so the message cannot quote one.
     return { problem: `could not be loaded: ${error instanceof Error ? error.message : String(error)}` };
   }
+  if (!open.has(id)) return { vectors: [] };
   try {
     const tokens = texts.map((text) => tokenise(model, text));
     const vectors = new Array<number[]>(texts.length);

@@ -63,8 +63,8 @@ export interface ControlChanges {
   /**
    * Calls a method of the control database for a caller, and resolves with its result once this thread knows of the
    * change. If a thread makes the change, as in PostgreSQL, that takes up to 250 ms longer. While the database does not
-   * answer, or another process holds it locked, each change fails after 5 to 17 s, and those behind it wait as long; none
-   * begins after 30 s.
+   * answer, or another process holds it locked, each change fails after 5 to 17 s, and those behind it wait as long.
+   * After 30 s only revocations of keys and records of the audit begin.
    * @param caller the caller of the request; null for what the service does by itself
    * @throws EngineError errors of the method; `unauthenticated` if the caller is no longer admitted when its turn
    *   comes, for example as the change before it revoked its key; `unavailable` if the thread ended, with
@@ -98,6 +98,9 @@ const IDLE_MS = 90_000;
  * the database does not answer the changes before it.
  */
 const WAIT_MS = 30_000;
+
+/** Changes that begin however long they have waited: a key that has leaked, and the record of what was done already. */
+const MADE_IN_ANY_CASE: ReadonlySet<ControlChange> = new Set(['revokeKey', 'appendAudit']);
 
 /**
  * Returns how changes are made: by a thread of their own in PostgreSQL, unless all is done on this thread (`inline`);
@@ -170,11 +173,7 @@ function changesOnThread(
       const { made } = waiting.shift()!;
       if (answer.ok) made.resolve(answer.value);
       else made.reject(reviveError(answer.error));
-      const late = waiting.findIndex(({ since }) => since > performance.now() - waitMs);
-      for (const { made: dropped } of waiting.splice(0, late === -1 ? waiting.length : late))
-        dropped.reject(
-          new EngineError('unavailable', 'the control database is slow to answer', { retryAfterMs: 5_000 }),
-        );
+      refuseLate(waiting, performance.now() - waitMs);
       if (waiting.length > 0) askForFirst();
       else idle = setTimeout(() => void end(), IDLE_MS).unref();
     });
@@ -212,6 +211,14 @@ function changesOnThread(
   control.storeKeyUsesBy((uses) => changes.change(null, 'storeKeyUses', uses));
   control.settleMovesBy((tenantId) => changes.change(null, 'settleMove', tenantId));
   return changes;
+}
+
+/** Rejects the changes that were asked for at `latest` or before, and removes them from the list. */
+function refuseLate(waiting: Waiting[], latest: number): void {
+  const isLate = ({ asked, since }: Waiting) => since <= latest && !MADE_IN_ANY_CASE.has(asked.name);
+  for (const { made } of waiting.filter(isLate))
+    made.reject(new EngineError('unavailable', 'the control database is slow to answer', { retryAfterMs: 5_000 }));
+  waiting.splice(0, waiting.length, ...waiting.filter((change) => !isLate(change)));
 }
 
 const isClosing = () => new EngineError('unavailable', 'the service stops');

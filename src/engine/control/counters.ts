@@ -38,6 +38,6 @@ export interface CounterFile<Name extends string> {
   /**
    * Writes as `write` does, but if the counters are closed or cannot be written, the change is lost without an error.
    */
-  note(work: (statements: Prepared<Name>) => void): void;
+  note(work: (statements: Prepared<Name>) => void, about?: string): void;
   close(): void;
 }

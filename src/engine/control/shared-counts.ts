@@ -2,6 +2,7 @@
 
 import { crc32 } from 'node:zlib';
 import { EngineError } from '../errors.ts';
+import { postgresError } from '../store/postgres/postgres-error.ts';
 import { createStatement, plainContext } from '../store/postgres/postgres-statement.ts';
 import type { Statement } from '../store/statement.ts';
 import { openControlConnection, type ControlConnection } from './control-connection.ts';
@@ -18,7 +19,17 @@ const COUNTERS_LOCK_MS = 2_000;
  * Longest wait for the counts of one key (ms). It is short, since the thread of requests waits, and a request is
  * allowed that could not be counted.
  */
-const KEY_LOCK_MS = 100;
+const KEY_LOCK_MS = 250;
+/**
+ * Time for which the counts of a key are not asked for again after such a wait was in vain (ms). By then the server has
+ * ended the session of a node that was paused.
+ */
+const HELD_MS = 1_000;
+/** Greatest number of keys for which such a time is kept; the times of all are forgotten with a further one. */
+const MAX_HELD = 1_000;
+
+/** SQLSTATE of a lock that was not free in time. */
+const LOCK_NOT_FREE = '55P03';
 
 /**
  * Opens counters in PostgreSQL, and makes them if they do not exist.
@@ -38,15 +49,27 @@ export function openSharedCounts<Name extends string>(
     Object.entries<string>(texts).map(([key, sql]): [string, Statement] => [key, createStatement(sql, context)]),
   ) as Prepared<Name>;
   let isClosed = false;
+  /** Keys whose counts another node holds, each with the time until which it is not asked again, monotonic (ms). */
+  const held = new Map<string, number>();
   const write: CounterFile<Name>['write'] = (work, about) => {
     if (isClosed) throw new EngineError('unavailable', 'the counters are closed');
-    return connection.write(`${BEGIN} ${lockOf(counter, about)}`, () => work(statements));
+    if (about !== undefined && performance.now() < (held.get(about) ?? 0))
+      throw new EngineError('unavailable', 'another node holds these counts');
+    try {
+      return connection.write(`${BEGIN} ${lockOf(counter, about)}`, () => work(statements));
+    } catch (error) {
+      if (about !== undefined && postgresError(error)?.code === LOCK_NOT_FREE) {
+        if (held.size >= MAX_HELD) held.clear();
+        held.set(about, performance.now() + HELD_MS);
+      }
+      throw error;
+    }
   };
   return {
     write,
-    note(work) {
+    note(work, about) {
       try {
-        if (!isClosed) write(work);
+        if (!isClosed) write(work, about);
       } catch (error) {
         // The call itself is not affected; the next call counts again.
         if (!(error instanceof EngineError)) throw error;

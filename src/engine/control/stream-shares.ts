@@ -61,14 +61,14 @@ export function openStreamShares(place: CounterPlace, clock: Clock): StreamShare
     shared?.note((statements) => {
       const now = clock.now();
       for (const [tenant, streams] of tenants) statements.tell.run({ process: id, tenant, streams, now });
-    });
+    }, id);
   /**
    * Writes all counts of this process to the file again. It also removes rows without streams, and those of processes
    * that were probably killed.
    */
   const tellAll = () => {
     tell(own);
-    shared?.note((statements) => statements.forget.run({ now: clock.now() }));
+    shared?.note((statements) => statements.forget.run({ now: clock.now() }), id);
   };
   const leave = (tenant: string) => tell([[tenant, change(tenant, -1)]]);
 
@@ -86,7 +86,7 @@ export function openStreamShares(place: CounterPlace, clock: Clock): StreamShare
       if (others.streams + streams >= share) return false;
       statements.tell.run({ process: id, tenant, streams: streams + 1, now });
       return true;
-    });
+    }, tenant);
   };
 
   return {

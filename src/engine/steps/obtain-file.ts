@@ -31,7 +31,8 @@ export async function obtainFile(
     throw new DocumentError('fetch_refused', 'OM_URL_INGEST is off: documents are not fetched from URLs');
   const started = performance.now();
   const live = document.live_no === null ? null : getGenerationRow(open().store, document.live_no);
-  const mayBeUnchanged = !generation.always && live !== null && live.format !== null && isGivenAlike(live, generation);
+  const mayBeUnchanged =
+    !generation.always && live !== null && live.hidden === 0 && live.format !== null && isGivenAlike(live, generation);
   const lastVersion = mayBeUnchanged ? { etag: live.etag, lastModified: live.last_modified } : null;
   const fetched = await pageFetcher.fetch(generation.url, lastVersion, signal);
   if (fetched === 'unchanged') return fetched;
