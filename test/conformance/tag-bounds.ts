@@ -141,11 +141,25 @@ async function readsChunksWithinBounds({ tenant }: TestEngine): Promise<void> {
   }
 }
 
+/** Checks that a name has the spelling and the count of the memories within the bounds. */
+async function countsNamesWithinBounds(fixture: TestEngine): Promise<void> {
+  const { tenant } = fixture;
+  for (const content of ['One.', 'Two.']) await fixture.add({ content, entities: ['HARBOUR', 'Pier'], tags: ['hr'] });
+  await fixture.add({ content: 'Three.', entities: ['Harbour'], tags: TAGS });
+  await fixture.drain();
+  const bound = boundTenant(tenant, { tags: TAGS });
+  const harbour = { name: 'harbour', label: 'Harbour', type: 'other', mentions: 1 };
+  const list = await bound.listEntities({ prefix: '', userId: undefined }, { limit: 10, offset: 0 });
+  expect(list).toEqual({ items: [harbour], isCut: false });
+  expect(await bound.getEntity('harbour', undefined)).toMatchObject(harbour);
+}
+
 /** The checks, each with the end of the name of its test. */
 export const TAG_BOUNDS = [
   ['the fields that a memory had before it had them', hidesEarlierFields],
   ['a time that a memory named before it had them', proposesNothingEarlier],
   ['a memory that lost them after it was listed', readsListsWithinBounds],
   ['a memory that lost them while a language model was asked', answersWithinBounds],
+  ['the spellings of names, and how often they are named, outside', countsNamesWithinBounds],
   ['a chunk that lost them, through its document', readsChunksWithinBounds],
 ] as const;
