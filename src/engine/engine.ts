@@ -381,7 +381,7 @@ export interface Tenant
    */
   streamDocumentChunks(id: string, page: Page & BoundOptions): AsyncIterable<readonly DocumentChunk[]>;
   /** Accounts for each character of a document's text, with a page of spans. Throws what `documentContent` throws. */
-  documentReceipt(id: string, page: Page): Promise<TextReceipt>;
+  documentReceipt(id: string, page: Page & BoundOptions): Promise<TextReceipt>;
   /** Hides a document at once and erases it with its chunks. Throws `not_found`; `unavailable` as `deleteMemories`. */
   deleteDocument(id: string, options?: DocumentDeleteOptions): Promise<Receipted>;
   /**

@@ -127,6 +127,7 @@ async function readsChunksWithinBounds({ tenant }: TestEngine): Promise<void> {
     const { id, chunks } = await importDocument(tenant, TAGS, count);
     const whole = await readAll(tenant, id);
     expect(await readAll(bound, id)).toEqual(whole);
+    expect(await bound.documentReceipt(id, { limit: 1, offset: 0 })).toMatchObject({ documentId: id });
     expect(whole.chunks.map(({ memoryId }) => memoryId)).toEqual(chunks);
     await tenant.patchMemory(chunks.at(-1)!, { tags: ['board'] });
     const pieces: string[] = [];
@@ -137,6 +138,7 @@ async function readsChunksWithinBounds({ tenant }: TestEngine): Promise<void> {
     expect(pieces.join('')).not.toContain(`Text ${count - 1} of the team`);
     const slices = bound.streamDocumentChunks(id, { limit: 100, offset: 0 });
     await expect(joined(slices)).rejects.toSatisfy(notFound);
+    await expect(bound.documentReceipt(id, { limit: 1, offset: 0 })).rejects.toSatisfy(notFound);
     expect(await readAll(tenant, id)).toEqual(whole);
   }
 }
@@ -154,6 +156,32 @@ async function countsNamesWithinBounds(fixture: TestEngine): Promise<void> {
   expect(await bound.getEntity('harbour', undefined)).toMatchObject(harbour);
 }
 
+/** Checks that a difference neither lists nor counts memories that came into the bounds later. */
+async function countsChangesWithinBounds({ tenant, clock, add }: TestEngine): Promise<void> {
+  const start = clock.now() - 1;
+  const { id: pier } = await add({ content: 'The pier.', tags: ['hr'] });
+  const { id: harbour } = await add({ content: 'The harbour.', tags: ['hr'] });
+  clock.advance(1_000);
+  const middle = clock.now();
+  clock.advance(1_000);
+  await tenant.patchMemory(harbour, { content: 'The harbour at night.', tags: TAGS });
+  clock.advance(1_000);
+  const end = clock.now();
+  clock.advance(1_000);
+  await tenant.patchMemory(pier, { tags: TAGS });
+  const bound = boundTenant(tenant, { tags: TAGS });
+  const options = { axis: 'recorded', filter: {}, fadedBelow: 0.1, limit: 10 } as const;
+  const added = { ...options, from: start, to: middle };
+  expect((await tenant.diff(added)).counts).toMatchObject({ added: 2 });
+  expect(await bound.diff(added)).toMatchObject({ added: [], counts: { added: 0 } });
+  const changed = { ...options, from: middle, to: end };
+  expect((await tenant.diff(changed)).counts).toMatchObject({ changed: 1 });
+  expect(await bound.diff(changed)).toMatchObject({ changed: [], counts: { changed: 0 } });
+  // From the time on at which both have the tags, both count.
+  const present = { ...options, from: start, to: clock.now() };
+  expect((await bound.diff(present)).counts).toMatchObject({ added: 2 });
+}
+
 /** The checks, each with the end of the name of its test. */
 export const TAG_BOUNDS = [
   ['the fields that a memory had before it had them', hidesEarlierFields],
@@ -161,5 +189,6 @@ export const TAG_BOUNDS = [
   ['a memory that lost them after it was listed', readsListsWithinBounds],
   ['a memory that lost them while a language model was asked', answersWithinBounds],
   ['the spellings of names, and how often they are named, outside', countsNamesWithinBounds],
+  ['a change before it had them, in a number', countsChangesWithinBounds],
   ['a chunk that lost them, through its document', readsChunksWithinBounds],
 ] as const;
