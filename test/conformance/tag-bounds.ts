@@ -182,6 +182,29 @@ async function countsChangesWithinBounds({ tenant, clock, add }: TestEngine): Pr
   expect((await bound.diff(present)).counts).toMatchObject({ added: 2 });
 }
 
+/** Checks that pairs within the bounds are found behind any number of others. */
+async function findsPairsBehindOthers({ tenant, batch }: TestEngine): Promise<void> {
+  const items = Array.from({ length: 404 }, (_, no) => newMemory({ content: `${no}`, tags: no < 2 ? TAGS : ['hr'] }));
+  await tenant.addMemories(items);
+  const { store } = batch.open();
+  store.write(() => {
+    const numbers = store.prepare('SELECT seq FROM memories ORDER BY seq').pluck().all() as number[];
+    const link = store.prepare(
+      `INSERT INTO edges (src, dst, type, similarity, weight, automatic, winner, created_at, updated_at)
+       VALUES (?, ?, ?, ?, 0.9, 1, NULL, ?, ?)`,
+    );
+    for (let at = 0; at < numbers.length; at += 2)
+      for (const type of ['waypoint', 'contradicts'])
+        link.run(numbers[at]!, numbers[at + 1]!, type, at === 0 ? 0.91 : 0.95, START + at, START + at);
+  });
+  const bound = boundTenant(tenant, { tags: TAGS });
+  const pair = { earlier: { content: '0' }, later: { content: '1' } };
+  expect(await bound.listProposals({ limit: 5 })).toMatchObject([pair]);
+  const duplicates = await bound.listNearDuplicates({ leastSimilarity: 0.9, limit: 5 });
+  expect(duplicates).toMatchObject({ items: [pair], isCut: false });
+  expect(await tenant.listProposals({ limit: 5 })).toHaveLength(5);
+}
+
 /** The checks, each with the end of the name of its test. */
 export const TAG_BOUNDS = [
   ['the fields that a memory had before it had them', hidesEarlierFields],
@@ -190,5 +213,6 @@ export const TAG_BOUNDS = [
   ['a memory that lost them while a language model was asked', answersWithinBounds],
   ['the spellings of names, and how often they are named, outside', countsNamesWithinBounds],
   ['a change before it had them, in a number', countsChangesWithinBounds],
+  ['pairs outside, behind which its own are found', findsPairsBehindOthers],
   ['a chunk that lost them, through its document', readsChunksWithinBounds],
 ] as const;
