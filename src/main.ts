@@ -20,6 +20,7 @@ import { keepActivity } from './activity.ts';
 import { createMetricsJoiner } from './join-metrics.ts';
 import { serveMetrics } from './metrics-server.ts';
 import { createLogger, endOnSignals, warnOfReadableEnvFile } from './process.ts';
+import { type Stoppable, stopAll } from './stop-all.ts';
 import type { BackgroundWork } from './workers/background-work.ts';
 import { startEmbeddedWorker } from './workers/embedded.ts';
 
@@ -30,8 +31,8 @@ export interface RunningService {
   readonly metricsUrl: string | undefined;
   /**
    * Stops the service: `/ready` answers 503, requests in flight are answered, running job steps are finished or handed
-   * back, and SQLite's write-ahead log is moved into the database. If a part fails to stop, it rejects, and the parts
-   * that were to stop after it still run.
+   * back, and SQLite's write-ahead log is moved into the database. If a part fails to stop, the others are stopped, and
+   * then it rejects with the first error.
    */
   stop(): Promise<void>;
   /**
@@ -47,10 +48,8 @@ export interface RunningService {
  * @throws the error of the part that cannot start, after those that have started are stopped
  */
 export async function startService(config: Config, logger: Logger = silentLogger): Promise<RunningService> {
-  const started: { stop(): void | Promise<void> }[] = [];
-  const stop = async () => {
-    for (const part of started.splice(0).reverse()) await part.stop();
-  };
+  const started: Stoppable[] = [];
+  const stop = () => stopAll(started.splice(0));
   try {
     const metrics = await createMetrics();
     metrics.watchProcess(VERSION);

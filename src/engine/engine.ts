@@ -24,6 +24,7 @@ import type {
   NewLink,
   PatchOptions,
   Supersession,
+  PairsWanted,
   Proposal,
   TimelineOptions,
   DocumentReply,
@@ -227,19 +228,13 @@ export interface Tenant
   /**
    * Lists contradictions of active memories that Cairn or a language model proposes and nobody has confirmed or
    * decided, latest first. The list ends early once its texts reach 4 MiB.
-   * @param proposals `userId` names whose memories they are, undefined means all users; `limit` is at most 200
    */
-  listProposals(proposals: { readonly userId?: string | undefined; readonly limit: number }): Promise<Proposal[]>;
+  listProposals(wanted: PairsWanted): Promise<Proposal[]>;
   /**
    * Lists pairs of active memories of one user that say nearly the same, the most similar first.
    * @param asked.leastSimilarity cosine similarity from which a pair is listed, 0..1
-   * @param asked.limit greatest number of pairs, at most 200
    */
-  listNearDuplicates(asked: {
-    readonly userId?: string | undefined;
-    readonly leastSimilarity: number;
-    readonly limit: number;
-  }): Promise<NearDuplicates>;
+  listNearDuplicates(asked: PairsWanted & { readonly leastSimilarity: number }): Promise<NearDuplicates>;
   /**
    * Adds a link between two memories, or changes the weight of the link that exists.
    * @returns the link as seen from `src`
@@ -380,7 +375,7 @@ export interface Tenant
    */
   streamDocumentChunks(id: string, page: Page & BoundOptions): AsyncIterable<readonly DocumentChunk[]>;
   /** Accounts for each character of a document's text, with a page of spans. Throws what `documentContent` throws. */
-  documentReceipt(id: string, page: Page): Promise<TextReceipt>;
+  documentReceipt(id: string, page: Page & BoundOptions): Promise<TextReceipt>;
   /** Hides a document at once and erases it with its chunks. Throws `not_found`; `unavailable` as `deleteMemories`. */
   deleteDocument(id: string, options?: DocumentDeleteOptions): Promise<Receipted>;
   /**

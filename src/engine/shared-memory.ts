@@ -35,9 +35,10 @@ export interface SharedReader {
   readonly number: number;
   /**
    * While true, no `SnapshotIsBehind` is thrown; instead a query's answer may lack data that was removed by commits
-   * after its snapshot. It is true from the fourth try of a read on, and checked at each use of the memory.
+   * after its snapshot. It is true within the fourth try of a read and later ones, whatever other reads of the thread
+   * do meanwhile, and checked at each use of the memory.
    */
-  acceptsLaterRemovals: boolean;
+  readonly acceptsLaterRemovals: boolean;
 }
 
 /** A part of shared memory; the first `LOCK_WORDS` 32-bit words of `control` hold its lock. */

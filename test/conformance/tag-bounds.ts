@@ -127,6 +127,7 @@ async function readsChunksWithinBounds({ tenant }: TestEngine): Promise<void> {
     const { id, chunks } = await importDocument(tenant, TAGS, count);
     const whole = await readAll(tenant, id);
     expect(await readAll(bound, id)).toEqual(whole);
+    expect(await bound.documentReceipt(id, { limit: 1, offset: 0 })).toMatchObject({ documentId: id });
     expect(whole.chunks.map(({ memoryId }) => memoryId)).toEqual(chunks);
     await tenant.patchMemory(chunks.at(-1)!, { tags: ['board'] });
     const pieces: string[] = [];
@@ -137,10 +138,12 @@ async function readsChunksWithinBounds({ tenant }: TestEngine): Promise<void> {
     expect(pieces.join('')).not.toContain(`Text ${count - 1} of the team`);
     const slices = bound.streamDocumentChunks(id, { limit: 100, offset: 0 });
     await expect(joined(slices)).rejects.toSatisfy(notFound);
+    await expect(bound.documentReceipt(id, { limit: 1, offset: 0 })).rejects.toSatisfy(notFound);
     expect(await readAll(tenant, id)).toEqual(whole);
   }
 }
 
+<<<<<<< HEAD
 /** Checks that a refused supersession does not name a successor outside of the bounds. */
 async function namesNoOtherSuccessor({ tenant, add }: TestEngine): Promise<void> {
   const { id: older } = await add({ content: 'The harbour.', tags: TAGS });
@@ -155,6 +158,68 @@ async function namesNoOtherSuccessor({ tenant, add }: TestEngine): Promise<void>
     expect(outcomes).toMatchObject([{ kind: 'rejected', error: message('supersedes') }]);
   }
   await expect(tenant.supersedeMemory({ oldId: older, newId: id })).rejects.toThrow(newer);
+=======
+/** Checks that a name has the spelling and the count of the memories within the bounds. */
+async function countsNamesWithinBounds(fixture: TestEngine): Promise<void> {
+  const { tenant } = fixture;
+  for (const content of ['One.', 'Two.']) await fixture.add({ content, entities: ['HARBOUR', 'Pier'], tags: ['hr'] });
+  await fixture.add({ content: 'Three.', entities: ['Harbour'], tags: TAGS });
+  await fixture.drain();
+  const bound = boundTenant(tenant, { tags: TAGS });
+  const harbour = { name: 'harbour', label: 'Harbour', type: 'other', mentions: 1 };
+  const list = await bound.listEntities({ prefix: '', userId: undefined }, { limit: 10, offset: 0 });
+  expect(list).toEqual({ items: [harbour], isCut: false });
+  expect(await bound.getEntity('harbour', undefined)).toMatchObject(harbour);
+}
+
+/** Checks that a difference neither lists nor counts memories that came into the bounds later. */
+async function countsChangesWithinBounds({ tenant, clock, add }: TestEngine): Promise<void> {
+  const start = clock.now() - 1;
+  const { id: pier } = await add({ content: 'The pier.', tags: ['hr'] });
+  const { id: harbour } = await add({ content: 'The harbour.', tags: ['hr'] });
+  clock.advance(1_000);
+  const middle = clock.now();
+  clock.advance(1_000);
+  await tenant.patchMemory(harbour, { content: 'The harbour at night.', tags: TAGS });
+  clock.advance(1_000);
+  const end = clock.now();
+  clock.advance(1_000);
+  await tenant.patchMemory(pier, { tags: TAGS });
+  const bound = boundTenant(tenant, { tags: TAGS });
+  const options = { axis: 'recorded', filter: {}, fadedBelow: 0.1, limit: 10 } as const;
+  const added = { ...options, from: start, to: middle };
+  expect((await tenant.diff(added)).counts).toMatchObject({ added: 2 });
+  expect(await bound.diff(added)).toMatchObject({ added: [], counts: { added: 0 } });
+  const changed = { ...options, from: middle, to: end };
+  expect((await tenant.diff(changed)).counts).toMatchObject({ changed: 1 });
+  expect(await bound.diff(changed)).toMatchObject({ changed: [], counts: { changed: 0 } });
+  // From the time on at which both have the tags, both count.
+  const present = { ...options, from: start, to: clock.now() };
+  expect((await bound.diff(present)).counts).toMatchObject({ added: 2 });
+}
+
+/** Checks that pairs within the bounds are found behind any number of others. */
+async function findsPairsBehindOthers({ tenant, batch }: TestEngine): Promise<void> {
+  const items = Array.from({ length: 404 }, (_, no) => newMemory({ content: `${no}`, tags: no < 2 ? TAGS : ['hr'] }));
+  await tenant.addMemories(items);
+  const { store } = batch.open();
+  store.write(() => {
+    const numbers = store.prepare('SELECT seq FROM memories ORDER BY seq').pluck().all() as number[];
+    const link = store.prepare(
+      `INSERT INTO edges (src, dst, type, similarity, weight, automatic, winner, created_at, updated_at)
+       VALUES (?, ?, ?, ?, 0.9, 1, NULL, ?, ?)`,
+    );
+    for (let at = 0; at < numbers.length; at += 2)
+      for (const type of ['waypoint', 'contradicts'])
+        link.run(numbers[at]!, numbers[at + 1]!, type, at === 0 ? 0.91 : 0.95, START + at, START + at);
+  });
+  const bound = boundTenant(tenant, { tags: TAGS });
+  const pair = { earlier: { content: '0' }, later: { content: '1' } };
+  expect(await bound.listProposals({ limit: 5 })).toMatchObject([pair]);
+  const duplicates = await bound.listNearDuplicates({ leastSimilarity: 0.9, limit: 5 });
+  expect(duplicates).toMatchObject({ items: [pair], isCut: false });
+  expect(await tenant.listProposals({ limit: 5 })).toHaveLength(5);
+>>>>>>> fetch17
 }
 
 /** The checks, each with the end of the name of its test. */
@@ -163,6 +228,9 @@ export const TAG_BOUNDS = [
   ['a time that a memory named before it had them', proposesNothingEarlier],
   ['a memory that lost them after it was listed', readsListsWithinBounds],
   ['a memory that lost them while a language model was asked', answersWithinBounds],
+  ['the spellings of names, and how often they are named, outside', countsNamesWithinBounds],
+  ['a change before it had them, in a number', countsChangesWithinBounds],
+  ['pairs outside, behind which its own are found', findsPairsBehindOthers],
   ['a chunk that lost them, through its document', readsChunksWithinBounds],
   ['a memory without them that supersedes one with them', namesNoOtherSuccessor],
 ] as const;

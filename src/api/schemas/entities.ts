@@ -25,10 +25,7 @@ const summary = {
   mentions: count.describe('Memories that mention the name and that a query could find.'),
 };
 const truncated = (missing: string) =>
-  z
-    .literal(true)
-    .exactOptional()
-    .describe(`${missing}, as not all memories were looked at (\`OM_QUERY_WORK_MB\`); absent otherwise.`);
+  z.literal(true).exactOptional().describe(`${missing}, as not all memories were looked at; absent otherwise.`);
 const EXAMPLE = { name: 'jwt', label: 'JWT', type: 'technology', mentions: 2 };
 
 /**

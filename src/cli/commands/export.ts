@@ -36,8 +36,8 @@ export function passphraseOf({ passphraseFile }: Pick<ExportCommandOptions, 'pas
  * Runs `cairn export FILE`: writes all data as lines of JSON, compressed if the name ends in `.gz`, and encrypted if
  * there is a passphrase. The file gets its name once it is complete; `-` is standard output. With `markdown`, FILE is a
  * new or empty folder of notes, in which those written so far stay if the export breaks off.
- * @throws CliError if the file exists, if the export breaks off, and for a passphrase with `markdown`, whose notes are
- *   plain text
+ * @throws CliError if the file exists, or FILE.partial, its name until it is complete; if the export breaks off;
+ *   and for a passphrase with `markdown`, whose notes are plain text
  */
 export async function exportData(target: string, options: ExportCommandOptions): Promise<void> {
   const passphrase = passphraseOf(options);
@@ -65,8 +65,8 @@ export async function exportData(target: string, options: ExportCommandOptions):
     watched.end();
     return;
   }
-  if (fs.existsSync(target)) throw new CliError(`${target} exists already`);
   const partial = `${target}.partial`;
+  for (const file of [target, partial]) if (fs.existsSync(file)) throw new CliError(`${file} exists already`);
   try {
     await pipeline(Readable.from(bytes), fs.createWriteStream(partial, { mode: 0o600, flush: true }));
     const end = watched.end();

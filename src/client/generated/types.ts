@@ -963,7 +963,7 @@ export type EntityDetails = {
   }[];
   /** Memories that mention the name, the latest first; at most 100. */
   readonly memory_ids: readonly string[];
-  /** Relations and memories may be missing and counts too low, as not all memories were looked at (`OM_QUERY_WORK_MB`); absent otherwise. */
+  /** Relations and memories may be missing and counts too low, as not all memories were looked at; absent otherwise. */
   readonly truncated?: true;
 };
 export type Episode = {
@@ -5499,7 +5499,7 @@ export type StoreGraphReflectionReply = {
 };
 export type ListEntitiesReply = {
   readonly items: readonly Entity[];
-  /** Names may be missing and counts too low, as not all memories were looked at (`OM_QUERY_WORK_MB`); absent otherwise. */
+  /** Names may be missing and counts too low, as not all memories were looked at; absent otherwise. */
   readonly truncated?: true;
 };
 export type ListEventsReply = {

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { EngineError } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
 import { type SharedReader, SharedMemoryLost, SnapshotIsBehind } from '../shared-memory.ts';
@@ -59,7 +60,8 @@ export interface SharedReadingOptions {
  * no file.
  */
 export function createSharedReading({ reader: number, pool, ask, lose }: SharedReadingOptions): SharedReading {
-  const reader: SharedReader = { number, acceptsLaterRemovals: false };
+  const lenient = new AsyncLocalStorage<boolean>();
+  const reader = readerOf(number, lenient);
   const files = new Map<string, SharedFile>();
   const asked: Asked = new Map();
   const awaited = new Map<string, PromiseWithResolvers<void>>();
@@ -108,9 +110,8 @@ export function createSharedReading({ reader: number, pool, ask, lose }: SharedR
       for (let tries = 1; ; tries += 1) {
         await prepare(path);
         await failpoint('before-read');
-        reader.acceptsLaterRemovals = tries >= LENIENT_FROM_TRY;
         try {
-          return await read();
+          return await lenient.run(tries >= LENIENT_FROM_TRY, read);
         } catch (error) {
           const isLost = error instanceof SharedMemoryLost;
           if (!isLost && !(error instanceof SnapshotIsBehind)) throw error;
@@ -120,10 +121,18 @@ export function createSharedReading({ reader: number, pool, ask, lose }: SharedR
             forget(path);
             lose(path, file.no);
           }
-        } finally {
-          reader.acceptsLaterRemovals = false;
         }
       }
+    },
+  };
+}
+
+/** Makes the thread's entry; `lenient` holds whether the read that runs accepts later removals. */
+function readerOf(number: number, lenient: AsyncLocalStorage<boolean>): SharedReader {
+  return {
+    number,
+    get acceptsLaterRemovals() {
+      return lenient.getStore() ?? false;
     },
   };
 }

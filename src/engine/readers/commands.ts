@@ -35,6 +35,7 @@ import { countWaiting, findJobs, oldestWaitingAt } from '../store/job-views.ts';
 import { readTimeline } from '../store/timeline.ts';
 import { createWorkBudget, runWithin } from '../store/work-budget.ts';
 import type {
+  BoundOptions,
   AuditFilter,
   ConsolidationPage,
   CursorPage,
@@ -138,7 +139,10 @@ export const READ_COMMANDS = {
       present,
     );
   },
-  documentReceipt: ({ open, clock }: ReadContext, { id, page }: { readonly id: string; readonly page: Page }) => {
+  documentReceipt: (
+    { open, clock }: ReadContext,
+    { id, page }: { readonly id: string; readonly page: Page & BoundOptions },
+  ) => {
     const { store } = open();
     return store.read(() => readTextReceipt(store, id, { ...page, now: clock.now() }));
   },

@@ -1,7 +1,7 @@
 import { listNearDuplicateNos } from '../store/near-duplicates.ts';
-import { createWorkBudget, runWithin } from '../store/work-budget.ts';
-import type { NearDuplicates } from '../types.ts';
-import { readPairs } from './memory-pairs.ts';
+import { createWorkBudget, hasWorkEnded, runWithin } from '../store/work-budget.ts';
+import type { NearDuplicates, PairsWanted } from '../types.ts';
+import { firstWithinTags, readPairs } from './memory-pairs.ts';
 import type { ReadContext } from './read-context.ts';
 import { workLimits } from './work-limits.ts';
 
@@ -11,14 +11,15 @@ import { workLimits } from './work-limits.ts';
  */
 export function readNearDuplicates(
   { open, clock, config }: ReadContext,
-  asked: { readonly userId: string | undefined; readonly leastSimilarity: number; readonly limit: number },
+  { userId, leastSimilarity, ...wanted }: PairsWanted & { readonly leastSimilarity: number },
 ): NearDuplicates {
   const { store } = open();
   return runWithin(createWorkBudget(workLimits(config)), () =>
     store.read(() => {
-      const { pairs, isCut } = listNearDuplicateNos(store, asked);
-      const read = readPairs(store, pairs, clock.now());
-      return { items: read.items, isCut: isCut || read.isCut };
+      const now = clock.now();
+      const { pairs, isCut } = listNearDuplicateNos(store, { userId, leastSimilarity });
+      const read = readPairs(store, firstWithinTags(store, pairs, { ...wanted, now }), now);
+      return { items: read.items, isCut: isCut || hasWorkEnded() || read.isCut };
     }),
   );
 }

@@ -1,16 +1,27 @@
 import { listProposed } from '../store/contradictions.ts';
-import type { Proposal } from '../types.ts';
-import { readPairs } from './memory-pairs.ts';
+import { createWorkBudget, runWithin } from '../store/work-budget.ts';
+import type { PairsWanted, Proposal } from '../types.ts';
+import { firstWithinTags, readPairs } from './memory-pairs.ts';
 import type { ReadContext } from './read-context.ts';
+import { workLimits } from './work-limits.ts';
+
+/** Greatest number of proposals of a tenant among which those within the caller's tags are looked for. */
+const MOST_LOOKED_AT = 10_000;
 
 /**
  * Lists proposed contradictions, latest first. Pairs with an expired memory, and the pairs beyond 4 MiB of text, are
- * left out.
+ * left out. With `withinTags`, the latest 10,000 are looked at, as far as the work budget of one request allows.
  */
 export function readProposals(
-  { open, clock }: ReadContext,
-  { userId, limit }: { readonly userId: string | undefined; readonly limit: number },
+  { open, clock, config }: ReadContext,
+  { userId, limit, withinTags = [] }: PairsWanted,
 ): Proposal[] {
   const { store } = open();
-  return store.read(() => readPairs(store, listProposed(store, userId, limit), clock.now()).items);
+  const now = clock.now();
+  return runWithin(createWorkBudget(workLimits(config)), () =>
+    store.read(() => {
+      const proposed = listProposed(store, userId, withinTags.length === 0 ? limit : MOST_LOOKED_AT);
+      return readPairs(store, firstWithinTags(store, proposed, { withinTags, limit, now }), now).items;
+    }),
+  );
 }

@@ -5,8 +5,8 @@
  */
 
 import { DAY_MS } from '../dynamics.ts';
-import type { DiffOptions } from '../types.ts';
-import { type CompiledFilter, compileFilter } from './filter.ts';
+import type { DiffOptions, MemoryFilter } from '../types.ts';
+import { type CompiledFilter, compileFilter, type FilterCondition } from './filter.ts';
 import { createFirstEntries } from './first-entries.ts';
 import type { Store } from './open-store.ts';
 import { noteWork, readUntilWorkEnds, ROW_BYTES, spendWork } from './work-budget.ts';
@@ -82,15 +82,36 @@ export function scanChanges(store: Store, request: DiffRequest): FoundLists {
 /**
  * Compiles the condition that a memory is in scope, over the aliases `m` and `d`: it passes the filter and the topic,
  * has not expired at `now` and is no part of a document. Its status does not matter unless the filter names statuses.
+ * On the axis `recorded` it has the tags `withinTags` also at the end of the window, or the caller was not to see it.
  */
-function scopeOf({ filter, topicIds, now }: DiffRequest): CompiledFilter {
+function scopeOf({ filter, topicIds, to, axis, now }: DiffRequest): CompiledFilter {
   const compiled = compileFilter(filter, now, { includeHidden: true });
+  const atEnd = axis === 'recorded' ? boundsAt(filter, to, now) : ALWAYS;
   const isTopical = topicIds === null ? '' : ' AND m.id IN (SELECT value FROM json_each(?))';
   return {
     ...compiled,
-    sql: `d.generation_no IS NULL AND (m.expires_at IS NULL OR m.expires_at > ?)${isTopical} AND ${compiled.sql}`,
-    parameters: [now, ...(topicIds === null ? [] : [JSON.stringify(topicIds)]), ...compiled.parameters],
+    sql: `d.generation_no IS NULL AND (m.expires_at IS NULL OR m.expires_at > ?)${isTopical}
+      AND ${compiled.sql} AND ${atEnd.sql}`,
+    parameters: [
+      now,
+      ...(topicIds === null ? [] : [JSON.stringify(topicIds)]),
+      ...compiled.parameters,
+      ...atEnd.parameters,
+    ],
   };
+}
+
+const ALWAYS = { sql: 'TRUE', parameters: [] } as const;
+
+/** Returns the condition that a memory had the tags `withinTags` at an earlier time, over the alias `m`. */
+function boundsAt(
+  { withinTags }: MemoryFilter,
+  recorded: number,
+  now: number,
+): Pick<FilterCondition, 'sql' | 'parameters'> {
+  const { conditions } = compileFilter({ withinTags }, now, { includeHidden: true, asOf: { recorded } });
+  // The one before it is about the present.
+  return conditions.findLast(({ name }) => name === 'bounds') ?? ALWAYS;
 }
 
 /** Yields rows, each of which counts as work. Call inside `readUntilWorkEnds`. */
@@ -161,6 +182,8 @@ interface RevisionRow {
   readonly before: string;
   readonly after: string;
   readonly isNew: number;
+  /** Whether the memory had the tags `withinTags` at the start of the window. */
+  readonly isWithin: number | boolean;
 }
 
 /**
@@ -168,15 +191,17 @@ interface RevisionRow {
  * the memories that were superseded, archived or active at the second time but had another status at the first, or when
  * they were added in between. It stops when the work budget is used up.
  */
-function scanRevisions(store: Store, { from, to }: DiffRequest, scope: CompiledFilter, found: FoundLists): void {
+function scanRevisions(store: Store, request: DiffRequest, scope: CompiledFilter, found: FoundLists): void {
+  const { from, to, filter, now } = request;
+  const atStart = boundsAt(filter, from, now);
   const statement = store.prepare(
     `SELECT r.memory AS memoryNo, r.replaced_at AS at, r.fields, r.by_link AS byLink, r.status AS before,
        coalesce((SELECT n.status FROM memory_revisions n WHERE n.memory = r.memory AND n.version = r.version + 1),
-         d.status) AS after, m.created_at > ? AS isNew
+         d.status) AS after, m.created_at > ? AS isNew, (${atStart.sql}) AS isWithin
      FROM memory_revisions r CROSS JOIN memories m ON m.seq = r.memory CROSS JOIN memory_dynamics d ON d.seq = m.seq
      WHERE r.replaced_at > ? AND r.replaced_at <= ? AND ${scope.sql} ORDER BY r.memory, r.version`,
   );
-  const values = [from, from, to, ...scope.parameters];
+  const values = [from, ...atStart.parameters, from, to, ...scope.parameters];
   readUntilWorkEnds(function* (): Generator<never> {
     const rows = statement.iterate(...values) as Iterable<RevisionRow>;
     for (const changes of changesIn(counted(rows, scope))) noteChanges(changes, found);
@@ -214,7 +239,7 @@ function* changesIn(rows: Iterable<RevisionRow>): Generator<Changes> {
 function noteChanges({ first, last, lastByCaller, lastMove, fields }: Changes, found: FoundLists): void {
   const { memoryNo } = first;
   // What was stored in the window is shown as it was at its end; a change of it is no change between the two times.
-  if (lastByCaller !== undefined && first.isNew === 0)
+  if (lastByCaller !== undefined && first.isNew === 0 && Boolean(first.isWithin))
     found.changed.add({ memoryNo, at: lastByCaller.at, fields: [...fields] });
   if (first.before === last.after) return;
   const list = LIST_OF_STATUS[last.after];

@@ -32,6 +32,12 @@ interface SeenName extends ListedName {
   readonly seen: number;
 }
 
+/** The memories that pass among the first mentions of a name: their number, and the first 20 of their numbers. */
+interface Passing {
+  readonly count: number;
+  readonly first: readonly number[];
+}
+
 /**
  * Greatest number of entities from which a list is chosen, the first in alphabetical order; more would take over 50 ms.
  * To list further names, a caller must give a longer prefix or a user.
@@ -51,7 +57,8 @@ const NAMES_AT_ONCE = 500;
 const MAX_COUNTED = 20_000;
 /**
  * Least number of mentions that are read to count the memories of one name, however many names a page has. To find out
- * whether a name has any memory that passes, so many mentions are read first.
+ * whether a name has any memory that passes, so many mentions are read first. Also the greatest number of memories from
+ * which the spelling and the type of a name are taken for a filter with tags.
  */
 const MIN_COUNTED = 20;
 /** Greatest number of memories, and of relations, in the details of an entity. */
@@ -66,6 +73,10 @@ const STATED_READ = 5_000;
  * do not pass, as far as they are examined: at most 2,000 mentions of each name and about 20,000 on a page. Only the
  * first 50,000 entities in alphabetical order that begin with the prefix are considered. If the work budget is used up,
  * names may be missing and counts too low, and `isCut` is true. Call inside a read.
+ *
+ * With a filter that has tags, nothing depends on memories that do not pass: order, pages, spellings, types and counts
+ * are those of the memories that pass among the first 2,000 mentions of each name. If a name of the page has more
+ * mentions, `isCut` is true.
  */
 export function listEntities(
   store: Store,
@@ -73,6 +84,7 @@ export function listEntities(
   { limit, offset }: { readonly limit: number; readonly offset: number },
 ): EntityList {
   const judge = createJudge(store, filter);
+  if (hasTags(filter)) return listWithinTags(store, listing, { limit, offset, judge });
   const seen: SeenName[] = [];
   const wanted = offset + limit;
   for (let at = 0, count = wanted; seen.length < wanted && !hasWorkEnded(); count *= NAMES_GROWTH) {
@@ -96,10 +108,53 @@ function summaries(
   names: readonly SeenName[],
   { most, judge }: { readonly most: number; readonly judge: Judge },
 ): EntitySummary[] {
-  const passing = countPassing(store, names, { most, judge });
+  const passing = findPassing(store, names, { most, judge });
   return names.map(({ name, label, type, mentions, seen }) => {
-    const examined = Math.max(seen, passing.get(name) ?? 0);
+    const examined = Math.max(seen, passing.get(name)?.count ?? 0);
     return { name, label, type, mentions: mentions - Math.min(mentions, most) + examined };
+  });
+}
+
+function hasTags({ conditions }: CompiledFilter): boolean {
+  return conditions.some(({ name }) => name === 'filters.tags' || name === 'bounds');
+}
+
+function listWithinTags(
+  store: Store,
+  listing: EntityListing,
+  { limit, offset, judge }: { readonly limit: number; readonly offset: number; readonly judge: Judge },
+): EntityList {
+  // In the order of the names, so that not even the end of the work budget tells which of them have more mentions.
+  const names = readNames(store, listing, { limit: NAMES_READ, offset: 0 }).sort((a, b) => (a.name < b.name ? -1 : 1));
+  const passing = findPassing(store, names, { most: MAX_LOOKED_AT, judge });
+  const page = names
+    .flatMap(({ name, mentions }) => {
+      const found = passing.get(name);
+      return found === undefined || found.count === 0 ? [] : [{ name, mentions, found }];
+    })
+    .sort((a, b) => b.found.count - a.found.count)
+    .slice(offset, offset + limit);
+  const isCut = hasWorkEnded() || page.some(({ mentions }) => mentions > MAX_LOOKED_AT);
+  return { items: summariesOf(store, new Map(page.map(({ name, found }) => [name, found]))), isCut };
+}
+
+/** Describes names by nothing but memories that pass. Type `other` counts only if no mention has another type. */
+function summariesOf(store: Store, names: ReadonlyMap<string, Passing>): EntitySummary[] {
+  const mentions = [...names].flatMap(([name, { first }]) => first.map((memoryNo) => [name, memoryNo]));
+  const rows = store
+    .prepare(
+      `SELECT e.name, em.label, em.type
+       FROM json_each(?) AS wanted
+         CROSS JOIN entity_mentions em ON em.memory = CAST(wanted.value ->> 1 AS INTEGER)
+         CROSS JOIN entities e ON e.entity_no = em.entity_no AND e.name = wanted.value ->> 0
+       ORDER BY wanted.key`,
+    )
+    .all(JSON.stringify(mentions)) as Omit<EntitySummary, 'mentions'>[];
+  const byName = Map.groupBy(rows, ({ name }) => name);
+  return [...names].map(([name, { count }]) => {
+    const spelled = byName.get(name)!;
+    const type = spelled.find(({ type }) => type !== 'other')?.type ?? 'other';
+    return { name, label: spelled[0]!.label, type, mentions: count };
   });
 }
 
@@ -137,26 +192,25 @@ const LAST_CHARACTER = '\u{10ffff}';
  * name, or else among its first 2,000.
  */
 function seenAmong(store: Store, names: readonly ListedName[], judge: Judge): SeenName[] {
-  const atFirst = countPassing(store, names, { most: MIN_COUNTED, judge });
-  const unseen = names.filter(({ name, mentions }) => !atFirst.get(name) && mentions > MIN_COUNTED);
-  const further = countPassing(store, unseen, { most: MAX_LOOKED_AT, judge });
+  const atFirst = findPassing(store, names, { most: MIN_COUNTED, judge });
+  const unseen = names.filter(({ name, mentions }) => !atFirst.get(name)?.count && mentions > MIN_COUNTED);
+  const further = findPassing(store, unseen, { most: MAX_LOOKED_AT, judge });
   return names.flatMap((name) => {
-    const seen = atFirst.get(name.name) || further.get(name.name);
+    const seen = atFirst.get(name.name)?.count || further.get(name.name)?.count;
     return seen ? [{ ...name, seen }] : [];
   });
 }
 
 /**
- * Counts the memories that pass among the first `most` mentions of each name. Names are missing if the work budget is
+ * Finds the memories that pass among the first `most` mentions of each name. Names are missing if the work budget is
  * used up.
- * @returns numbers by name
  */
-function countPassing(
+function findPassing(
   store: Store,
   names: readonly ListedName[],
   { most, judge }: { readonly most: number; readonly judge: Judge },
-): Map<string, number> {
-  const counts = new Map<string, number>();
+): Map<string, Passing> {
+  const found = new Map<string, Passing>();
   let group: (readonly [name: string, entityNos: readonly number[]])[] = [];
   let planned = 0;
   const count = () => {
@@ -170,12 +224,14 @@ function countPassing(
       entityNos.flatMap((entityNo) => mentions.get(entityNo) ?? []).slice(0, most),
     ]);
     const passing = judge(ofNames.flatMap(([, memoryNos]) => memoryNos));
-    for (const [name, memoryNos] of ofNames)
-      counts.set(name, memoryNos.filter((memoryNo) => passing.has(memoryNo)).length);
+    for (const [name, memoryNos] of ofNames) {
+      const own = memoryNos.filter((memoryNo) => passing.has(memoryNo));
+      found.set(name, { count: own.length, first: own.slice(0, MIN_COUNTED) });
+    }
     [group, planned] = [[], 0];
   };
   for (const { name, entityNos, mentionsEach, mentions } of names) {
-    if (hasWorkEnded()) return counts;
+    if (hasWorkEnded()) return found;
     let first = 0;
     for (let sum = 0; first < entityNos.length && sum < most; first += 1) sum += mentionsEach[first]!;
     group.push([name, entityNos.slice(0, first)]);
@@ -183,7 +239,7 @@ function countPassing(
     if (planned >= MAX_COUNTED) count();
   }
   if (group.length > 0) count();
-  return counts;
+  return found;
 }
 
 /** Reads the numbers of the first `most` memories that mention each of these entities: a list by entity. */
@@ -204,7 +260,8 @@ function readMentions(store: Store, entityNos: readonly number[], most: number):
 /**
  * Describes a name by the memories that pass the filter: its latest 100 mentions, and its 100 most often stated
  * relations among 5,000 statements in each direction; undefined if no such memory mentions it. If the work budget is
- * used up, some of this may be missing, and `isCut` is true. Call inside a read.
+ * used up, some of this may be missing, and `isCut` is true. With a filter that has tags, spellings, type and count are
+ * those of memories that pass among the first 2,000 mentions; if there are more, `isCut` is true. Call inside a read.
  * @param name name in folded form
  * @param userId user whose memories count; undefined for those of all users
  */
@@ -223,14 +280,29 @@ export function findEntity(
   const [named] = readNames(store, { prefix: name, match: 'whole', userId }, { limit: 1, offset: 0 });
   if (latest.length === 0 || named === undefined) return undefined;
   const judge = createJudge(store, filter, latest);
-  const [summary] = summaries(store, [{ ...named, seen: latest.length }], { most: MAX_LOOKED_AT, judge });
+  const isWithinTags = hasTags(filter);
+  const summary = isWithinTags
+    ? summaryWithinTags(store, named, { latest, judge })
+    : summaries(store, [{ ...named, seen: latest.length }], { most: MAX_LOOKED_AT, judge })[0]!;
   const memoryIds = store
     .prepare(
       'SELECT m.id FROM json_each(?) AS wanted CROSS JOIN memories m ON m.seq = wanted.value ORDER BY wanted.key',
     )
     .pluck()
     .all(JSON.stringify(latest)) as string[];
-  return { ...summary!, relations: relationsOf(store, entityNos, judge), memoryIds, isCut: hasWorkEnded() };
+  const isCut = hasWorkEnded() || (isWithinTags && named.mentions > MAX_LOOKED_AT);
+  return { ...summary, relations: relationsOf(store, entityNos, judge), memoryIds, isCut };
+}
+
+/** Describes a name by nothing but memories that pass; `latest` are the latest of them. */
+function summaryWithinTags(
+  store: Store,
+  named: ListedName,
+  { latest, judge }: { readonly latest: readonly number[]; readonly judge: Judge },
+): EntitySummary {
+  const { count = 0, first = [] } = findPassing(store, [named], { most: MAX_LOOKED_AT, judge }).get(named.name) ?? {};
+  const found = { count: Math.max(count, latest.length), first: first.length > 0 ? first : latest };
+  return summariesOf(store, new Map([[named.name, found]]))[0]!;
 }
 
 /** Reads the relations of entities that memories state which pass, those that most of them state first. */
@@ -253,8 +325,10 @@ function relationsOf(store: Store, entityNos: readonly number[], judge: Judge): 
   return store
     .prepare(
       `${stated}
-       SELECT stated.relation AS type, stated.direction, o.name, min(o.label) AS label, count(*) AS memories
+       SELECT stated.relation AS type, stated.direction, o.name, min(coalesce(em.label, o.name)) AS label,
+         count(*) AS memories
        FROM stated CROSS JOIN entities o ON o.entity_no = stated.other
+         LEFT JOIN entity_mentions em ON em.entity_no = stated.other AND em.memory = stated.memory
        WHERE stated.memory IN (SELECT value FROM json_each(?))
        GROUP BY stated.relation, stated.direction, o.name
        ORDER BY memories DESC, o.name, stated.relation, stated.direction LIMIT ${MAX_SHOWN}`,

@@ -6,7 +6,7 @@
 import { MAX_NAMESPACE_CHARACTERS, type ItemFilter, MEMORY_STATUSES } from '../types.ts';
 import { type CompiledFilter, compileFilter } from './filter.ts';
 import { compileMetadata, valuePasses } from './label-conditions.ts';
-import { openCursor, sealCursor } from './list-cursor.ts';
+import { createSealer, openCursor } from './list-cursor.ts';
 import type { Store } from './open-store.ts';
 import { firstPassingWithin } from './passing-memories.ts';
 import { firstWithin, LOOKED_AT_ONCE, type PlacedSlice, placesOf, type SliceWanted } from './placed.ts';
@@ -58,7 +58,8 @@ export function listItemPlaces(store: Store, filter: ItemFilter, wanted: SliceWa
   const found = listItemsBelow(store, { userNo, namespace: filter.namespace, after, limit: LOOKED_AT_ONCE });
   const small = filter.value === undefined ? found : firstWithin(store, found, LOOKED_INTO_BYTES);
   const { looked, passing } = firstPassingWithin(store, passes, small, wanted.limit);
-  const cursorAfter = ({ path, key }: ItemInOrder) => sealCursor(store, ITEMS, [path, key]);
+  const seal = createSealer(store, ITEMS);
+  const cursorAfter = ({ path, key }: ItemInOrder) => seal([path, key]);
   return placesOf(store, { found, looked, passing, wanted, cursorAfter });
 }
 

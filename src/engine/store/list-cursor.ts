@@ -1,7 +1,7 @@
 /**
  * Cursors of lists: the position of an entry in the order of its list, encoded as a text that callers pass back. A page
  * begins after a position and not at a number of entries, so entries that come and go between two pages neither repeat
- * nor hide others. A page may end at an entry that its caller must not see, so positions with names are sealed.
+ * nor hide others. A page may end at an entry that its caller must not see, so positions are sealed.
  */
 
 import { createCipheriv, createDecipheriv } from 'node:crypto';
@@ -15,43 +15,33 @@ import { findInfo } from './store-info.ts';
 export type Place = readonly (string | number)[];
 
 /**
- * Encodes a position without names as a cursor.
+ * Encodes a position as a cursor that only the same tenant's data can read.
  * @param list name of the list and its order, such as `memories.id.asc`
  */
-export function encodeCursor(list: string, place: Place): string {
-  return Buffer.from(JSON.stringify([list, ...place])).toString('base64url');
+export function sealCursor(store: Store, list: string, place: Place): string {
+  return createSealer(store, list)(place);
+}
+
+/** Makes a function that encodes positions of a list as `sealCursor` does, and reads their key only once. */
+export function createSealer(store: Store, list: string): (place: Place) => string {
+  let key: Buffer | undefined;
+  return (place) => {
+    key ??= keyOf(store);
+    const clear = Buffer.from(JSON.stringify([list, ...place]));
+    // The nonce depends on the text, so that no two texts share one, and equal pages have equal cursors.
+    const nonce = keyedHash(key.toString('hex'), clear).subarray(0, NONCE_BYTES);
+    const cipher = createCipheriv('aes-256-gcm', key, nonce);
+    const sealed = Buffer.concat([cipher.update(clear), cipher.final()]);
+    return Buffer.concat([nonce, sealed, cipher.getAuthTag()]).toString('base64url');
+  };
 }
 
 /**
- * Decodes a cursor.
+ * Decodes a cursor that `sealCursor` made.
  * @param list name of the list and its order, which the cursor must have
  * @param shape type of each value of the position
  * @throws EngineError `invalid` for a text that is no cursor of this list in this order
  */
-export function decodeCursor<P extends Place>(
-  list: string,
-  cursor: string,
-  shape: { readonly [N in keyof P]: P[N] extends string ? 'string' : 'number' },
-): P {
-  return placeOf(
-    parsedList(cursor, (bytes) => bytes),
-    list,
-    shape,
-  );
-}
-
-/** Encodes a position as a cursor that only the same tenant's data can read. @param list as for `encodeCursor` */
-export function sealCursor(store: Store, list: string, place: Place): string {
-  const clear = Buffer.from(JSON.stringify([list, ...place]));
-  const key = keyOf(store);
-  // The nonce depends on the text, so that no two texts share one, and equal pages have equal cursors.
-  const nonce = keyedHash(key.toString('hex'), clear).subarray(0, NONCE_BYTES);
-  const cipher = createCipheriv('aes-256-gcm', key, nonce);
-  const sealed = Buffer.concat([cipher.update(clear), cipher.final()]);
-  return Buffer.concat([nonce, sealed, cipher.getAuthTag()]).toString('base64url');
-}
-
-/** Decodes a cursor that `sealCursor` made; see `decodeCursor`. */
 export function openCursor<P extends Place>(
   store: Store,
   list: string,

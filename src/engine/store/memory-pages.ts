@@ -6,7 +6,7 @@
 import type { AsOf, ListOrder, MemoryFilter, Page } from '../types.ts';
 import { compileFilter } from './filter.ts';
 import { MEMORIES_OF_FILES } from './labels.ts';
-import { decodeCursor, encodeCursor } from './list-cursor.ts';
+import { createSealer, openCursor } from './list-cursor.ts';
 import { placesOf, type PlacedSlice, type SliceWanted, LOOKED_AT_ONCE } from './placed.ts';
 import type { Store } from './open-store.ts';
 import { firstPassingWithin } from './passing-memories.ts';
@@ -37,11 +37,14 @@ export function listMemoryPlaces(store: Store, page: PageOrder, wanted: SliceWan
   const list = `memories.${order.by}.${order.direction}`;
   const passes = compileFilter(filter, wanted.now, { asOf });
   const after =
-    wanted.cursor === undefined ? undefined : decodeCursor<[number, number]>(list, wanted.cursor, ['number', 'number']);
+    wanted.cursor === undefined
+      ? undefined
+      : openCursor<[number, number]>(store, list, wanted.cursor, ['number', 'number']);
   const found = listInOrder(store, page, after);
+  const seal = createSealer(store, list);
   return placesOf(store, {
     ...{ found, wanted, ...firstPassingWithin(store, passes, found, wanted.limit) },
-    cursorAfter: ({ memoryNo, eventTime }) => encodeCursor(list, [eventTime, memoryNo]),
+    cursorAfter: ({ memoryNo, eventTime }) => seal([eventTime, memoryNo]),
   });
 }
 

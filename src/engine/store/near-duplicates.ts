@@ -15,17 +15,16 @@ export interface NearDuplicate {
 }
 
 /**
- * Lists at most `limit` pairs of active memories that an automatic waypoint (link to the nearest memory) of at least
- * this similarity connects, most similar first. It examines every waypoint, and stops when the work budget is used up.
+ * Lists pairs of active memories that an automatic waypoint (link to the nearest memory) of at least this similarity
+ * connects, most similar first. It examines every waypoint, and stops when the work budget is used up.
  * @param asked.userId lists only memories of this user; undefined for those of all users
  * @param asked.leastSimilarity least cosine similarity of a pair
  * @returns `isCut`: whether it stopped early, so that pairs may be missing
  */
 export function listNearDuplicateNos(
   store: Store,
-  asked: { readonly userId: string | undefined; readonly leastSimilarity: number; readonly limit: number },
+  { userId, leastSimilarity }: { readonly userId?: string | undefined; readonly leastSimilarity: number },
 ): { readonly pairs: readonly NearDuplicate[]; readonly isCut: boolean } {
-  const { userId = null, leastSimilarity, limit } = asked;
   const waypoints = store
     .prepare(
       `SELECT e.src, e.dst, e.similarity FROM edges e INDEXED BY edges_one_waypoint
@@ -35,20 +34,22 @@ export function listNearDuplicateNos(
          AND (:user IS NULL OR m.user_no = (SELECT user_no FROM users WHERE user_id = :user))
          AND d.status = 'active' AND o.status = 'active'`,
     )
-    .iterate({ user: userId }) as Iterable<{ readonly src: number; readonly dst: number; readonly similarity: number }>;
+    .iterate({ user: userId ?? null }) as Iterable<{
+    readonly src: number;
+    readonly dst: number;
+    readonly similarity: number;
+  }>;
   const found = new Map<string, NearDuplicate>();
   for (const { src, dst, similarity } of waypoints) {
-    if (!spendWork(ROW_BYTES)) return { pairs: mostSimilar(found, limit), isCut: true };
+    if (!spendWork(ROW_BYTES)) return { pairs: mostSimilar(found), isCut: true };
     if (similarity < leastSimilarity) continue;
     const [earlier, later] = src < dst ? [src, dst] : [dst, src];
     // Where both lead to each other, they are one pair.
     found.set(`${earlier} ${later}`, { earlier, later, similarity });
   }
-  return { pairs: mostSimilar(found, limit), isCut: false };
+  return { pairs: mostSimilar(found), isCut: false };
 }
 
-function mostSimilar(found: ReadonlyMap<string, NearDuplicate>, limit: number): NearDuplicate[] {
-  return [...found.values()]
-    .sort((a, b) => b.similarity - a.similarity || b.later - a.later || b.earlier - a.earlier)
-    .slice(0, limit);
+function mostSimilar(found: ReadonlyMap<string, NearDuplicate>): NearDuplicate[] {
+  return [...found.values()].sort((a, b) => b.similarity - a.similarity || b.later - a.later || b.earlier - a.earlier);
 }

@@ -1,6 +1,15 @@
 import { EngineError } from '../errors.ts';
 import { contentHash, hashOfPieces } from '../text/content-hash.ts';
-import type { DocumentReceipt, DocumentWarning, HeldSpan, Omission, TextReceipt } from '../types.ts';
+import type {
+  BoundOptions,
+  DocumentReceipt,
+  DocumentWarning,
+  HeldSpan,
+  Omission,
+  Page,
+  TextReceipt,
+} from '../types.ts';
+import { requireBounds } from './bounds.ts';
 import { ROOT_INDEX } from './chunks.ts';
 import { getGenerationRow, type GenerationRow } from './document-generations.ts';
 import { getDocumentRow } from './documents.ts';
@@ -9,8 +18,8 @@ import type { Store } from './open-store.ts';
 import { parseStored } from './stored-json.ts';
 
 /**
- * A chunk of a document, with the present content of its memory and the hash that was stored with it; `id`, `content`
- * and `hash` are null if the memory was erased.
+ * A chunk of a document, with the present content of its memory and the hash that was stored with it; `id`, `content`,
+ * `tags` and `hash` are null if the memory was erased.
  */
 interface ChunkRow {
   readonly chunk: number;
@@ -19,6 +28,8 @@ interface ChunkRow {
   readonly kept: number;
   readonly id: string | null;
   readonly content: string | null;
+  /** Tags of the memory, as JSON. */
+  readonly tags: string | null;
   readonly hash: Buffer | null;
 }
 
@@ -26,19 +37,20 @@ interface ChunkRow {
  * Makes the receipt of a document: for each part of its extracted text, whether a memory still holds that part. It
  * reads the content of all its memories, at most some 20 million characters.
  * @param options.limit greatest number of text spans listed, after the first `options.offset`; `options.now` is the
- *   present time, Unix ms
- * @throws EngineError `not_found`; `conflict` for a document that queries do not find in any version
+ *   present time, Unix ms; `options.withinTags` are tags that each of its memories must have
+ * @throws EngineError `not_found`, also at a chunk outside of the bounds; `conflict` for a document that queries do not
+ *   find in any version
  */
 export function readTextReceipt(
   store: Store,
   id: string,
-  { limit, offset, now }: { readonly limit: number; readonly offset: number; readonly now: number },
+  { limit, offset, now, withinTags }: Page & BoundOptions & { readonly now: number },
 ): TextReceipt {
   const { live_no: live, state } = getDocumentRow(store, id, now);
   if (live === null) throw new EngineError('conflict', `a document that is ${state} has no receipt`);
   const generation = getGenerationRow(store, live);
   const account = new TextAccount();
-  const hash = hashOfPieces(account.ownTexts(readChunkRows(store, live)));
+  const hash = hashOfPieces(account.ownTexts(readChunkRows(store, live, withinTags)));
   const omissions = parseStored(generation.omissions) as Omission[];
   return {
     documentId: id,
@@ -56,15 +68,23 @@ export function readTextReceipt(
   };
 }
 
-function readChunkRows(store: Store, generationNo: number): IterableIterator<ChunkRow> {
-  return store
+function* readChunkRows(
+  store: Store,
+  generationNo: number,
+  withinTags: readonly string[] | undefined,
+): Generator<ChunkRow> {
+  const rows = store
     .prepare(
       `SELECT c.chunk_index AS chunk, c.start_offset AS start, c.end_offset AS "end", c.kept, m.id, m.content,
-         m.content_hash AS hash
+         m.tags, m.content_hash AS hash
        FROM chunks c LEFT JOIN memories m ON m.seq = c.memory
        WHERE c.generation_no = ? AND c.chunk_index > ${ROOT_INDEX} ORDER BY c.chunk_index`,
     )
     .iterate(generationNo) as IterableIterator<ChunkRow>;
+  for (const row of rows) {
+    if (row.tags !== null) requireBounds({ tags: row.tags }, withinTags, 'document');
+    yield row;
+  }
 }
 
 /**

@@ -23,7 +23,6 @@ export function documentMethods(tenant: Tenant, { bounds, tags, reachedDocument,
       tenant.replaceDocument(id, await ownedOf(document, id), { withinTags: tags }),
     getDocument: reachedDocument,
     async listDocuments(filter, page) {
-      // Tags of documents are no condition of their list.
       if (tags.length > 0) throw refusal();
       return tenant.listDocuments({ ...filter, userIds: onlyOwn(filter.userIds) }, page);
     },
@@ -45,7 +44,8 @@ export function documentMethods(tenant: Tenant, { bounds, tags, reachedDocument,
         yield slice;
       }
     },
-    documentReceipt: (id, page) => reachedDocument(id).then(() => tenant.documentReceipt(id, page)),
+    documentReceipt: (id, page) =>
+      reachedDocument(id).then(() => tenant.documentReceipt(id, { ...page, withinTags: tags })),
     async deleteDocument(id, { userId = bounds.userId } = {}) {
       if (bounds.userId !== undefined && userId !== bounds.userId)
         throw new EngineError('not_found', 'no document with this id');

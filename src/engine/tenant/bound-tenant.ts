@@ -6,8 +6,6 @@ import { EngineError, isEngineError } from '../errors.ts';
 import {
   type AddItem,
   type IdempotencyClaim,
-  MAX_NEAR_DUPLICATES,
-  MAX_PROPOSALS,
   type Memory,
   type MemoryFilter,
   type MemoryStream,
@@ -201,13 +199,13 @@ function linkMethods(tenant: Tenant, { tags, reachedMemory, reachedIds, onlyOwn 
       return links.filter((link) => reached.has(link.id));
     },
     async listProposals({ userId, limit }) {
-      const proposals = await tenant.listProposals({ userId: onlyOwn(listed(userId))?.[0], limit: MAX_PROPOSALS });
-      return (await reachedPairs(proposals)).slice(0, limit);
+      const wanted = { userId: onlyOwn(listed(userId))?.[0], limit, withinTags: tags };
+      return reachedPairs(await tenant.listProposals(wanted));
     },
     async listNearDuplicates({ userId, ...asked }) {
-      const whole = { ...asked, userId: onlyOwn(listed(userId))?.[0], limit: MAX_NEAR_DUPLICATES };
-      const { items, isCut } = await tenant.listNearDuplicates(whole);
-      return { items: (await reachedPairs(items)).slice(0, asked.limit), isCut };
+      const wanted = { ...asked, userId: onlyOwn(listed(userId))?.[0], withinTags: tags };
+      const { items, isCut } = await tenant.listNearDuplicates(wanted);
+      return { items: await reachedPairs(items), isCut };
     },
     async linkMemories(link) {
       await Promise.all([reachedMemory(link.src), reachedMemory(link.dst)]);

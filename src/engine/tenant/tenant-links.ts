@@ -22,9 +22,8 @@ export function createLinkMethods(options: TenantOptions): LinkMethods {
   const { path, readers, writer } = options;
   return {
     listLinks: (id) => readers.read(path, 'listLinks', { id }),
-    listProposals: ({ userId, limit }) => readers.read(path, 'readProposals', { userId, limit }),
-    listNearDuplicates: ({ userId, leastSimilarity, limit }) =>
-      readers.read(path, 'readNearDuplicates', { userId, leastSimilarity, limit }),
+    listProposals: (wanted) => readers.read(path, 'readProposals', wanted),
+    listNearDuplicates: (asked) => readers.read(path, 'readNearDuplicates', asked),
     linkMemories: (link, bounds) => writer.write(path, 'linkMemories', { ...link, ...bounds, quota: quotaOf(options) }),
     unlinkMemories: (link, bounds) => writer.write(path, 'unlinkMemories', { ...link, ...bounds }),
     supersedeMemory: (supersession, bounds) =>

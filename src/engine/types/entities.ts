@@ -16,7 +16,7 @@ export interface EntitySummary {
   readonly type: string;
   /**
    * Number of memories that mention the name and that a query could find. For a name with very many mentions, only the
-   * first ones are checked, and the rest count without a check.
+   * first ones are checked, and the rest count without a check; for a caller bound to tags, the rest do not count.
    */
   readonly mentions: number;
 }
@@ -24,7 +24,10 @@ export interface EntitySummary {
 /** Names that memories mention. */
 export interface EntityList {
   readonly items: readonly EntitySummary[];
-  /** Whether names may be missing and counts too low, because the work budget of one request ended. */
+  /**
+   * Whether names may be missing and counts too low: the work budget of one request ended, or the caller is bound to
+   * tags and a name has more mentions than are checked for it.
+   */
   readonly isCut: boolean;
 }
 
@@ -38,13 +41,13 @@ export interface EntityDetails extends EntitySummary {
     readonly direction: 'out' | 'in';
     /** Folded name at the other end of the relation. */
     readonly name: string;
-    /** Spelling of that other name. */
+    /** Spelling of that other name in a memory that states the relation; of several, the first by alphabet. */
     readonly label: string;
     /** Number of memories that state the relation. */
     readonly memories: number;
   }[];
   /** Ids of the memories that mention the name, those added last first; at most 100. */
   readonly memoryIds: readonly string[];
-  /** Whether relations or memories may be missing, because the work budget of one request ended. */
+  /** Whether relations or memories may be missing or the count too low, for the reasons of `EntityList.isCut`. */
   readonly isCut: boolean;
 }

@@ -1,3 +1,4 @@
+import type { BoundOptions } from './bound-options.ts';
 import type { Memory } from './memory.ts';
 
 /** The types of links between memories; `EdgeType` says what they mean. */
@@ -44,6 +45,14 @@ export interface Link {
    * if the key is not known.
    */
   readonly writtenBy: string | null;
+}
+
+/** Which pairs of memories are listed: those of which both memories have the tags `withinTags`. */
+export interface PairsWanted extends BoundOptions {
+  /** User whose memories they are; undefined for those of all users. */
+  readonly userId?: string | undefined;
+  /** Greatest number of pairs, at most 200. */
+  readonly limit: number;
 }
 
 /** Greatest number of proposed contradictions in one list. */

@@ -73,3 +73,31 @@ test('a list and a name that need too much work say that they were cut', async (
   expect(await bound.getEntity('Mill A', undefined)).toMatchObject({ name: 'mill a', isCut: true });
   expect(await fixture.tenant.listEntities({ prefix: '', userId: undefined }, page)).toMatchObject({ isCut: false });
 });
+
+test('a caller bound to tags learns nothing of memories outside them, neither from a list nor from a name', async () => {
+  const fixture = await openTestEngine({ settings: { OM_EMBEDDINGS: 'none' } });
+  onTestFinished(() => fixture.close());
+  await fixture.add({ content: 'First.', entities: ['TOPAZ', 'Amber', 'Onyx'], tags: ['red'] });
+  const hidden = Array.from({ length: 2_050 }, (_, no) =>
+    newMemory({ content: `Hidden ${no}.`, entities: no < 20 ? ['opal', 'AMBER', 'topaz'] : ['opal'], tags: ['blue'] }),
+  );
+  await fixture.tenant.addMemories(hidden);
+  const own = ['Second', 'Third'].map((content) =>
+    newMemory({ content, entities: ['Onyx', 'Amber', 'Opal'].slice(content === 'Second' ? 2 : 0), tags: ['red'] }),
+  );
+  await fixture.tenant.addMemories(own);
+  await fixture.drain(256);
+  fixture.store.prepare("UPDATE entities SET label = 'hidden', type = 'hidden'").run();
+  const bound = boundTenant(fixture.tenant, { tags: ['red'] });
+  const list = (limit: number, offset = 0) => bound.listEntities({ prefix: '', userId: undefined }, { limit, offset });
+  const [amber, onyx, topaz] = [
+    { name: 'amber', label: 'Amber', type: 'other', mentions: 2 },
+    { name: 'onyx', label: 'Onyx', type: 'other', mentions: 2 },
+    { name: 'topaz', label: 'TOPAZ', type: 'other', mentions: 1 },
+  ];
+  expect(await list(100)).toEqual({ items: [amber, onyx, topaz], isCut: false });
+  expect(await list(1, 1)).toEqual({ items: [onyx], isCut: false });
+  // The first 2,000 memories that mention it are others', so a list does not find it.
+  expect(await bound.getEntity('opal', undefined)).toMatchObject({ label: 'Opal', mentions: 2, isCut: true });
+  expect(await bound.getEntity('Amber', undefined)).toMatchObject({ ...amber, isCut: false });
+});

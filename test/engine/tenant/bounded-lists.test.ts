@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { boundTenant } from '../../../src/engine/tenant/bound-tenant.ts';
 import type { ListPage } from '../../../src/engine/types.ts';
 import { readQuestionsBefore } from '../../../src/engine/store/questions-before.ts';
+import { listMemoryPlaces } from '../../../src/engine/store/memory-pages.ts';
 import { listNames } from '../../../src/engine/store/name-lists.ts';
 import { createWorkBudget, ROW_BYTES, runWithin } from '../../../src/engine/store/work-budget.ts';
 import { contextOf, inContextOf } from '../../../src/engine/store/session-context.ts';
@@ -62,6 +63,15 @@ test('a page of names whose memories a caller does not see ends with a cursor th
     await expect(tenant.listNames('users', { prefix: '' }, { limit: 10, cursor })).rejects.toMatchObject({
       code: 'invalid',
     });
+});
+
+test('the cursor of a page of memories does not tell the event time of the last one, which a caller may not see', async () => {
+  await using fixture = await openTestEngine();
+  for (const eventTime of [START + 1, START + 2]) await fixture.add({ content: `${eventTime}`, eventTime });
+  const page = { filter: {}, order: { by: 'event_time', direction: 'asc' } } as const;
+  const { next } = listMemoryPlaces(fixture.store, page, { limit: 1, bytes: 1_000, cursor: undefined, now: START });
+  expect(next).not.toBeNull();
+  expect(clearOf(next)).not.toContain(`${START + 1}`);
 });
 
 test('a page of names ends while it counts the memories of a name that a caller does not see, and the next goes on', async () => {

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { sealCursor } from '../../../src/engine/store/list-cursor.ts';
 import { listMemoryNos, listMemoryPlaces } from '../../../src/engine/store/memory-pages.ts';
 import { createWorkBudget, ROW_BYTES, runWithin } from '../../../src/engine/store/work-budget.ts';
 import type { Tenant } from '../../../src/engine/engine.ts';
@@ -189,7 +190,7 @@ test('no page sorts or scans all memories: each statement reads an index', async
   for (const order of ORDERS)
     for (const filter of [{}, { userIds: ['ana'] }, { files: ['a'] }, { externalIds: ['a'] }]) {
       const place = ['memories', order.by, order.direction].join('.');
-      for (const cursor of [undefined, Buffer.from(JSON.stringify([place, 1, 1])).toString('base64url')])
+      for (const cursor of [undefined, sealCursor(store, place, [1, 1])])
         listMemoryPlaces(spied, { filter, order }, { limit: 1, bytes: 1_000_000, cursor, now: START });
     }
   const pages = [...statements].filter((sql) => sql.includes('AS eventTime'));
