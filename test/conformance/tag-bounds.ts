@@ -143,7 +143,6 @@ async function readsChunksWithinBounds({ tenant }: TestEngine): Promise<void> {
   }
 }
 
-<<<<<<< HEAD
 /** Checks that a refused supersession does not name a successor outside of the bounds. */
 async function namesNoOtherSuccessor({ tenant, add }: TestEngine): Promise<void> {
   const { id: older } = await add({ content: 'The harbour.', tags: TAGS });
@@ -158,7 +157,8 @@ async function namesNoOtherSuccessor({ tenant, add }: TestEngine): Promise<void>
     expect(outcomes).toMatchObject([{ kind: 'rejected', error: message('supersedes') }]);
   }
   await expect(tenant.supersedeMemory({ oldId: older, newId: id })).rejects.toThrow(newer);
-=======
+}
+
 /** Checks that a name has the spelling and the count of the memories within the bounds. */
 async function countsNamesWithinBounds(fixture: TestEngine): Promise<void> {
   const { tenant } = fixture;
@@ -219,7 +219,6 @@ async function findsPairsBehindOthers({ tenant, batch }: TestEngine): Promise<vo
   const duplicates = await bound.listNearDuplicates({ leastSimilarity: 0.9, limit: 5 });
   expect(duplicates).toMatchObject({ items: [pair], isCut: false });
   expect(await tenant.listProposals({ limit: 5 })).toHaveLength(5);
->>>>>>> fetch17
 }
 
 /** The checks, each with the end of the name of its test. */

@@ -311,7 +311,7 @@ export type AcceptedMemory = {
 export type ActivityMinute = {
   /** End of the minute, Unix milliseconds. */
   readonly at: Timestamp;
-  /** Length of the minute in ms; the latest one is shorter. */
+  /** Length of the minute in ms; the latest one is shorter, and one is longer if a reading failed. */
   readonly ms: number;
   /** Requests by kind: adds, queries, documents, and all other reads and writes. */
   readonly requests: {
