@@ -323,9 +323,9 @@ export function findErasedDocument(store: Store): number | undefined {
 const UNDER_WAY_MS = 10_000;
 
 /**
- * Lists those of these documents that an erasure under way is erasing: it is open, and the time of its last commit is at
- * most 10 s from the present one. A time further ahead is of a clock that was set back since, and says nothing. Any
- * other document may be hidden by a further delete, which then erases and records what is left of it.
+ * Lists those of these documents that an erasure under way is erasing: it is open, and its last commit was at most 10 s
+ * ago, or as far ahead, which the clock of another node may be. Any other document may be hidden by a further delete,
+ * which then erases and records what is left of it.
  * @param except id of an erasure whose documents are left out; '' for none
  * @param now present time, Unix ms
  */
@@ -339,8 +339,7 @@ export function listUnderWay(
     .prepare(
       `SELECT o.document_no FROM json_each(?) AS wanted CROSS JOIN documents o ON o.document_no = wanted.value
        WHERE o.erasure <> ?
-         AND (SELECT e.sliced_at FROM erasures e WHERE e.id = o.erasure AND e.closed_at IS NULL)
-           BETWEEN ? AND ?`,
+         AND (SELECT e.sliced_at FROM erasures e WHERE e.id = o.erasure AND e.closed_at IS NULL) BETWEEN ? AND ?`,
     )
     .pluck()
     .all(JSON.stringify(documentNos), except, now - UNDER_WAY_MS, now + UNDER_WAY_MS) as number[];

@@ -96,8 +96,8 @@ export interface RunnableSchedule extends Schedule {
    */
   readonly restMs?: number;
   /**
-   * Returns the time at which it has something to do although nothing was written, Unix ms; Infinity for never. `now` is
-   * the present time, Unix ms.
+   * Returns the time at which it has something to do although nothing was written, Unix ms; Infinity for never. `now`
+   * is the present time, Unix ms.
    */
   readonly firstWorkAt?: (store: Store, now: number) => number;
   readonly run: (context: MaintenanceContext) => Promise<unknown>;
