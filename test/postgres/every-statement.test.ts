@@ -1,4 +1,7 @@
-/** Every statement that stands in the engine's source as one text is understood by PostgreSQL. */
+/**
+ * Every statement that is prepared from one text, with no part that is put together when the code runs, is understood by
+ * PostgreSQL. Its values are null here, so wrong types of values are not noticed.
+ */
 import fs from 'node:fs';
 import path from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';

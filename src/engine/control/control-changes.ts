@@ -64,7 +64,7 @@ export interface ControlChanges {
    * Calls a method of the control database for a caller, and resolves with its result once this thread knows of the
    * change. If a thread makes the change, as in PostgreSQL, that takes up to 250 ms longer. While the database does not
    * answer, or another process holds it locked, each change fails after 5 to 17 s, and those behind it wait as long.
-   * After 30 s only revocations of keys and records of the audit begin.
+   * After 30 s only revocations of keys and records of backups begin.
    * @param caller the caller of the request; null for what the service does by itself
    * @throws EngineError errors of the method; `unauthenticated` if the caller is no longer admitted when its turn
    *   comes, for example as the change before it revoked its key; `unavailable` if the thread ended, with
@@ -99,8 +99,13 @@ const IDLE_MS = 90_000;
  */
 const WAIT_MS = 30_000;
 
-/** Changes that begin however long they have waited: a key that has leaked, and the record of what was done already. */
-const MADE_IN_ANY_CASE: ReadonlySet<ControlChange> = new Set(['revokeKey', 'appendAudit']);
+/**
+ * Whether a change begins however long it has waited: the revocation of a key, which may have leaked, and the record of
+ * a backup, which was asked for before.
+ */
+function isMadeInAnyCase({ name, input }: AskedChange): boolean {
+  return name === 'revokeKey' || (name === 'appendAudit' && input[0] === 'backup.request');
+}
 
 /**
  * Returns how changes are made: by a thread of their own in PostgreSQL, unless all is done on this thread (`inline`);
@@ -215,7 +220,7 @@ function changesOnThread(
 
 /** Rejects the changes that were asked for at `latest` or before, and removes them from the list. */
 function refuseLate(waiting: Waiting[], latest: number): void {
-  const isLate = ({ asked, since }: Waiting) => since <= latest && !MADE_IN_ANY_CASE.has(asked.name);
+  const isLate = ({ asked, since }: Waiting) => since <= latest && !isMadeInAnyCase(asked);
   for (const { made } of waiting.filter(isLate))
     made.reject(new EngineError('unavailable', 'the control database is slow to answer', { retryAfterMs: 5_000 }));
   waiting.splice(0, waiting.length, ...waiting.filter((change) => !isLate(change)));

@@ -37,6 +37,7 @@ export interface CounterFile<Name extends string> {
   write<T>(work: (statements: Prepared<Name>) => T, about?: string): T;
   /**
    * Writes as `write` does, but if the counters are closed or cannot be written, the change is lost without an error.
+   * @param about as for `write`
    */
   note(work: (statements: Prepared<Name>) => void, about?: string): void;
   close(): void;

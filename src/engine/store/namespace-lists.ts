@@ -19,7 +19,7 @@ const LOOKED_AT = 5_000;
  * in PostgreSQL the items of all of them may be read before the first is counted.
  */
 const FIRST_STRETCH = 16;
-const LONGEST_STRETCH = 1_024;
+const LONGEST_STRETCH = 256;
 /** Number of items that one statement counts if the filter parses nothing. */
 const COUNTED_AT_ONCE = 10_000;
 /** Time (ms) after which a page ends before it parses the tags of further items. */
