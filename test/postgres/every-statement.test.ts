@@ -1,6 +1,6 @@
 /**
- * Every statement that is prepared from one text, with no part that is put together when the code runs, is understood by
- * PostgreSQL. Its values are null here, so wrong types of values are not noticed.
+ * Every statement that is prepared from one text, with no part that is put together when the code runs, is understood
+ * by PostgreSQL. Its values are null here, so wrong types of values are not noticed.
  */
 import fs from 'node:fs';
 import path from 'node:path';
