@@ -24,6 +24,20 @@ const server = (await startPostgres()) as PostgresServer;
 describe.skipIf(server === undefined)('a tenant in PostgreSQL', () => {
   afterAll(() => server?.stop());
 
+  test('an empty list of values matches nothing', async () => {
+    await using fixture = await openTestEngine({ settings: { OM_DATABASE_URL: await emptyDatabase() } });
+    const { tenant, clock, add } = fixture;
+    await add({ content: 'The harbour.', type: 'note' });
+    const recorded = clock.now();
+    const find = async (filter: MemoryFilter, asOf?: AsOf) =>
+      (await tenant.query({ query: 'harbour', k: 5, filter, asOf })).hits.length;
+    for (const filter of [{ types: [] }, { statuses: [] }, { sessionIds: [] }, { userIds: [] }])
+      expect([await find(filter), await find(filter, { recorded })]).toEqual([0, 0]);
+    expect(await find({ types: ['note'] }, { recorded })).toBe(1);
+    for (const filter of [{ sessionIds: [] }, { userIds: [] }])
+      expect(await tenant.deleteMemories(filter)).toMatchObject({ memories: 0, documents: 0 });
+  });
+
   test('lives a whole life', async () => {
     await using fixture = await openTestEngine({ settings: { OM_EVENTS: 'true', OM_DATABASE_URL: server.url } });
     await liveThrough(fixture);

@@ -232,7 +232,7 @@ export function listMatchingDocuments(
   },
 ): number[] {
   // Documents mention no files.
-  if (filter.files !== undefined) return [];
+  if (filter.files !== undefined || filter.userIds?.length === 0 || filter.sessionIds?.length === 0) return [];
   const conditions = ['o.document_no > ?', '(o.erasure IS NULL OR o.erasure <> ?)'];
   const values: (string | number)[] = [after, except];
   const require = (condition: string, wanted: readonly string[] | undefined) => {

@@ -135,7 +135,7 @@ function oneOf(
   [column, ...parameters]: SqlCondition,
   values: readonly string[] | undefined,
 ): FilterCondition[] {
-  if (values === undefined) return [];
+  if (values === undefined || values.length === 0) return values === undefined ? [] : [condition(name, 'FALSE')];
   return [condition(name, `${column} IN (SELECT value FROM json_each(?))`, ...parameters, JSON.stringify(values))];
 }
 

@@ -27,6 +27,7 @@ export function getJob(store: Store, id: string): Job {
 
 /** Returns those of the jobs that exist, in no certain order, in one statement. @param ids as the ledger spells them */
 export function findJobs(store: Store, ids: readonly string[]): Job[] {
+  if (ids.length === 0) return [];
   const rows = store
     .prepare(
       `${JOB_COLUMNS} FROM json_each(?) AS wanted CROSS JOIN jobs j ON j.uuid = unhex(wanted.value, '-')

@@ -21,10 +21,15 @@ const ROW_OVERHEAD = 12;
 /** Least number of bytes that a further part must save, since reading it takes a quarter of a microsecond. */
 const WORTH_A_PART = 20;
 
-/** SQL for the bytes of the vector in a row `v` of `vectors`. A scan by number returns the parts in their order. */
+/**
+ * SQL for the bytes of the vector in a row `v` of `vectors`. SQLite reads the parts in their order in any case;
+ * PostgreSQL may read them in the order in which they lie in the table if it is not told to sort them.
+ */
 export const STORED_BYTES = `CASE v.precision WHEN 0 THEN v.embedding ELSE (
-  SELECT CAST(group_concat(p.bytes, '') AS BLOB) FROM vector_parts p
-  WHERE p.part_no >= ${PART_NUMBERS} * v.vector_no AND p.part_no < ${PART_NUMBERS} * (v.vector_no + 1)) END`;
+  SELECT CAST(group_concat(parts.bytes, '') AS BLOB) FROM (
+    SELECT p.bytes FROM vector_parts p
+    WHERE p.part_no >= ${PART_NUMBERS} * v.vector_no AND p.part_no < ${PART_NUMBERS} * (v.vector_no + 1)
+    ORDER BY p.part_no) AS parts) END`;
 
 /** Stores the bytes of a vector in parts; a trigger deletes them with the row in `vectors`. Call inside a write. */
 export function insertParts(store: Store, vectorNo: number, bytes: Buffer): void {
