@@ -20,7 +20,7 @@ export function readProposals(
   const now = clock.now();
   return runWithin(createWorkBudget(workLimits(config)), () =>
     store.read(() => {
-      const proposed = listProposed(store, userId, withinTags.length === 0 ? limit : MOST_LOOKED_AT);
+      const proposed = listProposed(store, { userId, limit: withinTags.length === 0 ? limit : MOST_LOOKED_AT, now });
       return readPairs(store, firstWithinTags(store, proposed, { withinTags, limit, now }), now).items;
     }),
   );

@@ -27,23 +27,27 @@ export interface ProposedContradiction {
 
 /**
  * Lists at most `limit` contradictions between active memories that a language model or a rule proposes and no caller
- * has stated or decided, latest first.
- * @param userId lists only those of this user; undefined for those of all users
+ * has stated or decided, latest first. Memories that have expired at `now` (Unix ms) have none.
+ * @param asked.userId lists only those of this user; undefined for those of all users
  */
-export function listProposed(store: Store, userId: string | undefined, limit: number): ProposedContradiction[] {
+export function listProposed(
+  store: Store,
+  { userId, limit, now }: { readonly userId: string | undefined; readonly limit: number; readonly now: number },
+): ProposedContradiction[] {
   return store
     .prepare(
       `SELECT e.src AS earlier, e.dst AS later, CASE WHEN e.similarity IS NULL THEN 'form' ELSE 'model' END AS by,
          e.similarity, e.created_at AS createdAt
        FROM edges e INDEXED BY edges_contradicting
          CROSS JOIN memories m ON m.seq = e.dst CROSS JOIN memory_dynamics d ON d.seq = e.dst
-         CROSS JOIN memory_dynamics o ON o.seq = e.src
+         CROSS JOIN memories n ON n.seq = e.src CROSS JOIN memory_dynamics o ON o.seq = e.src
        WHERE e.type = 'contradicts' AND e.automatic = 1 AND e.winner IS NULL
+         AND (m.expires_at IS NULL OR m.expires_at > :now) AND (n.expires_at IS NULL OR n.expires_at > :now)
          AND (:user IS NULL OR m.user_no = (SELECT user_no FROM users WHERE user_id = :user))
          AND d.status = 'active' AND o.status = 'active'
        ORDER BY e.created_at DESC, e.dst DESC, e.src DESC LIMIT :limit`,
     )
-    .all({ user: userId ?? null, limit }) as ProposedContradiction[];
+    .all({ user: userId ?? null, limit, now }) as ProposedContradiction[];
 }
 
 /** Greatest number of contradictions that `listContradictions` returns. */
