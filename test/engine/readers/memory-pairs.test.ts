@@ -43,6 +43,20 @@ test('pairs with an expired memory do not take the place of others', async () =>
   expect(await first()).toMatchObject([pair('e', 'f'), pair('e', 'f')]);
 });
 
+test('a proposal within tags is found behind any number of others', async () => {
+  const { tenant, store } = await withPairs(
+    Array.from({ length: 152 }, (_, no) => ({ content: `${no}`, tags: no < 2 ? WORK : ['hr'] })),
+  );
+  const others = store.prepare(
+    `INSERT OR IGNORE INTO edges (src, dst, type, similarity, weight, automatic, winner, created_at, updated_at)
+     SELECT a.seq, b.seq, 'contradicts', 0.9, 0.9, 1, NULL, ?, ? FROM memories a CROSS JOIN memories b
+     WHERE a.seq < b.seq AND a.seq > (SELECT min(seq) + 1 FROM memories)`,
+  );
+  expect(others.run(START + 1, START + 1).changes).toBeGreaterThan(10_000);
+  const own = { earlier: { content: '0' }, later: { content: '1' } };
+  expect(await tenant.listProposals({ limit: 5, withinTags: WORK })).toMatchObject([own]);
+});
+
 test('near duplicates within tags are found though there are too many to look at', async () => {
   const { batch } = await withPairs(
     Array.from({ length: 400 }, (_, no) => ({ content: `${no}`, tags: no < 2 ? WORK : ['hr'] })),
