@@ -4,10 +4,19 @@
  */
 
 import type { EntityDetails, EntitySummary } from '../types.ts';
-import type { EntityListing } from './entity-lists.ts';
 import type { Store } from './open-store.ts';
 import type { Judge } from './passing-memories.ts';
 import { hasWorkEnded, ROW_BYTES, spendWork } from './work-budget.ts';
+
+/** Selects the entities of a list. */
+export interface EntityListing {
+  /** Folded text with which the names must begin, or the folded whole name; '' for all names. */
+  readonly prefix: string;
+  /** With `whole`, only the name that equals the prefix is listed; `prefix` by default. */
+  readonly match?: 'prefix' | 'whole';
+  /** User whose entities are listed; undefined for those of all users. */
+  readonly userId: string | undefined;
+}
 
 /** The memories that pass among the mentions of a name: their number, and the first 20 of their numbers. */
 interface Passing {

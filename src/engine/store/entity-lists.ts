@@ -5,21 +5,11 @@
 
 import type { EntityDetails, EntityList, EntitySummary } from '../types.ts';
 import { MAX_LOOKED_AT, MAX_READ, mentioningMemories } from './entities.ts';
-import { describeWithinTags, LAST_CHARACTER, listWithinTags } from './entities-within-tags.ts';
+import { describeWithinTags, type EntityListing, LAST_CHARACTER, listWithinTags } from './entities-within-tags.ts';
 import type { CompiledFilter } from './filter.ts';
 import type { Store } from './open-store.ts';
 import { createJudge, type Judge } from './passing-memories.ts';
 import { hasWorkEnded, ROW_BYTES, spendWork } from './work-budget.ts';
-
-/** Selects the entities of a list. */
-export interface EntityListing {
-  /** Folded text with which the names must begin, or the folded whole name; '' for all names. */
-  readonly prefix: string;
-  /** With `whole`, only the name that equals the prefix is listed; `prefix` by default. */
-  readonly match?: 'prefix' | 'whole';
-  /** User whose entities are listed; undefined for those of all users. */
-  readonly userId: string | undefined;
-}
 
 /** A name of a list; `entityNos` are its entities, one for each user who has the name. */
 interface ListedName extends EntitySummary {
