@@ -5,8 +5,7 @@ import { userId } from '../schemas/values.ts';
 
 const CUT =
   '`truncated` says that not all memories were looked at, as one request may only read so much (`OM_QUERY_WORK_MB`). ' +
-  'For a key that is bound to tags, only memories with these tags count, among the first 2,000 that mention a name; ' +
-  'if a name has more mentions, `truncated` is set.';
+  'For a key that is bound to tags, only memories with these tags count.';
 const cutMark = (isCut: boolean) => (isCut ? { truncated: true as const } : {});
 
 export const entityRoutes: readonly Route[] = [
@@ -21,7 +20,7 @@ export const entityRoutes: readonly Route[] = [
       'A name that only hidden or expired memories mention is not listed. Pages are sorted by all mentions, those of ' +
       'hidden memories included, so a count may be higher than one on the previous page; for a key that is bound to ' +
       'tags they are sorted by the counts shown. A list considers at most 50,000 names, the first in alphabetical ' +
-      'order: if there are more, give `q` or `user_id`. ' +
+      'order, for a key that is not bound to tags: if there are more, give `q` or `user_id`. ' +
       CUT,
     query: entitiesQuery,
     replies: { 200: { description: 'A page of names.', json: entityPage } },

@@ -65,16 +65,31 @@ export async function exportData(target: string, options: ExportCommandOptions):
     watched.end();
     return;
   }
+  if (fs.existsSync(target)) throw new CliError(`${target} exists already`);
   const partial = `${target}.partial`;
-  for (const file of [target, partial]) if (fs.existsSync(file)) throw new CliError(`${file} exists already`);
+  const fd = openNew(partial);
   try {
-    await pipeline(Readable.from(bytes), fs.createWriteStream(partial, { mode: 0o600, flush: true }));
+    await pipeline(Readable.from(bytes), fs.createWriteStream(partial, { fd, flush: true }));
     const end = watched.end();
     fs.renameSync(partial, target);
     printCounts(end);
     if (passphrase === undefined) print(`${target} is plain text: keep it as you keep the memories`);
   } finally {
     fs.rmSync(partial, { force: true });
+  }
+}
+
+/**
+ * Opens a file for writing that does not exist yet.
+ * @throws CliError if it exists
+ */
+function openNew(file: string): number {
+  try {
+    return fs.openSync(file, 'wx', 0o600);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    const message = `${file} exists already: if it was left by an export that was killed, remove it`;
+    throw new CliError(message, { cause: error });
   }
 }
 

@@ -17,7 +17,9 @@ export function readNearDuplicates(
   return runWithin(createWorkBudget(workLimits(config)), () =>
     store.read(() => {
       const now = clock.now();
-      const { pairs, isCut } = listNearDuplicateNos(store, { userId, leastSimilarity });
+      // What remains of the budget is for the judgement by tags.
+      const share = wanted.withinTags?.length ? 0.5 : 1;
+      const { pairs, isCut } = listNearDuplicateNos(store, { userId, leastSimilarity, now, share });
       const read = readPairs(store, firstWithinTags(store, pairs, { ...wanted, now }), now);
       return { items: read.items, isCut: isCut || hasWorkEnded() || read.isCut };
     }),

@@ -5,12 +5,9 @@ import { firstWithinTags, readPairs } from './memory-pairs.ts';
 import type { ReadContext } from './read-context.ts';
 import { workLimits } from './work-limits.ts';
 
-/** Greatest number of proposals of a tenant among which those within the caller's tags are looked for. */
-const MOST_LOOKED_AT = 10_000;
-
 /**
  * Lists proposed contradictions, latest first. Pairs with an expired memory, and the pairs beyond 4 MiB of text, are
- * left out. With `withinTags`, the latest 10,000 are looked at, as far as the work budget of one request allows.
+ * left out. With `withinTags`, all are looked at, as far as the work budget of one request allows.
  */
 export function readProposals(
   { open, clock, config }: ReadContext,
@@ -20,7 +17,7 @@ export function readProposals(
   const now = clock.now();
   return runWithin(createWorkBudget(workLimits(config)), () =>
     store.read(() => {
-      const proposed = listProposed(store, userId, withinTags.length === 0 ? limit : MOST_LOOKED_AT);
+      const proposed = listProposed(store, { userId, limit: withinTags.length === 0 ? limit : undefined, now });
       return readPairs(store, firstWithinTags(store, proposed, { withinTags, limit, now }), now).items;
     }),
   );

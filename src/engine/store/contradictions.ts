@@ -1,6 +1,7 @@
 /** Reads the links between memories that contradict each other; `edges.ts` writes them. */
 
 import type { Store } from './open-store.ts';
+import { readUntilWorkEnds, ROW_BYTES, spendWork } from './work-budget.ts';
 
 /** A link between two memories that contradict each other, from `a` to `b`, both by number. */
 export interface Contradiction {
@@ -27,23 +28,39 @@ export interface ProposedContradiction {
 
 /**
  * Lists at most `limit` contradictions between active memories that a language model or a rule proposes and no caller
- * has stated or decided, latest first.
- * @param userId lists only those of this user; undefined for those of all users
+ * has stated or decided, latest first. Memories that have expired at `now` (Unix ms) have none.
+ * @param asked.userId lists only those of this user; undefined for those of all users
+ * @param asked.limit undefined for as many as half of the remaining work budget allows
  */
-export function listProposed(store: Store, userId: string | undefined, limit: number): ProposedContradiction[] {
-  return store
-    .prepare(
-      `SELECT e.src AS earlier, e.dst AS later, CASE WHEN e.similarity IS NULL THEN 'form' ELSE 'model' END AS by,
+export function listProposed(
+  store: Store,
+  {
+    userId,
+    limit,
+    now,
+  }: { readonly userId: string | undefined; readonly limit: number | undefined; readonly now: number },
+): ProposedContradiction[] {
+  const statement = store.prepare(
+    `SELECT e.src AS earlier, e.dst AS later, CASE WHEN e.similarity IS NULL THEN 'form' ELSE 'model' END AS by,
          e.similarity, e.created_at AS createdAt
        FROM edges e INDEXED BY edges_contradicting
          CROSS JOIN memories m ON m.seq = e.dst CROSS JOIN memory_dynamics d ON d.seq = e.dst
-         CROSS JOIN memory_dynamics o ON o.seq = e.src
+         CROSS JOIN memories n ON n.seq = e.src CROSS JOIN memory_dynamics o ON o.seq = e.src
        WHERE e.type = 'contradicts' AND e.automatic = 1 AND e.winner IS NULL
+         AND (m.expires_at IS NULL OR m.expires_at > :now) AND (n.expires_at IS NULL OR n.expires_at > :now)
          AND (:user IS NULL OR m.user_no = (SELECT user_no FROM users WHERE user_id = :user))
          AND d.status = 'active' AND o.status = 'active'
        ORDER BY e.created_at DESC, e.dst DESC, e.src DESC LIMIT :limit`,
-    )
-    .all({ user: userId ?? null, limit }) as ProposedContradiction[];
+  );
+  const parameters = { user: userId ?? null, limit: limit ?? Number.MAX_SAFE_INTEGER, now };
+  if (limit !== undefined) return statement.all(parameters) as ProposedContradiction[];
+  const { rows } = readUntilWorkEnds(function* () {
+    for (const row of statement.iterate(parameters) as Iterable<ProposedContradiction>) {
+      spendWork(ROW_BYTES);
+      yield row;
+    }
+  }, 0.5);
+  return rows;
 }
 
 /** Greatest number of contradictions that `listContradictions` returns. */

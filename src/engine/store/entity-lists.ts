@@ -5,20 +5,11 @@
 
 import type { EntityDetails, EntityList, EntitySummary } from '../types.ts';
 import { MAX_LOOKED_AT, MAX_READ, mentioningMemories } from './entities.ts';
+import { describeWithinTags, type EntityListing, LAST_CHARACTER, listWithinTags } from './entities-within-tags.ts';
 import type { CompiledFilter } from './filter.ts';
 import type { Store } from './open-store.ts';
 import { createJudge, type Judge } from './passing-memories.ts';
 import { hasWorkEnded, ROW_BYTES, spendWork } from './work-budget.ts';
-
-/** Selects the entities of a list. */
-export interface EntityListing {
-  /** Folded text with which the names must begin, or the folded whole name; '' for all names. */
-  readonly prefix: string;
-  /** With `whole`, only the name that equals the prefix is listed; `prefix` by default. */
-  readonly match?: 'prefix' | 'whole';
-  /** User whose entities are listed; undefined for those of all users. */
-  readonly userId: string | undefined;
-}
 
 /** A name of a list; `entityNos` are its entities, one for each user who has the name. */
 interface ListedName extends EntitySummary {
@@ -30,12 +21,6 @@ interface ListedName extends EntitySummary {
 /** A name that at least one memory which passes the filter mentions, with the number of such memories found so far. */
 interface SeenName extends ListedName {
   readonly seen: number;
-}
-
-/** The memories that pass among the first mentions of a name: their number, and the first 20 of their numbers. */
-interface Passing {
-  readonly count: number;
-  readonly first: readonly number[];
 }
 
 /**
@@ -57,8 +42,7 @@ const NAMES_AT_ONCE = 500;
 const MAX_COUNTED = 20_000;
 /**
  * Least number of mentions that are read to count the memories of one name, however many names a page has. To find out
- * whether a name has any memory that passes, so many mentions are read first. Also the greatest number of memories from
- * which the spelling and the type of a name are taken for a filter with tags.
+ * whether a name has any memory that passes, so many mentions are read first.
  */
 const MIN_COUNTED = 20;
 /** Greatest number of memories, and of relations, in the details of an entity. */
@@ -74,9 +58,8 @@ const STATED_READ = 5_000;
  * first 50,000 entities in alphabetical order that begin with the prefix are considered. If the work budget is used up,
  * names may be missing and counts too low, and `isCut` is true. Call inside a read.
  *
- * With a filter that has tags, nothing depends on memories that do not pass: order, pages, spellings, types and counts
- * are those of the memories that pass among the first 2,000 mentions of each name. If a name of the page has more
- * mentions, `isCut` is true.
+ * With a filter that has tags, nothing depends on memories that do not pass, unless the work budget is used up: order,
+ * pages, spellings, types and counts are those of the memories that pass, and all names and mentions are considered.
  */
 export function listEntities(
   store: Store,
@@ -84,7 +67,10 @@ export function listEntities(
   { limit, offset }: { readonly limit: number; readonly offset: number },
 ): EntityList {
   const judge = createJudge(store, filter);
-  if (hasTags(filter)) return listWithinTags(store, listing, { limit, offset, judge });
+  if (hasTags(filter)) {
+    const items = listWithinTags(store, listing, { limit, offset, judge });
+    return { items, isCut: hasWorkEnded() };
+  }
   const seen: SeenName[] = [];
   const wanted = offset + limit;
   for (let at = 0, count = wanted; seen.length < wanted && !hasWorkEnded(); count *= NAMES_GROWTH) {
@@ -108,54 +94,15 @@ function summaries(
   names: readonly SeenName[],
   { most, judge }: { readonly most: number; readonly judge: Judge },
 ): EntitySummary[] {
-  const passing = findPassing(store, names, { most, judge });
+  const passing = countPassing(store, names, { most, judge });
   return names.map(({ name, label, type, mentions, seen }) => {
-    const examined = Math.max(seen, passing.get(name)?.count ?? 0);
+    const examined = Math.max(seen, passing.get(name) ?? 0);
     return { name, label, type, mentions: mentions - Math.min(mentions, most) + examined };
   });
 }
 
 function hasTags({ conditions }: CompiledFilter): boolean {
   return conditions.some(({ name }) => name === 'filters.tags' || name === 'bounds');
-}
-
-function listWithinTags(
-  store: Store,
-  listing: EntityListing,
-  { limit, offset, judge }: { readonly limit: number; readonly offset: number; readonly judge: Judge },
-): EntityList {
-  // In the order of the names, so that not even the end of the work budget tells which of them have more mentions.
-  const names = readNames(store, listing, { limit: NAMES_READ, offset: 0 }).sort((a, b) => (a.name < b.name ? -1 : 1));
-  const passing = findPassing(store, names, { most: MAX_LOOKED_AT, judge });
-  const page = names
-    .flatMap(({ name, mentions }) => {
-      const found = passing.get(name);
-      return found === undefined || found.count === 0 ? [] : [{ name, mentions, found }];
-    })
-    .sort((a, b) => b.found.count - a.found.count)
-    .slice(offset, offset + limit);
-  const isCut = hasWorkEnded() || page.some(({ mentions }) => mentions > MAX_LOOKED_AT);
-  return { items: summariesOf(store, new Map(page.map(({ name, found }) => [name, found]))), isCut };
-}
-
-/** Describes names by nothing but memories that pass. Type `other` counts only if no mention has another type. */
-function summariesOf(store: Store, names: ReadonlyMap<string, Passing>): EntitySummary[] {
-  const mentions = [...names].flatMap(([name, { first }]) => first.map((memoryNo) => [name, memoryNo]));
-  const rows = store
-    .prepare(
-      `SELECT e.name, em.label, em.type
-       FROM json_each(?) AS wanted
-         CROSS JOIN entity_mentions em ON em.memory = CAST(wanted.value ->> 1 AS INTEGER)
-         CROSS JOIN entities e ON e.entity_no = em.entity_no AND e.name = wanted.value ->> 0
-       ORDER BY wanted.key`,
-    )
-    .all(JSON.stringify(mentions)) as Omit<EntitySummary, 'mentions'>[];
-  const byName = Map.groupBy(rows, ({ name }) => name);
-  return [...names].map(([name, { count }]) => {
-    const spelled = byName.get(name)!;
-    const type = spelled.find(({ type }) => type !== 'other')?.type ?? 'other';
-    return { name, label: spelled[0]!.label, type, mentions: count };
-  });
 }
 
 /** Reads names in the order of the list, whether a memory that passes mentions them or not. */
@@ -185,32 +132,30 @@ function readNames(
   }));
 }
 
-const LAST_CHARACTER = '\u{10ffff}';
-
 /**
  * Returns those of the names, in their order, that a memory mentions which passes: among the first 20 mentions of each
  * name, or else among its first 2,000.
  */
 function seenAmong(store: Store, names: readonly ListedName[], judge: Judge): SeenName[] {
-  const atFirst = findPassing(store, names, { most: MIN_COUNTED, judge });
-  const unseen = names.filter(({ name, mentions }) => !atFirst.get(name)?.count && mentions > MIN_COUNTED);
-  const further = findPassing(store, unseen, { most: MAX_LOOKED_AT, judge });
+  const atFirst = countPassing(store, names, { most: MIN_COUNTED, judge });
+  const unseen = names.filter(({ name, mentions }) => !atFirst.get(name) && mentions > MIN_COUNTED);
+  const further = countPassing(store, unseen, { most: MAX_LOOKED_AT, judge });
   return names.flatMap((name) => {
-    const seen = atFirst.get(name.name)?.count || further.get(name.name)?.count;
+    const seen = atFirst.get(name.name) || further.get(name.name);
     return seen ? [{ ...name, seen }] : [];
   });
 }
 
 /**
- * Finds the memories that pass among the first `most` mentions of each name. Names are missing if the work budget is
+ * Counts the memories that pass among the first `most` mentions of each name. Names are missing if the work budget is
  * used up.
  */
-function findPassing(
+function countPassing(
   store: Store,
   names: readonly ListedName[],
   { most, judge }: { readonly most: number; readonly judge: Judge },
-): Map<string, Passing> {
-  const found = new Map<string, Passing>();
+): Map<string, number> {
+  const found = new Map<string, number>();
   let group: (readonly [name: string, entityNos: readonly number[]])[] = [];
   let planned = 0;
   const count = () => {
@@ -224,10 +169,8 @@ function findPassing(
       entityNos.flatMap((entityNo) => mentions.get(entityNo) ?? []).slice(0, most),
     ]);
     const passing = judge(ofNames.flatMap(([, memoryNos]) => memoryNos));
-    for (const [name, memoryNos] of ofNames) {
-      const own = memoryNos.filter((memoryNo) => passing.has(memoryNo));
-      found.set(name, { count: own.length, first: own.slice(0, MIN_COUNTED) });
-    }
+    for (const [name, memoryNos] of ofNames)
+      found.set(name, memoryNos.filter((memoryNo) => passing.has(memoryNo)).length);
     [group, planned] = [[], 0];
   };
   for (const { name, entityNos, mentionsEach, mentions } of names) {
@@ -261,7 +204,7 @@ function readMentions(store: Store, entityNos: readonly number[], most: number):
  * Describes a name by the memories that pass the filter: its latest 100 mentions, and its 100 most often stated
  * relations among 5,000 statements in each direction; undefined if no such memory mentions it. If the work budget is
  * used up, some of this may be missing, and `isCut` is true. With a filter that has tags, spellings, type and count are
- * those of memories that pass among the first 2,000 mentions; if there are more, `isCut` is true. Call inside a read.
+ * those of all memories that pass, and the relations those that the latest 5,000 of them state. Call inside a read.
  * @param name name in folded form
  * @param userId user whose memories count; undefined for those of all users
  */
@@ -270,6 +213,13 @@ export function findEntity(
   name: string,
   { userId, filter }: { readonly userId: string | undefined; readonly filter: CompiledFilter },
 ): EntityDetails | undefined {
+  if (hasTags(filter)) {
+    const judge = createJudge(store, filter);
+    const described = describeWithinTags(store, { name, userId }, { limit: MAX_SHOWN, judge });
+    if (described === undefined) return undefined;
+    const { latest, ...details } = described;
+    return { ...details, memoryIds: idsOf(store, latest), isCut: hasWorkEnded() };
+  }
   const owned = userId === undefined ? '' : 'AND user_no = (SELECT user_no FROM users WHERE user_id = ?)';
   const entityNos = store
     .prepare(`SELECT entity_no FROM entities WHERE name = ? ${owned} LIMIT ${MAX_READ}`)
@@ -280,29 +230,18 @@ export function findEntity(
   const [named] = readNames(store, { prefix: name, match: 'whole', userId }, { limit: 1, offset: 0 });
   if (latest.length === 0 || named === undefined) return undefined;
   const judge = createJudge(store, filter, latest);
-  const isWithinTags = hasTags(filter);
-  const summary = isWithinTags
-    ? summaryWithinTags(store, named, { latest, judge })
-    : summaries(store, [{ ...named, seen: latest.length }], { most: MAX_LOOKED_AT, judge })[0]!;
-  const memoryIds = store
+  const [summary] = summaries(store, [{ ...named, seen: latest.length }], { most: MAX_LOOKED_AT, judge });
+  const relations = relationsOf(store, entityNos, judge);
+  return { ...summary!, relations, memoryIds: idsOf(store, latest), isCut: hasWorkEnded() };
+}
+
+function idsOf(store: Store, memoryNos: readonly number[]): string[] {
+  return store
     .prepare(
       'SELECT m.id FROM json_each(?) AS wanted CROSS JOIN memories m ON m.seq = wanted.value ORDER BY wanted.key',
     )
     .pluck()
-    .all(JSON.stringify(latest)) as string[];
-  const isCut = hasWorkEnded() || (isWithinTags && named.mentions > MAX_LOOKED_AT);
-  return { ...summary, relations: relationsOf(store, entityNos, judge), memoryIds, isCut };
-}
-
-/** Describes a name by nothing but memories that pass; `latest` are the latest of them. */
-function summaryWithinTags(
-  store: Store,
-  named: ListedName,
-  { latest, judge }: { readonly latest: readonly number[]; readonly judge: Judge },
-): EntitySummary {
-  const { count = 0, first = [] } = findPassing(store, [named], { most: MAX_LOOKED_AT, judge }).get(named.name) ?? {};
-  const found = { count: Math.max(count, latest.length), first: first.length > 0 ? first : latest };
-  return summariesOf(store, new Map([[named.name, found]]))[0]!;
+    .all(JSON.stringify(memoryNos)) as string[];
 }
 
 /** Reads the relations of entities that memories state which pass, those that most of them state first. */

@@ -16,7 +16,7 @@ export interface EntitySummary {
   readonly type: string;
   /**
    * Number of memories that mention the name and that a query could find. For a name with very many mentions, only the
-   * first ones are checked, and the rest count without a check; for a caller bound to tags, the rest do not count.
+   * first ones are checked, and the rest count without a check; for a caller bound to tags, all are checked.
    */
   readonly mentions: number;
 }
@@ -24,10 +24,7 @@ export interface EntitySummary {
 /** Names that memories mention. */
 export interface EntityList {
   readonly items: readonly EntitySummary[];
-  /**
-   * Whether names may be missing and counts too low: the work budget of one request ended, or the caller is bound to
-   * tags and a name has more mentions than are checked for it.
-   */
+  /** Whether names may be missing and counts too low, since the work budget of one request ended. */
   readonly isCut: boolean;
 }
 
@@ -48,6 +45,6 @@ export interface EntityDetails extends EntitySummary {
   }[];
   /** Ids of the memories that mention the name, those added last first; at most 100. */
   readonly memoryIds: readonly string[];
-  /** Whether relations or memories may be missing or the count too low, for the reasons of `EntityList.isCut`. */
+  /** Whether relations or memories may be missing or the count too low, since the work budget of one request ended. */
   readonly isCut: boolean;
 }

@@ -90,14 +90,75 @@ test('a caller bound to tags learns nothing of memories outside them, neither fr
   fixture.store.prepare("UPDATE entities SET label = 'hidden', type = 'hidden'").run();
   const bound = boundTenant(fixture.tenant, { tags: ['red'] });
   const list = (limit: number, offset = 0) => bound.listEntities({ prefix: '', userId: undefined }, { limit, offset });
-  const [amber, onyx, topaz] = [
+  const [amber, onyx, opal, topaz] = [
     { name: 'amber', label: 'Amber', type: 'other', mentions: 2 },
     { name: 'onyx', label: 'Onyx', type: 'other', mentions: 2 },
+    { name: 'opal', label: 'Opal', type: 'other', mentions: 2 },
     { name: 'topaz', label: 'TOPAZ', type: 'other', mentions: 1 },
   ];
-  expect(await list(100)).toEqual({ items: [amber, onyx, topaz], isCut: false });
+  expect(await list(100)).toEqual({ items: [amber, onyx, opal, topaz], isCut: false });
   expect(await list(1, 1)).toEqual({ items: [onyx], isCut: false });
-  // The first 2,000 memories that mention it are others', so a list does not find it.
-  expect(await bound.getEntity('opal', undefined)).toMatchObject({ label: 'Opal', mentions: 2, isCut: true });
+  expect(await bound.getEntity('opal', undefined)).toMatchObject({ ...opal, isCut: false });
   expect(await bound.getEntity('Amber', undefined)).toMatchObject({ ...amber, isCut: false });
+});
+
+test('a caller bound to tags finds its own behind any number of names, mentions and relations of others', async () => {
+  const fixture = await openTestEngine({ settings: { OM_EMBEDDINGS: 'none' } });
+  onTestFinished(() => fixture.close());
+  const { id } = await fixture.add({ content: 'Own.', entities: ['Topaz', 'Zircon'], tags: ['red'] });
+  const hidden = Array.from({ length: 2_050 }, (_, no) =>
+    newMemory({ content: `Hidden ${no}.`, entities: ['topaz'], tags: ['blue'] }),
+  );
+  await fixture.tenant.addMemories(hidden);
+  await fixture.drain(256);
+  const { store } = fixture;
+  store.write(() => {
+    const names = `WITH RECURSIVE n AS (SELECT 1 AS no UNION ALL SELECT no + 1 FROM n WHERE no < ?)`;
+    store
+      .prepare(
+        `INSERT INTO entities (user_no, name, label, type, mentions)
+         ${names} SELECT user_no, 'a' || no, 'hidden', 'other', 1 FROM n CROSS JOIN users`,
+      )
+      .run(50_001);
+    store
+      .prepare(
+        `INSERT INTO entity_mentions (entity_no, memory, label, type)
+         SELECT entity_no, (SELECT max(seq) FROM memories), label, type FROM entities WHERE label = 'hidden'`,
+      )
+      .run();
+    store
+      .prepare(
+        `INSERT INTO entity_relations (src, dst, relation, memory)
+         ${names} SELECT t.entity_no, z.entity_no, 'a' || no, (SELECT max(seq) FROM memories)
+         FROM n CROSS JOIN entities t CROSS JOIN entities z WHERE t.name = 'topaz' AND z.name = 'zircon'`,
+      )
+      .run(5_001);
+    store
+      .prepare(
+        `INSERT INTO entity_relations (src, dst, relation, memory)
+         SELECT t.entity_no, z.entity_no, 'uses', (SELECT min(seq) FROM memories)
+         FROM entities t CROSS JOIN entities z WHERE t.name = 'topaz' AND z.name = 'zircon'`,
+      )
+      .run();
+  });
+  const bound = boundTenant(fixture.tenant, { tags: ['red'] });
+  const [topaz, zircon] = ['Topaz', 'Zircon'].map((label) => {
+    return { name: label.toLowerCase(), label, type: 'other', mentions: 1 };
+  });
+  const page = { limit: 10, offset: 0 };
+  expect(await bound.listEntities({ prefix: '', userId: undefined }, page)).toEqual({
+    items: [topaz, zircon],
+    isCut: false,
+  });
+  const uses = { type: 'uses', memories: 1 };
+  expect(await bound.getEntity('Topaz', undefined)).toEqual({
+    ...topaz,
+    relations: [{ ...uses, direction: 'out', name: 'zircon', label: 'Zircon' }],
+    memoryIds: [id],
+    isCut: false,
+  });
+  expect(await bound.getEntity('Zircon', undefined)).toMatchObject({
+    relations: [{ ...uses, direction: 'in', name: 'topaz', label: 'Topaz' }],
+    isCut: false,
+  });
 });
