@@ -139,4 +139,17 @@ describe.skipIf(server === undefined)('cairn tenants move beside a service', () 
     expect(await writing.stored()).toEqual(expect.arrayContaining([...writing.acknowledged]));
     await writing.service.end('SIGTERM');
   });
+
+  test('killed at the beginning of the move of a tenant that was never used, the same command ends the move', async () => {
+    const { home, eu, settings } = await twoDatabases(server);
+    expect((await spawnTenants(['create', 'acme'], settings).ended).code).toBe(0);
+    // Earlier versions placed no tenant, and made its row with its first use.
+    const unplace = `DELETE FROM ${new URL(home).username}_control.placements; DELETE FROM tenants WHERE id = 'acme'`;
+    await server.read(home, unplace);
+    const killed = { ...settings, NODE_ENV: 'test', CAIRN_FAILPOINT: 'after-move-begins:kill:1' };
+    expect(await spawnTenants(['move', 'acme', '--to', 'eu'], killed).ended).toMatchObject({ signal: 'SIGKILL' });
+    expect(await server.read(home, `SELECT 1 FROM tenants WHERE id = 'acme'`)).toEqual([]);
+    expect(await spawnTenants(['move', 'acme', '--to', 'eu'], settings).ended).toMatchObject({ code: 0 });
+    expect(await server.read(eu, `SELECT 1 AS one FROM tenants WHERE id = 'acme'`)).toEqual([{ one: 1 }]);
+  });
 });

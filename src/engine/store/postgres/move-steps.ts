@@ -55,7 +55,7 @@ export function freezeTenant(database: string, id: string, waitMs: number = FREE
   try {
     migrateSchema(connection);
     const tenant = ensureTenant(connection, id);
-    requireRows(connection, id);
+    if (findRows(connection, id) === 'emptied') throw lacksRows(id);
     // The server itself ends the wait: one that nobody waits for any more would go on and have writes refused as long.
     connection.setTimeouts({ connectMs: 5_000, statementMs: waitMs + SAYING_MS });
     connection.query(`${KEEPALIVE}; SET lock_timeout = ${waitMs}`);
@@ -132,22 +132,25 @@ export function nameArrived(database: string, id: string, { token, placement }: 
 /**
  * Deletes what a move has left in a database: the rows at its source if it came about, or the copy at its target if it
  * did not. In place of a tenant a row stays that refuses writes. Rows of other moves are not touched.
- * @param present address of the database in which the tenant is now
+ * @param present address of the database in which the tenant is now; it has no row of a tenant that was never used
  * @param remains.token token of the move
- * @throws EngineError `conflict` if `present` lacks the tenant, for example as the control database was restored to a
- *   moment inside the move; nothing is deleted then
+ * @throws EngineError `conflict` if a move has deleted the rows in `present`, or if it has none and the tenant's rows
+ *   here are those that the move took or brought, for example as a database was restored to a moment inside the move;
+ *   nothing is deleted then
  */
 export function deleteRemains(
   database: string,
   present: string,
   { id, token }: { readonly id: string; readonly token: string },
 ): void {
-  withConnection(present, (connection) => requireRows(connection, id));
+  const found = withConnection(present, (connection) => findRows(connection, id));
+  if (found === 'emptied') throw lacksRows(id);
   withConnection(database, (connection) => {
-    dropTenants(connection, 'id = $1', [movingName(token, id)]);
     const find = `SELECT tenant FROM tenants
       WHERE id = $1 AND (moved_by = $2 OR (arrived_by = $2 AND moved_by IS NULL))`;
     const [row] = connection.query(find, [id, token]).rows;
+    if (row !== undefined && found === 'nothing') throw lacksRows(id);
+    dropTenants(connection, 'id = $1', [movingName(token, id)]);
     if (row !== undefined) replaceByMark(connection, row[0] as number, { id, token });
   });
 }
@@ -162,11 +165,18 @@ function replaceByMark(
   connection.query('COMMIT');
 }
 
-/** Throws EngineError `conflict` if a database has no row of a tenant, or the one that `replaceByMark` has left. */
-function requireRows(connection: BlockingConnection, id: string): void {
-  const find = `SELECT 1 FROM tenants WHERE id = $1 AND ${HAS_ROWS}`;
-  if (connection.query(find, [id]).rows.length > 0) return;
-  throw new EngineError(
+/**
+ * Returns what a database has of a tenant: its rows, the row alone that `replaceByMark` has left (`emptied`), or
+ * nothing.
+ */
+function findRows(connection: BlockingConnection, id: string): 'rows' | 'emptied' | 'nothing' {
+  const [row] = connection.query(`SELECT (${HAS_ROWS})::int FROM tenants WHERE id = $1`, [id]).rows;
+  if (row === undefined) return 'nothing';
+  return row[0] === 1 ? 'rows' : 'emptied';
+}
+
+function lacksRows(id: string): EngineError {
+  return new EngineError(
     'conflict',
     `tenant ${id} has no rows in the database in which it is placed, as if the control database was restored to an ` +
       'earlier moment: restore it to a moment after the move, as no rows elsewhere are deleted',

@@ -45,7 +45,8 @@ const STATUS_MS = 2_000;
 
 /**
  * SQLSTATE that `pg_xact_status` reports for an unknown transaction number. After a crash of the server it means that
- * nothing of the transaction, and so not its commit either, had reached the disk.
+ * nothing of the transaction, and so not its commit either, had reached the disk. On a standby the commit may still
+ * come.
  */
 const UNKNOWN_TRANSACTION = '22023';
 
@@ -273,7 +274,7 @@ function awaitStandby(connection: BlockingConnection): void {
 
 /**
  * Asks the server what became of a transaction. It is `unknown` if the transaction is still running after two seconds,
- * and if a later one has replaced its mark.
+ * if the server is a standby that has not received it by then, and if a later one has replaced its mark.
  */
 function fateOf(
   connection: BlockingConnection,
@@ -289,12 +290,21 @@ function fateOf(
       if (status !== 'in progress') return status === 'aborted' ? 'aborted' : 'unknown';
     } catch (error) {
       const cause = postgresError(error);
-      if (cause?.code === UNKNOWN_TRANSACTION) return 'aborted';
-      if (cause?.isLost !== true) throw error;
+      const isUnknown = cause?.code === UNKNOWN_TRANSACTION;
+      if (isUnknown && !isStandby(connection)) return 'aborted';
+      if (!isUnknown && cause?.isLost !== true) throw error;
     }
     Atomics.wait(sleeper, 0, 0, 10);
   } while (performance.now() < end);
   return 'unknown';
+}
+
+/**
+ * Whether the server of the present session is a standby, which gets the commits of another server a while later.
+ * @throws EngineError `unavailable` if the session is lost
+ */
+function isStandby(connection: BlockingConnection): boolean {
+  return inSession(connection, () => connection.query('SELECT pg_is_in_recovery()').rows[0]![0] === 1);
 }
 
 const sleeper = new Int32Array(new SharedArrayBuffer(4));
