@@ -3,7 +3,7 @@
  * its start, and the front door would cost it 0.1 s of CPU.
  */
 
-export { ROLES } from './control/control-database.ts';
+export { ROLES } from './types.ts';
 export { DAY_MS } from './dynamics.ts';
 export { EngineError } from './errors.ts';
 export { QUEUE_NAMES } from './jobs.ts';

@@ -32,17 +32,8 @@ export { privacySetting, readPrivacyPolicy } from './control/privacy-policy.ts';
 export { addOnlyTenant } from './tenant/add-only-tenant.ts';
 export { boundTenant, isBound } from './tenant/bound-tenant.ts';
 export { requireOwnUser } from './tenant/bound-reach.ts';
-export { DEFAULT_TENANT, KEY_LIMITS, ROLES } from './control/control-database.ts';
-export type {
-  Bounds,
-  ControlDatabase,
-  Holder,
-  KeyRecord,
-  NewKey,
-  Principal,
-  Role,
-  TenantRecord,
-} from './control/control-database.ts';
+export { DEFAULT_TENANT, KEY_LIMITS } from './control/control-database.ts';
+export type { ControlDatabase, KeyRecord, NewKey, TenantRecord } from './control/control-database.ts';
 export type { ChangeInput, ChangeResult, ControlChange } from './control/control-changes.ts';
 export { isFromHere, readCredential } from './control/credential.ts';
 export { LIMIT_NAMES, MAX_LIMIT, type LimitChanges, type LimitName, type LimitScope } from './control/limits.ts';
@@ -50,7 +41,7 @@ export type { RateClass } from './control/rate-limits.ts';
 export { FEDERATION_LIMITS } from './control/federation.ts';
 export type { FederationAccess, FederationRecord } from './control/federation.ts';
 export { networkOf } from './control/network-of.ts';
-export { type Caller, isStillAdmitted, requireStillAdmitted } from './control/still-admitted.ts';
+export { isStillAdmitted, requireStillAdmitted } from './control/still-admitted.ts';
 export { judgeMetricsReader, type MetricsVerdict } from './control/metrics-access.ts';
 
 // ── Memories and documents as a server shows them ────────────────────────────────────────────────────────────────────

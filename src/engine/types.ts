@@ -1,5 +1,6 @@
 /** The plain data of the engine. Unless stated otherwise, times are Unix ms, and scores and weights lie in 0..1. */
 
+export * from './types/callers.ts';
 export * from './types/memory.ts';
 export * from './types/bound-options.ts';
 export * from './types/items.ts';

@@ -24,6 +24,18 @@ const server = (await startPostgres()) as PostgresServer;
 describe.skipIf(server === undefined)('a tenant in PostgreSQL', () => {
   afterAll(() => server?.stop());
 
+  test('a timeline has the nearest memories in their order', async () => {
+    await using fixture = await openTestEngine({ settings: { OM_DATABASE_URL: await emptyDatabase() } });
+    const { tenant, add, clock } = fixture;
+    const ids: string[] = [];
+    for (let no = 0; no < 12; no += 1)
+      ids.push((await add({ content: `Day ${no}.`, userId: 'ana', sessionId: 's', eventTime: clock.now() + no })).id);
+    const { before, after } = await tenant.timeline(ids[6]!, { before: 3, after: 3, sameSession: false });
+    const contents = (memories: readonly { readonly content: string }[]) => memories.map(({ content }) => content);
+    expect(contents(before)).toEqual(['Day 3.', 'Day 4.', 'Day 5.']);
+    expect(contents(after)).toEqual(['Day 7.', 'Day 8.', 'Day 9.']);
+  });
+
   test('an empty list of values matches nothing', async () => {
     await using fixture = await openTestEngine({ settings: { OM_DATABASE_URL: await emptyDatabase() } });
     const { tenant, clock, add } = fixture;

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
-import type { Holder, TenantRecord } from './control-database.ts';
+import type { Holder } from '../types.ts';
+import type { TenantRecord } from './control-database.ts';
 import type { ControlFile, KeyRow, TenantRow } from './control-file.ts';
 import { createGenerationLook, GENERATION_LOOK_MS, type GenerationLook } from './generation-look.ts';
 import { createLookupAllowance } from './lookup-allowance.ts';

@@ -9,7 +9,8 @@ import type { Config } from '../config.ts';
 import { EngineError, reviveError, type SerialisedError } from '../errors.ts';
 import type { ControlDatabase } from './control-database.ts';
 import type { LimitChanges, LimitScope } from './limits.ts';
-import { requireStillAdmitted, type Caller } from './still-admitted.ts';
+import type { Caller } from '../types.ts';
+import { requireStillAdmitted } from './still-admitted.ts';
 
 /**
  * The methods of the control database that requests call to change something, by name. What a request answers is

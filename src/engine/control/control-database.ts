@@ -3,22 +3,13 @@
  * it.
  */
 
-import type { Page } from '../types.ts';
+import type { Holder, Page, Role } from '../types.ts';
 import type { FederationServers } from './federation.ts';
 import type { LimitRecords } from './limits.ts';
 import type { ServiceAudit } from './service-audit.ts';
 
 /** The id of the tenant that every data folder has. */
 export const DEFAULT_TENANT = 'default';
-
-/** The roles of keys; the type `Role` says what each may do. */
-export const ROLES = ['read', 'add', 'write', 'admin'] as const;
-/**
- * What a key may do in its tenant: `read` may query and read; `add` may add memories and documents and read its own
- * jobs, and nothing else; `write` may do all of this, and change and delete; `admin` may also change settings and
- * manage jobs, embedding models and providers.
- */
-export type Role = (typeof ROLES)[number];
 
 /**
  * Greatest values of a new key: characters of its label, its user id and each of its tags; numbers of its tenants and
@@ -94,34 +85,6 @@ export interface KeyRecord {
   readonly lastUsedAt: number | null;
   /** Time at which the key was revoked; null if it was not. */
   readonly revokedAt: number | null;
-}
-
-/** The memories and documents that a caller may reach. A field that is left out sets no bound. */
-export interface Bounds {
-  /** The only user whose memories and documents are reached. */
-  readonly userId?: string | undefined;
-  /** Tags that every memory and document must carry; never empty. */
-  readonly tags?: readonly string[] | undefined;
-}
-
-/** The caller of a request: its tenant, its role there, and the bounds of what it may reach. */
-export interface Principal extends Bounds {
-  readonly tenantId: string;
-  readonly role: Role;
-  /**
-   * Id of the key. It is 'environment' for OM_API_KEY; 'anonymous' if no key is configured, and for public reads;
-   * 'metrics' for whoever may only read metrics; for a token of OM_OIDC_ISSUER it is `oidc:` and 16 hexadecimal digits,
-   * a hash of its issuer and subject.
-   */
-  readonly keyId: string;
-}
-
-/** The caller that a key or token identifies, before the request has chosen one of its tenants. */
-export interface Holder extends Principal {
-  /** Tenants that the holder may choose from; `tenantId` is the first. */
-  readonly tenantIds: readonly string[];
-  /** Time from which the key or token is refused, Unix ms; null if it never expires. */
-  readonly expiresAt: number | null;
 }
 
 /** Sessions of browsers, each opened with a key or a token. All processes see the same sessions. */

@@ -8,7 +8,8 @@ import { BUSY_TIMEOUT_MS, retryWhileBusy } from '../store/open-store.ts';
 import type { WatchedNumber } from '../store/postgres/blocking-connection.ts';
 import type { Statement } from '../store/statement.ts';
 import { pathError, sqliteCode, storageError } from '../store/storage-errors.ts';
-import type { KeyRecord, Role } from './control-database.ts';
+import type { Role } from '../types.ts';
+import type { KeyRecord } from './control-database.ts';
 
 const MIGRATIONS = path.join(import.meta.dirname, 'migrations');
 

@@ -2,14 +2,8 @@
 
 import type { Config } from '../config.ts';
 import { EngineError } from '../errors.ts';
-import type { ControlDatabase, Holder } from './control-database.ts';
-
-/** The caller of a request. */
-export interface Caller {
-  readonly holder: Holder;
-  /** Secret of the browser session by which the caller came; undefined if it came with a key, a token or neither. */
-  readonly session: string | undefined;
-}
+import type { Caller } from '../types.ts';
+import type { ControlDatabase } from './control-database.ts';
 
 /** What decides whether a caller is admitted: the control database and a setting. */
 interface Admission {

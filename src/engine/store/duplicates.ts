@@ -51,7 +51,7 @@ const selectDuplicates = (condition: string) => `${TWIN} FROM (
     AND m.expires_at IS ? AND m.valid_from IS ? AND m.valid_to IS ?
     AND d.status NOT IN ('superseded', 'contradicted') AND (m.expires_at IS NULL OR m.expires_at > ?)
     AND d.generation_no IS NULL AND NOT EXISTS (SELECT 1 FROM items i WHERE i.memory = m.seq)
-    ${condition} LIMIT ${TWINS_COMPARED}`;
+    ${condition} ORDER BY newest.seq DESC LIMIT ${TWINS_COMPARED}`;
 
 // The text of a statement is made once: joining and hashing it at each call would take as long as to run it.
 export const SELECT_DUPLICATES = selectDuplicates(`AND NOT EXISTS (

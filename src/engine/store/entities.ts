@@ -5,6 +5,7 @@
 
 import type { CompiledFilter } from './filter.ts';
 import type { Store } from './open-store.ts';
+import { outerOrder } from './outer-order.ts';
 
 /** SQL that selects a row if a memory mentions any entity; its parameter is the number of the memory. */
 export const SELECT_ANY_MENTION = 'SELECT 1 FROM entity_mentions WHERE memory = ? LIMIT 1';
@@ -201,7 +202,7 @@ export function mentioningMemories(
              SELECT memory FROM entity_mentions WHERE entity_no = wanted.value
              ORDER BY memory DESC LIMIT ${MAX_LOOKED_AT}) AS em
              CROSS JOIN memories m ON m.seq = em.memory CROSS JOIN memory_dynamics d ON d.seq = em.memory
-           WHERE ${filter.sql} LIMIT ?)) AS memories
+           WHERE ${filter.sql}${outerOrder(store, 'em.memory DESC')} LIMIT ?)) AS memories
        FROM json_each(?) AS wanted ORDER BY wanted.key`,
     )
     .all(...filter.parameters, perEntity, JSON.stringify(entityNos)) as { entityNo: number; memories: string }[];

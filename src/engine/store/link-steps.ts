@@ -2,6 +2,7 @@ import type { EdgeType } from '../types.ts';
 import type { CompiledFilter } from './filter.ts';
 import { foundByTheWay } from './found-by-the-way.ts';
 import type { Store } from './open-store.ts';
+import { outerOrder } from './outer-order.ts';
 import { createRowReader, type RowReader } from './ranking-rows.ts';
 
 /** A step from a memory over a link to another memory, in either direction of the link. */
@@ -112,9 +113,9 @@ function strongestSteps(store: Store, origins: readonly number[], filter: Compil
   return store
     .prepare(
       `WITH step AS (
-         ${strongestLinks('src', 'dst', filter)}
+         ${strongestLinks(store, ['src', 'dst'], filter)}
          UNION ALL
-         ${strongestLinks('dst', 'src', filter)}
+         ${strongestLinks(store, ['dst', 'src'], filter)}
        ), numbered AS (
          SELECT origin, reached, type, weight,
            row_number() OVER (PARTITION BY origin ORDER BY weight DESC, reached, type) AS place
@@ -130,16 +131,21 @@ function strongestSteps(store: Store, origins: readonly number[], filter: Compil
  * links that pass the filter are collected as JSON and expanded again. Rows come in the order of the index, so reading
  * ends with the last wanted link.
  */
-function strongestLinks(from: 'src' | 'dst', to: 'src' | 'dst', filter: CompiledFilter): string {
+function strongestLinks(
+  store: Store,
+  [from, to]: readonly ['src' | 'dst', 'src' | 'dst'],
+  filter: CompiledFilter,
+): string {
   return `SELECT o.value AS origin, e.${to} AS reached, e.type, e.weight
          FROM json_each(?) AS o CROSS JOIN json_each((
            SELECT json_group_array(json_array(reached, type)) FROM (
              SELECT near.reached, near.type FROM (
-               SELECT ${to} AS reached, type FROM edges WHERE ${from} = o.value
+               SELECT ${to} AS reached, type, weight FROM edges WHERE ${from} = o.value
                ORDER BY weight DESC, ${to}, type LIMIT ${LINKS_READ}
              ) AS near CROSS JOIN memories m ON m.seq = near.reached
                CROSS JOIN memory_dynamics d ON d.seq = near.reached
-             WHERE near.type <> 'contradicts' AND ${filter.sql} LIMIT ?
+             WHERE near.type <> 'contradicts' AND ${filter.sql}
+             ${outerOrder(store, 'near.weight DESC, near.reached, near.type')} LIMIT ?
            ))) AS strong
            CROSS JOIN edges e ON e.${from} = o.value AND e.${to} = CAST(strong.value ->> 0 AS INTEGER)
              AND e.type = strong.value ->> 1`;

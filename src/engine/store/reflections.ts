@@ -8,6 +8,7 @@ import { deleteEdge } from './edges.ts';
 import type { CompiledFilter } from './filter.ts';
 import { UNFINISHED } from './jobs.ts';
 import type { Store } from './open-store.ts';
+import { outerOrder } from './outer-order.ts';
 
 /** The memories on which a reflection is made: all memories of a user, or those of one session of the user. */
 export interface ReflectionScope {
@@ -81,10 +82,10 @@ export function listRecent(
   return store
     .prepare(
       `SELECT m.seq FROM (
-         SELECT seq FROM memories WHERE user_no = ? ${sessionId === null ? '' : 'AND session_id = ?'}
+         SELECT seq, event_time FROM memories WHERE user_no = ? ${sessionId === null ? '' : 'AND session_id = ?'}
          ORDER BY event_time DESC, seq DESC LIMIT ${MAX_LOOKED_AT}
        ) AS late CROSS JOIN memories m ON m.seq = late.seq CROSS JOIN memory_dynamics d ON d.seq = m.seq
-       WHERE ${visible.sql} AND ${IS_SAID} LIMIT ?`,
+       WHERE ${visible.sql} AND ${IS_SAID}${outerOrder(store, 'late.event_time DESC, late.seq DESC')} LIMIT ?`,
     )
     .pluck()
     .all(userNo, ...(sessionId === null ? [] : [sessionId]), ...visible.parameters, limit)

@@ -7,6 +7,7 @@ import { chunksAround } from './chunks.ts';
 import { compileFilter, type CompiledFilter } from './filter.ts';
 import { getMemoryRow, type MemoryRow, readMemories, toMemory } from './memories.ts';
 import type { Store } from './open-store.ts';
+import { outerOrder } from './outer-order.ts';
 import { firstPassingWithin, listPassingOf } from './passing-memories.ts';
 import { withinBytes } from './text-sizes.ts';
 
@@ -73,7 +74,7 @@ function listBeside(
   { anchor, sameSession, visible, direction, limit }: Side,
 ): { readonly memoryNos: number[]; readonly isCut: boolean } {
   const [comparison, order] = direction === 'before' ? ['<', ' DESC'] : ['>', ''];
-  const near = `SELECT seq FROM memories WHERE user_no = ? ${sameSession ? 'AND session_id = ?' : ''}
+  const near = `SELECT seq, event_time FROM memories WHERE user_no = ? ${sameSession ? 'AND session_id = ?' : ''}
            AND (event_time, seq) ${comparison} (?, ?)
          ORDER BY event_time${order}, seq${order} LIMIT ?`;
   const whose = [anchor.user_no, ...(sameSession ? [anchor.session_id] : []), anchor.event_time, anchor.memoryNo];
@@ -93,7 +94,7 @@ function listBeside(
       `SELECT m.seq AS memoryNo FROM (
          ${near}
        ) AS near CROSS JOIN memories m ON m.seq = near.seq CROSS JOIN memory_dynamics d ON d.seq = near.seq
-       WHERE ${visible.sql} LIMIT ?`,
+       WHERE ${visible.sql}${outerOrder(store, `near.event_time${order}, near.seq${order}`)} LIMIT ?`,
     )
     .all(...whose, MAX_LOOKED_AT, ...visible.parameters, limit) as { memoryNo: number }[];
   return { memoryNos: rows.map(({ memoryNo }) => memoryNo), isCut: rows.length < limit && hasMore() };
@@ -131,12 +132,12 @@ export function neighboursOf(
   const beside = (comparison: string, order: string) => `(
     SELECT json_group_array(seq) FROM (
       SELECT m.seq FROM (
-        SELECT s.seq FROM memories s
+        SELECT s.seq, s.event_time FROM memories s
         WHERE s.user_no = hit.user_no AND s.session_id = hit.session_id
           AND (s.event_time, s.seq) ${comparison} (hit.event_time, hit.seq)
         ORDER BY s.event_time${order}, s.seq${order} LIMIT ?
       ) AS near CROSS JOIN memories m ON m.seq = near.seq CROSS JOIN memory_dynamics d ON d.seq = near.seq
-      WHERE ${visible.sql} LIMIT ?))`;
+      WHERE ${visible.sql}${outerOrder(store, `near.event_time${order}, near.seq${order}`)} LIMIT ?))`;
   const rows = store
     .prepare(
       `SELECT hit.seq AS memoryNo, ${beside('<', ' DESC')} AS before, ${beside('>', '')} AS after

@@ -1,4 +1,4 @@
-import type { Bounds } from '../control/control-database.ts';
+import type { Bounds } from '../types.ts';
 import type { Tenant } from '../engine.ts';
 import { EngineError, isEngineError } from '../errors.ts';
 import type { Document, Job, Memory, MemoryFilter, MemorySlices, Revision, RevisionPage } from '../types.ts';

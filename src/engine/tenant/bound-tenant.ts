@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Bounds } from '../control/control-database.ts';
+import type { Bounds } from '../types.ts';
 import { hasTags } from '../store/bounds.ts';
 import type { Tenant } from '../engine.ts';
 import { EngineError, isEngineError } from '../errors.ts';

@@ -1,4 +1,4 @@
-import type { Caller } from '../control/still-admitted.ts';
+import type { Caller } from './callers.ts';
 
 /** The two groups of sensitive values. Each group has a mode of its own. */
 export const SENSITIVE_GROUPS = ['secrets', 'personal'] as const;

@@ -1,4 +1,4 @@
-import type { Caller } from '../control/still-admitted.ts';
+import type { Caller } from './callers.ts';
 import type { MemoryFilter } from './filter.ts';
 
 /** The profiles, formulas that score a candidate; `Profile` says what each of them is. */

@@ -1,7 +1,8 @@
 import fs from 'node:fs';
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
 import { readConfig } from '../../../src/engine/config.ts';
-import type { ControlDatabase, Holder } from '../../../src/engine/control/control-database.ts';
+import type { ControlDatabase } from '../../../src/engine/control/control-database.ts';
+import type { Holder } from '../../../src/engine/types.ts';
 import { openControlDatabase } from '../../../src/engine/control/open-control-database.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
