@@ -23,6 +23,7 @@ export type { StepContext } from './steps/step-context.ts';
 export { appendEmbedLog } from './store/embeddings.ts';
 export { hasDueJob, hasDueJobAt, hasDueSuspect, postponeSuspects } from './store/job-claims.ts';
 export { renewLeases } from './store/job-leases.ts';
+export { startMigrations } from './store/postgres/migrate-databases.ts';
 export type { TenantPool } from './tenant-file/tenant-pool.ts';
 export { checkpoint } from './upkeep/checkpoint.ts';
 export { openDueTenants, type DueTenants } from './upkeep/due-tenants.ts';

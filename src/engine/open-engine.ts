@@ -25,7 +25,7 @@ import type { ThreadServices } from './readers/read.ts';
 import { createInlineReaders, type Readers, withFewRowsHere } from './readers/readers.ts';
 import { createThreadReaders } from './readers/thread-readers.ts';
 import { areSameModels, distinctModels, numbersOf } from './store/live-model.ts';
-import { migrateDatabases } from './store/postgres/migrate-databases.ts';
+import { startMigrations } from './store/postgres/migrate-databases.ts';
 import { countLacking } from './store/reembed.ts';
 import { openGuessLimit } from './control/guess-limit.ts';
 import { openRateLimits } from './control/rate-limits.ts';
@@ -100,7 +100,7 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
   const { writer: kind = 'thread' } = options;
   // Only reader threads read from it.
   const standby = kind === 'thread' ? openStandby(surroundings) : null;
-  const control = openControl(surroundings, { migrates: kind === 'thread' && options.lead === undefined });
+  const { control, migrations } = openControl(surroundings, options.lead);
   const changes = openControlChanges(config, control, kind);
   const { close: closeCounts, ...counts } = openCounts(config, clock);
   const parts = openParts({
@@ -151,7 +151,7 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
     tended: tending.tended,
     looks,
     async close() {
-      for (const watching of [tenants, census, looks, changes]) await watching?.close();
+      for (const watching of [migrations, tenants, census, looks, changes]) await watching?.close();
       if (options.lead === undefined) await dispatcher.close();
       await recalls.flush();
       await readers.close();
@@ -166,13 +166,12 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
 }
 
 /**
- * Opens the control database, and if `migrates` is true, brings further databases to the newest schema. This thread
- * serves nothing yet. Later, only threads that may wait migrate a database, for example one that is away just now.
+ * Opens the control database, and migrates further databases, while this thread serves nothing yet; with `lead`, the
+ * other process has done that.
  */
-function openControl({ config, clock }: Surroundings, { migrates }: { readonly migrates: boolean }): ControlDatabase {
+function openControl({ config, clock, logger }: Surroundings, lead: Lead | undefined) {
   const control = openControlDatabase(config, clock);
-  if (migrates) migrateDatabases(Object.values(config.databases));
-  return control;
+  return { control, migrations: lead === undefined ? startMigrations(config.databases, logger) : undefined };
 }
 
 /**

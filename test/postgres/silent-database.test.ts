@@ -45,6 +45,7 @@ describe.skipIf(server === undefined)('a database that does not answer', () => {
     const silent = await listenSilently();
     await using fixture = await openTestEngine({ settings: { ...settings, OM_DATABASES: `eu=${silent.url}` } });
     const { control } = fixture.engine;
+    const before = await silent.count();
     for (const id of ['acme', 'else']) control.createTenant(id);
     const [{ schema }] = (await server!.read(home, `SELECT current_schema() || '_control' AS schema`)) as [
       { schema: string },
@@ -57,7 +58,7 @@ describe.skipIf(server === undefined)('a database that does not answer', () => {
     const moving = () => control.listTenants().filter(({ isMoving }) => isMoving);
     await expect.poll(() => moving().length).toBe(2);
     for (const { id } of [...moving(), ...moving(), ...moving()]) control.findTenantPath(id);
-    expect(await silent.count()).toBe(1);
+    expect((await silent.count()) - before).toBe(1);
   });
 
   test('gets new tenants without a lock on the control database, and is tried once for several', async () => {
@@ -65,6 +66,7 @@ describe.skipIf(server === undefined)('a database that does not answer', () => {
     const silent = await listenSilently();
     await using fixture = await openTestEngine({ settings: { ...settings, OM_DATABASES: `far=${silent.url}` } });
     const { control } = fixture.engine;
+    const before = await silent.count();
     const other = new pg.Client(home);
     onTestFinished(() => other.end());
     await other.connect();
@@ -76,7 +78,7 @@ describe.skipIf(server === undefined)('a database that does not answer', () => {
     for (const id of ['acme', 'else', 'more']) {
       expect(() => control.createTenant(id, undefined, 'far')).toThrow(/does not answer/);
     }
-    expect(await silent.count()).toBe(1);
+    expect((await silent.count()) - before).toBe(1);
     await other.query('ROLLBACK');
     expect(control.createTenant('acme').id).toBe('acme');
     expect(() => control.createTenant('acme', undefined, 'far')).toThrow('tenant acme exists');

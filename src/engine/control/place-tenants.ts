@@ -89,7 +89,7 @@ export function createPlacedTenants(file: ControlFile, config: PlaceSettings): P
       const place = name === HOME_DATABASE ? null : name;
       const database = addressOf(config, place);
       if (database === undefined) throw unknownDatabase(config, name);
-      const connection = tryToReach(place, () => connectTo(database, BRIEFLY));
+      const connection = tryToReach(place, () => connectTo(database, BRIEFLY, place));
       try {
         if (place !== null) claimOn(connection, name, (homeId ??= placeIdOf(home, BRIEFLY)));
       } catch (error) {

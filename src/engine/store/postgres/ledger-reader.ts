@@ -159,7 +159,7 @@ function createSession({ database, name = null }: Pick<TenantPlace, 'database' |
       if (error instanceof EngineError) throw error;
       const cause = causeOf(error);
       if (cause.isLost) drop();
-      throw MISSING.has(cause.code) ? isEarlier() : databaseError(cause);
+      throw MISSING.has(cause.code) ? isEarlier(name) : databaseError(cause);
     }
   };
   let last: Promise<unknown> = Promise.resolve();

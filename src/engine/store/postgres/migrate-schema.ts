@@ -21,17 +21,16 @@ const OLDEST_SERVER = 150_000;
 
 /**
  * Brings the current schema of a database to the newest version; an empty one gets all tables. Each step is one
- * transaction of an hour at most, and `schema_version` counts them; it waits as long while another process migrates. If
- * there was something to do, the connection has the default timeouts afterwards.
+ * transaction of an hour at most, and `schema_version` counts them; those that make the tables are one transaction
+ * together. It waits as long while another process migrates. If there was something to do, the connection has the
+ * default timeouts afterwards. Call it only where a process starts, in a command, or on a thread for which nobody
+ * waits.
  * @param folder folder with the steps, `0001-name.sql` and on; by default those of the tenants' tables
  * @throws EngineError `unprocessable` if the schema is newer than this code, or the server older than PostgreSQL 15
  */
 export function migrateSchema(connection: BlockingConnection, folder = TENANT_MIGRATIONS): void {
-  const server = Number(connection.query('SHOW server_version_num').rows[0]![0]);
-  if (server < OLDEST_SERVER) throw new EngineError('unprocessable', 'the database is older than PostgreSQL 15');
   const steps = listSteps(folder);
-  // Many threads of many processes open connections, and only the first of them finds something to do.
-  if (versionOf(connection) === steps.length) return;
+  if (checkedVersion(connection, steps) === steps.length) return;
   connection.setTimeouts(STEP_TIMEOUTS);
   try {
     takeSteps(connection, folder, steps);
@@ -45,16 +44,13 @@ function takeSteps(connection: BlockingConnection, folder: string, steps: readon
     connection.query(BEGIN_SCHEMA_CHANGE);
     try {
       const version = versionOf(connection);
-      if (version > steps.length) {
-        throw new EngineError(
-          'unprocessable',
-          `the database has schema version ${version}, this version of Cairn knows ${steps.length}: use a newer Cairn`,
-        );
-      }
-      const step = steps[version];
-      if (step !== undefined) connection.query(fs.readFileSync(path.join(folder, step), 'utf8'));
-      connection.query(step === undefined ? 'COMMIT' : `UPDATE schema_version SET version = ${version + 1}; COMMIT`);
-      if (step === undefined) return;
+      requireKnown(version, steps);
+      // A process that is killed leaves no tables of an earlier version where there were none.
+      const taken = version === 0 ? steps : steps.slice(version, version + 1);
+      for (const step of taken) connection.query(fs.readFileSync(path.join(folder, step), 'utf8'));
+      const reached = version + taken.length;
+      connection.query(taken.length === 0 ? 'COMMIT' : `UPDATE schema_version SET version = ${reached}; COMMIT`);
+      if (reached === steps.length) return;
     } catch (error) {
       if (postgresError(error)?.isLost !== true) connection.query('ROLLBACK');
       throw error;
@@ -63,21 +59,50 @@ function takeSteps(connection: BlockingConnection, folder: string, steps: readon
 }
 
 /**
- * Makes the tables in an empty schema, for a thread that cannot wait for a migration.
- * @throws EngineError `unavailable` if the schema is of an earlier version, which another thread has to migrate; the
- *   errors of `migrateSchema`
+ * Requires that the current schema has the newest version, and makes the tables in an empty one with the timeouts that
+ * the connection has. Threads that go on while a service serves use it in place of `migrateSchema`.
+ * @param name the further database of OM_DATABASES; null for that of OM_DATABASE_URL, undefined if it is not known
+ * @throws EngineError `unavailable` if the schema is of an earlier version (`isEarlier`), or another process changes a
+ *   schema for longer than a statement may take; `unprocessable` as `migrateSchema`
  */
-export function makeOrRequireSchema(connection: BlockingConnection): void {
-  const version = versionOf(connection);
-  if (version === 0 || version >= listSteps(TENANT_MIGRATIONS).length) return migrateSchema(connection);
-  throw isEarlier();
+export function makeOrRequireSchema(connection: BlockingConnection, name?: string | null): void {
+  const steps = listSteps(TENANT_MIGRATIONS);
+  const version = checkedVersion(connection, steps);
+  if (version === steps.length) return;
+  if (version > 0) throw isEarlier(name);
+  takeSteps(connection, TENANT_MIGRATIONS, steps);
 }
 
-/** Returns the EngineError `unavailable` for a database whose schema is of an earlier version. */
-export function isEarlier(): EngineError {
+/**
+ * Returns the EngineError `unavailable` for a database whose schema is of an earlier version.
+ * @param name as `makeOrRequireSchema` takes it
+ */
+export function isEarlier(name?: string | null): EngineError {
+  const which = name === undefined ? '' : ` ${name ?? 'of OM_DATABASE_URL'}`;
   const message =
-    'the schema of the database is of an earlier version: a service of this version that starts migrates it';
+    `the schema of the database${which} is of an earlier version: a service of this version migrates it when it ` +
+    'starts, or when the database is back';
   return new EngineError('unavailable', message, { retryAfterMs: 5_000 });
+}
+
+/**
+ * Returns the version of the current schema, 0 for an empty one.
+ * @throws EngineError `unprocessable` as `migrateSchema`
+ */
+function checkedVersion(connection: BlockingConnection, steps: readonly string[]): number {
+  const server = Number(connection.query('SHOW server_version_num').rows[0]![0]);
+  if (server < OLDEST_SERVER) throw new EngineError('unprocessable', 'the database is older than PostgreSQL 15');
+  const version = versionOf(connection);
+  requireKnown(version, steps);
+  return version;
+}
+
+function requireKnown(version: number, steps: readonly string[]): void {
+  if (version <= steps.length) return;
+  throw new EngineError(
+    'unprocessable',
+    `the database has schema version ${version}, this version of Cairn knows ${steps.length}: use a newer Cairn`,
+  );
 }
 
 /** Whether the current schema has tables of any version of Cairn. */

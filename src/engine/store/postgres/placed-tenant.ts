@@ -2,7 +2,7 @@
 
 import { EngineError } from '../../errors.ts';
 import { openBlockingConnection, type BlockingConnection, type Timeouts } from './blocking-connection.ts';
-import { makeOrRequireSchema, migrateSchema } from './migrate-schema.ts';
+import { makeOrRequireSchema } from './migrate-schema.ts';
 
 /** Longest time that a statement may take (ms). It is long, since one statement deletes all rows of a tenant. */
 const STATEMENT_MS = 6 * 3_600_000;
@@ -14,7 +14,7 @@ const CONNECT_MS = 5_000;
 export const EMPTIED = 'emptied:';
 /** SQL condition on the table `tenants`: the row is no mark that stays where rows were deleted. */
 export const HAS_ROWS = `coalesce(moved_by, '') NOT LIKE '${EMPTIED}%'`;
-/** Timeouts where requests wait, for work of a few rows. A connection with them does not migrate the schema. */
+/** Timeouts where requests wait, for work of a few rows. */
 export const BRIEFLY: Timeouts = { connectMs: CONNECT_MS, statementMs: 5_000 };
 
 /**
@@ -36,18 +36,16 @@ export function withConnection<T>(
 }
 
 /**
- * Opens a connection and brings the schema of the database to the newest version, or if `timeouts` is `BRIEFLY`,
- * requires that it has that version unless it is empty; the caller closes the connection.
- * @param timeouts how long connecting and each statement may take, but for those of the migration
- * @throws EngineError `unavailable` if the database does not answer; the errors of `migrateSchema`, and of
- *   `makeOrRequireSchema`
+ * Opens a connection to a database, whose schema is made if it is empty (`makeOrRequireSchema`); the caller closes it.
+ * @param timeouts how long connecting and each statement may take
+ * @param name as `makeOrRequireSchema` takes it
+ * @throws EngineError `unavailable` if the database does not answer; the errors of `makeOrRequireSchema`
  */
-export function connectTo(database: string, timeouts: Timeouts): BlockingConnection {
+export function connectTo(database: string, timeouts: Timeouts, name?: string | null): BlockingConnection {
   const connection = openBlockingConnection(database);
   try {
     connection.setTimeouts(timeouts);
-    (timeouts === BRIEFLY ? makeOrRequireSchema : migrateSchema)(connection);
-    connection.setTimeouts(timeouts);
+    makeOrRequireSchema(connection, name);
     return connection;
   } catch (error) {
     connection.close();

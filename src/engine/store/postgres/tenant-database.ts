@@ -9,7 +9,7 @@ import { openBlockingConnection, type BlockingConnection, type Timeouts } from '
 import type { Catalog } from './catalog.ts';
 import { StandbyIsBehind } from '../standby-is-behind.ts';
 import { endHeld } from './held-reads.ts';
-import { isMigrated, makeOrRequireSchema, migrateSchema } from './migrate-schema.ts';
+import { isMigrated, makeOrRequireSchema } from './migrate-schema.ts';
 import { ensureTenant, openPostgresStore, readCatalog } from './open-postgres-store.ts';
 import { findPlaced, notePlacement } from './placed-tenant.ts';
 import { requireNoPause, withPauses } from './unreachable-database.ts';
@@ -49,7 +49,7 @@ export interface TenantPlace {
   readonly placement?: number;
   /**
    * Whether a reader waits for 5 s at most for a statement, since its thread serves requests; false by default. Then
-   * its store takes the connection of looks, which does not migrate the schema.
+   * its store takes the connection of looks.
    */
   readonly waitsBriefly?: boolean;
 }
@@ -67,7 +67,7 @@ export interface TenantStoreOptions extends TenantPlace {
  * Opens the store of a tenant in a database, and makes the schema, and a tenant that was never placed, if they are
  * missing. Open a reader only of a tenant that is there: it fails to make one if its connection is read-only already.
  * @throws EngineError `unavailable` if the database does not answer, does not have a tenant that was placed there, or
- *   has it with another number of its placement; the errors of `migrateSchema`
+ *   has it with another number of its placement; the errors of `makeOrRequireSchema`
  */
 export function openTenantStore(options: TenantStoreOptions): Store {
   const { placement = 0, role } = options;
@@ -87,10 +87,8 @@ export function openTenantStore(options: TenantStoreOptions): Store {
 
 /**
  * Opens a tenant's store for reading; undefined if the database has no row of the tenant, as of one that was never
- * used, or has it with another number of its placement. The schema is made if it is missing, and migrated unless the
- * store waits only briefly.
- * @throws EngineError `unavailable` if the database does not answer; the errors of `migrateSchema`, or where it waits
- *   only briefly, of `makeOrRequireSchema`
+ * used, or has it with another number of its placement. The schema is made if it is missing.
+ * @throws EngineError `unavailable` if the database does not answer; the errors of `makeOrRequireSchema`
  */
 export function lookIntoTenant(options: Omit<TenantStoreOptions, 'role'>): Store | undefined {
   return openOn({ ...options, role: 'reader' }, (connection) => findPlaced(connection, options)?.number);
@@ -107,9 +105,9 @@ export interface HeldConnection {
 
 /**
  * Returns the shared connection of a use, and opens it if needed. It is closed when its last user calls `release`.
- * Opening it migrates the schema, but for the uses `standby` and `look`.
- * @throws EngineError `unavailable` if the database does not answer; the errors of `migrateSchema`, or for `look`, of
- *   `makeOrRequireSchema`; StandbyIsBehind if a standby lacks the newest schema
+ * Opening it makes the schema if it is missing, but for the use `standby`.
+ * @throws EngineError `unavailable` if the database does not answer; the errors of `makeOrRequireSchema`;
+ *   StandbyIsBehind if a standby lacks the newest schema
  */
 export function hold(
   use: ConnectionUse,
@@ -189,11 +187,8 @@ function connect(database: string, name: string | null, use: ConnectionUse): Sha
   const opened = openBlockingConnection(database);
   const connection = name === null ? opened : withPauses(opened, name);
   try {
-    if (use === 'look') {
-      connection.setTimeouts(LOOK_TIMEOUTS);
-      makeOrRequireSchema(connection);
-      connection.setTimeouts(LOOK_TIMEOUTS);
-    } else migrateSchema(connection);
+    if (use === 'look') connection.setTimeouts(LOOK_TIMEOUTS);
+    makeOrRequireSchema(connection, name);
     return { connection, catalog: readCatalog(connection), users: 0 };
   } catch (error) {
     connection.close();
