@@ -100,9 +100,7 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
   const { writer: kind = 'thread' } = options;
   // Only reader threads read from it.
   const standby = kind === 'thread' ? openStandby(surroundings) : null;
-  const control = openControlDatabase(config, clock);
-  // This thread serves nothing yet. With `lead`, the other process has done it.
-  const endMigrations = options.lead === undefined ? startMigrations(config.databases, logger) : undefined;
+  const { control, migrations } = openControl(surroundings, options.lead);
   const changes = openControlChanges(config, control, kind);
   const { close: closeCounts, ...counts } = openCounts(config, clock);
   const parts = openParts({
@@ -153,8 +151,7 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
     tended: tending.tended,
     looks,
     async close() {
-      await endMigrations?.();
-      for (const watching of [tenants, census, looks, changes]) await watching?.close();
+      for (const watching of [migrations, tenants, census, looks, changes]) await watching?.close();
       if (options.lead === undefined) await dispatcher.close();
       await recalls.flush();
       await readers.close();
@@ -166,6 +163,15 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
       control.close();
     },
   };
+}
+
+/**
+ * Opens the control database, and migrates further databases, while this thread serves nothing yet; with `lead`, the
+ * other process has done that.
+ */
+function openControl({ config, clock, logger }: Surroundings, lead: Lead | undefined) {
+  const control = openControlDatabase(config, clock);
+  return { control, migrations: lead === undefined ? startMigrations(config.databases, logger) : undefined };
 }
 
 /**

@@ -44,7 +44,7 @@ export async function runWorkerProcess(
   const lock = await shareInstanceLock(config.paths.lock);
   const metrics = await createMetrics();
   metrics.watchProcess(VERSION);
-  const endMigrations = startMigrations(config.databases, logger);
+  const migrations = startMigrations(config.databases, logger);
   const work =
     queueServerOf(config) === null
       ? startEmbeddedWorker({ config, logger, alone: false, onHung: () => metrics.hungThreads.inc() })
@@ -56,7 +56,7 @@ export async function runWorkerProcess(
   });
   const end = endOnSignals(config, logger, async () => {
     await work.drain();
-    await endMigrations();
+    await migrations?.close();
     await tracing?.close();
     await server?.stop();
     lock.release();

@@ -1,6 +1,9 @@
 /** A commit whose answer was lost, after which the address of the database leads to a standby. */
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
-import { openBlockingConnection, type BlockingConnection } from '../../src/engine/store/postgres/blocking-connection.ts';
+import {
+  openBlockingConnection,
+  type BlockingConnection,
+} from '../../src/engine/store/postgres/blocking-connection.ts';
 import { migrateSchema } from '../../src/engine/store/postgres/migrate-schema.ts';
 import { ensureTenant, openPostgresStore, readCatalog } from '../../src/engine/store/postgres/open-postgres-store.ts';
 import { findInfo, putInfo } from '../../src/engine/store/store-info.ts';

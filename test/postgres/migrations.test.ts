@@ -64,22 +64,25 @@ describe.skipIf(server === undefined)('the schema of a database', () => {
     expect(await server.read(url, MADE)).toEqual([{ made: null }]);
   });
 
-  test.each(['acknowledger', 'worker', 'reader'] as const)('is not migrated by a thread that goes on as %s', async (role) => {
-    const { url, version } = await makeEarlier();
-    const earlier = expect.objectContaining({
-      code: 'unavailable',
-      message: expect.stringMatching(/^the schema of the database eu is of an earlier version/) as string,
-    }) as Error;
-    const place = { database: url, name: 'eu', tenant: 'acme', path: 'acme.sqlite' };
-    expect(() => openTenantStore({ ...place, role })).toThrow(earlier);
-    expect(() => lookIntoTenant({ ...place, waitsBriefly: true })).toThrow(earlier);
-    expect(() => connectTo(url, BRIEFLY, 'eu')).toThrow(earlier);
-    expect(() => eraseTenantRows(url, 'acme')).toThrow(/of an earlier version/);
-    expect(await version()).toBe(20);
-    startMigrations({ eu: url }, silentLogger);
-    expect(lookIntoTenant({ ...place, waitsBriefly: true })).toBeUndefined();
-    openTenantStore({ ...place, role }).close();
-  });
+  test.each(['acknowledger', 'worker', 'reader'] as const)(
+    'is not migrated by a thread that goes on as %s',
+    async (role) => {
+      const { url, version } = await makeEarlier();
+      const earlier = expect.objectContaining({
+        code: 'unavailable',
+        message: expect.stringMatching(/^the schema of the database eu is of an earlier version/) as string,
+      }) as Error;
+      const place = { database: url, name: 'eu', tenant: 'acme', path: 'acme.sqlite' };
+      expect(() => openTenantStore({ ...place, role })).toThrow(earlier);
+      expect(() => lookIntoTenant({ ...place, waitsBriefly: true })).toThrow(earlier);
+      expect(() => connectTo(url, BRIEFLY, 'eu')).toThrow(earlier);
+      expect(() => eraseTenantRows(url, 'acme')).toThrow(/of an earlier version/);
+      expect(await version()).toBe(20);
+      startMigrations({ eu: url }, silentLogger);
+      expect(lookIntoTenant({ ...place, waitsBriefly: true })).toBeUndefined();
+      openTenantStore({ ...place, role }).close();
+    },
+  );
 
   test('of a later version is refused, and an empty one unavailable, while another process migrates', async () => {
     const [later, empty] = [await server.createSchema(), await server.createSchema()];
@@ -99,8 +102,8 @@ describe.skipIf(server === undefined)('the schema of a database', () => {
     const address = url.replace(`:${behind.port}/`, `:${port}/`);
     const log: string[] = [];
     const note = (_: unknown, event: string) => void log.push(event);
-    const end = startMigrations({ eu: address }, { ...silentLogger, info: note, warn: note }, 100);
-    onTestFinished(end);
+    const migrations = startMigrations({ eu: address }, { ...silentLogger, info: note, warn: note }, 100);
+    onTestFinished(async () => migrations?.close());
     expect(log).toEqual(['database_not_migrated']);
     const door = net.createServer((socket) => {
       const inner = net.connect(Number(behind.port), '127.0.0.1');

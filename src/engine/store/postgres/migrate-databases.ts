@@ -5,7 +5,7 @@ import { openBlockingConnection } from './blocking-connection.ts';
 import { hasSchema, migrateSchema } from './migrate-schema.ts';
 
 /** Addresses of further databases by their names in OM_DATABASES. */
-export type Databases = Readonly<Record<string, string>>;
+type Databases = Readonly<Record<string, string>>;
 
 /** What the thread that goes on migrating is given. */
 export interface MigratingThreadData {
@@ -23,17 +23,22 @@ export interface MigrationAttempt {
   readonly isAway: boolean;
 }
 
+/** The thread that goes on migrating. */
+interface Migrations {
+  close(): Promise<void>;
+}
+
 /** Pause between two attempts to migrate the databases that were away, ms. */
 const EVERY_MS = 30_000;
 
 /**
  * Brings the schemas of further databases to the newest version, one after the other, which may take as long as
- * `migrateSchema` says: call it before the process serves. An empty database stays empty. One that cannot be migrated is
- * logged, and the others are migrated. A thread of its own then tries those again that were away, every 30 s until each
- * is migrated, and ends. It keeps no process running.
- * @returns a function that ends the thread, if it still runs
+ * `migrateSchema` says: call it before the process serves. An empty database stays empty. One that cannot be migrated
+ * is logged, and the others are migrated. A thread of its own then tries those again that were away, every 30 s until
+ * each is migrated, and ends. It keeps no process running.
+ * @returns the thread, if there is one; `close` ends it
  */
-export function startMigrations(databases: Databases, logger: Logger, everyMs = EVERY_MS): () => Promise<void> {
+export function startMigrations(databases: Databases, logger: Logger, everyMs = EVERY_MS): Migrations | undefined {
   const report = ({ name, error }: MigrationAttempt) =>
     error === null
       ? logger.info({ database: name }, 'database_migrated')
@@ -41,15 +46,15 @@ export function startMigrations(databases: Databases, logger: Logger, everyMs = 
   const attempts = migrateDatabases(databases);
   attempts.filter(({ error }) => error !== null).forEach(report);
   const away = stillAway(databases, attempts);
-  if (Object.keys(away).length === 0) return async () => {};
+  if (Object.keys(away).length === 0) return undefined;
   const thread = new Worker(new URL(`./migrating-thread${import.meta.filename.slice(-3)}`, import.meta.url), {
     workerData: { databases: away, everyMs } satisfies MigratingThreadData,
     name: 'cairn-migrations',
   });
   thread.on('message', report);
-  thread.on('error', (error) => logger.error({ error: error.message }, 'migrations_ended'));
+  thread.on('error', (error: Error) => logger.error({ error: error.message }, 'migrations_ended'));
   thread.unref();
-  return async () => void (await thread.terminate());
+  return { close: async () => void (await thread.terminate()) };
 }
 
 /** Brings the schemas of databases to the newest version, one after the other; an empty database stays empty. */
