@@ -5,6 +5,7 @@ import { exportAuditLog, verifyAuditLog } from '../../src/engine/for-admin.ts';
 import { type AuditRecord, openControlDatabase, readConfig } from '../../src/engine/index.ts';
 import { ADMIN_KEY, startApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { fileTest } from '../support/store-settings.ts';
 
 const settings = { OM_EMBEDDINGS: 'none', OM_API_KEY: ADMIN_KEY };
 
@@ -95,7 +96,7 @@ test('a request that answers with texts is a read, whatever its method and role'
   expect(actions).toEqual(['getEval', 'previewDecay', 'consolidate', 'patchMemory']);
 });
 
-test('a record that was changed, taken out or cut off the end is noticed', async () => {
+fileTest('a record that was changed, taken out or cut off the end is noticed', async () => {
   const api = await startApi({ folder: tempFolder(), settings });
   const file = api.engine.config.paths.defaultTenant;
   for (let n = 0; n < 5; n += 1) await api.request('POST', '/memory/add', { body: { content: `number ${n}` } });

@@ -6,6 +6,7 @@ import { createManualClock, type ManualClock, START } from '../support/engine-fi
 import { ADMIN_KEY, startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { runCairn } from '../cli/run-cairn.ts';
+import { fileTest } from '../support/store-settings.ts';
 
 interface Item {
   readonly item: number;
@@ -104,7 +105,7 @@ describe('the receipt of a batch', () => {
     ]);
   });
 
-  test('tells where the privacy settings replaced a part of a text, and holds no text itself', async () => {
+  fileTest('tells where the privacy settings replaced a part of a text, and holds no text itself', async () => {
     await api.stop();
     await start({ OM_PII: 'redact' });
     const { receipt_id: id } = await addBatch([{ content: `Write to ${MAIL} soon.` }, { content: TEXT }]);
@@ -116,7 +117,7 @@ describe('the receipt of a batch', () => {
     expect(file.items()).not.toContain('Write');
   });
 
-  test('repeats nothing of an item that was not understood but the name of a known field', async () => {
+  fileTest('repeats nothing of an item that was not understood but the name of a known field', async () => {
     const items = [
       { content: TEXT, 'My secret plan is Rosebud': true },
       { content: TEXT, metadata: { sector: 'Rosebud' } },

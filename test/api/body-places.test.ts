@@ -8,6 +8,7 @@ import { until } from '../support/attacks/silent-readers.ts';
 import { exportText } from '../support/portable.ts';
 import { ADMIN_KEY, startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { fileTest } from '../support/store-settings.ts';
 
 const MIB = 1024 * 1024;
 const KEY = `authorization: Bearer ${ADMIN_KEY}\r\n`;
@@ -77,7 +78,7 @@ describe('bodies whose last byte does not come', () => {
     await until(() => bodyPlaces.bytes === 0);
   });
 
-  test('count in an import until they are stored', async () => {
+  fileTest('count in an import until they are stored', async () => {
     for (let no = 0; no < 3; no++) await api.add({ content: `${no} ${'long '.repeat(50_000)}` });
     const body = await exportText(await api.engine.tenant('default'));
     const other = new Database(api.engine.config.paths.defaultTenant);
@@ -102,22 +103,25 @@ describe('bodies whose last byte does not come', () => {
     await until(() => bodyPlaces.bytes === 0);
   });
 
-  test('go into their outlines in turns once many pieces come together, and others are answered in between', async () => {
-    const [connections, last] = [40, 128 * 1024];
-    const metadata = { lists: Array.from({ length: (last + 16 * 1024) / 3 }, () => []) };
-    const body = Buffer.from(JSON.stringify({ text: 'x'.repeat(MIB), metadata }));
-    const head = `POST /memory/ingest HTTP/1.1\r\n${KEY}${JSON_TYPE}`;
-    using half = await sendHalf(api.port, { head, body, last, connections });
-    // The text is on disk, and its place in the outline has 38 bytes.
-    const held = connections * (body.length - last - MIB + 38 - 8 * 1024);
-    await until(() => bodyPlaces.bytes === held);
-    const taken = await atAnswer(half, () => bodyPlaces.bytes - held);
-    expect(taken).toBeLessThan((connections * last) / 4);
-    await until(() => half.answers.length === connections);
-    expect(new Set(half.answers.map(({ status }) => status))).toEqual(new Set([400]));
-    half[Symbol.dispose]();
-    await until(() => bodyPlaces.bytes === 0);
-  });
+  fileTest(
+    'go into their outlines in turns once many pieces come together, and others are answered in between',
+    async () => {
+      const [connections, last] = [40, 128 * 1024];
+      const metadata = { lists: Array.from({ length: (last + 16 * 1024) / 3 }, () => []) };
+      const body = Buffer.from(JSON.stringify({ text: 'x'.repeat(MIB), metadata }));
+      const head = `POST /memory/ingest HTTP/1.1\r\n${KEY}${JSON_TYPE}`;
+      using half = await sendHalf(api.port, { head, body, last, connections });
+      // The text is on disk, and its place in the outline has 38 bytes.
+      const held = connections * (body.length - last - MIB + 38 - 8 * 1024);
+      await until(() => bodyPlaces.bytes === held);
+      const taken = await atAnswer(half, () => bodyPlaces.bytes - held);
+      expect(taken).toBeLessThan((connections * last) / 4);
+      await until(() => half.answers.length === connections);
+      expect(new Set(half.answers.map(({ status }) => status))).toEqual(new Set([400]));
+      half[Symbol.dispose]();
+      await until(() => bodyPlaces.bytes === 0);
+    },
+  );
 
   test('keep neither short requests nor uploads to disk from being answered', async () => {
     using half = await sendHalf(api.port, { ...add, connections: 40 });

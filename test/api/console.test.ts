@@ -4,6 +4,7 @@ import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ADMIN_KEY, startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { fileTest } from '../support/store-settings.ts';
 
 /** The console's page and its sessions over HTTP; test/console drives the page in a browser. */
 
@@ -195,7 +196,7 @@ describe('a session', () => {
     expect((await api.request('GET', '/console/session', { key: null })).body['caller']).toBeNull();
   });
 
-  test('opens the queue board as well', async () => {
+  fileTest('opens the queue board as well', async () => {
     const { cookie } = await signIn(ADMIN_KEY);
     // Without a Redis there are no queues, which only an admitted caller is told.
     expect((await api.request('GET', '/admin/queues', { key: null, headers: { cookie } })).status).toBe(404);

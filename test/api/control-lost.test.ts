@@ -11,6 +11,7 @@ import { takeForRequest } from '../../src/api/take-tokens.ts';
 import { watchAdmission } from '../../src/api/watch-admission.ts';
 import type { Engine } from '../../src/engine/index.ts';
 import { openTestEngine } from '../support/engine-fixture.ts';
+import { fileTest } from '../support/store-settings.ts';
 
 test('standing queries wait for the next look, and nothing ends the process', async () => {
   const { engine, close } = await openTestEngine({ settings: { OM_EVENTS: 'true' } });
@@ -47,25 +48,28 @@ test('a request in progress goes on, and ends once its key is known to be refuse
   expect(looks).toEqual(['lost', 'lost', 'refused']);
 });
 
-test('an upload of unknown length that ends after the control database was lost does not end the process', async () => {
-  const { engine, close } = await openTestEngine({ settings: { OM_RATE_UPLOAD_MB: '1' } });
-  const socket = new Socket();
-  const request = new IncomingMessage(socket);
-  const response = Object.assign(new ServerResponse(request), { locals: {} });
-  const principal = { keyId: 'one', tenantId: 'default' };
-  const call = { api: { engine }, principal, request, response } as unknown as TenantCall;
-  takeForRequest(call, { limited: ['upload_bytes'] } as unknown as Route);
-  const bucket = { key: 'one', kind: 'upload_bytes' } as const;
-  const rest = () => engine.rates.peek(bucket, { cost: 1, perMinute: 1024 * 1024 }).remaining;
-  const before = rest();
-  Object.defineProperty(socket, 'bytesRead', { value: 2 ** 19 });
-  engine.control.close();
-  // A look at whether the limits have changed holds for some time, which is over at each call.
-  let now = performance.now();
-  vi.spyOn(performance, 'now').mockImplementation(() => (now += 60_000));
-  onTestFinished(() => void vi.restoreAllMocks());
-  expect(() => engine.control.limits.inForce({ tenantId: 'default' })).toThrow();
-  response.emit('close');
-  expect(before - rest()).toBeGreaterThan(2 ** 18);
-  await close();
-});
+fileTest(
+  'an upload of unknown length that ends after the control database was lost does not end the process',
+  async () => {
+    const { engine, close } = await openTestEngine({ settings: { OM_RATE_UPLOAD_MB: '1' } });
+    const socket = new Socket();
+    const request = new IncomingMessage(socket);
+    const response = Object.assign(new ServerResponse(request), { locals: {} });
+    const principal = { keyId: 'one', tenantId: 'default' };
+    const call = { api: { engine }, principal, request, response } as unknown as TenantCall;
+    takeForRequest(call, { limited: ['upload_bytes'] } as unknown as Route);
+    const bucket = { key: 'one', kind: 'upload_bytes' } as const;
+    const rest = () => engine.rates.peek(bucket, { cost: 1, perMinute: 1024 * 1024 }).remaining;
+    const before = rest();
+    Object.defineProperty(socket, 'bytesRead', { value: 2 ** 19 });
+    engine.control.close();
+    // A look at whether the limits have changed holds for some time, which is over at each call.
+    let now = performance.now();
+    vi.spyOn(performance, 'now').mockImplementation(() => (now += 60_000));
+    onTestFinished(() => void vi.restoreAllMocks());
+    expect(() => engine.control.limits.inForce({ tenantId: 'default' })).toThrow();
+    response.emit('close');
+    expect(before - rest()).toBeGreaterThan(2 ** 18);
+    await close();
+  },
+);

@@ -7,6 +7,7 @@ import { openEvents } from '../support/event-stream.ts';
 import { FORM_TYPE, multipart } from '../support/multipart.ts';
 import { startApi, type Reply, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { fileTest } from '../support/store-settings.ts';
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
 const idOf = (reply: Reply) => reply.body['document_id'] as string;
@@ -132,7 +133,7 @@ describe('a document that waits', () => {
     expect((await api.request('GET', `/documents/${id}?user_id=ana`)).body.state).toBe('queued');
   });
 
-  test('is cancelled once, and its file goes', async () => {
+  fileTest('is cancelled once, and its file goes', async () => {
     const before = listUploads();
     const id = await add();
     expect(listUploads()).toHaveLength(before.length + 1);

@@ -9,6 +9,7 @@ import { openStore } from '../../src/engine/store/open-store.ts';
 import { openEvents } from '../support/event-stream.ts';
 import { startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { fileTest } from '../support/store-settings.ts';
 
 interface Event {
   readonly cursor: string;
@@ -329,7 +330,7 @@ test.each(['x', '01234567.zz', '../etc'])('a cursor that this feed did not give 
   expect((await get({ cursor })).status).toBeGreaterThanOrEqual(400);
 });
 
-test('events beyond what is kept are purged, and a cursor from before says so', async () => {
+fileTest('events beyond what is kept are purged, and a cursor from before says so', async () => {
   const from = (await eventsOf({ limit: '1' }))[0]!.cursor;
   const store = openStore(`${folder}/cairn.sqlite`, { role: 'worker' });
   const newest = await latest();

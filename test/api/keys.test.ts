@@ -7,6 +7,7 @@ import { readConfig } from '../../src/engine/config.ts';
 import { openEngine } from '../../src/engine/open-engine.ts';
 import { ADMIN_KEY, startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { fileTest } from '../support/store-settings.ts';
 
 const SETTINGS = { OM_EMBEDDINGS: 'none' };
 const RANK = { read: 0, write: 1, admin: 2 } as const;
@@ -149,7 +150,7 @@ describe('what operators ask', () => {
     });
   });
 
-  test('/ready counts what waits, and says why not', async () => {
+  fileTest('/ready counts what waits, and says why not', async () => {
     const empty = await api.request('GET', '/ready');
     expect([empty.status, empty.body]).toEqual([
       200,

@@ -5,6 +5,7 @@ import { EVAL_LIMITS } from '../../src/engine/types.ts';
 import { openTestEngine } from '../support/engine-fixture.ts';
 import { startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { fileTest } from '../support/store-settings.ts';
 
 /** Evaluation sets of megabytes: no step of a request handles a whole one as JSON. */
 
@@ -83,7 +84,7 @@ test('the hash of the items of a set is that of their list', async () => {
   expect(await hashOfItems([])).toBe(hashOf([]));
 });
 
-test('the bytes of a set, and of all sets of a tenant, are bounded', async () => {
+fileTest('the bytes of a set, and of all sets of a tenant, are bounded', async () => {
   await using fixture = await openTestEngine();
   const put = (name: string, bytes: number) =>
     fixture.tenant.putEval({ name, guard: false, items: [{ query: 'x'.repeat(bytes), expected: [] }] });

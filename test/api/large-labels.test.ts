@@ -5,6 +5,7 @@ import { openStore } from '../../src/engine/store/open-store.ts';
 import { jsonLines } from '../support/portable.ts';
 import { startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { fileTest } from '../support/store-settings.ts';
 
 const MIB = 1024 * 1024;
 const MANY = 64;
@@ -131,7 +132,7 @@ test('a summary is made of fewer memories, and a page of a store has fewer items
   expect(page.body['truncated']).toBe(true);
 });
 
-test('a list of pairs ends at 8 MiB, although one long memory is in all of them', async () => {
+fileTest('a list of pairs ends at 8 MiB, although one long memory is in all of them', async () => {
   const content = (name: string) => `${name} ${'y'.repeat(name === 'long' ? 250_000 : 1)}`;
   const ids: string[] = [];
   for (const name of ['long', ...Array.from({ length: 50 }, (_, no) => `short ${no}`)])

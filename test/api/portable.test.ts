@@ -7,6 +7,7 @@ import { openStore } from '../../src/engine/store/open-store.ts';
 import { jsonLines } from '../support/portable.ts';
 import { startApi, type StartApiOptions, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { fileTest } from '../support/store-settings.ts';
 
 /** Starts a server without threads; the first test goes through them. */
 async function start({ threads = false, ...options }: Partial<StartApiOptions> = {}): Promise<TestApi> {
@@ -346,7 +347,7 @@ test('standing queries are stored before the memories of their group and of late
   expect(actions.indexOf('standing.add')).toBeLessThan(actions.indexOf('import'));
 });
 
-test('an import of old memories is told of as of now, so it purges no events that came before it', async () => {
+fileTest('an import of old memories is told of as of now, so it purges no events that came before it', async () => {
   const folder = tempFolder();
   const to = await start({ folder });
   await to.add({ content: 'Said here today.' });

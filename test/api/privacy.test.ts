@@ -8,6 +8,7 @@ import { plantedValues } from '../engine/privacy/planted-values.ts';
 import { jsonLines } from '../support/portable.ts';
 import { startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { fileTest } from '../support/store-settings.ts';
 
 const planted = new Map(plantedValues(createRandom(1), 1).map(({ kind, value }) => [kind, value]));
 const KEY = planted.get('github_key')!;
@@ -126,7 +127,7 @@ describe('what is added', () => {
     expect((await add({ content: 'x y z', external_id: KEY })).status).toBe(422);
   });
 
-  test('has no secret in the conditions of a standing query', async () => {
+  fileTest('has no secret in the conditions of a standing query', async () => {
     await setPolicy('redact', 'off');
     const filters = { tags: [KEY], metadata: { token: KEY, team: { $in: ['a', KEY] } }, sessions: ['s1'] };
     const { status, body } = await api.request('POST', '/standing', { body: { query: 'which deploy?', filters } });
@@ -155,7 +156,7 @@ describe('what is added', () => {
     expect((await api.request('GET', '/documents')).body['total']).toBe(0);
   });
 
-  test('has no secret where an import brings it as an author, a URL or the key of an item', async () => {
+  fileTest('has no secret where an import brings it as an author, a URL or the key of an item', async () => {
     await setPolicy('redact', 'off');
     const at = 1_795_000_000_000;
     const times = { created_at: at, updated_at: at, read_at: at };

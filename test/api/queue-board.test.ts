@@ -3,6 +3,7 @@ import { findPrograms, startPostgres } from '../support/postgres.ts';
 import { canStartRedis, startRedisServer, type RedisServer } from '../support/redis.ts';
 import { ADMIN_KEY, startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { fileTest } from '../support/store-settings.ts';
 
 const BOARD = '/admin/queues';
 
@@ -27,7 +28,7 @@ function typed(password: string, name = 'operator') {
   return { key: null, headers: { authorization: `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}` } };
 }
 
-test('without Redis the board says where the jobs are', async () => {
+fileTest('without Redis the board says where the jobs are', async () => {
   const api = await start();
   const { status, headers, body } = await api.request('GET', BOARD);
   expect([status, body.code]).toEqual([404, 'not_found']);

@@ -5,6 +5,7 @@ import { sendRaw } from '../support/attacks/raw-request.ts';
 import { createManualClock } from '../support/engine-fixture.ts';
 import { ADMIN_KEY, startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { fileTest } from '../support/store-settings.ts';
 
 const SETTINGS = { OM_EMBEDDINGS: 'none' };
 /**
@@ -186,7 +187,7 @@ describe('quotas', () => {
     await api.add({ content: 'another tenant has its own' }, key);
   });
 
-  test('a tenant at its disk gets 507, and a delete makes room', async () => {
+  fileTest('a tenant at its disk gets 507, and a delete makes room', async () => {
     await using api = await start({ OM_TENANT_MAX_MB: '1' });
     const { document_id: document } = (
       await api.request('POST', '/memory/ingest', { body: { text: 'a document', content_type: 'md' } })

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { ADMIN_KEY, startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { fileTest } from '../support/store-settings.ts';
 
 const PATH = '/settings/retrieval';
 /** Every option, none at its default. */
@@ -93,7 +94,7 @@ describe('a tenant’s defaults for its queries', () => {
     expect(await count({})).toBe(0);
   });
 
-  test('are seen at once by another process that serves the same files', async () => {
+  fileTest('are seen at once by another process that serves the same files', async () => {
     const folder = tempFolder();
     await using one = await startApi({ folder, threads: false });
     await using other = await startApi({ folder, threads: false });

@@ -1,10 +1,11 @@
 /** No sign-in is without its record in the audit log of the service. */
 import Database from 'better-sqlite3';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect } from 'vitest';
 import { AUDIENCE, type IdentityProvider, makeKey, startIdentityProvider } from '../support/identity-provider.ts';
 import type { SigningKey } from '../support/identity-provider.ts';
 import { startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { fileTest } from '../support/store-settings.ts';
 
 let provider: IdentityProvider;
 let signing: SigningKey;
@@ -37,7 +38,7 @@ const recorded = async (action: string) =>
   (await api.engine.control.audit.list({ limit: 100 })).filter((record) => record.action === action);
 const statusOf = async (key: string) => (await api.request('GET', '/memory/all', { key })).status;
 
-test('a token passes once its sign-in is recorded, whatever became of an earlier attempt', async () => {
+fileTest('a token passes once its sign-in is recorded, whatever became of an earlier attempt', async () => {
   const token = await provider.sign(signing, { sub: 'ana', roles: 'read' });
   const refused = await withoutAudit(() => Promise.all([statusOf(token), statusOf(token), statusOf(token)]));
   expect(refused).toEqual([500, 500, 500]);
@@ -47,7 +48,7 @@ test('a token passes once its sign-in is recorded, whatever became of an earlier
   expect(await recorded('token.sign_in')).toHaveLength(1);
 });
 
-test('no session of the console is opened without its record', async () => {
+fileTest('no session of the console is opened without its record', async () => {
   const { secret } = api.engine.control.createKey({ tenantId: 'default', role: 'read' } as never);
   const signIn = () =>
     api.request('POST', '/console/session', {
@@ -67,7 +68,7 @@ test('no session of the console is opened without its record', async () => {
   db.close();
 });
 
-test('a token of the same owner with another role is recorded by itself', async () => {
+fileTest('a token of the same owner with another role is recorded by itself', async () => {
   for (const roles of ['read', 'admin', 'admin', 'read'])
     expect(await statusOf(await provider.sign(signing, { sub: 'eve', roles }))).toBe(200);
   const roles = (await recorded('token.sign_in')).map(({ detail }) => detail['role']);

@@ -5,6 +5,7 @@ import { tendStandingUntil } from '../../src/api/run-standing.ts';
 import { startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { startReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts';
+import { fileTest } from '../support/store-settings.ts';
 
 let api: TestApi;
 let receiver: WebhookReceiver;
@@ -164,7 +165,7 @@ describe('a standing query', () => {
 });
 
 describe('a webhook', () => {
-  test('is told of the kinds it asks for, and tried again with the same id until a 2xx comes', async () => {
+  fileTest('is told of the kinds it asks for, and tried again with the same id until a 2xx comes', async () => {
     const created = await post('/webhooks', { url: receiver.url, events: ['memory.ready'], user_id: 'hal' });
     const { id } = created.body;
     receiver.answers.push(503, 302);

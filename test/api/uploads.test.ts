@@ -13,6 +13,7 @@ import { BOUNDARY, FORM_TYPE, multipart, type Part } from '../support/multipart.
 import { fillDisk, mountSmallDisk, unmount } from '../support/small-disk.ts';
 import { ADMIN_KEY, startApi, type Reply, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { fileTest } from '../support/store-settings.ts';
 
 /** Without workers: what was accepted waits in the uploads folder. */
 const folder = tempFolder();
@@ -60,7 +61,7 @@ async function expectRefused(send: () => Promise<Reply>, status: number, detail:
 }
 
 describe('a form', () => {
-  test('brings its file to disk, wherever it stands among the fields', async () => {
+  fileTest('brings its file to disk, wherever it stands among the fields', async () => {
     const content = freshText();
     const document = await accepted(
       await sendParts(
@@ -319,7 +320,7 @@ describe('a client that stops sending', () => {
     return request as unknown as PassThrough & http.IncomingMessage;
   };
 
-  test.each<[string, (request: PassThrough & http.IncomingMessage, tenant: Tenant) => Promise<unknown>]>([
+  fileTest.each<[string, (request: PassThrough & http.IncomingMessage, tenant: Tenant) => Promise<unknown>]>([
     [FORM_TYPE, (request, tenant) => receiveForm(request, tenant, MB)],
     ['application/json', (request, tenant) => receiveJson(request, { tenant, fileBytes: MB }, () => Promise.resolve())],
   ])('%s is given up, and so is one that never ends', async (type, receive) => {

@@ -11,6 +11,7 @@ import { joinMetrics } from '../../src/join-metrics.ts';
 import { startEmbeddedWorker } from '../../src/workers/embedded.ts';
 import { watchReplies } from './check-reply.ts';
 import { requestByClient, type ReceivedReply } from './client-request.ts';
+import { storeSettings } from './store-settings.ts';
 
 export interface Reply {
   readonly status: number;
@@ -112,6 +113,7 @@ export async function startApi({
     // Many tests send wrong keys, all from one address.
     OM_MAX_WRONG_KEYS: '1000000',
     ...settings,
+    ...(await storeSettings(folder, settings)),
   });
   const worker = workers ? startEmbeddedWorker({ config, logger: logger ?? silentLogger, alone: true }) : undefined;
   void worker?.died.then((error) => console.error('the worker thread died', error));
