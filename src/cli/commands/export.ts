@@ -73,10 +73,11 @@ export async function exportData(target: string, options: ExportCommandOptions):
     const end = watched.end();
     fs.renameSync(partial, target);
     printCounts(end);
-    if (passphrase === undefined) print(`${target} is plain text: keep it as you keep the memories`);
-  } finally {
+  } catch (error) {
     fs.rmSync(partial, { force: true });
+    throw error;
   }
+  if (passphrase === undefined) print(`${target} is plain text: keep it as you keep the memories`);
 }
 
 /**

@@ -42,7 +42,7 @@ const TWINS_COMPARED = 8;
  */
 const LOOKED_AT = 500;
 
-const selectDuplicates = (condition: string) => `${TWIN} FROM (
+const selectDuplicates = (condition: string, order = '') => `${TWIN} FROM (
     SELECT seq FROM memories INDEXED BY memories_by_hash
     WHERE content_hash = ? AND user_no = ? AND session_id = ? ORDER BY seq DESC LIMIT ${LOOKED_AT}) AS newest
   CROSS JOIN memories m ON m.seq = newest.seq CROSS JOIN memory_dynamics d ON d.seq = m.seq
@@ -51,12 +51,21 @@ const selectDuplicates = (condition: string) => `${TWIN} FROM (
     AND m.expires_at IS ? AND m.valid_from IS ? AND m.valid_to IS ?
     AND d.status NOT IN ('superseded', 'contradicted') AND (m.expires_at IS NULL OR m.expires_at > ?)
     AND d.generation_no IS NULL AND NOT EXISTS (SELECT 1 FROM items i WHERE i.memory = m.seq)
-    ${condition} ORDER BY newest.seq DESC LIMIT ${TWINS_COMPARED}`;
+    ${condition}${order} LIMIT ${TWINS_COMPARED}`;
+
+const IS_NOT_DERIVED = `AND NOT EXISTS (
+      SELECT 1 FROM edges e WHERE e.src = m.seq AND e.type = 'derived_from' AND e.automatic = 1)`;
+/** Order of the newest memories for PostgreSQL, as `outerOrder` says. */
+const NEWEST_FIRST = ' ORDER BY newest.seq DESC';
 
 // The text of a statement is made once: joining and hashing it at each call would take as long as to run it.
-export const SELECT_DUPLICATES = selectDuplicates(`AND NOT EXISTS (
-      SELECT 1 FROM edges e WHERE e.src = m.seq AND e.type = 'derived_from' AND e.automatic = 1)`);
-const SELECT_DUPLICATES_AND_DERIVED = selectDuplicates('');
+const IN_FILES = { alone: selectDuplicates(IS_NOT_DERIVED), withDerived: selectDuplicates('') };
+const IN_POSTGRES = {
+  alone: selectDuplicates(IS_NOT_DERIVED, NEWEST_FIRST),
+  withDerived: selectDuplicates('', NEWEST_FIRST),
+};
+/** SQL by which `findDuplicate` finds memories that are not derived in PostgreSQL. */
+export const SELECT_DUPLICATES = IN_POSTGRES.alone;
 
 /**
  * SQL that selects a memory with this stored hash, user and session, from an index alone. Nearly every new text has
@@ -106,7 +115,8 @@ export function findDuplicate(
     const found = store.prepare(SELECT_SAME_HASH).pluck();
     if (found.get(keptHash(key.contentHash), key.userNo, key.sessionId) === undefined) return undefined;
   }
-  const select = store.prepare(matchesDerived ? SELECT_DUPLICATES_AND_DERIVED : SELECT_DUPLICATES);
+  const texts = store.ahead === null ? IN_FILES : IN_POSTGRES;
+  const select = store.prepare(matchesDerived ? texts.withDerived : texts.alone);
   const twins = select.all(...duplicateParameters(key, now)) as Twin[];
   return twins.find(({ content }) => contentHash(content).equals(key.contentHash));
 }

@@ -140,12 +140,15 @@ export interface Near {
   readonly similarity: number;
 }
 
-/** Lists the automatic waypoints (links to the nearest memory) that start from these memories, at most one of each. */
+/**
+ * Lists the automatic waypoints (links to the nearest memory) that start from these memories, at most one of each, in
+ * the order of `memoryNos`.
+ */
 export function listWaypointsOf(store: Store, memoryNos: readonly number[]): Near[] {
   return store
     .prepare(
       `SELECT e.src, e.dst, e.similarity FROM json_each(?) AS w CROSS JOIN edges e ON e.src = w.value
-       WHERE e.type = 'waypoint' AND e.automatic = 1`,
+       WHERE e.type = 'waypoint' AND e.automatic = 1 ORDER BY w.key`,
     )
     .all(JSON.stringify(memoryNos)) as Near[];
 }

@@ -8,6 +8,7 @@ import { DAY_MS } from '../dynamics.ts';
 import { MEMORY_STATUSES, type EntityNode, type MemoryGraph, type MemoryNode } from '../types.ts';
 import { type CompiledFilter, compileFilter } from './filter.ts';
 import type { Store } from './open-store.ts';
+import { outerOrder } from './outer-order.ts';
 import { listPassingOf } from './passing-memories.ts';
 import { hasWorkEnded, readUntilWorkEnds, ROW_BYTES, spendWork } from './work-budget.ts';
 
@@ -245,7 +246,8 @@ function describe(store: Store, nodes: Nodes, { limit, now }: GraphBounds, passe
   const mentionsBy = store.prepare(
     `SELECT x.entity_no AS no, m.id AS memory, n.name AS entity, x.label, x.type FROM json_each(?) AS wanted
      CROSS JOIN entity_mentions x ON x.memory = wanted.value AND x.entity_no IN (SELECT value FROM json_each(?))
-     CROSS JOIN entities n ON n.entity_no = x.entity_no CROSS JOIN memories m ON m.seq = x.memory LIMIT ?`,
+     CROSS JOIN entities n ON n.entity_no = x.entity_no CROSS JOIN memories m ON m.seq = x.memory
+     ${outerOrder(store, 'wanted.key, x.entity_no')} LIMIT ?`,
   );
   const mentions = lines(
     shown.memories,

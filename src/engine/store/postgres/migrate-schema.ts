@@ -33,18 +33,23 @@ export function migrateSchema(connection: BlockingConnection, folder = TENANT_MI
   if (checkedVersion(connection, steps) === steps.length) return;
   connection.setTimeouts(STEP_TIMEOUTS);
   try {
-    takeSteps(connection, folder, steps);
+    takeSteps(connection, { folder, steps });
   } finally {
     connection.setTimeouts(DEFAULT_TIMEOUTS);
   }
 }
 
-function takeSteps(connection: BlockingConnection, folder: string, steps: readonly string[]): void {
+/** Takes the steps that are missing; `onEarlier` is called, and may throw, if some but not all were taken before. */
+function takeSteps(
+  connection: BlockingConnection,
+  { folder, steps, onEarlier }: { readonly folder: string; readonly steps: readonly string[]; onEarlier?(): void },
+): void {
   for (;;) {
     connection.query(BEGIN_SCHEMA_CHANGE);
     try {
       const version = versionOf(connection);
       requireKnown(version, steps);
+      if (version > 0 && version < steps.length) onEarlier?.();
       // A process that is killed leaves no tables of an earlier version where there were none.
       const taken = version === 0 ? steps : steps.slice(version, version + 1);
       for (const step of taken) connection.query(fs.readFileSync(path.join(folder, step), 'utf8'));
@@ -70,7 +75,13 @@ export function makeOrRequireSchema(connection: BlockingConnection, name?: strin
   const version = checkedVersion(connection, steps);
   if (version === steps.length) return;
   if (version > 0) throw isEarlier(name);
-  takeSteps(connection, TENANT_MIGRATIONS, steps);
+  takeSteps(connection, {
+    ...{ folder: TENANT_MIGRATIONS, steps },
+    // Another process has made the tables meanwhile.
+    onEarlier() {
+      throw isEarlier(name);
+    },
+  });
 }
 
 /**

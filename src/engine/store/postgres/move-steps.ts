@@ -135,8 +135,8 @@ export function nameArrived(database: string, id: string, { token, placement }: 
  * @param present address of the database in which the tenant is now; it has no row of a tenant that was never used
  * @param remains.token token of the move
  * @throws EngineError `conflict` if a move has deleted the rows in `present`, or if it has none and the tenant's rows
- *   here are those that the move took or brought, for example as a database was restored to a moment inside the move;
- *   nothing is deleted then
+ *   here are those that the move took, brought or copied, for example as a database was restored to a moment inside the
+ *   move; nothing is deleted then
  */
 export function deleteRemains(
   database: string,
@@ -149,7 +149,9 @@ export function deleteRemains(
     const find = `SELECT tenant FROM tenants
       WHERE id = $1 AND (moved_by = $2 OR (arrived_by = $2 AND moved_by IS NULL))`;
     const [row] = connection.query(find, [id, token]).rows;
-    if (row !== undefined && found === 'nothing') throw lacksRows(id);
+    const hasCopy = () =>
+      connection.query('SELECT 1 FROM tenants WHERE id = $1', [movingName(token, id)]).rows.length > 0;
+    if (found === 'nothing' && (row !== undefined || hasCopy())) throw lacksRows(id);
     dropTenants(connection, 'id = $1', [movingName(token, id)]);
     if (row !== undefined) replaceByMark(connection, row[0] as number, { id, token });
   });

@@ -282,7 +282,11 @@ function fateOf(
 ): 'committed' | 'aborted' | 'unknown' {
   const end = performance.now() + STATUS_MS;
   do {
+    let asked: number | null = null;
     try {
+      // Before the status, as a standby may get the commit and be promoted in between. It knows of less than there is.
+      const isStandby = connection.query('SELECT pg_is_in_recovery()').rows[0]![0] === 1;
+      if (!isStandby) asked = connection.session;
       const [[status] = []] = connection.query(`SELECT pg_xact_status('${number}'::xid8)`).rows;
       const isMarked = () => mark === undefined || connection.query(mark.read).rows[0]?.[0] === mark.text;
       if (status === 'committed') return isMarked() ? 'committed' : 'unknown';
@@ -291,20 +295,12 @@ function fateOf(
     } catch (error) {
       const cause = postgresError(error);
       const isUnknown = cause?.code === UNKNOWN_TRANSACTION;
-      if (isUnknown && !isStandby(connection)) return 'aborted';
+      if (isUnknown && asked !== null && connection.session === asked) return 'aborted';
       if (!isUnknown && cause?.isLost !== true) throw error;
     }
     Atomics.wait(sleeper, 0, 0, 10);
   } while (performance.now() < end);
   return 'unknown';
-}
-
-/**
- * Whether the server of the present session is a standby, which gets the commits of another server a while later.
- * @throws EngineError `unavailable` if the session is lost
- */
-function isStandby(connection: BlockingConnection): boolean {
-  return inSession(connection, () => connection.query('SELECT pg_is_in_recovery()').rows[0]![0] === 1);
 }
 
 const sleeper = new Int32Array(new SharedArrayBuffer(4));
