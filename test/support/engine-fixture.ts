@@ -19,6 +19,7 @@ import { languageModelOf } from '../../src/engine/providers/language-model-of.ts
 import type { SqliteStore } from '../../src/engine/store/open-store.ts';
 import { copyBlankFiles } from './blank-files.ts';
 import { newMemory, type TestMemory } from './new-memory.ts';
+import { storeSettings } from './store-settings.ts';
 import { sharedParser } from './shared-parser.ts';
 import { tempFolder } from './temp-folder.ts';
 import { sqliteOf } from './sqlite-of.ts';
@@ -102,7 +103,8 @@ export interface TestEngineOptions {
 export async function openTestEngine(options: TestEngineOptions = {}): Promise<TestEngine> {
   const clock = options.clock ?? createManualClock();
   const file = options.file ?? path.join(tempFolder(), 'cairn.sqlite');
-  const config = readConfig({ ...DEFAULTS, ...options.settings, OM_DB_PATH: file });
+  const { settings = {} } = options;
+  const config = readConfig({ ...DEFAULTS, ...settings, ...(await storeSettings(file, settings)), OM_DB_PATH: file });
   // A tenant in PostgreSQL must have no file.
   if (config.OM_DATABASE_URL === undefined) copyBlankFiles(config);
   // The test works off the ledger itself.
