@@ -6,7 +6,7 @@ import { defineConfig } from 'vitest/config';
  */
 export default defineConfig({
   test: {
-    globalSetup: ['test/support/redis-setup.ts', 'test/support/console-setup.ts'],
+    globalSetup: ['test/support/redis-setup.ts', 'test/support/console-setup.ts', 'test/support/postgres-setup.ts'],
     setupFiles: ['test/support/end-of-file.ts'],
     include: ['test/api/**/*.test.ts'],
     env: { CAIRN_TEST_STORE: 'postgres' },

@@ -58,10 +58,6 @@ export async function startService(config: Config, logger: Logger = silentLogger
     // Without queues no other process may work here, so all leases at the start belong to processes that died.
     const lock = await (queueServerOf(config) === null ? acquireInstanceLock : shareInstanceLock)(config.paths.lock);
     started.push({ stop: () => lock.release() });
-    // Before the worker, which must not take up work while this thread waits for a migration.
-    const { startMigrations } = await import('./engine/for-workers.ts');
-    const migrations = startMigrations(config.databases, logger);
-    if (migrations !== undefined) started.push({ stop: () => migrations.close() });
     const worker = await startWork(config, { logger, metrics, tracing });
     started.push({ stop: () => worker.drain() });
     const engine = await openEngine({
@@ -71,7 +67,6 @@ export async function startService(config: Config, logger: Logger = silentLogger
       tracing,
       dispatcher: worker.dispatcher,
       writer: 'thread',
-      isMigrated: true,
     });
     started.push({ stop: () => engine.close() });
     let apiMetrics: RunningApi['metrics'] = () => [];

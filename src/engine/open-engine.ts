@@ -70,8 +70,6 @@ export interface OpenEngineOptions {
    * `close` of the transport, which must not end that thread.
    */
   readonly lead?: Lead | undefined;
-  /** Whether the caller has migrated the further databases of OM_DATABASES; false by default. */
-  readonly isMigrated?: boolean;
 }
 
 /**
@@ -102,7 +100,7 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
   const { writer: kind = 'thread' } = options;
   // Only reader threads read from it.
   const standby = kind === 'thread' ? openStandby(surroundings) : null;
-  const { control, migrations } = openControl(surroundings, options);
+  const { control, migrations } = openControl(surroundings, options.lead);
   const changes = openControlChanges(config, control, kind);
   const { close: closeCounts, ...counts } = openCounts(config, clock);
   const parts = openParts({
@@ -171,12 +169,9 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
  * Opens the control database, and migrates further databases, while this thread serves nothing yet; with `lead`, the
  * other process has done that.
  */
-function openControl(
-  { config, clock, logger }: Surroundings,
-  { lead, isMigrated = lead !== undefined }: Pick<OpenEngineOptions, 'lead' | 'isMigrated'>,
-) {
+function openControl({ config, clock, logger }: Surroundings, lead: Lead | undefined) {
   const control = openControlDatabase(config, clock);
-  return { control, migrations: isMigrated ? undefined : startMigrations(config.databases, logger) };
+  return { control, migrations: lead === undefined ? startMigrations(config.databases, logger) : undefined };
 }
 
 /**

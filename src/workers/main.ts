@@ -1,5 +1,5 @@
 import { createTracing } from '../engine/adapters/index.ts';
-import { giveWay, NICENESS, startMigrations } from '../engine/for-workers.ts';
+import { giveWay, NICENESS } from '../engine/for-workers.ts';
 import {
   type QueueName,
   VERSION,
@@ -44,7 +44,6 @@ export async function runWorkerProcess(
   const lock = await shareInstanceLock(config.paths.lock);
   const metrics = await createMetrics();
   metrics.watchProcess(VERSION);
-  const migrations = startMigrations(config.databases, logger);
   const work =
     queueServerOf(config) === null
       ? startEmbeddedWorker({ config, logger, alone: false, onHung: () => metrics.hungThreads.inc() })
@@ -56,7 +55,6 @@ export async function runWorkerProcess(
   });
   const end = endOnSignals(config, logger, async () => {
     await work.drain();
-    await migrations?.close();
     await tracing?.close();
     await server?.stop();
     lock.release();

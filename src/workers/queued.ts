@@ -1,3 +1,4 @@
+import { startMigrations } from '../engine/for-workers.ts';
 import type { BackgroundWork } from './background-work.ts';
 import { openQueueSource, type QueueSourceOptions } from './queue-source.ts';
 import { startThreadedRuntime } from './threaded-runtime.ts';
@@ -10,6 +11,8 @@ import { startThreadedRuntime } from './threaded-runtime.ts';
 export async function startQueuedWork(options: QueueSourceOptions): Promise<BackgroundWork> {
   const { config, logger } = options;
   const source = await openQueueSource(options);
+  // Before the work begins, also where the API of this process migrates later.
+  const migrations = startMigrations(config.databases, logger);
   const runtime = startThreadedRuntime({ config, logger, ledgers: null });
   source.start(runtime.run);
   return {
@@ -20,6 +23,7 @@ export async function startQueuedWork(options: QueueSourceOptions): Promise<Back
       await source.pause();
       await runtime.drain();
       await source.close();
+      await migrations?.close();
       logger.info({}, 'worker_drained');
     },
   };

@@ -133,6 +133,17 @@ function inSchemaOf(url: string, sql: string): string {
   return `SET search_path = ${new URL(url).username}; ${sql}`;
 }
 
+/** Creates an empty schema on the server that listens at a port; returns its address. */
+export async function createSchemaAt(port: number): Promise<string> {
+  const role = `cairn_${randomBytes(4).toString('hex')}`;
+  await askAsOwner(
+    port,
+    `CREATE ROLE ${role} LOGIN; CREATE SCHEMA ${role} AUTHORIZATION ${role};
+     GRANT CREATE ON DATABASE postgres TO ${role}`,
+  );
+  return `postgres://${role}@127.0.0.1:${port}/postgres`;
+}
+
 async function startServer(programs: string): Promise<PostgresServer> {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'cairn-postgres-'));
   const owner = serverUser();
@@ -152,12 +163,7 @@ async function startServer(programs: string): Promise<PostgresServer> {
     const children = fs.readFileSync(`/proc/${first}/task/${first}/children`, 'utf8').trim().split(' ').map(Number);
     for (const pid of [first, ...children]) process.kill(pid, signal);
   };
-  const createSchema = async () => {
-    const role = `cairn_${randomBytes(4).toString('hex')}`;
-    await asOwner(`CREATE ROLE ${role} LOGIN; CREATE SCHEMA ${role} AUTHORIZATION ${role};
-      GRANT CREATE ON DATABASE postgres TO ${role}`);
-    return `postgres://${role}@127.0.0.1:${port}/postgres`;
-  };
+  const createSchema = () => createSchemaAt(port);
   return {
     url: await createSchema(),
     log: path.join(folder, 'log'),

@@ -1,5 +1,5 @@
-import { test } from 'vitest';
-import { startPostgres, type PostgresServer } from './postgres.ts';
+import { inject, test } from 'vitest';
+import { createSchemaAt } from './postgres.ts';
 
 /**
  * Whether tests of the API and the engine run on PostgreSQL: with CAIRN_TEST_STORE=postgres, as `npm run test:postgres`
@@ -9,13 +9,12 @@ export const onPostgres = process.env.CAIRN_TEST_STORE === 'postgres';
 /** A test of what is so with files only, or that looks into the files of SQLite. */
 export const fileTest: typeof test.only = test.skipIf(onPostgres);
 
-let started: Promise<PostgresServer | undefined> | undefined;
 /** Addresses of schemas, by the place of the data that is opened again under the same name. */
-const schemas = new Map<string, string>();
+const schemas = new Map<string, Promise<string>>();
 
 /**
- * Returns the settings by which an engine stores its data on the engine under test: none for files; the address of a
- * schema of its own for PostgreSQL. All tests of a process share a server, which ends with it.
+ * Returns the settings by which an engine stores its data where the tests run: none for files; the address of a schema
+ * of its own for PostgreSQL.
  * @param place folder or file that the engine is opened on; the same place has the same schema
  * @param settings the test's own settings, which may name a database
  */
@@ -24,12 +23,7 @@ export async function storeSettings(
   settings: Readonly<Record<string, string>>,
 ): Promise<Record<string, string>> {
   if (!onPostgres || settings['OM_DATABASE_URL'] !== undefined) return {};
-  let schema = schemas.get(place);
-  if (schema === undefined) {
-    const server = await (started ??= startPostgres());
-    if (server === undefined) throw new Error('CAIRN_TEST_STORE=postgres, but there is no PostgreSQL');
-    if (schemas.size === 0) process.once('exit', () => server.stop());
-    schemas.set(place, (schema = await server.createSchema()));
-  }
-  return { OM_DATABASE_URL: schema };
+  const schema = schemas.get(place) ?? createSchemaAt(inject('postgresPort'));
+  schemas.set(place, schema);
+  return { OM_DATABASE_URL: await schema };
 }

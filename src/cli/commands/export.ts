@@ -1,4 +1,5 @@
 import fs from 'node:fs';
+import os from 'node:os';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
@@ -68,14 +69,22 @@ export async function exportData(target: string, options: ExportCommandOptions):
   if (fs.existsSync(target)) throw new CliError(`${target} exists already`);
   const partial = `${target}.partial`;
   const fd = openNew(partial);
+  const remove = () => fs.rmSync(partial, { force: true });
+  const stopAt = (signal: NodeJS.Signals) => {
+    remove();
+    process.exit(128 + os.constants.signals[signal]);
+  };
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, stopAt);
   try {
     await pipeline(Readable.from(bytes), fs.createWriteStream(partial, { fd, flush: true }));
     const end = watched.end();
     fs.renameSync(partial, target);
     printCounts(end);
   } catch (error) {
-    fs.rmSync(partial, { force: true });
+    remove();
     throw error;
+  } finally {
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.off(signal, stopAt);
   }
   if (passphrase === undefined) print(`${target} is plain text: keep it as you keep the memories`);
 }

@@ -291,7 +291,8 @@ function fateOf(
       const isMarked = () => mark === undefined || connection.query(mark.read).rows[0]?.[0] === mark.text;
       if (status === 'committed') return isMarked() ? 'committed' : 'unknown';
       // A number that is too old to be known says nothing.
-      if (status !== 'in progress') return status === 'aborted' ? 'aborted' : 'unknown';
+      if (status === 'aborted' && asked !== null) return 'aborted';
+      if (status !== 'in progress' && status !== 'aborted') return 'unknown';
     } catch (error) {
       const cause = postgresError(error);
       const isUnknown = cause?.code === UNKNOWN_TRANSACTION;
