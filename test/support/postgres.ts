@@ -161,7 +161,14 @@ async function startServer(programs: string): Promise<PostgresServer> {
   const signalAll = (signal: NodeJS.Signals) => {
     const first = Number.parseInt(fs.readFileSync(path.join(data, 'postmaster.pid'), 'utf8'), 10);
     const children = fs.readFileSync(`/proc/${first}/task/${first}/children`, 'utf8').trim().split(' ').map(Number);
-    for (const pid of [first, ...children]) process.kill(pid, signal);
+    for (const pid of [first, ...children]) {
+      try {
+        process.kill(pid, signal);
+      } catch (error) {
+        // A process of the server may end at any moment.
+        if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+      }
+    }
   };
   const createSchema = () => createSchemaAt(port);
   return {
