@@ -8,7 +8,6 @@ import { startServiceProcess } from '../support/running-service.ts';
 import { filesOf, newKey } from '../support/sealed-folder.ts';
 import { ADMIN_KEY, type Reply, startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-import { onPostgres } from '../support/store-settings.ts';
 
 interface Answer {
   readonly matches: readonly {
@@ -45,9 +44,7 @@ let readKey: string;
 beforeAll(async () => {
   folder = tempFolder();
   masterKey = newKey();
-  // Only files are sealed.
-  const sealed = onPostgres ? {} : { OM_ENCRYPTION_KEY: masterKey };
-  here = await startApi({ folder, settings: { ...PATIENT, ...sealed, OM_AUDIT: 'all' } });
+  here = await startApi({ folder, settings: { ...PATIENT, OM_ENCRYPTION_KEY: masterKey, OM_AUDIT: 'all' } });
   there = await startApi({ folder: tempFolder(), settings: { OM_FEDERATION_ALLOW: '127.0.0.1' } });
   for (const id of ['team', 'other']) here.engine.control.createTenant(id);
   there.engine.control.createTenant('harbour');
