@@ -5,7 +5,7 @@ import { createSchemaAt } from './postgres.ts';
  * Whether tests of the API and the engine run on PostgreSQL: with CAIRN_TEST_STORE=postgres, as `npm run test:postgres`
  * sets it.
  */
-export const onPostgres = process.env.CAIRN_TEST_STORE === 'postgres';
+const onPostgres = process.env.CAIRN_TEST_STORE === 'postgres';
 /** A test of what is so with files only, or that looks into the files of SQLite. */
 export const fileTest: typeof test.only = test.skipIf(onPostgres);
 
