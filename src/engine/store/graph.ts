@@ -224,8 +224,7 @@ function describe(store: Store, nodes: Nodes, { limit, now }: GraphBounds, passe
     .prepare(
       `SELECT m.seq AS no, m.id, m.gist, m.title, substr(m.content, 1, ${GIST_CHARACTERS}) AS start,
          min(1.0, d.salience * exp(-d.decay_lambda * max(0, ? - d.salience_at) / ${DAY_MS}.0)) AS salience,
-         d.primary_sector AS sector, d.status,
-         m.event_time AS eventTime, m.created_at AS createdAt
+         d.primary_sector AS sector, d.status, m.event_time AS eventTime, m.created_at AS createdAt
        FROM json_each(?) AS wanted CROSS JOIN memories m ON m.seq = wanted.value
        CROSS JOIN memory_dynamics d ON d.seq = m.seq ORDER BY wanted.key`,
     )
