@@ -10,6 +10,7 @@ import { readMemories } from '../../src/engine/store/memories.ts';
 import { boundTenant } from '../../src/engine/tenant/bound-tenant.ts';
 import { joined } from '../../src/engine/tenant/memory-lists.ts';
 import type { MemoryQuery } from '../../src/engine/types.ts';
+import { linkInPairs } from '../support/link-in-pairs.ts';
 import { newMemory, START, type TestEngine } from '../support/engine-fixture.ts';
 import { importDocument } from '../support/import-document.ts';
 
@@ -202,17 +203,7 @@ async function countsChangesWithinBounds({ tenant, clock, add }: TestEngine): Pr
 async function findsPairsBehindOthers({ tenant, batch }: TestEngine): Promise<void> {
   const items = Array.from({ length: 404 }, (_, no) => newMemory({ content: `${no}`, tags: no < 2 ? TAGS : ['hr'] }));
   await tenant.addMemories(items);
-  const { store } = batch.open();
-  store.write(() => {
-    const numbers = store.prepare('SELECT seq FROM memories ORDER BY seq').pluck().all() as number[];
-    const link = store.prepare(
-      `INSERT INTO edges (src, dst, type, similarity, weight, automatic, winner, created_at, updated_at)
-       VALUES (?, ?, ?, ?, 0.9, 1, NULL, ?, ?)`,
-    );
-    for (let at = 0; at < numbers.length; at += 2)
-      for (const type of ['waypoint', 'contradicts'])
-        link.run(numbers[at]!, numbers[at + 1]!, type, at === 0 ? 0.91 : 0.95, START + at, START + at);
-  });
+  linkInPairs(batch.open().store, (at) => ({ similarity: at === 0 ? 0.91 : 0.95, foundAt: START + at }));
   const bound = boundTenant(tenant, { tags: TAGS });
   const pair = { earlier: { content: '0' }, later: { content: '1' } };
   expect(await bound.listProposals({ limit: 5 })).toMatchObject([pair]);

@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { readNearDuplicates } from '../../../src/engine/readers/near-duplicates.ts';
 import { newMemory, openTestEngine, START, type TestMemory } from '../../support/engine-fixture.ts';
+import { linkInPairs } from '../../support/link-in-pairs.ts';
 
 const WORK = ['work'];
 
@@ -9,17 +10,7 @@ async function withPairs(memories: readonly TestMemory[]) {
   const fixture = await openTestEngine({ settings: { OM_EMBEDDINGS: 'none' } });
   onTestFinished(() => fixture.close());
   await fixture.tenant.addMemories(memories.map((memory) => newMemory(memory)));
-  const { store } = fixture;
-  store.write(() => {
-    const numbers = store.prepare('SELECT seq FROM memories ORDER BY seq').pluck().all() as number[];
-    const link = store.prepare(
-      `INSERT INTO edges (src, dst, type, similarity, weight, automatic, winner, created_at, updated_at)
-       VALUES (?, ?, ?, ?, 0.9, 1, NULL, ?, ?)`,
-    );
-    for (let at = 0; at < numbers.length; at += 2)
-      for (const type of ['waypoint', 'contradicts'])
-        link.run(numbers[at], numbers[at + 1], type, 0.99 - at / 10_000, START - at, START - at);
-  });
+  linkInPairs(fixture.store, (at) => ({ similarity: 0.99 - at / 10_000, foundAt: START - at }));
   return fixture;
 }
 
