@@ -76,9 +76,12 @@ export function listNamespaces(
       const found = findFrom(place[0], endOf(stated));
       if (found === undefined) return { items, next: null };
       if (isEnd || items.length === limit) return { items, next: sealCursor(store, list, place) };
-      looked += 1;
       place = startAt(found.matches ? orderOf(shownOf(found.path)) : behind(found.path));
-      if (!found.matches) continue;
+      // One that matches counts with the slice of its items.
+      if (!found.matches) {
+        looked += 1;
+        continue;
+      }
     } else if (isEnd) return { items, next: sealCursor(store, list, place) };
     const path = shownOf(pathOf(place[0]));
     const slice = countSlice(place, behindShown(path));
