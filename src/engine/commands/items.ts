@@ -1,4 +1,5 @@
 import { EngineError, noItem } from '../errors.ts';
+import { hasTags } from '../store/bounds.ts';
 import { keptHash } from '../store/duplicates.ts';
 import { endItem, findItemNo, putItemName, renewItems as renew, setItemTtl } from '../store/items.ts';
 import { ensureUser, readMemoryRows, toMemory, type MemoryColumns, type MemoryRow } from '../store/memories.ts';
@@ -107,7 +108,7 @@ export function deleteItem(
     return eraseInSlices(context, [row.memoryNo]);
   }
   const tags = row === undefined ? [] : (JSON.parse(row.tags) as string[]);
-  if (row === undefined || !withinTags.every((tag) => tags.includes(tag))) throw noItem();
+  if (row === undefined || !hasTags(tags, withinTags)) throw noItem();
   requireExpected(row, options);
   const slice = eraseInSlices(context, [row.memoryNo]);
   if (slice.isDone) return slice;

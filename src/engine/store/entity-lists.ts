@@ -67,7 +67,7 @@ export function listEntities(
   { limit, offset }: { readonly limit: number; readonly offset: number },
 ): EntityList {
   const judge = createJudge(store, filter);
-  if (hasTags(filter)) {
+  if (isBoundToTags(filter)) {
     const items = listWithinTags(store, listing, { limit, offset, judge });
     return { items, isCut: hasWorkEnded() };
   }
@@ -101,7 +101,7 @@ function summaries(
   });
 }
 
-function hasTags({ conditions }: CompiledFilter): boolean {
+function isBoundToTags({ conditions }: CompiledFilter): boolean {
   return conditions.some(({ name }) => name === 'filters.tags' || name === 'bounds');
 }
 
@@ -213,7 +213,7 @@ export function findEntity(
   name: string,
   { userId, filter }: { readonly userId: string | undefined; readonly filter: CompiledFilter },
 ): EntityDetails | undefined {
-  if (hasTags(filter)) {
+  if (isBoundToTags(filter)) {
     const judge = createJudge(store, filter);
     const described = describeWithinTags(store, { name, userId }, { limit: MAX_SHOWN, judge });
     if (described === undefined) return undefined;
