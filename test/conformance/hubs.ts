@@ -1,6 +1,7 @@
 import { expect, vi } from 'vitest';
 import { joinsLargeParts, MAX_RELABELLED, splitChain } from '../../src/engine/store/chains.ts';
-import { hasLostContradiction, listLostContradictions } from '../../src/engine/store/edges.ts';
+import { hasLostContradiction, listLinks, listLostContradictions } from '../../src/engine/store/edges.ts';
+import { readNeighbourhood } from '../../src/engine/store/graph.ts';
 import type { Store } from '../../src/engine/store/open-store.ts';
 import { newMemory, type TestEngine } from '../support/engine-fixture.ts';
 
@@ -124,4 +125,37 @@ export async function walksHub(fixture: TestEngine): Promise<void> {
   expect(cut(above[0]!, hub)).toBe(3);
   expect([sizeOf(above[0]!), sizeOf(hub)]).toEqual([3, MAX_RELABELLED + 6]);
   expect(sizeOf(shared)).toBe(MAX_RELABELLED + 6);
+}
+
+/**
+ * Checks, in a tenant without data, that of a hub's links of equal weight the first ones in the order of the other
+ * memories are read, in each direction, whatever the order in which they were made.
+ */
+export async function readsFirstOfEqualLinks(fixture: TestEngine): Promise<void> {
+  const { store } = fixture.batch.open();
+  const [hub] = (await addAll(fixture, 'hub', 1)) as [string];
+  const hubNo = memoryNoOf(store, hub);
+  const others: string[] = [];
+  for (const part of ['first', 'second', 'third']) others.push(...(await addAll(fixture, part, 400)));
+  const numbers = others.map((id) => memoryNoOf(store, id));
+  const link = store.prepare(
+    `INSERT INTO edges (src, dst, type, automatic, weight, created_at, updated_at) VALUES (?, ?, ?, 0, 1, 1, 1)`,
+  );
+  for (const outward of [true, false]) {
+    store.write(() => {
+      store.prepare('DELETE FROM edges').run();
+      for (const other of numbers.toReversed())
+        for (const type of ['supports', 'depends_on']) link.run(...(outward ? [hubNo, other] : [other, hubNo]), type);
+    });
+    const listed = store.read(() => listLinks(store, hubNo));
+    expect(listed.map(({ id, type }) => [id, type])).toEqual(
+      others.slice(0, 500).flatMap((id) => [
+        [id, 'depends_on'],
+        [id, 'supports'],
+      ]),
+    );
+    const bounds = { userId: '', hops: 1, limit: 200, now: fixture.clock.now() };
+    const { memories } = store.read(() => readNeighbourhood(store, hubNo, bounds));
+    expect(memories.map(({ id }) => id)).toEqual([hub, ...others.slice(0, 32)]);
+  }
 }

@@ -2,7 +2,7 @@
 import { afterAll, describe, test } from 'vitest';
 import { eraseMemories } from '../../src/engine/commands/erase.ts';
 import { undoLinks } from '../../src/engine/commands/undo-writer.ts';
-import { settlesHubOnce, walksHub } from '../conformance/hubs.ts';
+import { readsFirstOfEqualLinks, settlesHubOnce, walksHub } from '../conformance/hubs.ts';
 import { archivesManyReflections } from '../conformance/many-reflections.ts';
 import { openTestEngine, type TestEngine } from '../support/engine-fixture.ts';
 import { startPostgres } from '../support/postgres.ts';
@@ -31,5 +31,10 @@ describe.skipIf(server === undefined)('in PostgreSQL', () => {
   test('a chain with a memory that superseded many others is walked as any other', async () => {
     await using fixture = await openTestEngine({ settings: { OM_DATABASE_URL: await server!.createSchema() } });
     await walksHub(fixture);
+  });
+
+  test('the first links of equal weight are read in the same order as from a file', async () => {
+    await using fixture = await openTestEngine({ settings: { OM_DATABASE_URL: await server!.createSchema() } });
+    await readsFirstOfEqualLinks(fixture);
   });
 });

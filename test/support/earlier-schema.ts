@@ -2,7 +2,11 @@
  * Statements that undo what the migrations of PostgreSQL after the 20th made, for tests that run an older migration
  * again. Whoever adds a migration adds what undoes it here.
  */
-export const UNDO_FROM_0021 = `ALTER TABLE namespaces DROP COLUMN path_order;
+export const UNDO_FROM_0021 = `DROP INDEX edges_by_src_weight, edges_by_dst_weight, entity_relations_by_dst;
+  CREATE INDEX edges_by_src_weight ON edges (tenant, src, weight DESC);
+  CREATE INDEX edges_by_dst_weight ON edges (tenant, dst, weight DESC);
+  CREATE INDEX entity_relations_by_dst ON entity_relations (tenant, dst);
+  ALTER TABLE namespaces DROP COLUMN path_order;
   CREATE INDEX namespaces_by_labels_of_all ON namespaces (tenant, replace(path, '.', chr(1)), user_no);
   CREATE UNIQUE INDEX namespaces_by_labels ON namespaces (tenant, user_no, replace(path, '.', chr(1)));
   ALTER TABLE tenants DROP COLUMN last_write;

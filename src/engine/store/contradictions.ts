@@ -1,6 +1,7 @@
 /** Reads the links between memories that contradict each other; `edges.ts` writes them. */
 
 import type { Store } from './open-store.ts';
+import { outerOrder } from './outer-order.ts';
 import { readUntilWorkEnds, ROW_BYTES, spendWork } from './work-budget.ts';
 
 /** A link between two memories that contradict each other, from `a` to `b`, both by number. */
@@ -68,7 +69,7 @@ const MAX_CONTRADICTIONS = 1_000;
 
 /**
  * Lists the contradictions between two of these memories that were recorded by the time `saidBy` (Unix ms, included),
- * at most 1,000 in no certain order.
+ * at most 1,000, in the order of the second of each pair in `memoryNos`.
  */
 export function listContradictions(store: Store, memoryNos: readonly number[], saidBy: number): Contradiction[] {
   const numbers = JSON.stringify(memoryNos);
@@ -79,7 +80,7 @@ export function listContradictions(store: Store, memoryNos: readonly number[], s
          CASE WHEN e.automatic = 0 THEN 'caller' WHEN e.similarity IS NULL THEN 'form' ELSE 'model' END AS by
        FROM json_each(?) AS c
        CROSS JOIN edges e INDEXED BY edges_contradicting ON e.dst = c.value AND e.type = 'contradicts'
-       WHERE +e.src IN (SELECT value FROM json_each(?)) AND e.created_at <= ? LIMIT ${MAX_CONTRADICTIONS}`,
+       WHERE +e.src IN (SELECT value FROM json_each(?)) AND e.created_at <= ?${outerOrder(store, 'c.key, e.src')} LIMIT ${MAX_CONTRADICTIONS}`,
     )
     .all(numbers, numbers, saidBy) as Contradiction[];
 }

@@ -111,15 +111,12 @@ export function findKnownDocument(
   onlyBy?: number | null,
 ): DocumentRow | undefined {
   const { externalId, source, sessionId, userId } = document;
-  if (externalId !== null) {
-    return store
-      .prepare(
-        `SELECT * FROM documents WHERE external_id = ? AND external_id <> '' AND user_id = ? AND ${IS_ALIVE} LIMIT 1`,
-      )
-      .get(externalId, userId, now) as DocumentRow | undefined;
-  }
   const among = (numbers: string) =>
     `SELECT * FROM documents WHERE document_no IN (${numbers}) AND ${IS_ALIVE} ORDER BY document_no LIMIT 1`;
+  if (externalId !== null) {
+    const numbers = `SELECT document_no FROM documents WHERE external_id = ? AND external_id <> '' AND user_id = ?`;
+    return store.prepare(among(numbers)).get(externalId, userId, now) as DocumentRow | undefined;
+  }
   if (source.kind === 'url') {
     // The URL of a reading under way counts as well, though the document itself still names the URL it came from
     // earlier.

@@ -344,17 +344,15 @@ export function listReleased(store: Store, erased: readonly number[]): Released[
 
 /** Greatest number of links that `listLinks` returns. */
 const MAX_LISTED_LINKS = 1_000;
-/**
- * SQL that selects the links of a memory in one direction with the highest weights. The index has them in this order,
- * so that of a hub with any number of links only these are read.
- */
+/** SQL that selects the strongest links of a memory in one direction, in the order of the index: no others are read. */
 const strongestLinks = (direction: 'out' | 'in') => {
   const [here, there] = direction === 'out' ? ['src', 'dst'] : ['dst', 'src'];
   return `SELECT m.id, e.${there} AS other, e.type AS type, '${direction}' AS direction, e.similarity, e.weight,
       e.automatic, e.created_at, e.updated_at, ${writerOf('e.writer_no')} AS written_by
     FROM edges e INDEXED BY edges_by_${here}_weight CROSS JOIN memories m ON m.seq = e.${there}
       CROSS JOIN memory_dynamics d ON d.seq = e.${there}
-    WHERE e.${here} = :memory AND ${IS_SHOWN} ORDER BY e.weight DESC LIMIT ${MAX_LISTED_LINKS}`;
+    WHERE e.${here} = :memory AND ${IS_SHOWN}
+    ORDER BY e.weight DESC, e.${there}, e.type LIMIT ${MAX_LISTED_LINKS}`;
 };
 
 /**

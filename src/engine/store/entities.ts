@@ -172,9 +172,9 @@ export function relatedEntities(store: Store, entityNos: readonly number[], filt
 function passingRelations(store: Store, from: 'src' | 'dst', to: 'src' | 'dst', filter: CompiledFilter): string {
   const passing = `SELECT DISTINCT r.related, r.relation FROM (
                SELECT ${to} AS related, relation, memory FROM entity_relations WHERE ${from} = origin.value
-               LIMIT ${MAX_LOOKED_AT}
+               ORDER BY ${to}, relation, memory LIMIT ${MAX_LOOKED_AT}
              ) AS r CROSS JOIN memories m ON m.seq = r.memory CROSS JOIN memory_dynamics d ON d.seq = r.memory
-             WHERE ${filter.sql} LIMIT ${MAX_READ}`;
+             WHERE ${filter.sql}${outerOrder(store, 'r.related, r.relation')} LIMIT ${MAX_READ}`;
   if (store.ahead !== null)
     return `SELECT near.related, near.relation FROM json_each(?) AS origin CROSS JOIN LATERAL (${passing}) AS near`;
   return `SELECT CAST(near.value ->> 0 AS INTEGER) AS related, near.value ->> 1 AS relation

@@ -117,7 +117,7 @@ function readNames(
     .prepare(
       `SELECT name, min(label) AS label, min(type) AS type, sum(mentions) AS mentions,
          json_group_array(entity_no) AS entityNos, json_group_array(mentions) AS mentionsEach
-       FROM (SELECT * FROM entities WHERE name BETWEEN ? AND ? ${owned} ORDER BY name LIMIT ${NAMES_READ})
+       FROM (SELECT * FROM entities WHERE name BETWEEN ? AND ? ${owned} ORDER BY name, user_no LIMIT ${NAMES_READ})
        GROUP BY name ORDER BY mentions DESC, name LIMIT ? OFFSET ?`,
     )
     .all(prefix, end, ...(userId === undefined ? [] : [userId]), limit, offset) as (EntitySummary & {
@@ -222,7 +222,7 @@ export function findEntity(
   }
   const owned = userId === undefined ? '' : 'AND user_no = (SELECT user_no FROM users WHERE user_id = ?)';
   const entityNos = store
-    .prepare(`SELECT entity_no FROM entities WHERE name = ? ${owned} LIMIT ${MAX_READ}`)
+    .prepare(`SELECT entity_no FROM entities WHERE name = ? ${owned} ORDER BY user_no LIMIT ${MAX_READ}`)
     .pluck()
     .all(name, ...(userId === undefined ? [] : [userId])) as number[];
   const mentioning = mentioningMemories(store, entityNos, filter, MAX_SHOWN).flatMap(({ memories }) => memories);

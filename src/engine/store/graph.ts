@@ -162,8 +162,8 @@ function enter(
 }
 
 function linksOf(store: Store, memoryNo: number, nodes: Nodes): number[] {
-  const outward = store.prepare('SELECT dst FROM edges WHERE src = ? ORDER BY weight DESC LIMIT ?').pluck();
-  const inward = store.prepare('SELECT src FROM edges WHERE dst = ? ORDER BY weight DESC LIMIT ?').pluck();
+  const outward = store.prepare('SELECT dst FROM edges WHERE src = ? ORDER BY weight DESC, dst, type LIMIT ?').pluck();
+  const inward = store.prepare('SELECT src FROM edges WHERE dst = ? ORDER BY weight DESC, src, type LIMIT ?').pluck();
   return [
     ...followed(outward.all(memoryNo, FOLLOWED + 1), nodes),
     ...followed(inward.all(memoryNo, FOLLOWED + 1), nodes),

@@ -13,7 +13,7 @@ import { readReflectionsOn } from '../../../src/engine/store/reflections.ts';
 import { MAX_INDEXED_BYTES } from '../../../src/engine/store/word-index/memory-text.ts';
 import { readOwnEnd, readOwnStatus } from '../../../src/engine/store/revisions.ts';
 import type { PortableLine } from '../../../src/engine/types.ts';
-import { settlesHubOnce, walksHub } from '../../conformance/hubs.ts';
+import { readsFirstOfEqualLinks, settlesHubOnce, walksHub } from '../../conformance/hubs.ts';
 import { newMemory, openTestEngine, START, type TestEngine } from '../../support/engine-fixture.ts';
 import { exportText, portableLines } from '../../support/portable.ts';
 import { runCommand } from '../../support/run-command.ts';
@@ -212,4 +212,9 @@ test('what a memory was before it was superseded is found among any number of it
 test('a chain with a memory that superseded many others is walked as any other', async () => {
   await using fixture = await openTestEngine();
   await walksHub(fixture);
+});
+
+test('the first links of equal weight are read in one order, whatever the order in which they were made', async () => {
+  await using fixture = await openTestEngine();
+  await readsFirstOfEqualLinks(fixture);
 });
