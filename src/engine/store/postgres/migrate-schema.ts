@@ -2,6 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { EngineError } from '../../errors.ts';
 import { postgresError, type BlockingConnection, type Timeouts } from './blocking-connection.ts';
+import { EarlierSchema } from './unreachable-database.ts';
 import { DEFAULT_TIMEOUTS } from './connection-channel.ts';
 
 const TENANT_MIGRATIONS = path.join(import.meta.dirname, 'migrations');
@@ -82,18 +83,6 @@ export function makeOrRequireSchema(connection: BlockingConnection, name?: strin
       throw new EarlierSchema(name);
     },
   });
-}
-
-/** The EngineError `unavailable` for a database whose schema is of an earlier version. */
-export class EarlierSchema extends EngineError {
-  /** @param name as `makeOrRequireSchema` takes it */
-  constructor(name?: string | null) {
-    const which = name === undefined ? '' : ` ${name ?? 'of OM_DATABASE_URL'}`;
-    const message =
-      `the schema of the database${which} is of an earlier version: a service of this version migrates it when it ` +
-      'starts, or when the database is back';
-    super('unavailable', message, { retryAfterMs: 5_000 });
-  }
 }
 
 /**

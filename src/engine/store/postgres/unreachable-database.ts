@@ -6,8 +6,19 @@
 
 import { EngineError, isEngineError } from '../../errors.ts';
 import type { BlockingConnection } from './blocking-connection.ts';
-import { EarlierSchema } from './migrate-schema.ts';
 import { postgresError, PostgresError } from './postgres-error.ts';
+
+/** The EngineError `unavailable` for a database whose schema is of an earlier version. */
+export class EarlierSchema extends EngineError {
+  /** @param name as `makeOrRequireSchema` takes it */
+  constructor(name?: string | null) {
+    const which = name === undefined ? '' : ` ${name ?? 'of OM_DATABASE_URL'}`;
+    const message =
+      `the schema of the database${which} is of an earlier version: a service of this version migrates it when it ` +
+      'starts, or when the database is back';
+    super('unavailable', message, { retryAfterMs: 5_000 });
+  }
+}
 
 /**
  * Bounds of the time without attempts after one that failed (ms), which is ten times as long as the attempt took
