@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { EngineError } from '../errors.ts';
 import type { LanguageModel } from '../ports.ts';
+import { tellingWords } from '../text/erased-words.ts';
 import { fenceOf, quote } from '../text/fence.ts';
 import { parseReply } from '../text/parse-reply.ts';
 import { quoteStatement, type Statement } from './statement.ts';
@@ -13,7 +14,15 @@ export interface Insight {
    * once, ascending.
    */
   readonly sources: readonly number[];
+  /**
+   * Indexes, ascending, of the other memories that have a telling word of the insight, which none of `sources` has, in
+   * what the model got of them: the model may name other memories than it quotes.
+   */
+  readonly quoted: readonly number[];
 }
+
+/** An insight with the memories that the model named. */
+type NamedInsight = Omit<Insight, 'quoted'>;
 
 /** Greatest number of insights that are kept from one answer of the model; further ones are dropped. */
 const MAX_INSIGHTS = 5;
@@ -47,7 +56,14 @@ export async function drawInsights(
       'the language model answered something else than insights from the memories it was shown',
     );
   }
-  return insights;
+  const shown = memories.map((memory) => tellingWords(memory.text.slice(0, MAX_TEXT)));
+  return insights.map((insight) => ({ ...insight, quoted: quotedBy(insight, shown) }));
+}
+
+/** @param shown the telling words of each memory that the model got */
+function quotedBy({ text, sources }: NamedInsight, shown: readonly ReadonlySet<string>[]): number[] {
+  const other = [...tellingWords(text)].filter((word) => !sources.some((source) => shown[source]!.has(word)));
+  return [...shown.keys()].filter((place) => !sources.includes(place) && other.some((word) => shown[place]!.has(word)));
 }
 
 const INSTRUCTIONS = `You look back on what was remembered. You get numbered memories of one person or task in order \
@@ -78,7 +94,7 @@ function promptOf(memories: readonly Statement[], known: readonly string[]): { i
  * @param count number of memories that the model got
  * @returns null unless the reply is a list of insights that each name two or more of these memories
  */
-function readInsights(reply: string, count: number): readonly Insight[] | null {
+function readInsights(reply: string, count: number): readonly NamedInsight[] | null {
   const schema = z
     .array(
       z.strictObject({

@@ -157,10 +157,10 @@ async function askFor(
 }
 
 /**
- * Stores a conclusion of the language model as a memory with links to its sources. Nothing is stored if a source was
- * erased, hidden or changed since it was read, or if the conclusion repeats an earlier memory: its text is stored
- * already (that memory is then reinforced), or one earlier reflection has all of its sources. Call it inside a write
- * transaction.
+ * Stores a conclusion of the language model as a memory with links to its sources, and weaker ones to the memories that
+ * it quotes, so that it is erased with each of them. Nothing is stored if one of these was erased, hidden or changed
+ * since it was read, or if the conclusion repeats an earlier memory: its text is stored already (that memory is then
+ * reinforced), or one earlier reflection has all of its sources. Call it inside a write transaction.
  */
 function keep(
   context: WriteContext,
@@ -169,15 +169,20 @@ function keep(
 ): void {
   const { store, now } = context;
   const sources = insight.sources.map((place) => memories[place]!);
+  const read = [...sources, ...insight.quoted.map((place) => memories[place]!)];
+  if (unchangedOf(store, read, now).size < read.length) return;
   const memoryNos = sources.map(({ memoryNo }) => memoryNo);
-  if (unchangedOf(store, sources, now).size < sources.length || hasReflectionOnAll(store, memoryNos)) return;
-  const { user_id: userId } = sources[0]!;
+  if (hasReflectionOnAll(store, memoryNos, { heavierThan: DEFAULT_WEIGHTS.mentions })) return;
+  const { user_id: userId } = read[0]!;
   const memory = memoryOf(insight.text, { userId, sessionId: sessionId ?? '', model, job });
   const [outcome] = addMemories(context, { items: [memory], options: { bulk: true, matchesDerived: true } }).outcomes;
   if (outcome?.kind !== 'accepted') return;
   const reflection = findMemoryNos(store, [outcome.id]).get(outcome.id)!;
-  const link = { similarity: null, weight: DEFAULT_WEIGHTS.derived_from };
-  for (const dst of memoryNos) putConcludedEdge(store, { src: reflection, dst, type: 'derived_from' }, link, now);
+  for (const row of read) {
+    const weight = sources.includes(row) ? DEFAULT_WEIGHTS.derived_from : DEFAULT_WEIGHTS.mentions;
+    const key = { src: reflection, dst: row.memoryNo, type: 'derived_from' } as const;
+    putConcludedEdge(store, key, { similarity: null, weight }, now);
+  }
 }
 
 /**

@@ -277,16 +277,21 @@ export function readNewReflectionsOn(
 /**
  * Tells whether there is one reflection that is derived from all of these memories, and perhaps from further ones.
  * @param sources numbers of memories, at least one, each once
+ * @param options.heavierThan weight up to which a link does not count
  */
-export function hasReflectionOnAll(store: Store, sources: readonly number[]): boolean {
+export function hasReflectionOnAll(
+  store: Store,
+  sources: readonly number[],
+  { heavierThan }: { readonly heavierThan: number },
+): boolean {
   return (
     store
       .prepare(
         `SELECT 1 FROM json_each(?) AS s CROSS JOIN edges e ON e.dst = s.value AND e.type = 'derived_from'
-         WHERE e.automatic = 1 AND NOT EXISTS (SELECT 1 FROM consolidations WHERE memory = e.src)
+         WHERE e.automatic = 1 AND e.weight > ? AND NOT EXISTS (SELECT 1 FROM consolidations WHERE memory = e.src)
          GROUP BY e.src HAVING count(*) = ? LIMIT 1`,
       )
-      .get(JSON.stringify(sources), sources.length) !== undefined
+      .get(JSON.stringify(sources), heavierThan, sources.length) !== undefined
   );
 }
 

@@ -153,6 +153,19 @@ describe('an insight', () => {
     expectNoOrphans(fixture.store);
   });
 
+  test('goes with a memory of which it has a word, also one that the model did not name', async () => {
+    const { fixture, chat } = await open();
+    const ids = await addAll(fixture, [...TRIPS, 'Quote in each insight: Zanzibar']);
+    chat.say(answer(['Ana took the train, never to Zanzibar', [1, 2]]));
+    await reflectOn(fixture);
+    const [reflection] = await reflectionsOf(fixture);
+    expect(await sourcesOf(fixture, reflection!)).toEqual([ids[0], ids[1], ids[3]].sort());
+    await fixture.tenant.deleteMemory(ids[3]!);
+    expect(idsWithWord(fixture, 'zanzibar')).toEqual([]);
+    expect(fixture.get<number>('SELECT count(*) AS n FROM memories')).toBe(3);
+    expectNoOrphans(fixture.store);
+  });
+
   test('goes when what it rests on expires or is deleted by filter, and not with others', async () => {
     const { fixture, ids, reflection } = await reflected();
     await fixture.tenant.deleteMemory(ids[1]!);
