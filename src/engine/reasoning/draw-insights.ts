@@ -21,6 +21,13 @@ export interface Insight {
   readonly quoted: readonly number[];
 }
 
+/** An earlier insight, which the model is told not to repeat. */
+export interface KnownInsight {
+  readonly text: string;
+  /** Texts from which its words come: those of its sources, or its own if somebody wrote it. */
+  readonly from: readonly string[];
+}
+
 /** An insight with the memories that the model named. */
 type NamedInsight = Omit<Insight, 'quoted'>;
 
@@ -34,17 +41,18 @@ const MAX_TEXT = 600;
 const ANSWER_TOKENS = 1_024;
 
 /**
- * Asks a language model for conclusions that follow from several memories together.
+ * Asks a language model for conclusions that follow from several memories together. An insight is left out if it has a
+ * telling word of a known one and of what that comes from, which stands in none of the memories: what is erased with
+ * the known one must not outlive it.
  * @param memories in order of time; at most some dozens, since each is quoted in the prompt
- * @param known earlier insights, which the model is told not to repeat
- * @returns the first 5 insights of the model; may be empty
+ * @returns the other ones of the first 5 insights of the model; may be empty
  * @throws EngineError `rate_limited`, `unavailable` (also if `signal` aborts) or `conflict` of
  *   `LanguageModel.complete`; `invalid` if the model declines, or if the answer is not a list of insights that each
  *   name two or more of these memories, since a second call at temperature 0 would give the same answer
  */
 export async function drawInsights(
   model: LanguageModel,
-  { memories, known }: { readonly memories: readonly Statement[]; readonly known: readonly string[] },
+  { memories, known }: { readonly memories: readonly Statement[]; readonly known: readonly KnownInsight[] },
   signal?: AbortSignal,
 ): Promise<readonly Insight[]> {
   const request = { purpose: 'reflection', ...promptOf(memories, known), maxTokens: ANSWER_TOKENS } as const;
@@ -57,7 +65,19 @@ export async function drawInsights(
     );
   }
   const shown = memories.map((memory) => tellingWords(memory.text.slice(0, MAX_TEXT)));
-  return insights.map((insight) => ({ ...insight, quoted: quotedBy(insight, shown) }));
+  const repeated = known.map(repeatedWords);
+  return insights
+    .filter(({ text }) => {
+      const unshown = [...tellingWords(text)].filter((word) => !shown.some((own) => own.has(word)));
+      return !unshown.some((word) => repeated.some((own) => own.has(word)));
+    })
+    .map((insight) => ({ ...insight, quoted: quotedBy(insight, shown) }));
+}
+
+/** Returns the telling words of a known insight that it has from elsewhere, and not from the model. */
+function repeatedWords({ text, from }: KnownInsight): ReadonlySet<string> {
+  const said = from.map((one) => tellingWords(one.slice(0, MAX_TEXT)));
+  return new Set([...tellingWords(text.slice(0, MAX_INSIGHT))].filter((word) => said.some((own) => own.has(word))));
 }
 
 /** @param shown the telling words of each memory that the model got */
@@ -82,10 +102,13 @@ Example: [{"insight": "Ana plans her trips by train whenever she can.", "memorie
 If there are none, reply with []`;
 
 /** Makes the prompt. Each text is enclosed in fences, so that it cannot end its own quotation. */
-function promptOf(memories: readonly Statement[], known: readonly string[]): { instructions: string; input: string } {
-  const fence = fenceOf([...memories.map(({ text }) => text), ...known]);
+function promptOf(
+  memories: readonly Statement[],
+  known: readonly KnownInsight[],
+): { instructions: string; input: string } {
+  const fence = fenceOf([...memories, ...known].map(({ text }) => text));
   const quoted = memories.map((memory, place) => quoteStatement(fence, `memory ${place + 1}`, memory, MAX_TEXT));
-  const insights = known.map((text) => quote(fence, 'known insight', text.slice(0, MAX_INSIGHT)));
+  const insights = known.map(({ text }) => quote(fence, 'known insight', text.slice(0, MAX_INSIGHT)));
   return { instructions: INSTRUCTIONS, input: [...insights, ...quoted].join('\n') };
 }
 

@@ -4,7 +4,7 @@ import { enqueueReflection } from '../commands/request-reflection.ts';
 import type { WriteContext } from '../commands/write-context.ts';
 import { EngineError, isEngineError } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
-import { drawInsights, type Insight } from '../reasoning/draw-insights.ts';
+import { drawInsights, type Insight, type KnownInsight } from '../reasoning/draw-insights.ts';
 import { putConcludedEdge } from '../store/edges.ts';
 import { compileFilter } from '../store/filter.ts';
 import { finishJob, type Question } from '../store/jobs.ts';
@@ -19,6 +19,7 @@ import {
   hasReflectionOnAll,
   listRecent,
   listReflections,
+  listSourceTexts,
   listUnreflected,
   type ReflectionScope,
 } from '../store/reflections.ts';
@@ -122,8 +123,8 @@ async function screened({ guard }: StepContext, insights: readonly Insight[]): P
 interface Material extends ReflectionScope {
   /** Memories to reflect on, in order of time, at most 40. */
   readonly memories: readonly MemoryRow[];
-  /** Texts of the user's latest reflections, at most 10, newest first. */
-  readonly earlier: readonly string[];
+  /** The user's latest reflections, at most 10, newest first. */
+  readonly earlier: readonly KnownInsight[];
   /** `memoryNo` of the last memory in the file when the material was read. */
   readonly upTo: number;
 }
@@ -137,8 +138,12 @@ function readMaterial({ open, clock }: StepContext, { jobNo }: Question): Materi
     const visible = compileFilter({}, clock.now());
     const memories = readInOrder(store, listRecent(store, scope, { visible, limit: MAX_READ }));
     const earlier = readInOrder(store, listReflections(store, scope.userNo, { visible, limit: MAX_EARLIER }));
-    return { ...scope, memories, earlier: earlier.map(({ content }) => content), upTo: lastMemory(store) };
+    return { ...scope, memories, earlier: earlier.map((row) => knownOf(store, row)), upTo: lastMemory(store) };
   });
+}
+
+function knownOf(store: Store, { memoryNo, content, written_by }: MemoryRow): KnownInsight {
+  return { text: content, from: written_by === null ? listSourceTexts(store, memoryNo, MAX_READ) : [content] };
 }
 
 function readInOrder(store: Store, memoryNos: readonly number[]): MemoryRow[] {

@@ -113,6 +113,20 @@ export function listReflections(
     .all(userNo, ...visible.parameters, limit) as number[];
 }
 
+/** Number of characters of a source that `listSourceTexts` reads. */
+const SOURCE_CHARACTERS = 1_000;
+
+/** Lists the beginnings of the texts, titles included, from which a reflection is derived directly; at most `limit`. */
+export function listSourceTexts(store: Store, reflection: number, limit: number): string[] {
+  return store
+    .prepare(
+      `SELECT substr(m.title || ' ' || m.content, 1, ?) FROM edges e CROSS JOIN memories m ON m.seq = e.dst
+       WHERE e.src = ? AND e.type = 'derived_from' AND e.automatic = 1 ORDER BY e.dst LIMIT ?`,
+    )
+    .pluck()
+    .all(SOURCE_CHARACTERS, reflection, limit) as string[];
+}
+
 /**
  * SQL that selects a row if a memory has an automatic `derived_from` link (see `isReflection`); its parameter is the
  * number of the memory.
