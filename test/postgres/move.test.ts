@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { readConfig } from '../../src/engine/config.ts';
+import type { ControlDatabase } from '../../src/engine/control/control-database.ts';
 import { openControlFile } from '../../src/engine/control/control-file.ts';
 import { CONTROL_NOT_COPIED, CONTROL_TABLES } from '../../src/engine/control/moved-control.ts';
 import { openControlDatabase } from '../../src/engine/control/open-control-database.ts';
@@ -164,6 +165,37 @@ describe.skipIf(server === undefined)('cairn move', () => {
     await expect(run({ file: other, database, direction: 'into folder', tenant: 'acme' })).rejects.toThrow(
       /tenant acme was moved to/,
     );
+  });
+
+  test('one tenant alone, and back to where it was: it is open there again', async () => {
+    const { file } = await fullFolder();
+    const there = { OM_DB_PATH: path.join(tempFolder(), 'cairn.sqlite'), OM_DATABASE_URL: await server.createSchema() };
+    const go = (direction: 'into database' | 'into folder') =>
+      run({ file, database: there.OM_DATABASE_URL, direction, tenant: 'acme' });
+    const withControl = <T>(settings: Record<string, string>, work: (control: ControlDatabase) => T): T => {
+      const control = openControlDatabase(readConfig(settings), systemClock);
+      try {
+        return work(control);
+      } finally {
+        control.close();
+      }
+    };
+    const erase = (control: ControlDatabase) => control.eraseTenant('acme');
+    const isOpen = ({ findMoved, listTenants }: ControlDatabase) =>
+      findMoved('acme') === undefined && listTenants().some(({ id }) => id === 'acme');
+    await go('into database');
+    await expect(go('into folder')).rejects.toThrow(/already holds tenant acme: give another path, or move it away/);
+    fs.renameSync(path.join(file.replace('.sqlite', '.tenants'), 'acme.sqlite'), path.join(tempFolder(), 'away'));
+    await go('into folder');
+    expect(withControl({ OM_DB_PATH: file }, isOpen)).toBe(true);
+    await expect(go('into database')).rejects.toThrow(/already holds tenant acme: erase it there first/);
+    withControl(there, erase);
+    await go('into database');
+    expect(withControl(there, isOpen)).toBe(true);
+    // A new tenant of that name is no tenant that was moved.
+    withControl({ OM_DB_PATH: file }, erase);
+    withControl({ OM_DB_PATH: file }, (control) => control.createTenant('acme'));
+    expect(withControl({ OM_DB_PATH: file }, isOpen)).toBe(true);
   });
 
   test('refuses, before anything is written, what cannot move or is in use', async () => {
