@@ -143,7 +143,7 @@ function addedBy(items: readonly AddItem[], { outcomes }: AddReply): AuditDetail
   };
 }
 
-/** Counts the documents, memories, revisions and links that an import stored. */
+/** Counts the documents, memories, revisions, links and items of session logs that an import stored. */
 function importedBy(lines: readonly PortableLine[], outcomes: readonly ImportOutcome[]): AuditDetail {
   const count = (wanted: PortableLine['type']) =>
     lines.filter(({ type }, place) => type === wanted && outcomes[place]?.kind === 'stored').length || undefined;
@@ -152,6 +152,7 @@ function importedBy(lines: readonly PortableLine[], outcomes: readonly ImportOut
     memories: count('memory'),
     revisions: count('revision'),
     links: count('link'),
+    session_items: count('session_item'),
   };
 }
 
