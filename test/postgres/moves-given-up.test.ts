@@ -47,4 +47,18 @@ describe.skipIf(server === undefined)('a tenant stays open where it is', () => {
     expect([await memoriesIn(server, home), await memoriesIn(server, eu)]).toEqual([2, 0]);
     expect(await moveHere(settings, { to: 'eu' })).toMatchObject({ from: 'home', to: 'eu', memories: 2 });
   });
+
+  test('if the address of its database is that of an empty one', async () => {
+    const { home, eu, settings } = await twoDatabases(server);
+    await using fixture = await openAt(settings);
+    const { control } = fixture.engine;
+    control.createTenant('acme', undefined, 'eu');
+    const tenant = await fixture.engine.tenant('acme');
+    await tenant.addMemories([newMemory({ content: 'The ferry leaves at noon.' })]);
+    const wrong = { ...settings, OM_DATABASES: `eu=${await server.createSchema()}` };
+    await expect(moveHere(wrong, { to: 'home' })).rejects.toMatchObject({ code: 'conflict' });
+    await tenant.addMemories([newMemory({ content: 'The harbour has nine berths.' })]);
+    expect([await memoriesIn(server, home), await memoriesIn(server, eu)]).toEqual([0, 2]);
+    expect(await moveHere(settings, { to: 'home' })).toMatchObject({ from: 'eu', to: 'home', memories: 2 });
+  });
 });

@@ -168,7 +168,8 @@ async function copyAndComplete(
   const audit = openServiceAudit(control, config, systemClock);
   let frozen: ReturnType<typeof freezeTenant> | undefined;
   try {
-    frozen = freezeTenant(knownAddress(config, placement.database), tenant, context.freezeMs);
+    const placed = { id: tenant, placement: placement.number };
+    frozen = freezeTenant(knownAddress(config, placement.database), placed, context.freezeMs);
     const done = await copy(context, placement, token);
     await failpoint('after-move-copies');
     nameArrived(knownAddress(config, target), tenant, { token, placement: placement.number + 1 });
