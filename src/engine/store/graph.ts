@@ -4,8 +4,8 @@
  * incomplete.
  */
 
-import { DAY_MS } from '../dynamics.ts';
 import { MEMORY_STATUSES, type EntityNode, type MemoryGraph, type MemoryNode } from '../types.ts';
+import { SALIENCE_AT } from './faded-sql.ts';
 import { type CompiledFilter, compileFilter } from './filter.ts';
 import type { Store } from './open-store.ts';
 import { outerOrder } from './outer-order.ts';
@@ -223,7 +223,7 @@ function describe(store: Store, nodes: Nodes, { limit, now }: GraphBounds, passe
   const memories = store
     .prepare(
       `SELECT m.seq AS no, m.id, m.gist, m.title, substr(m.content, 1, ${GIST_CHARACTERS}) AS start,
-         min(1.0, d.salience * exp(-d.decay_lambda * max(0, ? - d.salience_at) / ${DAY_MS}.0)) AS salience,
+         min(1.0, ${SALIENCE_AT}) AS salience,
          d.primary_sector AS sector, d.status, m.event_time AS eventTime, m.created_at AS createdAt
        FROM json_each(?) AS wanted CROSS JOIN memories m ON m.seq = wanted.value
        CROSS JOIN memory_dynamics d ON d.seq = m.seq ORDER BY wanted.key`,
