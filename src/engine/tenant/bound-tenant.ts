@@ -11,10 +11,9 @@ import {
   type MemoryStream,
   type NewMemory,
   type Page,
-  type RecallRecord,
 } from '../types.ts';
 import { isRejected, rejected } from '../rejected-item.ts';
-import { within } from '../readers/recalls.ts';
+import { isAskedWithin, within } from '../readers/recalls.ts';
 import { eventMethods, logMethods } from './bound-logs.ts';
 import { documentMethods } from './bound-documents.ts';
 import { itemMethods, listMethods } from './bound-items.ts';
@@ -256,20 +255,16 @@ function queryMethods(tenant: Tenant, { tags, reachedMemory, onlyOwn, ownFilter 
  * bounds: only memories of its user, and only those with all its tags. Memories of such a recall that have left the
  * bounds since count as erased.
  */
-function recallMethods(tenant: Tenant, { bounds: { userId }, tags, reachedMemory, reachedIds, ownFilter }: Reach) {
-  const isWithin = ({ filter: { userIds = [], withinTags = [] } }: Pick<RecallRecord, 'filter'>) =>
-    (userId === undefined || (userIds.length === 1 && userIds[0] === userId)) &&
-    tags.every((tag) => withinTags.includes(tag));
+function recallMethods(tenant: Tenant, { bounds, reachedMemory, reachedIds, ownFilter }: Reach) {
   const reachedRecall = async (id: string) => {
     const recall = await tenant.getRecall(id);
-    if (!isWithin(recall)) throw new EngineError('not_found', 'no recall with this id is kept');
+    if (!isAskedWithin(recall, bounds)) throw new EngineError('not_found', 'no recall with this id is kept');
     return within(recall, [...(await reachedIds(recall.candidates.map((candidate) => candidate.id)))]);
   };
   return {
     async listRecalls({ memoryId, ...asked }) {
       if (memoryId !== undefined) await reachedMemory(memoryId);
-      const page = await tenant.listRecalls({ ...asked, memoryId, userId: userId ?? asked.userId });
-      return { ...page, items: page.items.filter(isWithin) };
+      return tenant.listRecalls({ ...asked, memoryId, userId: bounds.userId ?? asked.userId, bounds });
     },
     getRecall: reachedRecall,
     async replayRecall(id, options, signal) {
