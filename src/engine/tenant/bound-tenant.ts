@@ -304,8 +304,8 @@ function reflectionMethods(tenant: Tenant, { tags, ownerOf, ownJobs }: Reach) {
 }
 
 /**
- * Makes the methods of jobs for a bound caller: it finds only jobs that it requested or whose memory or document is
- * within its bounds. It may wait for any write receipt, but cannot list, count or change jobs.
+ * Makes the methods of jobs for a bound caller: it finds only jobs that it requested, or whose memory, document or
+ * user is within its bounds (`reachedJob`). It may wait for any write receipt, but cannot list, count or change jobs.
  */
 function jobMethods(tenant: Tenant, { reachedJob }: Reach) {
   return {
