@@ -9,7 +9,7 @@ import { retrieve } from '../../src/engine/retrieve/retrieve.ts';
 import { readMemories } from '../../src/engine/store/memories.ts';
 import { boundTenant } from '../../src/engine/tenant/bound-tenant.ts';
 import { joined } from '../../src/engine/tenant/memory-lists.ts';
-import type { MemoryQuery, RecallPage } from '../../src/engine/types.ts';
+import type { MemoryQuery, RecallPage, StageTrace } from '../../src/engine/types.ts';
 import { linkInPairs } from '../support/link-in-pairs.ts';
 import { newMemory, START, type TestEngine } from '../support/engine-fixture.ts';
 import { importDocument } from '../support/import-document.ts';
@@ -248,6 +248,26 @@ async function findsRecallsBehindOthers(fixture: TestEngine): Promise<void> {
   expect((await tenant.listRecalls({ limit: 20 })).items).toHaveLength(20);
 }
 
+/** Checks that no stage of a query tells what part of all memories its users have, or that no text has a word. */
+async function countsNothingInStages({ tenant }: TestEngine): Promise<void> {
+  const items = Array.from({ length: 900 }, (_, no) =>
+    newMemory({ content: `Pier ${no}.`, ...(no < 500 ? { userId: 'bob', tags: TAGS } : { tags: ['hr'] }) }),
+  );
+  const { outcomes } = await tenant.addMemories(items);
+  const first = outcomes[0]!;
+  assert(first.kind === 'accepted');
+  const bound = boundTenant(tenant, { tags: TAGS });
+  const notesOf = (trace: readonly StageTrace[] = []) => trace.map(({ note = '' }) => note).join('; ');
+  const telling = /dilution|known/;
+  for (const text of ['pier', 'zeppelin']) {
+    const query = { ...QUERY, query: text, filter: { userIds: ['bob'] }, explain: true };
+    expect(notesOf((await tenant.query(query)).trace)).toMatch(telling);
+    expect(notesOf((await bound.query(query)).trace)).not.toMatch(telling);
+    expect(notesOf((await tenant.explain(query, first.id)).trace)).toMatch(telling);
+    expect(notesOf((await bound.explain(query, first.id)).trace)).not.toMatch(telling);
+  }
+}
+
 /** The checks, each with the end of the name of its test. */
 export const TAG_BOUNDS = [
   ['the fields that a memory had before it had them', hidesEarlierFields],
@@ -258,6 +278,7 @@ export const TAG_BOUNDS = [
   ['a change before it had them, in a number', countsChangesWithinBounds],
   ['pairs outside, behind which its own are found', findsPairsBehindOthers],
   ['recalls outside, behind which its own are found', findsRecallsBehindOthers],
+  ['how many memories there are outside, by the stages of a query', countsNothingInStages],
   ['a chunk that lost them, through its document', readsChunksWithinBounds],
   ['a memory without them that supersedes one with them', namesNoOtherSuccessor],
 ] as const;

@@ -11,6 +11,7 @@ import {
   type MemoryStream,
   type NewMemory,
   type Page,
+  type StageTrace,
 } from '../types.ts';
 import { isRejected, rejected } from '../rejected-item.ts';
 import { isAskedWithin, within } from '../readers/recalls.ts';
@@ -231,12 +232,16 @@ function linkMethods(tenant: Tenant, { tags, reachedMemory, reachedIds, onlyOwn 
  */
 function queryMethods(tenant: Tenant, { tags, reachedMemory, onlyOwn, ownFilter }: Reach) {
   return {
-    query: async (query, signal) => tenant.query({ ...query, filter: ownFilter(query.filter) }, signal),
+    async query(query, signal) {
+      const answer = await tenant.query({ ...query, filter: ownFilter(query.filter) }, signal);
+      return answer.trace === undefined ? answer : { ...answer, trace: withoutCounts(answer.trace) };
+    },
     diff: async (options, signal) => tenant.diff({ ...options, filter: ownFilter(options.filter) }, signal),
     async explain(query, memoryId, signal) {
       const filter = ownFilter(query.filter);
       await reachedMemory(memoryId);
-      return tenant.explain({ ...query, filter }, memoryId, signal);
+      const explained = await tenant.explain({ ...query, filter }, memoryId, signal);
+      return { ...explained, trace: withoutCounts(explained.trace) };
     },
     retrievalDefaults: () => tenant.retrievalDefaults(),
     putRetrievalDefaults: refused,
@@ -248,6 +253,17 @@ function queryMethods(tenant: Tenant, { tags, reachedMemory, onlyOwn, ownFilter 
     listProviderCalls: refused,
     listProviderUsage: refused,
   } satisfies Partial<Tenant>;
+}
+
+/**
+ * Leaves out the notes of the stages that tell how many memories there are outside of the bounds: how great a part of
+ * all the searched users have, and whether any text has a word.
+ */
+function withoutCounts(trace: readonly StageTrace[]): StageTrace[] {
+  return trace.map(({ note, ...stage }) => {
+    const isCounting = note === undefined || stage.stage === 'plan' || stage.stage.startsWith('lexical');
+    return isCounting ? stage : { ...stage, note };
+  });
 }
 
 /**
