@@ -2,9 +2,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, vi } from 'vitest';
 import type { WriteContext } from '../../src/engine/commands/write-context.ts';
+import { DAY_MS } from '../../src/engine/dynamics.ts';
 import { EngineError } from '../../src/engine/errors.ts';
 import { saltedHash, tellingWords } from '../../src/engine/text/erased-words.ts';
 import type { OpenErasure, Receipted } from '../../src/engine/types.ts';
+import { purgeFinished } from '../../src/engine/upkeep/purge-finished.ts';
 import { schedules } from '../../src/engine/upkeep/schedules.ts';
 import { tendDocuments } from '../../src/engine/upkeep/tend-documents.ts';
 import { WRITE_COMMANDS } from '../../src/engine/writer/commands.ts';
@@ -248,6 +250,20 @@ async function erasesDocumentsFirst(fixture: ErasingFixture): Promise<void> {
   expect(left).toEqual([[0, 0]]);
 }
 
+/** Checks that the receipt of a delete that broke off is removed as late as others, and its documents even so. */
+async function forgetsOldReceipt(fixture: ErasingFixture): Promise<void> {
+  const { tenant, clock, maintenance } = fixture;
+  await beginDelete(fixture);
+  clock.advance(maintenance.config.OM_AUDIT_DAYS * DAY_MS);
+  await purgeFinished(maintenance);
+  expect(await tenant.getErasure(BENS.id)).toMatchObject({ closedAt: null });
+  clock.advance(1);
+  await purgeFinished(maintenance);
+  await expect(tenant.getErasure(BENS.id)).rejects.toMatchObject({ code: 'not_found' });
+  await tendDocuments(maintenance);
+  expect(countRows(fixture)).toEqual([0, 0]);
+}
+
 /** Checks that the receipt of every delete of a document has hashes of the document's names, of all versions. */
 async function recordsNames(fixture: ErasingFixture): Promise<void> {
   const { tenant, store } = fixture;
@@ -288,5 +304,6 @@ export const ERASING_CHECKS: readonly (readonly [string, (fixture: ErasingFixtur
   ['what a delete has hidden that fails is free at once', freesAfterError],
   ['a repeated delete takes over a document of which one part matches', takesOverByPart],
   ['a delete erases the documents that it has hidden before all else', erasesDocumentsFirst],
+  ['the upkeep removes the old receipt of a delete that broke off', forgetsOldReceipt],
   ['a receipt has the words of the names of documents, whatever the delete names', recordsNames],
 ];
