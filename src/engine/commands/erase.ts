@@ -9,7 +9,7 @@ import {
   listPartsOf,
   listUnderWay,
 } from '../store/documents.ts';
-import { listWithoutTags } from '../store/document-views.ts';
+import { listNames, listWithoutTags } from '../store/document-views.ts';
 import { dropLiveGeneration, listExpiredDocuments, listOutlived } from '../store/document-expiry.ts';
 import { deleteGeneration, findAbandoned } from '../store/document-generations.ts';
 import { documentsOfMemories, listMemoriesOfGeneration, listWithoutDocument } from '../store/chunks.ts';
@@ -219,6 +219,7 @@ export function deleteDocument(
 
 function abandonDocuments({ store, now, erasing }: WriteContext, documentNos: readonly number[]): DeleteReceipt {
   let jobs = 0;
+  if (documentNos.length > 0) erasing?.names(listNames(store, documentNos));
   for (const documentNo of documentNos) {
     jobs += cancelDocumentJobs(store, documentNo, now);
     hideDocument(store, documentNo, { erasure: erasing?.id ?? null, now });

@@ -161,6 +161,23 @@ export function listWithoutTags(store: Store, documentNos: readonly number[], ta
   return rows.filter((row) => lacksOne(parseStored(row.tags) as string[])).map(({ documentNo }) => documentNo);
 }
 
+/**
+ * Lists the names of documents without repetition: titles, file names, URLs and external ids, those of replaced and
+ * waiting versions included.
+ */
+export function listNames(store: Store, documentNos: readonly number[]): string[] {
+  const rows = store
+    .prepare(
+      `SELECT o.external_id, o.url AS known_url, g.title, g.given_title, g.file_name, g.url
+       FROM json_each(?) AS wanted CROSS JOIN documents o ON o.document_no = wanted.value
+       LEFT JOIN document_generations g ON g.document_no = o.document_no
+       ORDER BY o.document_no, g.generation_no DESC`,
+    )
+    .all(JSON.stringify(documentNos)) as Readonly<Record<string, string | null>>[];
+  const names = new Set(rows.flatMap((row) => Object.values(row)));
+  return [...names].filter((name): name is string => name !== null && name !== '');
+}
+
 function lastGeneration(store: Store, documentNo: number): number | null {
   const row = store
     .prepare('SELECT max(generation_no) AS no FROM document_generations WHERE document_no = ?')
