@@ -97,10 +97,10 @@ export function reachOf(tenant: Tenant, bounds: Bounds): Reach {
     },
     reachedIds: async (ids) =>
       new Set(
-        await tenant.listPresent(ids, {
-          userIds: userId === undefined ? undefined : [userId],
-          withinTags: tags,
-        }),
+        // A read may be refused where many wait, and an add asks about no memory in most cases.
+        ids.length === 0
+          ? []
+          : await tenant.listPresent(ids, { userIds: userId === undefined ? undefined : [userId], withinTags: tags }),
       ),
     async *reachedRevisions(id, page) {
       await reach.reachedMemory(id);

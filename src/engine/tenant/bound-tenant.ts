@@ -107,7 +107,7 @@ function memoryMethods(tenant: Tenant, reach: Reach) {
   return {
     async addMemories(items, options = {}) {
       const named = items.flatMap((item) => (isRejected(item) ? [] : (item.supersedes ?? [])));
-      const older = named.length === 0 ? new Set<string>() : await reachedIds(named);
+      const older = await reachedIds(named);
       const owned = items.map((item) => {
         if (isRejected(item)) return item;
         const isReached = item.supersedes === undefined || older.has(item.supersedes);
