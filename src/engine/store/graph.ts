@@ -337,7 +337,7 @@ function* distinctRelations(
      CROSS JOIN entity_relations r ON r.src = wanted.value AND r.dst IN (SELECT value FROM json_each(?))
      CROSS JOIN memories m ON m.seq = r.memory CROSS JOIN memory_dynamics d ON d.seq = m.seq
      CROSS JOIN entities a ON a.entity_no = r.src CROSS JOIN entities b ON b.entity_no = r.dst
-     WHERE ${passes.sql}`,
+     WHERE ${passes.sql} ${outerOrder(store, 'wanted.key, r.dst, r.relation, r.memory')}`,
   );
   const known = new Set<string>();
   const stated = statement.iterate(group, entityNos, ...passes.parameters);
