@@ -78,7 +78,8 @@ test('scan looks through items, earlier versions, session logs, recalls and eval
     const log = (await api.request('GET', '/sessions/trip/log?user_id=ana')).body.items;
     expect(log).toMatchObject([{ item: { content: 'hello' } }, { item: { content: 'use [REDACTED:github_key]' } }]);
     expect((await api.request('GET', `/memory/${former}/history`)).body.items).toEqual([]);
-    const records = (await api.request('GET', '/audit?action=scan.redact')).body.items;
+    const { body } = await api.request('GET', '/audit?action=scan.redact');
+    const records = body['items'] as unknown as { readonly key: string; readonly detail: unknown }[];
     const id = expect.any(String) as string;
     expect(records.map(({ key, detail }) => [key, detail] as unknown[])).toEqual([
       ['cli', { place: 'evaluation item' }],

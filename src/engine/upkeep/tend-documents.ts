@@ -2,7 +2,7 @@ import { eraseAbandoned, ERASE_SLICE } from '../commands/erase.ts';
 import { settleForgotten } from '../commands/settle-document.ts';
 import { sweepUploads } from '../documents/uploads.ts';
 import { removeReadUploads } from '../steps/remove-uploads.ts';
-import type { WriteContext } from '../commands/write-context.ts';
+import type { MemoryRow } from '../store/memories.ts';
 import { findAbandoned } from '../store/document-generations.ts';
 import { findOldestErasing } from '../store/documents.ts';
 import { addIdsToErasure } from '../store/erasures.ts';
@@ -65,7 +65,8 @@ async function eraseInSlices(context: MaintenanceContext, id: string | null): Pr
     if (findAbandoned(store, id) === undefined) return;
     store.write(() => {
       const ids: string[] = [];
-      const erasing: WriteContext['erasing'] = id === null ? undefined : { id, memory: (row) => void ids.push(row.id) };
+      const notes = { memory: (row: MemoryRow) => void ids.push(row.id), names() {} };
+      const erasing = id === null ? undefined : { id, ...notes };
       eraseAbandoned({ ...writeContextOf(context), erasing }, { limit: ERASE_SLICE });
       if (id !== null) addIdsToErasure(store, id, ids);
     });
