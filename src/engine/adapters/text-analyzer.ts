@@ -57,8 +57,13 @@ export function createTextAnalyzer(config: Config, clock: Clock): ((tenantId: st
   if (base === undefined) return null;
   const url = `${base.replace(/\/+$/, '')}/analyze`;
   const semaphore = new FairSemaphore(MAX_REQUESTS);
-  /** For each tenant, by id, the time until which the analyzer is not called after a failure, Unix ms. */
-  const rests = new Map<string, number>();
+  /** For each tenant, by id, the time of the last failure, after which the analyzer rests, Unix ms. */
+  const failures = new Map<string, number>();
+  /** Whether the analyzer is not called for a tenant now; false where the clock was set back since it failed. */
+  const isResting = (tenantId: string) => {
+    const since = clock.now() - (failures.get(tenantId) ?? -Infinity);
+    return since >= 0 && since < REST_MS;
+  };
 
   async function ask(tenantId: string, text: string): Promise<SensitiveSpan[]> {
     await semaphore.acquire(tenantId);
@@ -82,15 +87,15 @@ export function createTextAnalyzer(config: Config, clock: Clock): ((tenantId: st
     async find(text) {
       const found: SensitiveSpan[] = [];
       try {
-        if (clock.now() < (rests.get(tenantId) ?? 0)) throw new Error('it failed a moment ago');
-        rests.delete(tenantId);
+        if (isResting(tenantId)) throw new Error('it failed a moment ago');
+        failures.delete(tenantId);
         for (let from = 0; from === 0 || from + OVERLAP < text.length; from += PIECE - OVERLAP) {
           const spans = await ask(tenantId, text.slice(from, from + PIECE));
           found.push(...spans.map((span) => ({ ...span, start: span.start + from, end: span.end + from })));
         }
       } catch {
         // The error has no `cause`, since the cause may quote the text.
-        if (clock.now() >= (rests.get(tenantId) ?? 0)) rests.set(tenantId, clock.now() + REST_MS);
+        if (!isResting(tenantId)) failures.set(tenantId, clock.now());
         if (onFailure === 'store') return [];
         throw new EngineError('unavailable', 'the analyzer at OM_PII_URL does not answer: nothing was stored', {
           retryAfterMs: REST_MS,

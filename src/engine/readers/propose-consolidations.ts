@@ -1,9 +1,8 @@
 import { EngineError } from '../errors.ts';
-import { MAX_GATHERED } from '../reasoning/gather-sentences.ts';
 import { findThreads, type Thread } from '../steps/find-threads.ts';
 import { readCosineBase } from '../store/calibrations.ts';
 import { type RunPlace, startOfUser } from '../store/consolidations.ts';
-import { createWorkBudget, hasWorkEnded, noteWork, runWithin, spendWork } from '../store/work-budget.ts';
+import { createWorkBudget, hasWorkEnded, runWithin, spendWork } from '../store/work-budget.ts';
 import type { ConsolidationProposal, ConsolidationScope } from '../types.ts';
 import type { ReadContext } from './read-context.ts';
 import { workLimits } from './work-limits.ts';
@@ -32,7 +31,6 @@ export function proposeConsolidations(
         spendWork(bytes);
         for (const thread of threads) {
           if (thread !== null) found.push(thread);
-          noteWork(MAX_GATHERED);
           isCut = found.length > limit || hasWorkEnded();
           if (isCut) break;
         }

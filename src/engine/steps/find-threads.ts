@@ -2,11 +2,12 @@
  * Finds the threads that a run of consolidation makes one memory of each. A thread here is a group of memories of one
  * user that say nearly the same or follow one topic.
  */
-import { gatherSentences, tellingWords } from '../reasoning/gather-sentences.ts';
+import { gatherSentences, MAX_GATHERED, tellingWords } from '../reasoning/gather-sentences.ts';
 import { listGatherable, listWaypointsOf, type Gatherable, type Near } from '../store/gatherable.ts';
 import { nextUserNo, startOfUser, type ConsolidationRun, type RunPlace } from '../store/consolidations.ts';
 import { readMemoryRows, type MemoryRow } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
+import { noteWork } from '../store/work-budget.ts';
 import { textOfMemory } from './text-of-memory.ts';
 
 /** Greatest number of memories that one call examines and compares; a thread consists of memories of one call only. */
@@ -41,7 +42,8 @@ export interface Thread {
 export interface FoundThreads {
   /**
    * The threads, each made only when it is asked for, which may take 40 ms; null for similar memories whose texts do
-   * not fit together. It can be iterated once, also outside of the transaction.
+   * not fit together. It can be iterated once, also outside of the transaction. Each takes 2,000 bytes from the work
+   * budget.
    */
   readonly threads: Iterable<Thread | null>;
   /** Number of bytes of text that were read. */
@@ -92,6 +94,7 @@ function* threadsOf(
     const sources = [...group].sort(byTime);
     const said = sources.map((row) => ({ text: textOfMemory(row), saidAt: row.event_time }));
     const gathered = gatherSentences(said, rarityOf);
+    noteWork(MAX_GATHERED);
     yield gathered && { content: gathered.content, rows: gathered.sources.map((source) => sources[source]!) };
   }
 }

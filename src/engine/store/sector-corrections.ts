@@ -24,8 +24,9 @@ const READ_CHARACTERS = 2_000;
 
 /**
  * Lists the newest memories whose `metadata.sector` states a sector, the oldest of them first: at most `limit`, among
- * the newest 100,000 memory numbers. Chunks of documents are left out, since all chunks repeat what was stated once.
- * Of a text of more than 4,000 characters, the result has the first and the last 2,000 on lines of their own.
+ * the newest 100,000 memory numbers. Chunks of documents are left out, since all chunks repeat what was stated once;
+ * reflections (`metadata.reflection_job`), too, while they have the sector that they were stored with, which nobody
+ * stated. Of a text of more than 4,000 characters, the result has the first and the last 2,000 on lines of their own.
  */
 export function listStatedSectors(
   store: Store,
@@ -40,6 +41,7 @@ export function listStatedSectors(
        FROM memories m JOIN memory_dynamics d ON d.seq = m.seq
        WHERE m.seq > (SELECT coalesce(max(seq), 0) - ? FROM memories) AND instr(m.metadata, '"sector"') > 0
          AND d.generation_no IS NULL AND m.metadata ->> '$.sector' IN (SELECT value FROM json_each(?))
+         AND (m.metadata ->> '$.sector' <> 'reflective' OR m.metadata ->> '$.reflection_job' IS NULL)
        ORDER BY m.seq DESC LIMIT ?`,
     )
     .all(LOOKED_AT, JSON.stringify(SECTORS), limit) as { title: string; content: string; sector: Sector }[];

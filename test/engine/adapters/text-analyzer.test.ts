@@ -78,3 +78,16 @@ test('a text that the analyzer cannot read ends the adds of its tenant alone', a
   await add(acme, 'of acme');
   expect(asked).toEqual(['spoiled', 'of acme']);
 });
+
+test('a clock that is set back does not make an analyzer rest longer that failed once', async () => {
+  let status = 500;
+  const { url, asked } = await startAnalyzer(() => status);
+  const { tenant, clock } = await openWith(url);
+  const add = (content: string) => tenant.addMemories([newMemory({ content })]);
+  await expect(add('one')).rejects.toMatchObject({ code: 'unavailable' });
+  status = 200;
+  await expect(add('two')).rejects.toMatchObject({ code: 'unavailable' });
+  clock.advance(-3_600_000);
+  await add('three');
+  expect(asked).toEqual(['one', 'three']);
+});

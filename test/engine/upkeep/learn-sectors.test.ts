@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { fitCorrection } from '../../../src/engine/sectors/fit-correction.ts';
 import { sectorWordsOf } from '../../../src/engine/sectors/words-to-classify.ts';
 import { textOfMemory } from '../../../src/engine/steps/text-of-memory.ts';
@@ -7,6 +7,7 @@ import { runDueSchedules } from '../../../src/engine/upkeep/schedules.ts';
 import type { Sector } from '../../../src/engine/types.ts';
 import { DAY_MS } from '../../../src/engine/dynamics.ts';
 import { openTestEngine, type TestEngine } from '../../support/engine-fixture.ts';
+import { startFakeProvider } from '../../support/fake-provider.ts';
 
 const THINGS = 'mast keel rope buoy winch rudder cleat jib boom hatch oar anchor sail tiller hull deck stay'.split(' ');
 /** Facts by their form, which this tenant calls procedural. */
@@ -97,7 +98,7 @@ test('learning lets others have the thread, and of long texts reads only what th
     return lines.join('\n').slice(0, 200_000);
   });
   for (const content of contents) await fixture.add({ content, title: 'Ünder way', metadata: { sector: 'semantic' } });
-  const stated = listStatedSectors(fixture.store, 10);
+  const stated = listStatedSectors(fixture.batch.open().store, 10);
   for (const [at, row] of stated.entries()) {
     expect(row.content.length).toBeLessThan(9_000);
     const whole = textOfMemory({ title: 'Ünder way', content: contents[at]! });
@@ -107,4 +108,18 @@ test('learning lets others have the thread, and of long texts reads only what th
   const rows = THINGS.flatMap((thing) => [0, 1].map(() => ({ text: ruleOf(thing), sector: 'procedural' as const })));
   await fitCorrection(rows, async () => void (paused += 1));
   expect(paused).toBe(72);
+});
+
+test('the sector of a reflection is stated by nobody', async () => {
+  const { chat, url, close } = await startFakeProvider({ dimensions: 256 });
+  onTestFinished(close);
+  await using fixture = await openTestEngine({ settings: { OM_LLM_MODEL: 'a-model', OM_LLM_BASE_URL: url } });
+  await fixture.add({ content: ruleOf('galley'), userId: 'ana', metadata: { sector: 'semantic' } });
+  await fixture.add({ content: ruleOf('stern'), userId: 'ana' });
+  await fixture.drain();
+  chat.say(JSON.stringify([{ insight: 'All that floats belongs to the crew', memories: [1, 2] }]));
+  await fixture.tenant.reflect({ userId: 'ana', sessionId: null });
+  await fixture.askQuestions();
+  expect(await fixture.tenant.listReflections('ana', 10)).toMatchObject([{ metadata: { sector: 'reflective' } }]);
+  expect(listStatedSectors(fixture.batch.open().store, 10)).toMatchObject([{ sector: 'semantic' }]);
 });
