@@ -5,7 +5,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { uploadsFolder } from '../../src/engine/documents/uploads.ts';
 import { putUploadPart } from '../../src/engine/store/upload-parts.ts';
 import { tendDocuments } from '../../src/engine/upkeep/tend-documents.ts';
-import { refusesGoneFile } from '../conformance/gone-files.ts';
+import { keepsRetriedFile, refusesGoneFile } from '../conformance/gone-files.ts';
 import { openTestEngine } from '../support/engine-fixture.ts';
 import { newDocument, upload } from '../support/new-document.ts';
 import { startPostgres, type PostgresServer } from '../support/postgres.ts';
@@ -69,6 +69,12 @@ describe.skipIf(server === undefined)('files of documents in PostgreSQL', () => 
     const settings = { OM_DATABASE_URL: await server.createSchema() };
     await using fixture = await openTestEngine({ file: path.join(tempFolder(), 'cairn.sqlite'), settings });
     await refusesGoneFile(fixture);
+  });
+
+  test('that are about to be removed stay if their document is to be read again', async () => {
+    const settings = { OM_DATABASE_URL: await server.createSchema() };
+    await using fixture = await openTestEngine({ file: path.join(tempFolder(), 'cairn.sqlite'), settings });
+    await keepsRetriedFile(fixture);
   });
 
   test('another tenant’s file is read without a folder of its own', async () => {
