@@ -5,6 +5,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { uploadsFolder } from '../../src/engine/documents/uploads.ts';
 import { putUploadPart } from '../../src/engine/store/upload-parts.ts';
 import { tendDocuments } from '../../src/engine/upkeep/tend-documents.ts';
+import { keepsRetriedFile, refusesGoneFile } from '../conformance/gone-files.ts';
 import { openTestEngine } from '../support/engine-fixture.ts';
 import { newDocument, upload } from '../support/new-document.ts';
 import { startPostgres, type PostgresServer } from '../support/postgres.ts';
@@ -62,6 +63,18 @@ describe.skipIf(server === undefined)('files of documents in PostgreSQL', () => 
     clock.advanceDays(1);
     await tendDocuments(fixture.maintenance);
     expect(await partsOf()).toEqual([]);
+  });
+
+  test('that are gone before the commit of their document are refused', async () => {
+    const settings = { OM_DATABASE_URL: await server.createSchema() };
+    await using fixture = await openTestEngine({ file: path.join(tempFolder(), 'cairn.sqlite'), settings });
+    await refusesGoneFile(fixture);
+  });
+
+  test('that are about to be removed stay if their document is to be read again', async () => {
+    const settings = { OM_DATABASE_URL: await server.createSchema() };
+    await using fixture = await openTestEngine({ file: path.join(tempFolder(), 'cairn.sqlite'), settings });
+    await keepsRetriedFile(fixture);
   });
 
   test('another tenant’s file is read without a folder of its own', async () => {

@@ -29,8 +29,9 @@ import type { WriteContext } from './write-context.ts';
  * is on disk already; the worker fetches the page of a URL. A file that is already known by its external id or bytes is
  * read again only if it or a stated field changed, or its latest reading failed (`isUnchanged`), so that a client may
  * send it twice. A known page is fetched again, unless a fetch of it with the same fields is still to come.
- * @throws EngineError `unavailable` over `OM_MAX_BACKLOG`; what `refuseDocumentOverQuota` throws; `conflict` for a
- *   known document that lacks a tag of `withinTags` or, with `onlyNew`, would be read again or is another key's
+ * @throws EngineError `unavailable` over `OM_MAX_BACKLOG` and if the file is gone; what `refuseDocumentOverQuota`
+ *   throws; `conflict` for a known document that lacks a tag of `withinTags` or, with `onlyNew`, would be read again or
+ *   is another key's
  */
 export function addDocument(
   context: WriteContext,
@@ -66,7 +67,7 @@ export function addDocument(
  * The document keeps its user, and its external id unless `document` names another. So a file that was renamed keeps
  * its memories.
  * @throws EngineError `not_found`; `conflict` for an external id of another document of the user; `unavailable` over
- *   `OM_MAX_BACKLOG`; what `refuseDocumentOverQuota` throws
+ *   `OM_MAX_BACKLOG` and if the file is gone; what `refuseDocumentOverQuota` throws
  */
 export function replaceDocument(
   context: WriteContext,
@@ -132,12 +133,19 @@ function begin(
   }: { readonly document: NewDocument; readonly always: boolean; readonly outcome: 'accepted' | 'replaced' },
 ): DocumentReply {
   const { store, now, trace } = context;
+  refuseGone(store, document);
   const writerNo = ensureWriter(store, context.writtenBy);
   insertGeneration(store, { documentNo: row.document_no, document, always, writerNo, now });
   const jobId = context.newId();
   const jobNo = insertJob(store, { id: jobId, document: row.document_no, step: 'ingest', bulk: false, trace, now });
   const begun = asOf(store, findDocumentRow(store, row.document_no)!, now);
   return { document: toDocument(store, begun), outcome, jobId, token: receiptOf(store, jobNo) };
+}
+
+/** Refuses a document whose file the upkeep took for one left behind, as after a sleep of the machine. */
+function refuseGone(store: Store, { source }: NewDocument): void {
+  if (source.kind === 'url' || isUploadThere(store, source.name)) return;
+  throw new EngineError('unavailable', 'the file of the document is gone: send it again', { retryAfterMs: 1_000 });
 }
 
 /**

@@ -7,7 +7,7 @@ import type { Store } from '../store/open-store.ts';
  * transaction of its own.
  */
 export function removeReadUploads(store: Store): void {
-  remove(store, listReadUploads(store));
+  remove(store, () => listReadUploads(store));
 }
 
 /**
@@ -15,17 +15,16 @@ export function removeReadUploads(store: Store): void {
  * call. It uses a write transaction of its own.
  */
 export function removeFailedUploads(store: Store, before: number): void {
-  remove(store, listFailedUploads(store, before));
+  remove(store, () => listFailedUploads(store, before));
 }
 
 /**
- * Removes files first and their names in the database afterwards, so that a crash in between leaves no file whose name
- * is lost. In PostgreSQL a file has rows instead, which are deleted with its name.
+ * Clears the names that `list` finds in the database, and removes the files after the commit. They are listed in it,
+ * since a document that is to be read again keeps its file. A file whose name is cleared when the process is killed is
+ * swept away later. In PostgreSQL a file has rows instead, which are deleted with its name.
  */
-function remove(store: Store, uploads: readonly NamedUpload[]): void {
-  if (uploads.length === 0) return;
-  for (const { upload } of uploads) removeUpload(store.path, upload);
-  store.write(() => {
-    for (const { generationNo } of uploads) releaseUpload(store, generationNo);
-  });
+function remove(store: Store, list: () => readonly NamedUpload[]): void {
+  if (list().length === 0) return;
+  const released = store.write(() => list().map(({ generationNo }) => releaseUpload(store, generationNo)));
+  for (const name of released) removeUpload(store.path, name);
 }

@@ -43,9 +43,9 @@ export function findUploadPart(store: Store, name: string, part: number): Buffer
     Buffer | undefined;
 }
 
-/** Whether any part of an uploaded file is stored. */
+/** Whether an uploaded file is stored: its first part, before all others, with which it is swept away. */
 export function hasPartsOf(store: Store, name: string): boolean {
-  return store.prepare('SELECT 1 FROM upload_parts WHERE upload = ? LIMIT 1').get(name) !== undefined;
+  return store.prepare('SELECT 1 FROM upload_parts WHERE upload = ? AND part = 0').get(name) !== undefined;
 }
 
 /** Deletes the parts of an uploaded file that has become part of no document. Call inside a write. */

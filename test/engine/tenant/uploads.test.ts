@@ -15,6 +15,7 @@ import { TenantState } from '../../../src/engine/tenant/tenant-state.ts';
 import { tendDocuments } from '../../../src/engine/upkeep/tend-documents.ts';
 import { createGroupingWriter } from '../../../src/engine/writer/grouping-writer.ts';
 import { startWriterThread } from '../../../src/engine/writer/thread-transport.ts';
+import { keepsRetriedFile, refusesGoneFile } from '../../conformance/gone-files.ts';
 import { openTestEngine, type TestEngine } from '../../support/engine-fixture.ts';
 import { newDocument, upload } from '../../support/new-document.ts';
 
@@ -106,6 +107,14 @@ test('a file that a command refuses goes at once', async () => {
     message: expect.stringContaining('OM_MAX_BACKLOG'),
   });
   expect(uploads(fixture)).toEqual([]);
+});
+
+test('a document whose file is gone before its commit is refused', async () => {
+  await refusesGoneFile(await open());
+});
+
+test('a file that is about to be removed stays if its document is to be read again', async () => {
+  await keepsRetriedFile(await open());
 });
 
 test('a known document whose waiting file is gone is read from the file that comes again', async () => {
