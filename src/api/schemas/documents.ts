@@ -111,6 +111,10 @@ const pageUrl = text(LIMITS.urlCharacters)
     }
     // The part behind # is never sent to the server, so URLs that differ only in it are the same page.
     url.hash = '';
+    if (url.href.length > LIMITS.urlCharacters) {
+      const message = `at most ${LIMITS.urlCharacters} characters, with those that are no ASCII as %…`;
+      context.addIssue({ code: 'custom', message });
+    }
     return url.href;
   })
   .register(SHOWN_AS, { type: 'string', format: 'uri', maxLength: LIMITS.urlCharacters });

@@ -7,11 +7,11 @@ import {
   anyValue,
   BODY_EXPECTED,
   expected,
+  files,
   fraction,
   givenId,
   jsonValue,
   label,
-  labels,
   metadata,
   namespace,
   tags,
@@ -57,7 +57,7 @@ export const itemSchema = z
         .nullish()
         .describe('One line about the text; derived from the text by default.'),
       entities: tags.nullish().describe('Names in the text; left out or `[]`, they are derived from the text.'),
-      files: labels(LIMITS.files, LIMITS.fileCharacters).nullish().describe('Paths that the text mentions.'),
+      files: files.nullish().describe('Paths that the text mentions, each at most 2,560 bytes of UTF-8.'),
       event_time: time
         .nullish()
         .describe(

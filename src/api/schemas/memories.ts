@@ -8,6 +8,7 @@ import {
   choice,
   digits,
   expected,
+  files,
   fraction,
   givenId,
   id,
@@ -79,7 +80,7 @@ export const newMemorySchema = z
         .nullish()
         .describe('One line about the text, a short summary; derived from the text by default.'),
       entities: tags.nullish().describe('Names in the text; left out or `[]`, they are derived from the text.'),
-      files: labels(LIMITS.files, LIMITS.fileCharacters).nullish().describe('Paths that the text mentions.'),
+      files: files.nullish().describe('Paths that the text mentions, each at most 2,560 bytes of UTF-8.'),
       event_time: time.nullish().describe('When the event happened; by default the time of the request.'),
       valid_from: time
         .nullish()
@@ -170,9 +171,7 @@ export const patchSchema = z
       entities: tags.optional().describe('Names in the text; `[]` derives them from the text.'),
       type: label(LIMITS.labelCharacters).nullable().optional().describe('Your own type of memory; null for none.'),
       tags: tags.optional().describe('The new tags; they replace the old ones.'),
-      files: labels(LIMITS.files, LIMITS.fileCharacters)
-        .optional()
-        .describe('The new paths; they replace the old ones.'),
+      files: files.optional().describe('The new paths; they replace the old ones.'),
       metadata: metadata
         .optional()
         .describe(

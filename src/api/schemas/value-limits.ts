@@ -21,6 +21,8 @@ export const LIMITS = {
   idCharacters: 256,
   files: 64,
   fileCharacters: 1_024,
+  /** Greatest length of a file's path that is stored: an index of PostgreSQL takes no longer keys. */
+  fileBytes: 2_560,
   valueBytes: MAX_VALUE_BYTES,
   namespaceCharacters: MAX_NAMESPACE_CHARACTERS,
   metadataBytes: MAX_METADATA_BYTES,
@@ -43,6 +45,7 @@ export const LIMITS = {
   usageDays: 3_660,
   waitMs: 60_000,
   fileNameCharacters: 255,
+  /** Greatest length of a page's address, also after what is no ASCII in it was written as `%…`. */
   urlCharacters: 2_048,
   /** Greatest number of chunks of an imported document; a parser never makes more. */
   chunks: PARSE_LIMITS.chunks,

@@ -67,6 +67,21 @@ export const labels = (count: number, most: number) =>
 /** Schema of the tags of a memory: at most 64, each of 1 to 128 UTF-16 code units. */
 export const tags = labels(LIMITS.tags, LIMITS.labelCharacters);
 
+/**
+ * Schema of the paths of a memory's files: at most 64, each of 1 to 1,024 UTF-16 code units and at most 2,560 bytes of
+ * UTF-8.
+ */
+export const files = labels(LIMITS.files, LIMITS.fileCharacters).refine(
+  (paths) => paths.every((path) => Buffer.byteLength(path) <= LIMITS.fileBytes),
+  `each at most ${LIMITS.fileBytes} bytes of UTF-8`,
+);
+
+/** Schema of the address of a page in an export, where it is ASCII; '' means none. */
+export const storedUrl = text(LIMITS.urlCharacters).refine(
+  (url) => Buffer.byteLength(url) <= LIMITS.urlCharacters,
+  `at most ${LIMITS.urlCharacters} bytes`,
+);
+
 /** Schema of a text of any length, such as the data of a document. */
 export const unboundedText = z.string(expected('a string')).refine((value) => value.isWellFormed(), LONE_SURROGATE);
 

@@ -379,7 +379,7 @@ export type Add = {
   readonly gist?: string | null | undefined;
   /** Names in the text; left out or `[]`, they are derived from the text. */
   readonly entities?: readonly string[] | null | undefined;
-  /** Paths that the text mentions. */
+  /** Paths that the text mentions, each at most 2,560 bytes of UTF-8. */
   readonly files?: readonly string[] | null | undefined;
   /** When the event happened; by default the time of the request. */
   readonly event_time?: Time | null | undefined;
@@ -2505,7 +2505,7 @@ export type NewItem = {
   readonly gist?: string | null | undefined;
   /** Names in the text; left out or `[]`, they are derived from the text. */
   readonly entities?: readonly string[] | null | undefined;
-  /** Paths that the text mentions. */
+  /** Paths that the text mentions, each at most 2,560 bytes of UTF-8. */
   readonly files?: readonly string[] | null | undefined;
   /** When the event happened; left out, it stays as it is, and is the time of the request for a new item. */
   readonly event_time?: Time | null | undefined;
@@ -2545,7 +2545,7 @@ export type NewMemory = {
   readonly gist?: string | null | undefined;
   /** Names in the text; left out or `[]`, they are derived from the text. */
   readonly entities?: readonly string[] | null | undefined;
-  /** Paths that the text mentions. */
+  /** Paths that the text mentions, each at most 2,560 bytes of UTF-8. */
   readonly files?: readonly string[] | null | undefined;
   /** When the event happened; by default the time of the request. */
   readonly event_time?: Time | null | undefined;
@@ -3408,7 +3408,7 @@ export type StageTrace = {
   readonly ms: number;
   readonly in: number;
   readonly out: number;
-  /** The plan of the query, terms that were left out, or the reason why a stage did not run. */
+  /** The plan of the query, terms that were left out, or the reason why a stage did not run. A key that is bound to a user or tags is not told those of `plan` and of `lexical`. */
   readonly note?: string;
 };
 export type StandingQuery = {

@@ -12,7 +12,7 @@ import type { ControlFile } from './control-file.ts';
 import { UNPLACED, type Placement } from './tenant-paths.ts';
 
 /** Number of the advisory locks of moves: "Carp" in ASCII. A process that moves a tenant holds the tenant's lock. */
-const MOVE_LOCK = 0x43617270;
+export const MOVE_LOCK = 0x43617270;
 const LOCK_KEY = `${MOVE_LOCK}, hashtext(current_schema() || ' ' || ?)`;
 /** Beginning of the token in the record of a move that was given up and whose mark at the source is not cleared yet. */
 const ABANDONED = 'abandoned:';

@@ -26,7 +26,7 @@ import {
 import { EngineError } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
 import { systemClock } from '../ports.ts';
-import { deleteRemains, freezeTenant, nameArrived } from '../store/postgres/move-steps.ts';
+import { clearMark, deleteRemains, freezeTenant, nameArrived } from '../store/postgres/move-steps.ts';
 import { movingName, openMovedTenants } from '../store/postgres/moved-tenant.ts';
 import { claimDatabase, placeIdOf } from '../store/postgres/placed-tenant.ts';
 import { openTenantOf } from './database-place.ts';
@@ -168,7 +168,8 @@ async function copyAndComplete(
   const audit = openServiceAudit(control, config, systemClock);
   let frozen: ReturnType<typeof freezeTenant> | undefined;
   try {
-    frozen = freezeTenant(knownAddress(config, placement.database), tenant, context.freezeMs);
+    const placed = { id: tenant, placement: placement.number };
+    frozen = freezeTenant(knownAddress(config, placement.database), placed, context.freezeMs);
     const done = await copy(context, placement, token);
     await failpoint('after-move-copies');
     nameArrived(knownAddress(config, target), tenant, { token, placement: placement.number + 1 });
@@ -187,7 +188,7 @@ async function copyAndComplete(
     if (database === target && number > placement.number) return { memories: 0, questions: 0 };
     frozen?.close();
     frozen = undefined;
-    tryCleanUp(context);
+    tryCleanUp(context, placement, token);
     throw error;
   } finally {
     frozen?.close();
@@ -233,13 +234,18 @@ function cleanUp({ config, control, tenant }: Context, { database, remains }: Pl
 }
 
 /**
- * Gives up the move that is under way. What fails here is left to the next run, and to processes that use the tenant.
+ * Gives up the move that is under way, if another process has not done so, and takes its mark off the source. What
+ * fails here is left to the next run, and to processes that use the tenant.
+ * @param before the placement from which the tenant was to be moved
  */
-function tryCleanUp(context: Context): void {
+function tryCleanUp(context: Context, before: PlacementRecord, token: string): void {
   const { config, control, tenant } = context;
   try {
     giveUpMove(control, config, tenant, { holdsLock: true });
-    cleanUp(context, readPlacement(control, tenant));
+    const placement = readPlacement(control, tenant);
+    // A process that gave it up while this one still copied found no mark, and has noted that there is none.
+    if (placement.number === before.number) clearMark(knownAddress(config, before.database), { id: tenant, token });
+    cleanUp(context, placement);
   } catch {
     // The error that broke off the move says more, and is thrown.
   }

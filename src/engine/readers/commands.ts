@@ -291,9 +291,9 @@ export const READ_COMMANDS = {
   },
   readChunks,
   readContent,
-  readDocuments: ({ open }: ReadContext, { documentNos }: { readonly documentNos: readonly number[] }) => {
+  readDocuments: ({ open, clock }: ReadContext, { documentNos }: { readonly documentNos: readonly number[] }) => {
     const { store } = open();
-    return store.read(() => readDocuments(store, documentNos));
+    return store.read(() => readDocuments(store, documentNos, clock.now()));
   },
   listEntities: (
     { open, clock, config }: ReadContext,

@@ -6,6 +6,7 @@
 
 import { DAY_MS } from '../dynamics.ts';
 import type { DiffOptions, MemoryFilter } from '../types.ts';
+import { SALIENCE_AT } from './faded-sql.ts';
 import { type CompiledFilter, compileFilter, type FilterCondition } from './filter.ts';
 import { createFirstEntries } from './first-entries.ts';
 import type { Store } from './open-store.ts';
@@ -149,7 +150,7 @@ function scanMemories(store: Store, request: DiffRequest, scope: CompiledFilter,
      FROM ${source} CROSS JOIN memory_dynamics d ON d.seq = m.seq
      WHERE ((${began} > ? AND ${began} <= ?) OR (m.valid_to > ? AND m.valid_to <= ?)
        OR (d.salience >= ? AND d.salience_at <= ?
-         AND d.salience * exp(-d.decay_lambda * (? - d.salience_at) / ${DAY_MS}.0) < ?))
+         AND ${SALIENCE_AT} < ?))
        AND ${scope.sql}`,
   );
   const values = [from, to, from, to, fadedBelow, from, to, fadedBelow, ...scope.parameters];

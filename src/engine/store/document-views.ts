@@ -2,7 +2,7 @@ import { parseStored } from './stored-json.ts';
 import type { Document, DocumentFilter, DocumentState, Metadata, DocumentReceipt, DocumentWarning } from '../types.ts';
 import { ROOT_INDEX } from './chunks.ts';
 import { getGenerationRow, type GenerationRow } from './document-generations.ts';
-import { getDocumentRow, IS_ALIVE, type DocumentRow } from './documents.ts';
+import { asOf, getDocumentRow, IS_ALIVE, type DocumentRow } from './documents.ts';
 import { UNFINISHED } from './jobs.ts';
 import type { Store } from './open-store.ts';
 import { isByOneOf, nameOfWriter } from './writers.ts';
@@ -72,10 +72,10 @@ export interface DocumentSlice {
 }
 
 /**
- * Reads documents by number, in the given order, until they have 256 Ki code units as JSON together; one that does not
- * exist is left out.
+ * Reads documents by number as they are at `now` (Unix ms), in the given order, until they have 256 Ki code units as
+ * JSON together; one that does not exist is left out.
  */
-export function readDocuments(store: Store, documentNos: readonly number[]): DocumentSlice {
+export function readDocuments(store: Store, documentNos: readonly number[], now: number): DocumentSlice {
   const select = store.prepare('SELECT * FROM documents WHERE document_no = ?');
   const items: Document[] = [];
   let left = SLICE_CHARACTERS;
@@ -83,7 +83,7 @@ export function readDocuments(store: Store, documentNos: readonly number[]): Doc
   for (; read < documentNos.length && left > 0; read += 1) {
     const row = select.get(documentNos[read]) as DocumentRow | undefined;
     if (row === undefined) continue;
-    const document = toDocument(store, row);
+    const document = toDocument(store, asOf(store, row, now));
     items.push(document);
     left -= JSON.stringify(document).length;
   }

@@ -1,8 +1,9 @@
 /** Statements on `memory_dynamics`, the table of those values of a memory that change without a change of its text. */
 
-import { DAY_MS, RECALL_SALIENCE_BOOST, REINFORCE_STRENGTH_BOOST, sectorBits, STRENGTH_LAMBDA } from '../dynamics.ts';
+import { RECALL_SALIENCE_BOOST, REINFORCE_STRENGTH_BOOST, sectorBits, STRENGTH_LAMBDA } from '../dynamics.ts';
 import type { MemoryState, MemoryStatus, Sector } from '../types.ts';
 import { appendStored } from './events.ts';
+import { fadedSql } from './faded-sql.ts';
 import type { Store } from './open-store.ts';
 
 const SALIENCE_NOW = decayedSql('salience', 'salience_at', 'decay_lambda');
@@ -311,5 +312,5 @@ export function sliceEnd(store: Store, afterMemoryNo: number, limit: number): nu
  * @param lambda decay rate per day
  */
 function decayedSql(value: string, at: string, lambda: string | number): string {
-  return `min(1.0, max(0.0, ${value} * exp(-${lambda} * max(0, :now - ${at}) / ${DAY_MS}.0)))`;
+  return `min(1.0, max(0.0, ${fadedSql(value, at, lambda, ':now')}))`;
 }

@@ -1,7 +1,8 @@
-import { DAY_MS, sectorBits } from '../dynamics.ts';
+import { sectorBits } from '../dynamics.ts';
 import { EngineError } from '../errors.ts';
 import { type AsOf, MEMORY_STATUSES, type MemoryFilter, type MemoryStatus, type Sector } from '../types.ts';
 import { IS_SHOWN } from './document-generations.ts';
+import { SALIENCE_AT } from './faded-sql.ts';
 import { HAS_A_FILE, MEMORIES_OF_FILES } from './labels.ts';
 import { compileMetadata, metadataPasses, tagsPass, valuePasses, withinNamespace } from './label-conditions.ts';
 import { isByOneOf } from './writers.ts';
@@ -229,8 +230,7 @@ function sectorCondition({ sectors }: MemoryFilter, recorded: number | undefined
 /** Makes the condition on the decayed salience (`decayed`). If the clock was set back, no decay is computed. */
 function salienceCondition({ minSalience }: MemoryFilter, now: number): FilterCondition[] {
   if (minSalience === undefined) return [];
-  const days = `max(0, ? - d.salience_at) / ${DAY_MS}.0`;
-  return [condition('filters.min_salience', `d.salience * exp(-d.decay_lambda * ${days}) >= ?`, now, minSalience)];
+  return [condition('filters.min_salience', `${SALIENCE_AT} >= ?`, now, minSalience)];
 }
 
 function tagsCondition(

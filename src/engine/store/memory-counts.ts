@@ -1,5 +1,5 @@
-import { DAY_MS } from '../dynamics.ts';
 import { type MemoryState, SECTORS, type SectorStats } from '../types.ts';
+import { SALIENCE_AT } from './faded-sql.ts';
 import type { Store } from './open-store.ts';
 
 /**
@@ -67,8 +67,8 @@ export function sectorStats(store: Store, now: number): SectorStats[] {
   const rows = store
     .prepare(
       `SELECT primary_sector AS sector, count(*) AS count,
-         avg(salience * exp(-decay_lambda * max(0, ? - salience_at) / ${DAY_MS}.0)) AS averageSalience
-       FROM memory_dynamics GROUP BY primary_sector`,
+         avg(${SALIENCE_AT}) AS averageSalience
+       FROM memory_dynamics d GROUP BY primary_sector`,
     )
     .all(now) as SectorStats[];
   const statsOf = new Map(rows.map((row) => [row.sector, row]));

@@ -14,7 +14,7 @@ import {
 import { migrateSchema } from './migrate-schema.ts';
 import { movingName } from './moved-tenant.ts';
 import { ensureTenant } from './open-postgres-store.ts';
-import { dropStatements, dropTenants, EMPTIED, HAS_ROWS, withConnection } from './placed-tenant.ts';
+import { dropStatements, dropTenants, EMPTIED, findPlaced, HAS_ROWS, withConnection } from './placed-tenant.ts';
 import { KEEPALIVE } from './session-settings.ts';
 
 /**
@@ -44,18 +44,24 @@ export interface FrozenTenant {
 
 /**
  * Freezes a tenant in a database. It waits until the writes that have begun are committed. A mark that an earlier move
- * left, which did not come about, is removed; a tenant that was never used gets its row. While it waits, new writes are
- * refused; afterwards they are accepted again if it throws.
+ * left, which did not come about, is removed; a tenant that was never placed and never used gets its row. While it
+ * waits, new writes are refused; afterwards they are accepted again if it throws.
+ * @param placed.placement number of the placement in this database, 0 for a tenant that was never placed
  * @param waitMs longest wait for these writes (ms), 90 s by default
- * @throws EngineError `unavailable` if the database does not answer, or a write goes on for too long; `conflict` if an
- *   earlier move has taken the rows to another database and deleted them here; the errors of `migrateSchema`
+ * @throws EngineError `unavailable` if the database does not answer, or a write goes on for too long; `conflict` if it
+ *   does not have the tenant, or not under this placement; the errors of `migrateSchema`
  */
-export function freezeTenant(database: string, id: string, waitMs: number = FREEZE_MS): FrozenTenant {
+export function freezeTenant(
+  database: string,
+  { id, placement }: { readonly id: string; readonly placement: number },
+  waitMs: number = FREEZE_MS,
+): FrozenTenant {
   const connection = openBlockingConnection(database);
   try {
     migrateSchema(connection);
-    const tenant = ensureTenant(connection, id);
-    if (findRows(connection, id) === 'emptied') throw lacksRows(id);
+    if (placement === 0) ensureTenant(connection, id);
+    const tenant = findPlaced(connection, { tenant: id, placement })?.number;
+    if (tenant === undefined) throw lacksRows(id);
     // The server itself ends the wait: one that nobody waits for any more would go on and have writes refused as long.
     connection.setTimeouts({ connectMs: 5_000, statementMs: waitMs + SAYING_MS });
     connection.query(`${KEEPALIVE}; SET lock_timeout = ${waitMs}`);
@@ -180,7 +186,8 @@ function findRows(connection: BlockingConnection, id: string): 'rows' | 'emptied
 function lacksRows(id: string): EngineError {
   return new EngineError(
     'conflict',
-    `tenant ${id} has no rows in the database in which it is placed, as if the control database was restored to an ` +
-      'earlier moment: restore it to a moment after the move, as no rows elsewhere are deleted',
+    `tenant ${id} has no rows in the database in which it is placed, as if that had another address now, or the ` +
+      'control database was restored to an earlier moment: give the right address, or restore it to a moment after ' +
+      'the move, as no rows elsewhere are deleted',
   );
 }
