@@ -62,6 +62,46 @@ test('a delete by written_by takes back what a leaked key did, and nothing else'
   expect(left[since]).toMatchObject({ content: 'The office of Northwind has moved.', status: 'active' });
 });
 
+test('what was undone stays undone, and is not counted again: the same key once more, and another one before it', async () => {
+  await using api = await startApi({ folder: tempFolder(), settings, threads: false });
+  const { leaked, own, stolen } = twoKeys(api);
+  const other = api.engine.control.createKey({ tenantId: 'default', role: 'write' });
+  const add = async (content: string) =>
+    (await api.request('POST', '/memory/add', { body: { content }, key: own })).body.id;
+  const patch = (id: string, body: object, key: string) => api.request('PATCH', `/memory/${id}`, { body, key });
+  const undo = async (keyId: string) => {
+    const { body } = await api.request('DELETE', '/memory', { body: { written_by: keyId }, key: own });
+    return [body['restored'], body['unrestored']];
+  };
+  const read = async (id: string) => (await api.request('GET', `/memory/${id}`, { key: own })).body['content'];
+  const [account, office, harbour] = [await add('DE44'), await add('Oslo'), await add('Bergen')];
+  await patch(account, { content: 'XX00' }, stolen);
+  await patch(account, { content: 'YY00' }, other.secret);
+  await patch(account, { tags: ['urgent'] }, other.secret);
+  await patch(office, { content: 'closed' }, stolen);
+  await patch(harbour, { content: 'empty' }, stolen);
+  await patch(harbour, { content: 'full' }, own);
+  expect(await undo(leaked)).toEqual([1, 2]);
+  expect(await undo(leaked)).toEqual([0, 2]);
+  expect(await undo(other.record.id)).toEqual([1, 0]);
+  expect(await read(account)).toBe('XX00');
+  expect(await undo(leaked)).toEqual([1, 1]);
+  expect([await read(account), await read(office), await read(harbour)]).toEqual(['DE44', 'Oslo', 'full']);
+  for (const id of [account, office]) await patch(id, { title: 'Still mine' }, own);
+  expect(await undo(leaked)).toEqual([0, 1]);
+  expect(await undo(other.record.id)).toEqual([0, 0]);
+  await patch(office, { content: 'closed again' }, stolen);
+  expect(await undo(leaked)).toEqual([1, 1]);
+  expect(await read(office)).toBe('Oslo');
+  const { items } = (await api.request('GET', `/memory/${office}/history`, { key: own })).body;
+  const writers = (items as unknown as { written_by: string }[]).map(({ written_by: by }) => by);
+  expect(writers.toReversed().filter((by) => by !== leaked)).toEqual([
+    `undo:${leaked}`,
+    expect.anything(),
+    `undo:${leaked}`,
+  ]);
+});
+
 test('what a key imports is written by that key, whatever the file says, and is taken back with it', async () => {
   await using api = await startApi({ folder: tempFolder(), settings, threads: false });
   const { leaked, own, stolen } = twoKeys(api);

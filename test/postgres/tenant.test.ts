@@ -101,6 +101,9 @@ describe.skipIf(server === undefined)('a tenant in PostgreSQL', () => {
     expect(await tenant.deleteMemories({ writtenBy: ['leaked'] })).toMatchObject({ restored: 1, unrestored: 1 });
     expect(await tenant.getMemory(spoiled)).toMatchObject({ content: 'one', title: 'a title', tags: ['owned'] });
     expect(await tenant.getMemory(mended)).toMatchObject({ content: 'mended' });
+    await tenant.as('owner').patchMemory(spoiled, { title: 'another title' });
+    expect(await tenant.deleteMemories({ writtenBy: ['leaked'] })).toMatchObject({ restored: 0, unrestored: 1 });
+    expect(await tenant.getMemory(spoiled)).toMatchObject({ content: 'one', title: 'another title' });
   });
 
   test.each([

@@ -296,7 +296,10 @@ export const reinforcedReply = z.strictObject({ ok: z.literal(true), id: uuid, s
 const revision = z.strictObject({
   version: z.int().min(1).describe('The version that was replaced.'),
   replaced_at: timestamp,
-  written_by: writer.describe('Public id of the key that made the change; null if that is not known or no caller did.'),
+  written_by: writer.describe(
+    'Public id of the key that made the change, or `undo:` and the id of a key whose changes it undid; null if that ' +
+      'is not known or no caller did.',
+  ),
   replaced: anyObject.describe('Earlier values of the fields that changed.'),
 });
 export type RevisionItem = Wire<typeof revision>;

@@ -5293,7 +5293,7 @@ export type GetHistoryReply = {
     /** The version that was replaced. */
     readonly version: number;
     readonly replaced_at: Timestamp;
-    /** Public id of the key that made the change; null if that is not known or no caller did. */
+    /** Public id of the key that made the change, or `undo:` and the id of a key whose changes it undid; null if that is not known or no caller did. */
     readonly written_by: string | null;
     /** Earlier values of the fields that changed. */
     readonly replaced: {

@@ -7,6 +7,7 @@ import {
   type FormerSearch,
   listChangedBy,
   searchFormer,
+  undoerOf,
   type UndoRoom,
   valuesBefore,
 } from '../store/undo-revisions.ts';
@@ -47,7 +48,7 @@ export interface UndoneChanges {
   readonly hasManyReflections?: boolean;
 }
 
-/** Greatest number of revisions that one commit looks at; each takes about a microsecond. */
+/** Greatest number of revisions that one commit looks at; each takes a microsecond or two. */
 const SEARCHED_REVISIONS = 2_000;
 /**
  * Size of the values (bytes) of revisions that one commit passes over. SQLite follows the pages of a long value to find
@@ -100,8 +101,10 @@ export function undoLinks(
 /**
  * Restores the former values of memories that an API key changed, in one slice of at most `limit` memories with a
  * `memoryNo` above `after`; fewer if they have many revisions or long values, or if much text is indexed anew for them.
- * Restoring is a change like any other, and leaves a revision. A memory that somebody else has changed since keeps its
- * values, and so does one whose start of validity would move although it supersedes more than 200 others.
+ * Restoring is a change like any other, and leaves a revision, whose writer is `undoerOf` the key. Changes that were
+ * undone before count as not made, and a memory of which nothing else is left to undo is not counted. A memory that
+ * somebody else has changed since keeps its values, and so does one whose start of validity would move although it
+ * supersedes more than 200 others.
  * @param asked.begun what the previous slice returned as `begun`
  * @param asked.archivedTo as for `archiveReflectionsOn`, of the memory of `begun`
  */
@@ -120,38 +123,41 @@ export function undoChanges(
   const writerNo = findWriter(store, writtenBy);
   if (writerNo === undefined) return { restored: 0, unrestored: 0, last: null };
   const memoryNos = listChangedBy(store, writerNo, { after, limit });
+  const undoing = { ...context, writtenBy: undoerOf(writtenBy) };
   const room = { revisions: SEARCHED_REVISIONS, passedBytes: PASSED_BYTES, readBytes: READ_BYTES };
-  let restored = 0;
+  let [restored, unrestored] = [0, 0];
   for (const [place, memoryNo] of memoryNos.entries()) {
-    const outcome = restore(context, readMemoryRows(store, [memoryNo])[0], { writerNo, begun, room, archivedTo });
-    if (typeof outcome === 'object')
-      return { restored, unrestored: place - restored, last: memoryNos[place - 1] ?? after, ...outcome };
+    const outcome = restore(undoing, readMemoryRows(store, [memoryNo])[0], { writtenBy, begun, room, archivedTo });
+    if (typeof outcome === 'object') return { restored, unrestored, last: memoryNos[place - 1] ?? after, ...outcome };
     if (outcome === 'restored') restored += 1;
+    if (outcome === 'unrestored') unrestored += 1;
     if (Object.values(room).some((left) => left <= 0) || indexedBytes(store) >= MAX_INDEXED_BYTES)
-      return { restored, unrestored: place + 1 - restored, last: memoryNo };
+      return { restored, unrestored, last: memoryNo };
   }
-  return { restored, unrestored: memoryNos.length - restored, last: memoryNos.at(-1) ?? null };
+  return { restored, unrestored, last: memoryNos.at(-1) ?? null };
 }
 
 /**
  * Restores the values that a memory had before the writer's changes at the end of its history. What its links determine
  * stays: a superseded or contradicted status, and the end of validity.
- * @returns `unrestored` if the memory is gone or keeps its values; the search for the values (`begun`) if only a part
- *   of it, or of the necessary changes, was done, because one commit would be too large
+ * @returns `unrestored` if the memory is gone or keeps its values; `undone` if all changes of the writer were undone
+ *   before; the search for the values (`begun`) if only a part of it, or of the necessary changes, was done, because
+ *   one commit would be too large
  */
 function restore(
   context: WriteContext,
   row: MemoryRow | undefined,
   asked: {
-    readonly writerNo: number;
+    readonly writtenBy: string;
     readonly begun: FormerSearch | null;
     readonly room: UndoRoom;
     readonly archivedTo: number | undefined;
   },
-): 'restored' | 'unrestored' | Pick<UndoneChanges, 'begun' | 'hasManyReflections'> {
+): 'restored' | 'unrestored' | 'undone' | Pick<UndoneChanges, 'begun' | 'hasManyReflections'> {
   if (row === undefined) return 'unrestored';
   const search = searchFormer(context.store, row, asked);
   if (!search.isDone) return { begun: search };
+  if (Object.keys(search.oldest).length === 0) return search.isChangedSince ? 'unrestored' : 'undone';
   // While the memory is superseded, its end may be that of its links, which give it this one again below.
   const ownEnd = ownEndOf(context.store, row);
   const former = valuesBefore(context.store, { ...row, valid_to: ownEnd }, search, asked.room);

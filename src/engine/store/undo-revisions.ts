@@ -2,6 +2,7 @@ import { parseStored } from './stored-json.ts';
 import type { Json, Metadata } from '../types.ts';
 import type { MemoryColumns, MemoryRow } from './memories.ts';
 import type { Store } from './open-store.ts';
+import { writerOf } from './writers.ts';
 import { columnsOf, readOwnEnd, readSnapshots } from './revisions.ts';
 
 /** Lists the lowest numbers above `after` of memories that a writer (key) changed, at most `limit`. */
@@ -20,9 +21,20 @@ export function listChangedBy(
 }
 
 /**
+ * Begins the name of the writer of a revision by which the changes of a key were undone; the key's public id follows.
+ * No key has such an id.
+ */
+const UNDO = 'undo:';
+
+/** Returns the name of the writer of revisions by which the changes of a key are undone. */
+export function undoerOf(keyId: string): string {
+  return UNDO + keyId;
+}
+
+/**
  * A search through the revisions of a memory for the values that it had before the unbroken series of one writer's
  * changes at the end of its history. It reads no values, only which fields each revision replaced, and may be continued
- * in another commit. Changes that links caused are ignored.
+ * in another commit. Changes that links caused are ignored, and so are changes that were undone, with their undoing.
  */
 export interface FormerSearch {
   readonly memoryNo: number;
@@ -35,6 +47,12 @@ export interface FormerSearch {
   readonly below: number;
   /** The oldest version of the series that has a value of the field, by the name of the field in `Memory`. */
   readonly oldest: Readonly<Record<string, number>>;
+  /** Keys whose undone changes are being passed over. The next ones are those of the last key. */
+  readonly undone: readonly string[];
+  /** Whether others made the last changes. The search then only tells whether a change of the writer is left. */
+  readonly isByOthers: boolean;
+  /** Whether others have changed the memory since the last change of the writer that was not undone. */
+  readonly isChangedSince: boolean;
   readonly isDone: boolean;
 }
 
@@ -60,42 +78,60 @@ export function searchFormer(
   store: Store,
   row: MemoryRow,
   {
-    writerNo,
+    writtenBy,
     begun,
     room,
-  }: { readonly writerNo: number; readonly begun: FormerSearch | null; readonly room: UndoRoom },
+  }: { readonly writtenBy: string; readonly begun: FormerSearch | null; readonly room: UndoRoom },
 ): FormerSearch {
   const { memoryNo, version } = row;
   const isContinued = begun?.memoryNo === memoryNo && begun.version === version;
   if (isContinued && begun.isDone) return begun;
   let below = isContinued ? begun.below : Number.MAX_SAFE_INTEGER;
   const oldest = new Map(isContinued ? Object.entries(begun.oldest) : []);
+  const undone = isContinued ? [...begun.undone] : [];
+  let isByOthers = isContinued && begun.isByOthers;
+  let isChangedSince = false;
   const limit = Math.max(1, room.revisions);
   const changes = store
     .prepare(
-      `SELECT version, fields, by_link AS byLink, writer_no AS writerNo, octet_length(snapshot) AS bytes
+      `SELECT version, fields, by_link AS byLink, ${writerOf('memory_revisions.writer_no')} AS writtenBy,
+         octet_length(snapshot) AS bytes
        FROM memory_revisions WHERE memory = ? AND version < ? ORDER BY version DESC LIMIT ?`,
     )
     .iterate(memoryNo, below, limit) as IterableIterator<SearchedRevision>;
   let seen = 0;
   for (const change of changes) {
-    if (change.byLink === 0 && change.writerNo !== writerNo) break;
+    if (change.byLink === 0 && !wasUndone(undone, change)) {
+      isChangedSince = isByOthers && change.writtenBy === writtenBy;
+      isByOthers ||= change.writtenBy !== writtenBy;
+      if (isChangedSince || (isByOthers && oldest.size > 0)) break;
+      if (!isByOthers) for (const field of change.fields.split(',')) oldest.set(field, change.version);
+    }
     seen += 1;
     below = change.version;
     room.revisions -= 1;
     room.passedBytes -= change.bytes;
-    if (change.byLink === 0) for (const field of change.fields.split(',')) oldest.set(field, change.version);
     if (room.passedBytes <= 0) break;
   }
   const isDone = seen < limit && room.passedBytes > 0;
-  return { memoryNo, version, below, oldest: Object.fromEntries(oldest), isDone };
+  return { memoryNo, version, below, oldest: Object.fromEntries(oldest), undone, isByOthers, isChangedSince, isDone };
+}
+
+/**
+ * Tells whether a revision undoes changes, or is one of those that were undone; older revisions are passed later.
+ * @param undone keys whose changes were undone at this place; it is brought up to the revision
+ */
+function wasUndone(undone: string[], { writtenBy }: SearchedRevision): boolean {
+  if (writtenBy?.startsWith(UNDO)) return undone.push(writtenBy.slice(UNDO.length)) > 0;
+  while (undone.length > 0 && undone.at(-1) !== writtenBy) undone.pop();
+  return undone.length > 0;
 }
 
 interface SearchedRevision {
   readonly version: number;
   readonly fields: string;
   readonly byLink: number;
-  readonly writerNo: number | null;
+  readonly writtenBy: string | null;
   readonly bytes: number;
 }
 
