@@ -1,5 +1,5 @@
 import type { Response } from 'express';
-import { currentShare } from '../engine/index.ts';
+import { currentShare, isEngineError } from '../engine/index.ts';
 import type { TenantCall } from './route.ts';
 import { LIMITS } from './schemas/value-limits.ts';
 import { createTurnLine } from './turn-line.ts';
@@ -53,6 +53,26 @@ export async function waitForWrites(
     return await inTurnAfter(tenant.waitFor(token, timeoutMs, signal));
   } catch (error) {
     if (signal.aborted) return false;
+    throw error;
+  }
+}
+
+/**
+ * Waits until the background work of a committed write is finished, and returns what `read` then reads of it. Returns
+ * undefined if it is not finished within `timeoutMs` (0 does not wait), the client left or the server stops, and if the
+ * wait or `read` throws `unavailable`: an answer with that error would say that nothing was done.
+ * @throws other errors of `read`
+ */
+export async function readFinished<Result>(
+  call: TenantCall,
+  { token, timeoutMs }: { readonly token: string | null; readonly timeoutMs: number },
+  read: () => Promise<Result>,
+): Promise<Result | undefined> {
+  if (timeoutMs === 0 || token === null) return undefined;
+  try {
+    return (await waitForWrites(call, token, timeoutMs)) ? await read() : undefined;
+  } catch (error) {
+    if (isEngineError(error, 'unavailable')) return undefined;
     throw error;
   }
 }

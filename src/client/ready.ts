@@ -43,7 +43,8 @@ async function waitForJob(getJob: () => Promise<unknown>, signal: AbortSignal): 
       if (job.state === 'dead' || job.state === 'cancelled') throw failed(job);
       awaySince = undefined;
     } catch (error) {
-      // A job that is gone was discarded, or belongs to a memory that was erased meanwhile: nothing is left to do.
+      // A job that is gone was discarded, belongs to a memory that was erased meanwhile, or is a reflection that is
+      // done, for a key that is bound to a user: nothing is left to do.
       if (error instanceof CairnError && error.code === 'not_found') return;
       awaySince ??= Date.now();
       askAgainMs = waitForReturn(error, awaySince, pauseMs);

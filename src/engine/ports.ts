@@ -92,10 +92,10 @@ export interface Embedder {
   readonly maxBatchTexts: number;
   /** Greatest number of estimated tokens of all texts of one call together; a single text may have more. */
   readonly maxBatchTokens: number;
-  /**
-   * Loads the packages and models that embedding needs. If nobody calls it, the first `embed` does so and takes longer.
-   */
+  /** Loads the packages and models that embedding needs; otherwise the first `embed` does so and takes longer. */
   prepare?(): Promise<void>;
+  /** Ends what embedding has started, such as the thread of a local model, and with it the calls under way. */
+  close?(): void;
   /**
    * Embeds texts in one call: one L2-normalised vector of `dimensions` components for each text, in order.
    * @throws EngineError `rate_limited` with `retryAfterMs`; `unavailable` on abort, or when the provider is down, slow

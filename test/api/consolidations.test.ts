@@ -102,6 +102,18 @@ test('a key that is bound to a user gathers, sees and undoes only what is its us
   expect((await api.request('POST', `/consolidations/${made!.job_id}/undo`, { key: ana })).body).toEqual({ undone: 1 });
 });
 
+test('a key that is bound to a user follows the run that it asked for, and none over all users', async () => {
+  const { api, keyOf } = await start({ workers: false });
+  const [ana, eve] = [keyOf({ userId: 'ana' }), keyOf({ userId: 'eve' })];
+  const { body } = await api.request('POST', '/consolidations', { key: ana });
+  const statusFor = async (id: string, key: string) => (await api.request('GET', `/jobs/${id}`, { key })).status;
+  expect((await api.request('GET', `/jobs/${body.job_id}`, { key: ana })).body).toMatchObject({ state: 'queued' });
+  expect(await statusFor(body.job_id, eve)).toBe(404);
+  expect(await statusFor(body.job_id, keyOf({ userId: 'ana', tags: ['work'] }))).toBe(404);
+  const ofAll = await api.request('POST', '/consolidations');
+  expect(await statusFor(ofAll.body.job_id, ana)).toBe(404);
+});
+
 test('the command line gathers, lists and undoes', async () => {
   const { api } = await start();
   const settings = { CAIRN_URL: api.url, CAIRN_API_KEY: ADMIN_KEY };

@@ -253,6 +253,9 @@ test('session logs, standing queries and evaluation sets come back, and are pass
   expect(jsonLines(dry.text).at(-1)).toMatchObject({ stored: counts, refused: {}, unknown_fields: {} });
   const stored = await post(to, [text]);
   expect(jsonLines(stored.text).at(-1)).toMatchObject({ stored: counts, refused: {}, unknown_fields: {} });
+  expect((await to.request('GET', '/audit?action=import')).body.items).toMatchObject([
+    { detail: { session_items: 2 } },
+  ]);
   const read = async (api: TestApi) =>
     Promise.all(
       ['/sessions/s1/log?user_id=ana', '/standing', '/evals/first', '/settings/retrieval'].map(async (path) =>

@@ -54,6 +54,24 @@ test('one that fails says why', async () => {
   expect([status, body]).toMatchObject([200, { state: 'dead', reflections: [], error: { code: 'invalid' } }]);
 });
 
+test('a key that is bound to a user follows the one that it asked for until it is done', async () => {
+  const { api } = await start({ workers: false });
+  const keyOf = (userId: string) => api.engine.control.createKey({ tenantId: 'default', role: 'write', userId }).secret;
+  const [ana, eve] = [keyOf('ana'), keyOf('eve')];
+  const { body } = await api.request('POST', '/memory/reflect', { body: {}, key: ana });
+  const job = (key: string) => api.request('GET', `/jobs/${body.job_id}`, { key });
+  expect((await job(ana)).body).toMatchObject({ id: body.job_id, state: 'queued' });
+  expect((await job(eve)).status).toBe(404);
+});
+
+test('a key that is bound to a user may wait for the end of one', async () => {
+  const { api } = await start();
+  const { secret } = api.engine.control.createKey({ tenantId: 'default', role: 'write', userId: 'ana' });
+  const { status, body } = await api.request('POST', '/memory/reflect?wait=60000', { body: {}, key: secret });
+  expect([status, body]).toMatchObject([200, { state: 'done', reflections: [{ content: INSIGHT }] }]);
+  expect((await api.request('GET', `/jobs/${body.job_id}`, { key: secret })).status).toBe(404);
+});
+
 test('one that nobody waits for is the same job until it is done', async () => {
   const { api } = await start({ workers: false });
   const first = await api.request('POST', '/memory/reflect', { body: { user_id: 'ana' } });

@@ -167,6 +167,9 @@ describe('backup and restore', () => {
     expect((await cairn(['backup', backup, '--tenant', 'acme'])).stdout).toContain('1 memory');
     const { stdout } = await cairn(['restore', backup, '--tenant', 'acme', '--yes']);
     expect(stdout).toMatch(/kept as acme\.sqlite\.before-restore-/);
+    expect((await cairn(['audit', 'export', '--service'])).stdout).toContain(
+      '"keyId":"cli","action":"backup.restore","detail":{"tenant":"acme","memories":1}',
+    );
   });
 
   test('fails in one line: no store yet, a backup that exists, one that is none, an unknown tenant', async () => {

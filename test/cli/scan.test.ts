@@ -78,6 +78,15 @@ test('scan looks through items, earlier versions, session logs, recalls and eval
     const log = (await api.request('GET', '/sessions/trip/log?user_id=ana')).body.items;
     expect(log).toMatchObject([{ item: { content: 'hello' } }, { item: { content: 'use [REDACTED:github_key]' } }]);
     expect((await api.request('GET', `/memory/${former}/history`)).body.items).toEqual([]);
+    const records = (await api.request('GET', '/audit?action=scan.redact')).body.items;
+    const id = expect.any(String) as string;
+    expect(records.map(({ key, detail }) => [key, detail] as unknown[])).toEqual([
+      ['cli', { place: 'evaluation item' }],
+      ['cli', { place: 'recall', id }],
+      ['cli', { place: 'log item' }],
+      ['cli', { place: 'memory', id: former }],
+      ['cli', { place: 'memory', id }],
+    ]);
     const { items } = (await api.request('GET', '/evals/keys')).body;
     expect(items).toMatchObject([{ user_id: 'ana', expected: ['[REDACTED:github_key]'] }]);
   }

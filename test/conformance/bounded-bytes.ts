@@ -155,6 +155,29 @@ export async function deletesWhatItChecked(fixture: CommitFixture): Promise<void
 }
 
 /**
+ * Checks that a delete of an item goes on with the memory with which it began, although another one gets its name
+ * meanwhile and the clock is set back, and that the feed tells it as a delete.
+ */
+export async function deletesWhatItBegan(fixture: CommitFixture): Promise<void> {
+  const { tenant, clock } = fixture;
+  const place = { userId: 'ana', namespace: '', key: 'ferry' };
+  const { memory: first } = await tenant.putItem(item('', 'ferry'));
+  const { whole } = await begin(fixture, first.id, () => tenant.deleteItem(place));
+  clock.advance(-60_000);
+  const [second] = (
+    await tenant.addMemories([{ ...newMemory({ content: 'It has left.', userId: 'ana' }), externalId: 'ferry' }])
+  ).outcomes;
+  expect(second).toMatchObject({ kind: 'accepted' });
+  const { erasure, memories } = await whole;
+  expect(memories).toBe(6);
+  expect(await tenant.getErasure(erasure!.split('.')[0]!)).toMatchObject({ counts: { memories: 6 } });
+  expect(ask(fixture, 'SELECT count(*) FROM memories WHERE id = ?', first.id)).toBe(0);
+  expect(await tenant.getItem(place)).toMatchObject({ content: 'It has left.' });
+  const { events } = await tenant.listEvents({ limit: 1_000, kinds: ['memory.deleted'] });
+  expect(events.filter(({ subject }) => subject === first.id)).toHaveLength(1);
+}
+
+/**
  * Checks that a reflection goes after all that rest on it, even if these rest on its source as well and are as near to
  * it, and are too many to be found from there.
  */

@@ -2,8 +2,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, vi } from 'vitest';
 import type { WriteContext } from '../../src/engine/commands/write-context.ts';
+import { DAY_MS } from '../../src/engine/dynamics.ts';
 import { EngineError } from '../../src/engine/errors.ts';
+import { saltedHash, tellingWords } from '../../src/engine/text/erased-words.ts';
 import type { OpenErasure, Receipted } from '../../src/engine/types.ts';
+import { purgeFinished } from '../../src/engine/upkeep/purge-finished.ts';
 import { schedules } from '../../src/engine/upkeep/schedules.ts';
 import { tendDocuments } from '../../src/engine/upkeep/tend-documents.ts';
 import { WRITE_COMMANDS } from '../../src/engine/writer/commands.ts';
@@ -247,6 +250,46 @@ async function erasesDocumentsFirst(fixture: ErasingFixture): Promise<void> {
   expect(left).toEqual([[0, 0]]);
 }
 
+/** Checks that the receipt of a delete that broke off is removed as late as others, and its documents even so. */
+async function forgetsOldReceipt(fixture: ErasingFixture): Promise<void> {
+  const { tenant, clock, maintenance } = fixture;
+  await beginDelete(fixture);
+  clock.advance(maintenance.config.OM_AUDIT_DAYS * DAY_MS);
+  await purgeFinished(maintenance);
+  expect(await tenant.getErasure(BENS.id)).toMatchObject({ closedAt: null });
+  clock.advance(1);
+  await purgeFinished(maintenance);
+  await expect(tenant.getErasure(BENS.id)).rejects.toMatchObject({ code: 'not_found' });
+  await tendDocuments(maintenance);
+  expect(countRows(fixture)).toEqual([0, 0]);
+}
+
+/** Checks that the receipt of every delete of a document has hashes of the document's names, of all versions. */
+async function recordsNames(fixture: ErasingFixture): Promise<void> {
+  const { tenant, store } = fixture;
+  const names = ['Quillfeather notes', 'brindlefox.txt', 'https://zanzibarite.example/', 'snarkwhistle'];
+  for (const erase of [
+    (id: string) => tenant.deleteDocument(id),
+    () => tenant.deleteMemories({ userIds: ['ben'] }),
+    () => tenant.deleteMemories({ tags: ['birds'] }),
+  ]) {
+    const { document } = await tenant.addDocument(newDocument(await upload(tenant, 'It flies.'), { userId: 'ben' }));
+    await fixture.drain();
+    const [part] = store.prepare('SELECT id FROM memories').pluck().all() as string[];
+    await tenant.patchMemory(part!, { tags: ['birds'] });
+    store.write(() => {
+      const set = 'UPDATE document_generations SET title = ?, file_name = ?, url = ?';
+      store.prepare(set).run(...names.slice(0, 3));
+      store.prepare('UPDATE documents SET external_id = ?').run(names[3]);
+    });
+    const { erasure, documents } = await erase(document.id);
+    const [receipt = '', salt = ''] = erasure!.split('.');
+    const { words } = await tenant.getErasure(receipt);
+    const telling = [...tellingWords(names.join(' '))].map((word) => saltedHash(salt, word));
+    expect([documents, words]).toEqual([1, expect.arrayContaining(telling)]);
+  }
+}
+
 /** The checks by what each is about. */
 export const ERASING_CHECKS: readonly (readonly [string, (fixture: ErasingFixture) => Promise<void>])[] = [
   ['others leave a document alone that a delete is erasing', leavesToOthers],
@@ -261,4 +304,6 @@ export const ERASING_CHECKS: readonly (readonly [string, (fixture: ErasingFixtur
   ['what a delete has hidden that fails is free at once', freesAfterError],
   ['a repeated delete takes over a document of which one part matches', takesOverByPart],
   ['a delete erases the documents that it has hidden before all else', erasesDocumentsFirst],
+  ['the upkeep removes the old receipt of a delete that broke off', forgetsOldReceipt],
+  ['a receipt has the words of the names of documents, whatever the delete names', recordsNames],
 ];

@@ -1,5 +1,7 @@
 import { expect } from 'vitest';
 import { hasEventsToHand } from '../../src/engine/store/hand-events.ts';
+import { claimDueMemories } from '../../src/engine/store/standing.ts';
+import { storeDeliveryOutcome } from '../../src/engine/store/webhooks.ts';
 import { STANDING_LIMITS, type DeliveryState } from '../../src/engine/types.ts';
 import { newMemory, START, type TestEngine } from '../support/engine-fixture.ts';
 
@@ -135,6 +137,37 @@ export async function notesReadyMemories(fixture: TestEngine): Promise<void> {
   expect(notes(fixture)).toEqual([again.memoryNo]);
 }
 
+/**
+ * Checks that neither a delivery that was put off or claimed, nor a memory that was claimed for comparison, waits until
+ * a clock that was set back has caught up.
+ */
+export async function outlivesSetBackClock(fixture: TestEngine): Promise<void> {
+  const { tenant, clock, batch } = fixture;
+  const { store } = batch.open();
+  const hook = await follow(fixture);
+  await tell(fixture, ['one']);
+  const query = { query: 'Where does the ferry leave?', userId: 'ana', filter: {}, given: {}, minScore: 0 };
+  const { id } = await tenant.createStandingQuery(query);
+  await fixture.add({ content: 'The ferry leaves at the harbour.', userId: 'ana' });
+  await fixture.drain();
+  const leaseMs = batch.config.OM_LEASE_MS;
+  store.write(() => {
+    const deliveryNo = store.prepare('SELECT delivery_no FROM deliveries').pluck().get() as number;
+    const refused = { delivered: false, status: null, error: 'refused', nextAt: clock.now() + 12 * 3_600_000 };
+    storeDeliveryOutcome(store, { deliveryNo, attempts: 1, ...refused }, clock.now());
+    expect(claimDueMemories(store, { now: clock.now(), leaseMs, limit: 100 })).not.toEqual([]);
+  });
+  for (let no = 0; no < 3; no += 1) await tenant.tendStanding(AbortSignal.abort());
+  expect((await tenant.listDeliveries(hook, PAGE)).items.map(({ attempts }) => attempts)).toEqual([1, 1]);
+  expect(await tenant.listStandingAnswers(id, PAGE)).toMatchObject({ total: 0 });
+
+  clock.advanceDays(-3);
+  expect(await tenant.standingDueAt()).toBe(clock.now());
+  for (let no = 0; no < 3; no += 1) await tenant.tendStanding(AbortSignal.abort());
+  expect((await tenant.listDeliveries(hook, PAGE)).items.map(({ attempts }) => attempts)).toEqual([2, 2]);
+  expect(await tenant.listStandingAnswers(id, PAGE)).toMatchObject({ total: 1 });
+}
+
 /** Numbers of the memories that are to be compared with standing queries. */
 export function notes(fixture: TestEngine): number[] {
   const { store } = fixture.batch.open();
@@ -174,7 +207,7 @@ function fill(fixture: TestEngine, id: string, count: number): void {
   const insert = `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?)
     INSERT INTO deliveries (id, hook_no, at, event, next_at)
     SELECT 'msg_' || hook_no || '_' || n, hook_no, 0, '{}', ? FROM numbers, webhooks WHERE id = ?`;
-  store.write(() => store.prepare(insert).run(count, 2 * START, id));
+  store.write(() => store.prepare(insert).run(count, START + 3_600_000, id));
 }
 
 /** Ends deliveries of a webhook, the first ones. */

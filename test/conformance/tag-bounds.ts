@@ -9,7 +9,7 @@ import { retrieve } from '../../src/engine/retrieve/retrieve.ts';
 import { readMemories } from '../../src/engine/store/memories.ts';
 import { boundTenant } from '../../src/engine/tenant/bound-tenant.ts';
 import { joined } from '../../src/engine/tenant/memory-lists.ts';
-import type { MemoryQuery } from '../../src/engine/types.ts';
+import type { MemoryQuery, RecallPage, StageTrace } from '../../src/engine/types.ts';
 import { linkInPairs } from '../support/link-in-pairs.ts';
 import { newMemory, START, type TestEngine } from '../support/engine-fixture.ts';
 import { importDocument } from '../support/import-document.ts';
@@ -212,6 +212,62 @@ async function findsPairsBehindOthers({ tenant, batch }: TestEngine): Promise<vo
   expect(await tenant.listProposals({ limit: 5 })).toHaveLength(5);
 }
 
+/** Checks that recalls within the bounds are found behind any number of others, and that these are not counted. */
+async function findsRecallsBehindOthers(fixture: TestEngine): Promise<void> {
+  const { tenant } = fixture;
+  const { id } = await fixture.add({ content: 'The harbour.', userId: 'bob', tags: TAGS });
+  const bound = boundTenant(tenant, { tags: TAGS });
+  const { recallId: first } = await bound.query(QUERY);
+  const { recallId: second } = await bound.query(QUERY);
+  // In the log, an answer of before comes first.
+  await bound.getRecall(second);
+  const { store } = fixture.batch.open();
+  const ask = async () => tenant.query({ ...QUERY, filter: { userIds: ['bob'] } });
+  await tenant.getRecall((await ask()).recallId);
+  store.write(() => {
+    // As many as are read together, so that the last of them ends a piece.
+    const copy = store.prepare(
+      `INSERT INTO recalls (recall_id, asked_at, users, sessions, head, bytes)
+       SELECT recall_id || '-' || ?, asked_at, users, sessions, head, bytes FROM recalls ORDER BY recall_no DESC LIMIT 1`,
+    );
+    for (let copies = 1; copies < 200; copies += 1) copy.run(copies);
+  });
+  const idsOf = (page: RecallPage) => page.items.map(({ recallId }) => recallId);
+  const page = await bound.listRecalls({ limit: 1 });
+  expect(idsOf(page)).toEqual([second]);
+  const last = await bound.listRecalls({ limit: 1, before: page.next! });
+  expect(idsOf(last)).toEqual([first]);
+  expect(last.next).toBeNull();
+  expect(idsOf(await bound.listRecalls({ memoryId: id, limit: 20 }))).toEqual([second, first]);
+  expect(await bound.listRecalls({ userId: 'bob', limit: 1 })).toEqual({ items: [], next: null });
+  const ofBob = boundTenant(tenant, { userId: 'bob' });
+  await ofBob.getRecall((await ofBob.query(QUERY)).recallId);
+  const both = await tenant.query({ ...QUERY, filter: { userIds: ['ana', 'bob'] } });
+  await tenant.getRecall(both.recallId);
+  expect((await ofBob.listRecalls({ limit: 1 })).items).toMatchObject([{ filter: { userIds: ['bob'] } }]);
+  expect((await tenant.listRecalls({ limit: 20 })).items).toHaveLength(20);
+}
+
+/** Checks that no stage of a query tells what part of all memories its users have, or that no text has a word. */
+async function countsNothingInStages({ tenant }: TestEngine): Promise<void> {
+  const items = Array.from({ length: 900 }, (_, no) =>
+    newMemory({ content: `Pier ${no}.`, ...(no < 500 ? { userId: 'bob', tags: TAGS } : { tags: ['hr'] }) }),
+  );
+  const { outcomes } = await tenant.addMemories(items);
+  const first = outcomes[0]!;
+  assert(first.kind === 'accepted');
+  const bound = boundTenant(tenant, { tags: TAGS });
+  const notesOf = (trace: readonly StageTrace[] = []) => trace.map(({ note = '' }) => note).join('; ');
+  const telling = /dilution|known/;
+  for (const text of ['pier', 'zeppelin']) {
+    const query = { ...QUERY, query: text, filter: { userIds: ['bob'] }, explain: true };
+    expect(notesOf((await tenant.query(query)).trace)).toMatch(telling);
+    expect(notesOf((await bound.query(query)).trace)).not.toMatch(telling);
+    expect(notesOf((await tenant.explain(query, first.id)).trace)).toMatch(telling);
+    expect(notesOf((await bound.explain(query, first.id)).trace)).not.toMatch(telling);
+  }
+}
+
 /** The checks, each with the end of the name of its test. */
 export const TAG_BOUNDS = [
   ['the fields that a memory had before it had them', hidesEarlierFields],
@@ -221,6 +277,8 @@ export const TAG_BOUNDS = [
   ['the spellings of names, and how often they are named, outside', countsNamesWithinBounds],
   ['a change before it had them, in a number', countsChangesWithinBounds],
   ['pairs outside, behind which its own are found', findsPairsBehindOthers],
+  ['recalls outside, behind which its own are found', findsRecallsBehindOthers],
+  ['how many memories there are outside, by the stages of a query', countsNothingInStages],
   ['a chunk that lost them, through its document', readsChunksWithinBounds],
   ['a memory without them that supersedes one with them', namesNoOtherSuccessor],
 ] as const;

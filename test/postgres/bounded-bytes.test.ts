@@ -3,6 +3,7 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import {
   archivesByBytes,
+  deletesWhatItBegan,
   deletesWhatItChecked,
   dissolvesByBytes,
   endsByBytes,
@@ -26,6 +27,7 @@ describe.skipIf(server === undefined)('in PostgreSQL', () => {
     ['expired items that a moved one replaces are erased in small commits before the move', movesAfterErasing],
     ['long reflections on an erased memory are erased a few in a commit', erasesReflectionsByBytes],
     ['a delete in several commits ends as it began, whatever is written between them', deletesWhatItChecked],
+    ['a delete of an item ends what it began, though another memory gets its name', deletesWhatItBegan],
     ['the audit log counts what all commits of a delete have erased', recordsAllSlices],
     ['a long chain of reflections is erased a part in a commit, which walks only that', erasesLongChain],
     ['memories to be erased that rest on reflections go in commits of a bounded size', erasesGivenReflections],

@@ -17,6 +17,7 @@ import { openStreamShares } from '../../src/engine/control/stream-shares.ts';
 import type { EngineError } from '../../src/engine/errors.ts';
 import { systemClock } from '../../src/engine/ports.ts';
 import { openBlockingConnection } from '../../src/engine/store/postgres/blocking-connection.ts';
+import { forgivesSetBackClock } from '../conformance/rate-limits.ts';
 import { crashAndReuse } from '../support/crash-and-reuse.ts';
 import { startPostgres, type PostgresServer } from '../support/postgres.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -306,6 +307,11 @@ describe.skipIf(server === undefined)('the control database in PostgreSQL', () =
     expect(budgets[1].isBreakerOpen()).toBe(true);
     expect(other.isBreakerOpen()).toBe(false);
     (await other.acquire(400, { patient: true })).end({ kind: 'answered' });
+  });
+
+  test('stops no key for longer than an hour after the clock was set back by a day', async () => {
+    expect.hasAssertions();
+    forgivesSetBackClock({ database: await server.createSchema(), name: 'rates' });
   });
 
   test('goes on after a write that waited too long for another one', async () => {

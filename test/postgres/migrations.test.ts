@@ -10,7 +10,9 @@ import { openBlockingConnection } from '../../src/engine/store/postgres/blocking
 import { startMigrations } from '../../src/engine/store/postgres/migrate-databases.ts';
 import { BEGIN_SCHEMA_CHANGE, migrateSchema } from '../../src/engine/store/postgres/migrate-schema.ts';
 import { BRIEFLY, connectTo, eraseTenantRows } from '../../src/engine/store/postgres/placed-tenant.ts';
+import { tripTotals } from '../../src/engine/store/postgres/connection-channel.ts';
 import { lookIntoTenant, openTenantStore } from '../../src/engine/store/postgres/tenant-database.ts';
+import { tryToReach } from '../../src/engine/store/postgres/unreachable-database.ts';
 import { UNDO_FROM_0021 } from '../support/earlier-schema.ts';
 import { freePort } from '../support/free-port.ts';
 import { startPostgres, type PostgresServer } from '../support/postgres.ts';
@@ -74,7 +76,12 @@ describe.skipIf(server === undefined)('the schema of a database', () => {
       }) as Error;
       const place = { database: url, name: 'eu', tenant: 'acme', path: 'acme.sqlite' };
       expect(() => openTenantStore({ ...place, role })).toThrow(earlier);
+      const { trips } = tripTotals();
       expect(() => lookIntoTenant({ ...place, waitsBriefly: true })).toThrow(earlier);
+      expect(() => openTenantStore({ ...place, role })).toThrow(earlier);
+      expect(() => tryToReach('eu', () => connectTo(url, BRIEFLY, 'eu'))).toThrow(earlier);
+      // Tried again at each call, it would take a thread and a session each time.
+      expect(tripTotals().trips).toBe(trips);
       expect(() => connectTo(url, BRIEFLY, 'eu')).toThrow(earlier);
       expect(() => eraseTenantRows(url, 'acme')).toThrow(/of an earlier version/);
       expect(await version()).toBe(20);

@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { readConfig } from '../../src/engine/config.ts';
+import type { ControlDatabase } from '../../src/engine/control/control-database.ts';
 import { openControlFile } from '../../src/engine/control/control-file.ts';
 import { CONTROL_NOT_COPIED, CONTROL_TABLES } from '../../src/engine/control/moved-control.ts';
 import { openControlDatabase } from '../../src/engine/control/open-control-database.ts';
@@ -166,6 +167,68 @@ describe.skipIf(server === undefined)('cairn move', () => {
     );
   });
 
+  test('one tenant alone, and back to where it was: it is open there again', async () => {
+    const { file } = await fullFolder();
+    const there = { OM_DB_PATH: path.join(tempFolder(), 'cairn.sqlite'), OM_DATABASE_URL: await server.createSchema() };
+    const go = (direction: 'into database' | 'into folder') =>
+      run({ file, database: there.OM_DATABASE_URL, direction, tenant: 'acme' });
+    const erase = (control: ControlDatabase) => control.eraseTenant('acme');
+    const isOpen = ({ findMoved, listTenants }: ControlDatabase) =>
+      findMoved('acme') === undefined && listTenants().some(({ id }) => id === 'acme');
+    await go('into database');
+    await expect(go('into folder')).rejects.toThrow(/already holds tenant acme: give another path, or move it away/);
+    fs.renameSync(path.join(file.replace('.sqlite', '.tenants'), 'acme.sqlite'), path.join(tempFolder(), 'away'));
+    await go('into folder');
+    expect(withControl({ OM_DB_PATH: file }, isOpen)).toBe(true);
+    await expect(go('into database')).rejects.toThrow(/already holds tenant acme: erase it there first/);
+    withControl(there, erase);
+    await go('into database');
+    expect(withControl(there, isOpen)).toBe(true);
+    // A new tenant of that name is no tenant that was moved.
+    withControl({ OM_DB_PATH: file }, erase);
+    withControl({ OM_DB_PATH: file }, (control) => control.createTenant('acme'));
+    expect(withControl({ OM_DB_PATH: file }, isOpen)).toBe(true);
+  });
+
+  test('a key that reaches several tenants is used and revoked while only some of these are moved', async () => {
+    const file = path.join(tempFolder(), 'cairn.sqlite');
+    const database = await server.createSchema();
+    const here = { OM_DB_PATH: file };
+    const there = { OM_DB_PATH: path.join(tempFolder(), 'cairn.sqlite'), OM_DATABASE_URL: database };
+    const keyIds = withControl(here, (control) => {
+      const [tenantId, ...furtherTenantIds] = ['one', 'two', 'three', 'four'] as const;
+      for (const id of [tenantId, ...furtherTenantIds]) control.createTenant(id);
+      return ['shared', 'unused'].map(
+        (label) => control.createKey({ tenantId, furtherTenantIds, role: 'read', label }).record.id,
+      );
+    });
+    const use = (settings: Record<string, string>, at: number) =>
+      withControl(settings, (control) => control.storeKeyUses([[keyIds[0]!, at]]));
+    const into = (direction: 'into database' | 'into folder', to: string, tenant: string) =>
+      run({ file: to, database, direction, tenant });
+    const keysAt = (settings: Record<string, string>) =>
+      withControl(settings, ({ findKey }) => keyIds.map((id) => findKey(id)));
+    await into('into database', file, 'one');
+    use(there, NOW + 1);
+    await into('into database', file, 'two');
+    expect(keysAt(there)).toMatchObject([{ lastUsedAt: NOW + 1, revokedAt: null }, { lastUsedAt: null }]);
+    use(here, NOW + 2);
+    await into('into database', file, 'three');
+    const tenantIds = ['one', 'two', 'three'];
+    expect(keysAt(there)).toMatchObject([{ lastUsedAt: NOW + 2, tenantIds }, { lastUsedAt: null }]);
+    // The same between two moves into a folder.
+    const back = { OM_DB_PATH: path.join(tempFolder(), 'cairn.sqlite') };
+    await into('into folder', back.OM_DB_PATH, 'one');
+    use(there, NOW + 3);
+    withControl(back, (control) => control.revokeKey(keyIds[1]!));
+    await into('into folder', back.OM_DB_PATH, 'two');
+    const revokedAt = expect.any(Number) as number;
+    expect(keysAt(back)).toMatchObject([{ lastUsedAt: NOW + 3, revokedAt: null }, { revokedAt }]);
+    withControl(here, (control) => control.revokeKey(keyIds[0]!));
+    await into('into database', file, 'four');
+    expect(keysAt(there)).toMatchObject([{ revokedAt }, { revokedAt: null }]);
+  });
+
   test('refuses, before anything is written, what cannot move or is in use', async () => {
     const { file } = await fullFolder();
     const database = await server.createSchema();
@@ -230,6 +293,16 @@ describe.skipIf(server === undefined)('cairn move', () => {
     expect((await fixture.tenant.stats()).memories).toBeGreaterThan(5);
   });
 });
+
+/** Opens a control database, does something with it, and closes it. */
+function withControl<T>(settings: Readonly<Record<string, string>>, work: (control: ControlDatabase) => T): T {
+  const control = openControlDatabase(readConfig(settings), systemClock);
+  try {
+    return work(control);
+  } finally {
+    control.close();
+  }
+}
 
 function tablesOf(db: { prepare(sql: string): { pluck(): { all(): unknown[] } } }): string[] {
   return db

@@ -8,6 +8,7 @@ import {
   boundsWebhook,
   countsRetries,
   notesReadyMemories,
+  outlivesSetBackClock,
 } from '../conformance/standing-bounds.ts';
 import { UNDO_FROM_0021 } from '../support/earlier-schema.ts';
 import { openTestEngine } from '../support/engine-fixture.ts';
@@ -39,6 +40,11 @@ describe.skipIf(server === undefined)('in PostgreSQL', () => {
   test('memories that wait to be encoded are not noted for standing queries', async () => {
     await using fixture = await open(await server!.createSchema());
     await notesReadyMemories(fixture);
+  });
+
+  test('deliveries and comparisons do not wait for a clock that was set back', async () => {
+    await using fixture = await open(await server!.createSchema());
+    await outlivesSetBackClock(fixture);
   });
 
   test('a database of an earlier schema loses the notes of memories that wait to be encoded, and no others', async () => {

@@ -18,7 +18,7 @@ import {
 } from '../schemas/memory-replies.ts';
 import { parse } from '../schemas/parse.ts';
 import { batchQuery, waitQuery } from '../schemas/values.ts';
-import { waitForWrites, waitMsOf } from '../wait-for-writes.ts';
+import { readFinished, waitMsOf } from '../wait-for-writes.ts';
 import { acceptedItem, duplicateItem, finishedItem, outcomeItem, screenedItem, toNewMemory } from '../wire/memories.ts';
 import { addLines } from './add-lines.ts';
 import { isItemError, notedItems, parseItem, wantsLines } from './batch-items.ts';
@@ -223,12 +223,12 @@ function addRoute(path: string, { name, summary }: { readonly name: string; read
       if (outcome.kind === 'duplicate') return send(200, { ...duplicateItem(outcome), ...warnings });
       localsOf(response).jobId = outcome.jobId;
       response.setHeader('location', `/jobs/${outcome.jobId}`);
-      if (waitMs > 0 && reply.token !== null && (await waitForWrites(call, reply.token, waitMs))) {
+      const finished = await readFinished(call, { token: reply.token, timeoutMs: waitMs }, async () => {
         const memory = await tenant.getMemory(outcome.id);
         const error = memory.state === 'failed' ? (await tenant.getJob(outcome.jobId)).error : null;
-        const failure = error === null ? {} : { error };
-        return send(200, { ...finishedItem(memory), ...screenedItem(outcome), ...failure, ...warnings });
-      }
+        return { ...finishedItem(memory), ...screenedItem(outcome), ...(error === null ? {} : { error }) };
+      });
+      if (finished !== undefined) return send(200, { ...finished, ...warnings });
       send(202, { ...acceptedItem(outcome, reply), ...warnings });
     },
   });

@@ -11,7 +11,7 @@ import {
   undoneReply,
 } from '../schemas/consolidations.ts';
 import { noQuery, waitQuery } from '../schemas/values.ts';
-import { waitForWrites, waitMsOf } from '../wait-for-writes.ts';
+import { readFinished, waitMsOf } from '../wait-for-writes.ts';
 
 const ID = '01a21580-5d1c-7d6a-9a35-0f4a8a0b6f11';
 /** Greatest number of proposals in the reply to a dry run. */
@@ -77,9 +77,9 @@ export const consolidationRoutes: readonly Route[] = [
       }
       const { jobId, token } = await tenant.consolidate(scope);
       response.setHeader('location', `/jobs/${jobId}`);
-      if (waitMs === 0 || !(await waitForWrites(call, token, waitMs)))
-        return send(202, { job_id: jobId, state: 'queued', token });
-      const { state, error } = await tenant.getJob(jobId);
+      const finished = await readFinished(call, { token, timeoutMs: waitMs }, () => tenant.getJob(jobId));
+      if (finished === undefined) return send(202, { job_id: jobId, state: 'queued', token });
+      const { state, error } = finished;
       send(200, { job_id: jobId, state, ...(error === null ? {} : { error }) });
     },
   }),

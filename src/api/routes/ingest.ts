@@ -13,7 +13,7 @@ import {
 import { documentBatchSchema, ingestSchema, ingestUrlSchema, uploadForm } from '../schemas/documents.ts';
 import { parse } from '../schemas/parse.ts';
 import { noQueryOnBatch, waitQuery, type Wire } from '../schemas/values.ts';
-import { waitForWrites, waitMsOf } from '../wait-for-writes.ts';
+import { readFinished, waitMsOf } from '../wait-for-writes.ts';
 import { documentOutcomeItem, ingestedItem } from '../wire/documents.ts';
 import { isItemError, itemError, type ItemError } from './batch-items.ts';
 
@@ -180,9 +180,10 @@ export async function sendDocument(call: TenantCall, reply: DocumentReply, waitM
   const { document, outcome, jobId, token } = reply;
   if (jobId !== null) localsOf(response).jobId = jobId;
   response.setHeader('location', `/documents/${document.id}`);
-  const isFinished = waitMs > 0 && token !== null && (await waitForWrites(call, token, waitMs));
-  if (isFinished || outcome === 'unchanged')
-    return sendJson(response, 200, ingestedItem(await tenant.getDocument(document.id), reply));
+  const read = () => tenant.getDocument(document.id);
+  const finished = await readFinished(call, { token, timeoutMs: waitMs }, read);
+  if (finished !== undefined || outcome === 'unchanged')
+    return sendJson(response, 200, ingestedItem(finished ?? (await read()), reply));
   const accepted: Wire<typeof acceptedDocument> = { ...documentOutcomeItem(reply), token };
   sendJson(response, 202, accepted);
 }

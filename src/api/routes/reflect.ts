@@ -2,7 +2,7 @@ import { route, type Route } from '../route.ts';
 import { reflectSchema } from '../schemas/memories.ts';
 import { reflectionQueued, reflectionReply } from '../schemas/memory-replies.ts';
 import { waitQuery } from '../schemas/values.ts';
-import { waitForWrites, waitMsOf } from '../wait-for-writes.ts';
+import { readFinished, waitMsOf } from '../wait-for-writes.ts';
 import { memoryItem } from '../wire/memories.ts';
 
 /**
@@ -47,13 +47,13 @@ export const reflectRoutes: readonly Route[] = [
       const userId = user_id ?? '';
       const { jobId, token } = await tenant.reflect({ userId, sessionId: session_id ?? null });
       response.setHeader('location', `/jobs/${jobId}`);
-      if (waitMs === 0 || !(await waitForWrites(call, token, waitMs))) {
-        return send(202, { job_id: jobId, state: 'queued', token });
-      }
-      const { state, error } = await tenant.getJob(jobId);
-      const reflections = (await tenant.listReflections(userId, SEARCHED_REFLECTIONS)).filter(
-        ({ metadata }) => metadata['reflection_job'] === jobId,
-      );
+      const finished = await readFinished(call, { token, timeoutMs: waitMs }, async () => ({
+        job: await tenant.getJob(jobId),
+        latest: await tenant.listReflections(userId, SEARCHED_REFLECTIONS),
+      }));
+      if (finished === undefined) return send(202, { job_id: jobId, state: 'queued', token });
+      const { state, error } = finished.job;
+      const reflections = finished.latest.filter(({ metadata }) => metadata['reflection_job'] === jobId);
       send(200, {
         job_id: jobId,
         state,

@@ -9,6 +9,7 @@ import {
   restoreDatabase,
   type FileKey,
 } from '../../engine/for-admin.ts';
+import { DEFAULT_TENANT } from '../../engine/index.ts';
 import { CliError } from '../cli-error.ts';
 import { requireFiles, withExclusiveDataFolder } from '../data-folder.ts';
 import { startProgress } from '../progress.ts';
@@ -28,7 +29,7 @@ export async function restore(
     throw new CliError('this replaces all memories of the tenant by the backup: confirm with --yes', {
       exitCode: 2,
     });
-  await withExclusiveDataFolder(async ({ config, pathOf }) => {
+  await withExclusiveDataFolder(async ({ config, control, pathOf }) => {
     requireFiles(config);
     const to = pathOf(tenant);
     const progress = startProgress('Restoring', 1);
@@ -39,6 +40,7 @@ export async function restore(
       now: Date.now(),
       onProgress: (done, total) => progress.update(done / total, `${bytes(done)} of ${bytes(total)}`),
     }).finally(() => progress.stop());
+    control.audit.append('backup.restore', { tenant: tenant ?? DEFAULT_TENANT, memories });
     print(`${counted(memories, 'memory', 'memories')} restored to ${to}`);
     if (lost > 0) {
       print(

@@ -42,6 +42,7 @@ export function createLocalEmbedder(config: Config): Embedder {
     ...MODEL_VECTORS,
     maxBatchTexts: Math.min(config.OM_EMBED_BATCH_TEXTS, 16),
     maxBatchTokens: Math.min(config.OM_EMBED_BATCH_TOKENS, 2 * MAX_RUN_TOKENS),
+    close: link.close,
     async embed(texts, { purpose, signal }) {
       const vectors = await link.compute(
         texts.map((text) => prefixes[purpose] + text),

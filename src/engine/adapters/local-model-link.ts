@@ -31,6 +31,8 @@ export interface ModelLink {
    * @throws EngineError `unavailable` if the model cannot be loaded or fails, if its thread ended, or on abort
    */
   compute(texts: readonly string[], signal?: AbortSignal): Promise<readonly (readonly number[])[]>;
+  /** Ends the thread, which has the model in memory, and rejects the calls that wait. */
+  close(): void;
 }
 
 /** Creates the link to a model. A thread that ended is started again by the next call. */
@@ -59,6 +61,9 @@ export function createModelLink(data: ModelThreadData): ModelLink {
   }
 
   return {
+    close() {
+      void thread?.terminate();
+    },
     async compute(texts, signal) {
       if (signal?.aborted) throw givenUp();
       const called = (thread ??= start());

@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { hasUpload } from '../documents/uploads.ts';
+import { NOT_MOVED } from '../control/control-file.ts';
 import { isOfSameTenant } from '../control/key-file.ts';
 import { EngineError } from '../errors.ts';
 import { keyOfFile, type FileKey } from '../find-file-key.ts';
@@ -73,7 +74,7 @@ export async function backupDatabase({
 /**
  * Copies the control database as `backupDatabase` copies a tenant's file. The copy of an encrypted one is encrypted
  * with the same key, which is derived from the master key.
- * @returns ids of the tenants in the copy
+ * @returns ids of the tenants in the copy, without those that were moved away
  * @throws EngineError `not_found` if there is no file at `from`; `conflict` if `to` exists; `unprocessable` if the copy
  *   is damaged; `unavailable` if another process locks the file; `storage_full`
  */
@@ -123,7 +124,7 @@ function fullDiskError(error: unknown): unknown {
 
 /**
  * Checks the integrity of a whole control database.
- * @returns ids of its tenants
+ * @returns ids of its tenants, without those that were moved away
  * @throws EngineError `unprocessable` if it is damaged
  */
 function checkControl(file: string, key: FileKey | null): string[] {
@@ -131,7 +132,7 @@ function checkControl(file: string, key: FileKey | null): string[] {
   try {
     const problem = db.pragma('integrity_check(1)', { simple: true }) as string;
     if (problem !== 'ok') throw new EngineError('unprocessable', 'the control database is damaged');
-    return db.prepare('SELECT id FROM tenants').pluck().all() as string[];
+    return db.prepare(`SELECT id FROM tenants WHERE ${NOT_MOVED}`).pluck().all() as string[];
   } catch (error) {
     throw storageError(error);
   } finally {

@@ -4,6 +4,7 @@ import type { WriteContext } from '../commands/write-context.ts';
 import { screenFields } from '../privacy/screen-memory.ts';
 import { startScreening } from '../privacy/screening.ts';
 import { screenStandingQuery } from '../privacy/standing-texts.ts';
+import { appendAudit } from '../store/audit-chain.ts';
 import { keptHash } from '../store/duplicates.ts';
 import { listEvalItems, putEvalItem } from '../store/evals.ts';
 import { eraseStoredReplies } from '../store/idempotency.ts';
@@ -25,6 +26,8 @@ import type { Json, Metadata, SensitiveKind } from '../types.ts';
 
 /** Number of rows that are read at a time. */
 const SLICE = 100;
+/** Places whose `name` is an id. The names of the others may hold a user's. */
+const NAMED_BY_ID: ReadonlySet<ScannedPlace> = new Set(['memory', 'document', 'standing query', 'recall']);
 
 /**
  * Where a scan for sensitive values may find one. A value in a `part`, which is a chunk of a document, or in an
@@ -45,9 +48,9 @@ interface Finding {
   readonly counts: Readonly<Partial<Record<SensitiveKind, number>>>;
   /**
    * Redacts the values. For a memory it also erases the earlier versions; a recall (logged query) is erased as a whole.
-   * For a chunk or an address of a document it redacts nothing. It writes what the scan has read, so nobody else may
-   * write to the file meanwhile. Call it inside a write transaction, and after the scan `reindexWaiting` until none
-   * waits.
+   * For a chunk or an address of a document it redacts nothing. What it redacts has an audit record, unless `OM_AUDIT`
+   * is `off`. It writes what the scan has read, so nobody else may write to the file meanwhile. Call it inside a write
+   * transaction, and after the scan `reindexWaiting` until none waits.
    */
   redact(context: WriteContext): void;
 }
@@ -109,14 +112,11 @@ async function scanMemory(store: Store, row: MemoryRow): Promise<Finding> {
     if (!hasMore || oldest === undefined) break;
     before = oldest.version;
   }
-  const isPart = row.generation_no !== null;
   return {
-    place: isPart ? 'part' : 'memory',
+    place: row.generation_no === null ? 'memory' : 'part',
     name: row.id,
     counts: screening.report().redacted,
-    redact: (context) => {
-      if (!isPart) redactMemory(context, row, changedColumns(row, fields));
-    },
+    redact: (context) => redactMemory(context, row, changedColumns(row, fields)),
   };
 }
 
@@ -239,9 +239,15 @@ async function* scanEvals(store: Store, { userId }: ScanOptions): AsyncGenerator
 
 function* found(finding: Finding): Generator<Finding> {
   if (Object.keys(finding.counts).length === 0) return;
+  const { place, name } = finding;
   const redact = (context: WriteContext) => {
+    if (place === 'part' || place === 'address') return;
+    const { store, now, writtenBy, config } = context;
     finding.redact(context);
-    putInfo(context.store, ERASE_PENDING, String(context.now));
+    putInfo(store, ERASE_PENDING, String(now));
+    if (config.OM_AUDIT === 'off') return;
+    const detail = { place, ...(NAMED_BY_ID.has(place) ? { id: name } : {}) };
+    appendAudit(store, { at: now, keyId: writtenBy, action: 'scan.redact', detail });
   };
   yield { ...finding, redact };
 }

@@ -31,7 +31,7 @@ export interface ScheduledBackup {
   readonly unread: number;
   /**
    * Number of old backups that were removed, of this tenant, of the control database and of tenants that no longer
-   * exist.
+   * exist or were moved away.
    */
   readonly removed: number;
 }
@@ -48,7 +48,8 @@ const ABANDONED_MS = 6 * 3_600_000;
  * Backs up the tenant's file at `from`; before it the control database, unless it has a backup of less than half a
  * period ago. Each copy gets its name after it was checked from end to end. Only then older ones of the same database
  * are removed, those beyond `OM_BACKUP_KEEP`. A backup of the control database also removes those of tenants that no
- * longer exist, if they are older than `OM_BACKUP_KEEP` periods. Unfinished copies that were left behind are removed.
+ * longer exist, or were moved away, if they are older than `OM_BACKUP_KEEP` periods. Unfinished copies that were left
+ * behind are removed.
  * @param now the time for the names, Unix ms
  * @throws EngineError `invalid` if `from` is no tenant's file; what `backupDatabase` throws; errors of the file system
  *   for a folder that cannot be written to
@@ -168,8 +169,8 @@ function removeOld(folder: string, latest: string, keep: number): number {
 }
 
 /**
- * Removes backups of tenants that no longer exist if they were made before `before` (Unix ms), and then the folders
- * that have become empty.
+ * Removes backups of tenants that no longer exist, or were moved away, if they were made before `before` (Unix ms), and
+ * then the folders that have become empty.
  * @returns the number of removed backups
  */
 function removeForgotten(

@@ -2,6 +2,7 @@ import { isUploadThere } from '../documents/uploads.ts';
 import { EngineError } from '../errors.ts';
 import { dropNextGeneration, getGenerationRow, insertGeneration } from '../store/document-generations.ts';
 import {
+  asOf,
   findDocumentRow,
   findKnownDocument,
   insertDocument,
@@ -135,8 +136,8 @@ function begin(
   insertGeneration(store, { documentNo: row.document_no, document, always, writerNo, now });
   const jobId = context.newId();
   const jobNo = insertJob(store, { id: jobId, document: row.document_no, step: 'ingest', bulk: false, trace, now });
-  const begun = toDocument(store, findDocumentRow(store, row.document_no)!);
-  return { document: begun, outcome, jobId, token: receiptOf(store, jobNo) };
+  const begun = asOf(store, findDocumentRow(store, row.document_no)!, now);
+  return { document: toDocument(store, begun), outcome, jobId, token: receiptOf(store, jobNo) };
 }
 
 /**

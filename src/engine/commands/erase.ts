@@ -5,12 +5,12 @@ import { chainOf, listChainsEndingIn, shortenChain } from '../store/chains.ts';
 import {
   deleteDocumentRow,
   hideDocument,
-  listExpiredDocuments,
   listMatchingDocuments,
   listPartsOf,
   listUnderWay,
 } from '../store/documents.ts';
-import { listWithoutTags } from '../store/document-views.ts';
+import { listNames, listWithoutTags } from '../store/document-views.ts';
+import { dropLiveGeneration, listExpiredDocuments, listOutlived } from '../store/document-expiry.ts';
 import { deleteGeneration, findAbandoned } from '../store/document-generations.ts';
 import { documentsOfMemories, listMemoriesOfGeneration, listWithoutDocument } from '../store/chunks.ts';
 import { readProvenance } from '../store/provenance.ts';
@@ -183,19 +183,22 @@ function withoutForeignParts(
 }
 
 /**
- * Runs one slice of the expiry job: hides at most `limit` expired documents, for `eraseAbandoned`, and erases at most
- * `limit` expired memories, with at most 32 KiB of texts, values and metadata (`ERASE_BYTES`) or a single one.
+ * Runs one slice of the expiry job: hides at most `limit` expired documents and gives up the expired text of as many
+ * whose newer version waits, for `eraseAbandoned`, and erases at most `limit` expired memories, with at most 32 KiB of
+ * texts, values and metadata (`ERASE_BYTES`) or a single one.
  * @returns receipt of the erased memories, without the hidden documents
  */
 export function deleteExpired(context: WriteContext, { limit }: { readonly limit: number }): ErasedSlice {
   const { store, now } = context;
   const documentNos = listExpiredDocuments(store, now, limit);
   abandonDocuments(context, documentNos);
+  const outlived = listOutlived(store, now, limit);
+  for (const documentNo of outlived) dropLiveGeneration(store, documentNo, now);
   const expired = listExpiredMemoryNos(store, now, limit);
   const memoryNos = withinBytes(store, expired, ERASE_BYTES);
   const { receipt, isDone } = eraseInSlices(context, memoryNos);
-  const isLast = documentNos.length < limit && expired.length < limit && memoryNos.length === expired.length;
-  return { receipt, isDone: isDone && isLast };
+  const isLast = [documentNos, outlived, expired].every((found) => found.length < limit);
+  return { receipt, isDone: isDone && isLast && memoryNos.length === expired.length };
 }
 
 /**
@@ -216,6 +219,7 @@ export function deleteDocument(
 
 function abandonDocuments({ store, now, erasing }: WriteContext, documentNos: readonly number[]): DeleteReceipt {
   let jobs = 0;
+  if (documentNos.length > 0) erasing?.names(listNames(store, documentNos));
   for (const documentNo of documentNos) {
     jobs += cancelDocumentJobs(store, documentNo, now);
     hideDocument(store, documentNo, { erasure: erasing?.id ?? null, now });

@@ -1,8 +1,15 @@
 import { EngineError, noItem } from '../errors.ts';
 import { hasTags } from '../store/bounds.ts';
 import { keptHash } from '../store/duplicates.ts';
-import { endItem, findItemNo, putItemName, renewItems as renew, setItemTtl } from '../store/items.ts';
-import { ensureUser, readMemoryRows, toMemory, type MemoryColumns, type MemoryRow } from '../store/memories.ts';
+import { findItemNo, putItemName, renewItems as renew, setItemExpiry, setItemTtl } from '../store/items.ts';
+import {
+  ensureUser,
+  findMemoryNos,
+  readMemoryRows,
+  toMemory,
+  type MemoryColumns,
+  type MemoryRow,
+} from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
 import { storedExpiry } from '../store/stored-expiry.ts';
 import { contentHash } from '../text/content-hash.ts';
@@ -21,6 +28,15 @@ import { findUserNo } from '../store/users.ts';
  * from the item's value.
  */
 export type ReadyItem = NewItem & { readonly content: string };
+
+/** Result of one write of a delete of an item. */
+export interface ErasedItem extends ErasedSlice {
+  /** `id` of the memory, by which the next write goes on: another memory may have the name of the item by then. */
+  readonly id: string;
+}
+
+/** Expiry (Unix ms) of an item whose delete has begun. It has passed even if the clock is set back meanwhile. */
+const BEGUN = 1;
 
 /** Result of a put, and whether superseded memories wait for new ends, as in `Patched`. */
 type PutDone = PutReply & Pick<Patched, 'endsWait'>;
@@ -87,8 +103,8 @@ export function putItem(
 /**
  * Erases an item, or, if too many rows depend on it for one commit, only some of those rows (`isDone` is false). Then
  * the item also expires, so that nothing changes it before the next call: a put stores another item under its name.
- * @param isBegun true if an earlier call for this delete has erased a part. The conditions held then and are not
- *   checked again, and an item that has not expired is another one, which stays
+ * @param begun `id` of the memory, from the result of an earlier call for this delete that has erased a part. The
+ *   conditions held then and are not checked again. If a put or the upkeep has erased the rest, nothing is left to do
  * @throws EngineError `not_found`, also for an item that lacks a tag of `withinTags`; `conflict` if the item is not
  *   the expected one (`ExpectedItem`)
  */
@@ -97,25 +113,30 @@ export function deleteItem(
   {
     place,
     options,
-    isBegun = false,
-  }: { readonly place: ItemPlace; readonly options: ItemDeleteOptions; readonly isBegun?: boolean },
-): ErasedSlice {
-  const { store, now } = context;
+    begun,
+  }: { readonly place: ItemPlace; readonly options: ItemDeleteOptions; readonly begun?: string | undefined },
+): ErasedItem {
+  if (begun !== undefined) return eraseRest(context, begun);
+  const { store } = context;
   const { withinTags = [] } = options;
   const row = findItemRow(store, place);
-  if (isBegun) {
-    if (row === undefined || !isExpired(row, now)) return { receipt: EMPTY_RECEIPT, isDone: true };
-    return eraseInSlices(context, [row.memoryNo]);
-  }
   const tags = row === undefined ? [] : (JSON.parse(row.tags) as string[]);
   if (row === undefined || !hasTags(tags, withinTags)) throw noItem();
   requireExpected(row, options);
   const slice = eraseInSlices(context, [row.memoryNo]);
-  if (slice.isDone) return slice;
-  endItem(store, row.memoryNo, now);
+  if (slice.isDone) return { ...slice, id: row.id };
+  setItemExpiry(store, row.memoryNo, BEGUN);
   // A put, or the upkeep, may erase the rest of it.
   context.erasing?.memory(row);
-  return slice;
+  return { ...slice, id: row.id };
+}
+
+function eraseRest(context: WriteContext, id: string): ErasedItem {
+  const { store } = context;
+  const memoryNo = findMemoryNos(store, [id]).get(id);
+  if (memoryNo === undefined) return { receipt: EMPTY_RECEIPT, isDone: true, id };
+  // The feed is to tell that it was deleted, not that it has expired.
+  return { ...eraseInSlices(context, [memoryNo], () => setItemExpiry(store, memoryNo, null)), id };
 }
 
 /**

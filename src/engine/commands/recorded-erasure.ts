@@ -19,7 +19,8 @@ const HASHED_OF_COMMIT = 3 * HASHED_OF_TEXT;
 
 /**
  * Wraps a command that erases memories, so that it also writes a receipt, in the same transaction: the ids of the
- * erased memories, and salted hashes of their telling words and of their phrases (`gatherErasedWords`). Of long texts
+ * erased memories, and salted hashes of the telling words and of the phrases (`gatherErasedWords`) of their texts, and
+ * of the names of documents. Of long texts
  * only the beginnings are hashed, and of many texts the first (`HASHED_OF_TEXT`, `HASHED_OF_COMMIT`). The input names
  * the receipt as `erasure`; without it, the command runs unchanged.
  */
@@ -32,16 +33,20 @@ export function recorded<Input extends object, Output>(
     const erased = gatherErasedWords(erasure.salt);
     const ids: string[] = [];
     let left = HASHED_OF_COMMIT;
+    const note = (texts: Iterable<string>) => {
+      for (const text of texts) {
+        if (left <= 0) return;
+        const hashed = text.slice(0, Math.min(HASHED_OF_TEXT, left));
+        erased.add(hashed);
+        left -= hashed.length;
+      }
+    };
     const notes: ErasureNotes = {
       id: erasure.id,
+      names: note,
       memory(row) {
         ids.push(row.id);
-        for (const text of textsOf(store, row)) {
-          if (left <= 0) return;
-          const hashed = text.slice(0, Math.min(HASHED_OF_TEXT, left));
-          erased.add(hashed);
-          left -= hashed.length;
-        }
+        note(textsOf(store, row));
       },
     };
     const output = erase({ ...context, erasing: notes }, input as unknown as Input);

@@ -20,6 +20,7 @@ import {
   type LogReceipt,
 } from '../types.ts';
 import { ERASE_PENDING } from './erase.ts';
+import { noteDeletedRows } from './note-deleted-rows.ts';
 import { refuseOverQuota, type Quota } from './quota.ts';
 import type { WriteContext } from './write-context.ts';
 
@@ -63,7 +64,10 @@ export function changeLog(
 
   if (log !== undefined && before - first > 1) requireFewBytes(logs.bytesFrom(store, log, first));
   log ??= logs.insertLog(store, place, now);
-  if (first < before) log = logs.cutLog(store, log, first, now);
+  if (first < before) {
+    log = logs.cutLog(store, log, first, now);
+    noteDeletedRows(context);
+  }
   log = logs.appendItems(store, log, items, { writerNo: ensureWriter(store, context.writtenBy), now });
   const receipt = { first, removed: before - first, total: log.items, replayed: false };
   if (operation) logs.putOperation(store, operation, { log, reply: receipt, now });
@@ -76,14 +80,16 @@ export function changeLog(
  * @throws EngineError `conflict` if the log has another number of items than `ifTotal`
  */
 export function popLog(
-  { store, now }: WriteContext,
+  context: WriteContext,
   { place, ifTotal }: { readonly place: LogPlace; readonly ifTotal?: number | undefined },
 ): { readonly popped: LogItem | null; readonly total: number } {
+  const { store, now } = context;
   const log = logs.findLog(store, place);
   requireTotal(log?.items ?? 0, ifTotal);
   if (log === undefined || log.items === 0) return { popped: null, total: 0 };
   const [popped = null] = logs.readItems(store, log, log.items - 1, log.items);
   const { items: total } = logs.cutLog(store, log, log.items - 1, now);
+  noteDeletedRows(context);
   return { popped, total };
 }
 

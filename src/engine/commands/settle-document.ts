@@ -1,4 +1,4 @@
-import { noteSettled } from '../store/documents.ts';
+import { noteSettled } from '../store/document-generations.ts';
 import { hasUnfinishedChunks, listForgotten, settleDocumentJob } from '../store/document-jobs.ts';
 import type { Store } from '../store/open-store.ts';
 

@@ -32,6 +32,7 @@ import {
   type StandingMatch,
   type StandingOwner,
 } from '../types.ts';
+import { noteDeletedRows } from './note-deleted-rows.ts';
 import { type Quota, refuseOverQuota } from './quota.ts';
 import type { WriteContext } from './write-context.ts';
 
@@ -80,10 +81,12 @@ export function createWebhook(
  * @returns the numbers of deleted queries and webhooks, and with `isDone` whether nothing of them is left
  */
 export function eraseStanding(
-  { store }: WriteContext,
+  context: WriteContext,
   { owner, limit }: { readonly owner: StandingOwner; readonly limit: number },
-): ReturnType<typeof erase> {
-  return erase(store, owner, limit);
+): Omit<ReturnType<typeof erase>, 'names'> {
+  const { names, ...erased } = erase(context.store, owner, limit);
+  if (names + erased.standingQueries + erased.webhooks > 0) noteDeletedRows(context);
+  return erased;
 }
 
 /**

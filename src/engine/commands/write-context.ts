@@ -9,6 +9,8 @@ export interface ErasureNotes {
   readonly id: string;
   /** Records a memory that is about to be erased, with its earlier versions. */
   memory(row: MemoryRow): void;
+  /** Records names of documents that the delete hides, and erases later. */
+  names(names: readonly string[]): void;
 }
 
 /** Context of a write command, which runs inside a transaction and awaits nothing. */

@@ -172,6 +172,8 @@ const PLACED = {
 };
 /** Columns in place of those of `PLACED` for tenants in files, which have no placement. */
 const IN_FILES = { columns: 'NULL AS database, 0 AS placed, 0 AS is_moving', join: '' };
+/** SQL condition on `tenants` that excludes those that `cairn move` took away one by one. */
+export const NOT_MOVED = `NOT EXISTS (SELECT 1 FROM store_info WHERE key = 'moved_to:' || tenants.id)`;
 const OF_TENANT = 'WHERE id IN (SELECT key_id FROM key_tenants WHERE tenant_id = ?)';
 
 /**
@@ -188,8 +190,7 @@ export function prepareStatements(
     bumpGeneration: prepare('UPDATE access_generation SET generation = generation + 1'),
 
     listTenants: prepare<[], TenantRow>(
-      `SELECT id, created_at, ${columns} FROM tenants ${join}
-       WHERE NOT EXISTS (SELECT 1 FROM store_info WHERE key = 'moved_to:' || tenants.id) ORDER BY created_at, id`,
+      `SELECT id, created_at, ${columns} FROM tenants ${join} WHERE ${NOT_MOVED} ORDER BY created_at, id`,
     ),
     findTenant: prepare<[string], TenantRow>(`SELECT id, created_at, ${columns} FROM tenants ${join} WHERE id = ?`),
     insertTenant: prepare<[string, number]>(

@@ -29,6 +29,16 @@ export const CONTROL_NOT_COPIED: Readonly<Record<string, string>> = {
   data_keys: 'the keys of encrypted files, which are not moved',
 };
 
+/**
+ * Columns of keys that change. A key that reaches several tenants may have other values at the source than at the
+ * target, if one of the tenants was moved before.
+ */
+const CHANGING = new Set(['last_used_at', 'revoked_at']);
+/** What becomes of a key that the target has: the later use counts, and the first revocation at either place. */
+const JOINED_KEY = `(id) DO UPDATE SET
+  last_used_at = coalesce(max(keys.last_used_at, excluded.last_used_at), excluded.last_used_at, keys.last_used_at),
+  revoked_at = coalesce(min(keys.revoked_at, excluded.revoked_at), excluded.revoked_at, keys.revoked_at)`;
+
 /** The tenants that are moved, and whether they are all of them. */
 export interface MovedSelection {
   readonly tenants: readonly string[];
@@ -63,16 +73,18 @@ export function readControlColumns(file: ControlFile): ControlColumns {
 }
 
 /**
- * Copies the rows of tenants from one control database to another. A row that `to` already has stays as it is, such as
- * a key that reaches several tenants, of which one was moved before. Call it inside a write of `to`.
+ * Copies the rows of tenants from one control database to another. A row that `to` already has stays as it is, except
+ * for a key that reaches several tenants, of which one was moved before: it gets the later time of its last use, and is
+ * revoked if it is revoked in `from`. Call it inside a write of `to`.
  */
 export function copyControl(from: ControlFile, to: ControlFile, columns: ControlColumns, what: MovedSelection): void {
   for (const table of tablesOf(what)) {
     const names = columns.get(table)!;
     const insert = to.prepare(
-      `INSERT INTO ${table} (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')}) ON CONFLICT DO NOTHING`,
+      `INSERT INTO ${table} (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})
+       ON CONFLICT ${table === 'keys' ? JOINED_KEY : 'DO NOTHING'}`,
     );
-    for (const row of readRows(from, table, columns, what)) insert.run(...row);
+    for (const row of readRows(from, table, names, what)) insert.run(...row);
   }
   if (what.isWhole) copyAuditNumber(from, to);
   to.statements.bumpGeneration.run();
@@ -80,7 +92,7 @@ export function copyControl(from: ControlFile, to: ControlFile, columns: Control
 
 /**
  * Returns a digest of the selected rows of each table, by the table's name. For a key that reaches several tenants,
- * only its links to the moved tenants count.
+ * only its links to the moved tenants count. When a key was last used, and whether it is revoked, does not count.
  */
 export function controlDigests(
   file: ControlFile,
@@ -89,8 +101,9 @@ export function controlDigests(
 ): ReadonlyMap<string, TableDigest> {
   return new Map(
     tablesOf(what).map((table) => {
-      const digest = createDigest(columns.get(table)!.map((name) => ({ name, type: 'text' })));
-      digest.add(readRows(file, table, columns, what));
+      const names = columns.get(table)!.filter((name) => table !== 'keys' || !CHANGING.has(name));
+      const digest = createDigest(names.map((name) => ({ name, type: 'text' })));
+      digest.add(readRows(file, table, names, what));
       return [table, digest.result()];
     }),
   );
@@ -100,11 +113,10 @@ function tablesOf({ isWhole }: MovedSelection): string[] {
   return Object.keys(CONTROL_TABLES).filter((table) => isWhole || CONTROL_TABLES[table] !== null);
 }
 
-function readRows(file: ControlFile, table: string, columns: ControlColumns, what: MovedSelection): MovedRow[] {
-  const names = columns.get(table)!.join(', ');
+function readRows(file: ControlFile, table: string, names: readonly string[], what: MovedSelection): MovedRow[] {
   const condition = CONTROL_TABLES[table] ?? null;
   const where = condition ?? (table === 'store_info' ? NO_MARK : '1 = 1');
-  const statement = file.prepare(`SELECT ${names} FROM ${table} WHERE ${where}`).raw();
+  const statement = file.prepare(`SELECT ${names.join(', ')} FROM ${table} WHERE ${where}`).raw();
   return statement.all(...(condition === null ? [] : [JSON.stringify(what.tenants)])) as MovedRow[];
 }
 

@@ -38,6 +38,11 @@ export function putMark(file: ControlFile, tenant: string | null, mark: MoveMark
   file.statements.bumpGeneration.run();
 }
 
+/** Removes the mark of a tenant, if there is one, so that the tenant is open here again. Call it inside a write. */
+export function deleteMark(file: Pick<ControlFile, 'prepare'>, tenant: string): void {
+  file.prepare('DELETE FROM store_info WHERE key = ?').run(nameOf(tenant));
+}
+
 /**
  * Returns a sentence that says where data was moved to.
  * @param what the subject of the sentence, such as `this tenant`

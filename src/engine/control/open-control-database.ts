@@ -12,7 +12,7 @@ import { openControlFile, type ControlFile } from './control-file.ts';
 import { destroyDataKey, ensureDataKey, SHARED_OWNER, useMasterKey, type KeySettings } from './data-keys.ts';
 import { createKeyRecords, digestOf } from './key-records.ts';
 import { createKeyUses, type KeyUses } from './key-uses.ts';
-import { describeMark, findMark } from './moved-marks.ts';
+import { deleteMark, describeMark, findMark } from './moved-marks.ts';
 import { openPostgresControl } from './open-postgres-control.ts';
 import { createPlacedTenants, type PlacedTenants } from './place-tenants.ts';
 import { openFederation } from './open-federation.ts';
@@ -257,6 +257,7 @@ function eraseInWrite({ file, paths, placed, audit }: Context, tenantId: string,
   file.statements.deleteKeysWithoutTenant.run();
   // A tenant that is made later under this id must not be open to those who were signed in to this one.
   deleteSessionsOf(file, tenantId);
+  deleteMark(file, tenantId);
   audit.append('tenant.erase', { tenant: tenantId });
   // Files are removed before the commit: if that fails, or a crash comes between, the erasure can be repeated.
   placed.erase(tenantId, databases);

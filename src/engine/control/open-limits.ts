@@ -24,7 +24,9 @@ interface LimitRow {
 /** Opens the limits in the control database. The caller closes the file. */
 export function openLimits(file: ControlFile, config: Config, audit: ServiceAudit): LimitRecords {
   const { statements } = file;
-  const list = file.prepare<[], LimitRow>('SELECT tenant_id, key_id, name, value FROM limits');
+  const list = file.prepare<[], LimitRow>(
+    'SELECT tenant_id, key_id, name, value FROM limits ORDER BY tenant_id, key_id, name',
+  );
   const put = file.prepare<[string, string, string, number]>(
     `INSERT INTO limits (tenant_id, key_id, name, value) VALUES (?, ?, ?, ?)
      ON CONFLICT (tenant_id, key_id, name) DO UPDATE SET value = excluded.value`,

@@ -72,7 +72,9 @@ export function openRateLimits(place: CounterPlace, clock: Clock): RateLimits {
         if (taken++ % SWEEP_EVERY === 0) forget.run({ now });
         const row = read.get({ key, kind }) as { full_at: number } | undefined;
         const verdict = takeFrom(row?.full_at, { ...request, now });
-        if (verdict.isAllowed && keeps) write.run({ key, kind, fullAt: verdict.fullAt });
+        // Also if the clock was set back: else each request would wait for the longest time anew.
+        const isEarlier = row !== undefined && verdict.fullAt < row.full_at;
+        if ((verdict.isAllowed && keeps) || isEarlier) write.run({ key, kind, fullAt: verdict.fullAt });
         return verdict;
       }, `${kind} ${key}`);
     } catch (error) {

@@ -20,7 +20,7 @@ import {
   type ControlColumns,
   type MovedSelection,
 } from '../control/moved-control.ts';
-import { describeMark, findMark, putMark } from '../control/moved-marks.ts';
+import { deleteMark, describeMark, findMark, putMark } from '../control/moved-marks.ts';
 import { listPlacedElsewhere } from '../control/placements.ts';
 import { EngineError } from '../errors.ts';
 import { acquireInstanceLock } from '../store/instance-lock.ts';
@@ -154,6 +154,7 @@ async function moveBetween(context: Context): Promise<MoveReport> {
   }
   target.finish(what.tenants, (control) => {
     copyAllControl(context, control, what);
+    for (const id of what.tenants) deleteMark(control, id); // It was moved away from there before.
     if (!keepsSource) closeSource(source, tenant, { to: target.name, at: context.now });
   });
   return { to: target.name, tenants: what.tenants, memories, questions, isResumed };

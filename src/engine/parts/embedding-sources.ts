@@ -29,7 +29,7 @@ export interface EmbeddingSources {
    * null if the settings do not say how to reach the model.
    */
   readonly sourceOf: (model: SpaceIdentity) => EmbeddingSource | null;
-  /** Closes the budgets of all sources that were opened. */
+  /** Closes the budgets and the embedders of all sources that were opened. */
   close(): void;
 }
 
@@ -39,10 +39,10 @@ export interface EmbeddingSources {
  */
 export function openEmbeddingSources(options: ProviderOptions): EmbeddingSources {
   const { config } = options;
-  const gatherers: { close(): void }[] = [];
+  const opened: { close?(): void }[] = [];
   const openGatherer = (embedder: Embedder, standIns: readonly Embedder[], use: EmbedderUse): EmbeddingGatherer => {
     const limited = openLimitedEmbedder(embedder, standIns, use, options);
-    gatherers.push(limited);
+    opened.push(limited, embedder);
     return limited.gatherer;
   };
   const embedder = createEmbedder(config);
@@ -53,8 +53,8 @@ export function openEmbeddingSources(options: ProviderOptions): EmbeddingSources
   const sources = new Map<string, EmbeddingSource | null>();
   const sourceOf = (model: SpaceIdentity): EmbeddingSource | null => {
     const key = JSON.stringify(identityOf(model));
-    const opened = sources.get(key);
-    if (opened !== undefined) return opened;
+    const known = sources.get(key);
+    if (known !== undefined) return known;
     const other = recreateEmbedder(config, model);
     const sectors = sectorsOf(config, model) ?? [];
     const ownLimits = sectors.length > 0;
@@ -67,7 +67,7 @@ export function openEmbeddingSources(options: ProviderOptions): EmbeddingSources
   if (embedder !== null && Array.isArray(identity)) {
     for (const model of identity) if (!isSameSpace(model, embedder)) sourceOf(model);
   }
-  return { embedder, gatherer, identity, sourceOf, close: () => gatherers.forEach((limited) => limited.close()) };
+  return { embedder, gatherer, identity, sourceOf, close: () => opened.forEach((part) => part.close?.()) };
 }
 
 function identitiesOf(config: Config, embedder: Embedder): SpaceIdentity | SpaceIdentity[] {

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { serialiseError } from '../errors.ts';
 import type { Embedder, Logger } from '../ports.ts';
+import { windowsOf } from '../text/windows.ts';
 import { limitMarks } from '../text/words.ts';
 import type { EmbeddingGatherer } from './embedding-gatherer.ts';
 
@@ -28,7 +29,7 @@ export interface QueryEmbedderOptions {
   /** Greatest number of queries whose vectors are cached (`OM_QUERY_CACHE`); 0 caches none. */
   readonly maxCached: number;
   /**
-   * Called for each query with whether its vector was in the cache, and with its normalised text. Not called if
+   * Called for each query with whether its vector was in the cache, and with the text that is embedded. Not called if
    * `Embedder.cacheable` is false.
    */
   readonly onLookup?: ((outcome: 'hit' | 'miss', text: string) => void) | undefined;
@@ -48,7 +49,8 @@ export interface QueryEmbeddingSource {
 
 /**
  * Creates embedders of queries that cache recent vectors for ten minutes: a query that a tenant repeats costs no
- * provider call. Queries that differ only in white space or in how their accents are composed share a vector. The cache
+ * provider call. Queries that differ only in white space or in how their accents are composed share a vector. Of a long
+ * query, a provider gets the first window alone (`windowsOf`: 512 tokens), since it might refuse the whole. The cache
  * never serves a vector to another tenant, which would see by the time of its query that somebody asked the same text.
  * @returns a function that returns the embedder of a tenant, named by the path of its file
  */
@@ -61,7 +63,8 @@ export function createQueryEmbedder(options: QueryEmbedderOptions): (tenant: str
     ttl: CACHED_FOR_MS,
   });
   return (tenant) => async (query, signal) => {
-    const text = limitMarks(query).normalize('NFC').replace(/\s+/g, ' ').trim() || query;
+    const whole = limitMarks(query).normalize('NFC').replace(/\s+/g, ' ').trim() || query;
+    const text = provider === undefined ? whole : whole.slice(0, windowsOf(whole)[0]!.end);
     const key = `${tenant}\0${text}`;
     const cached = cache.get(key);
     if (embedder.cacheable) onLookup?.(cached === undefined ? 'miss' : 'hit', text);

@@ -8,7 +8,7 @@ import { readAuditSlice } from '../store/audit-chain.ts';
 import { listConsolidations } from '../store/consolidations.ts';
 import { readDiff } from '../store/diff.ts';
 import type { DiffRequest } from '../store/diff-scans.ts';
-import { getDocument, listDocumentNos, readDocuments, toDocument } from '../store/document-views.ts';
+import { getDocument, listDocumentNos, readDocuments } from '../store/document-views.ts';
 import { listLinks } from '../store/edges.ts';
 import { countEmbedLogs, listEmbedLogs } from '../store/embeddings.ts';
 import { listEntities } from '../store/entity-lists.ts';
@@ -278,22 +278,22 @@ export const READ_COMMANDS = {
     const { store } = open();
     return store.read(() => getDocument(store, id, clock.now()));
   },
-  /** Reads a document that is about to be erased; it may be hidden already. Throws EngineError `not_found`. */
-  readErasableDocument: (
+  /**
+   * Returns the number of a document that is about to be erased; it may be hidden already. Throws EngineError
+   * `not_found`.
+   */
+  findErasableDocument: (
     { open, clock }: ReadContext,
     { id, ...options }: DocumentDeleteOptions & { readonly id: string },
   ) => {
     const { store } = open();
-    return store.read(() => {
-      const row = getErasableDocument(store, { id, now: clock.now() }, options);
-      return { documentNo: row.document_no, ...toDocument(store, row) };
-    });
+    return store.read(() => getErasableDocument(store, { id, now: clock.now() }, options).document_no);
   },
   readChunks,
   readContent,
-  readDocuments: ({ open }: ReadContext, { documentNos }: { readonly documentNos: readonly number[] }) => {
+  readDocuments: ({ open, clock }: ReadContext, { documentNos }: { readonly documentNos: readonly number[] }) => {
     const { store } = open();
-    return store.read(() => readDocuments(store, documentNos));
+    return store.read(() => readDocuments(store, documentNos, clock.now()));
   },
   listEntities: (
     { open, clock, config }: ReadContext,

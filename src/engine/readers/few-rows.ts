@@ -88,9 +88,9 @@ export const FEW_ROWS = {
    * Tells whether memories wait to be compared with standing queries, and the tenant's quota of storage still has room
    * for what is found.
    */
-  mayCompare: ({ open, clock }: ReadContext, { quota }: { readonly quota: Quota | null }) => {
+  mayCompare: ({ open, clock, config }: ReadContext, { quota }: { readonly quota: Quota | null }) => {
     const { store } = open();
-    return hasDueMemories(store, clock.now()) && !hasReachedMb(store, quota);
+    return hasDueMemories(store, { now: clock.now(), leaseMs: config.OM_LEASE_MS }) && !hasReachedMb(store, quota);
   },
   /**
    * Tells whether events wait to be handed to webhooks, and the tenant's quota of storage still has room for the
@@ -108,11 +108,11 @@ export const FEW_ROWS = {
    * Reads the time from which on standing queries or webhooks are due if nothing is written to the tenant before (Unix
    * ms): the present time if they are due now, Infinity for never.
    */
-  standingDueAt: ({ open, clock }: ReadContext, _: Record<never, never>) => {
+  standingDueAt: ({ open, clock, config }: ReadContext, _: Record<never, never>) => {
     const { store } = open();
     const now = clock.now();
     return store.read(() => {
-      if (hasDueMemories(store, now) || hasEventsToHand(store)) return now;
+      if (hasDueMemories(store, { now, leaseMs: config.OM_LEASE_MS }) || hasEventsToHand(store)) return now;
       return Math.min(nextClaimAt(store), nextDeliveryAt(store));
     });
   },

@@ -1,8 +1,9 @@
 import { EngineError } from '../errors.ts';
+import { MAX_GATHERED } from '../reasoning/gather-sentences.ts';
 import { findThreads, type Thread } from '../steps/find-threads.ts';
 import { readCosineBase } from '../store/calibrations.ts';
 import { type RunPlace, startOfUser } from '../store/consolidations.ts';
-import { createWorkBudget, hasWorkEnded, runWithin, spendWork } from '../store/work-budget.ts';
+import { createWorkBudget, hasWorkEnded, noteWork, runWithin, spendWork } from '../store/work-budget.ts';
 import type { ConsolidationProposal, ConsolidationScope } from '../types.ts';
 import type { ReadContext } from './read-context.ts';
 import { workLimits } from './work-limits.ts';
@@ -25,14 +26,20 @@ export function proposeConsolidations(
       if (userNo === undefined) throw new EngineError('not_found', 'user_id: no memories of this user');
       const cosineBase = readCosineBase(store, liveModels?.[0].modelNo ?? null);
       const found: Thread[] = [];
-      let place: RunPlace | null = startOfUser(userNo ?? 0);
-      while (place !== null && found.length <= limit && !hasWorkEnded()) {
+      let isCut = false;
+      for (let place: RunPlace | null = startOfUser(userNo ?? 0); place !== null && !isCut;) {
         const { threads, bytes, next } = findThreads(store, { userNo, place, again }, cosineBase);
         spendWork(bytes);
-        found.push(...threads);
+        for (const thread of threads) {
+          if (thread !== null) found.push(thread);
+          noteWork(MAX_GATHERED);
+          isCut = found.length > limit || hasWorkEnded();
+          if (isCut) break;
+        }
         place = next;
+        isCut ||= place !== null && hasWorkEnded();
       }
-      return { proposals: found.slice(0, limit).map(proposalOf), isCut: found.length > limit || place !== null };
+      return { proposals: found.slice(0, limit).map(proposalOf), isCut };
     }),
   );
 }

@@ -1,13 +1,16 @@
 import { EngineError, isEngineError } from '../errors.ts';
 import type { RecallToKeep } from '../store/recalls.ts';
 import { compareAnswers, rescore } from '../retrieve/replay.ts';
+import { hasTags } from '../store/bounds.ts';
 import { decodeCandidate } from '../store/logged-candidates.ts';
 import { getMemoryRow } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
 import { readProvenance } from '../store/provenance.ts';
-import { findRecall, listRecallHeads } from '../store/recalls.ts';
+import { findRecall, listRecallHeads, type NumberedRecall } from '../store/recalls.ts';
+import { createWorkBudget, hasWorkEnded, runWithin } from '../store/work-budget.ts';
 import { readMemoriesInVersion } from '../store/past-memories.ts';
 import type {
+  Bounds,
   Hit,
   HitExplanation,
   LoggedCandidate,
@@ -22,6 +25,7 @@ import type {
   ReplayOptions,
 } from '../types.ts';
 import type { ReadContext } from './read-context.ts';
+import { workLimits } from './work-limits.ts';
 
 type Reading = Pick<ReadContext, 'open' | 'clock'>;
 
@@ -35,21 +39,43 @@ export function readRecall({ open, clock }: Reading, { id }: { readonly id: stri
   return store.read(() => visibleRecall(store, id, clock.now()));
 }
 
+/** Number of recalls that are read together where some of them may lie outside of the caller's bounds. */
+const READ_AT_ONCE = 200;
+
 /**
  * Lists the recalls (answered queries) of the recall log, newest first. `next` is the number of the last recall on the
- * page, before which the next page begins; null after the last page.
+ * page, before which the next page begins; null after the last page. With bounds, recalls outside of them are passed
+ * over, as far as the work budget of one request allows; where it ends, `next` is the number of the last that was read.
  * @throws EngineError `not_found` for an unknown memory
  */
-export function readRecalls({ open, clock }: Reading, listing: RecallListing): RecallPage {
-  const { userId, memoryId, before, limit } = listing;
+export function readRecalls({ open, clock, config }: ReadContext, listing: RecallListing): RecallPage {
+  const { userId, memoryId, bounds, limit } = listing;
   const { store } = open();
-  return store.read(() => {
-    const memoryNo = memoryId === undefined ? undefined : getMemoryRow(store, memoryId, clock.now()).memoryNo;
-    // One recall more than asked for says whether there is a next page.
-    const found = listRecallHeads(store, { userId, memoryNo, before, limit: limit + 1 });
-    const page = found.slice(0, limit);
-    return { items: page.map(({ head }) => head), next: found.length > limit ? page.at(-1)!.recallNo : null };
-  });
+  return runWithin(createWorkBudget(workLimits(config)), () =>
+    store.read(() => {
+      const memoryNo = memoryId === undefined ? undefined : getMemoryRow(store, memoryId, clock.now()).memoryNo;
+      // One recall more than asked for says whether there is a next page.
+      const atOnce = bounds === undefined ? limit + 1 : Math.max(READ_AT_ONCE, limit + 1);
+      const found: NumberedRecall[] = [];
+      let next: number | null = listing.before ?? Number.MAX_SAFE_INTEGER;
+      do {
+        const read = listRecallHeads(store, { userId, memoryNo, before: next, limit: atOnce });
+        found.push(...read.filter(({ head }) => bounds === undefined || isAskedWithin(head, bounds)));
+        next = read.length < atOnce ? null : read.at(-1)!.recallNo;
+      } while (next !== null && found.length <= limit && !hasWorkEnded());
+      const page = found.slice(0, limit);
+      return { items: page.map(({ head }) => head), next: found.length > limit ? page.at(-1)!.recallNo : next };
+    }),
+  );
+}
+
+/**
+ * Whether the query of a recall searched nothing outside of the bounds: only memories of their user, and only those
+ * with all their tags.
+ */
+export function isAskedWithin({ filter }: Pick<RecallHead, 'filter'>, { userId, tags = [] }: Bounds): boolean {
+  const { userIds = [], withinTags = [] } = filter;
+  return (userId === undefined || (userIds.length === 1 && userIds[0] === userId)) && hasTags(withinTags, tags);
 }
 
 function visibleRecall(store: Store, id: string, now: number): RecallRecord {

@@ -37,6 +37,7 @@ const LONG_READS: ReadonlySet<ReadCommandName> = new Set<ReadCommandName>([
   'previewDecay',
   'readNearDuplicates',
   'readProposals',
+  'proposeConsolidations',
 ]);
 /** Commands that take so much memory that a process runs one of them at a time, whichever tenant it is of. */
 const ALONE: ReadonlySet<ReadCommandName> = new Set<ReadCommandName>(['learnWeights']);

@@ -9,6 +9,11 @@ export const MAX_GATHERED = 2_000;
  * weighted by the rarity of its words.
  */
 const LEAST_SAID = 0.8;
+/**
+ * Greatest number of sentences of a text that is gathered. The time grows with the square of the number of sentences,
+ * and 1,500 bytes may hold 500 of them.
+ */
+const MAX_SENTENCES = 40;
 
 /** A text to be merged with others, with the time when it was said. */
 export interface GatheredText {
@@ -35,7 +40,7 @@ interface Said {
  * that adds the most new words, weighted by their rarity, and puts the taken ones in the order of the texts, one line
  * for each text. A sentence is left out if one taken sentence has all of its words; negations and numbers count as
  * words. If the texts are of several days, each line begins with its date. A text is left out whole if less than 80 %
- * of it would be repeated.
+ * of it would be repeated, or if it has more than 40 sentences.
  * @param texts in order of time, at most a dozen
  * @param rarityOf returns the weight of a word, above 0
  * @returns null if no two texts fit together into 2,000 code units
@@ -47,7 +52,8 @@ export function gatherSentences(
   const weightOf: WeightOf = (said) => [...said].reduce((sum, word) => sum + rarityOf(word), 0);
   const all = texts.map(({ text }) => sentencesOf(text));
   // What stands in the text of a memory that is no source would outlive that memory, so such a text is left out whole.
-  for (let sources = texts.map((_, source) => source); sources.length > 1;) {
+  const short = [...all.keys()].filter((source) => all[source]!.length <= MAX_SENTENCES);
+  for (let sources = short; sources.length > 1;) {
     const taken = takeSentences(
       sources.flatMap((source) => all[source]!),
       weightOf,

@@ -5,7 +5,7 @@ import { createTextReader, type TextReader } from '../store/own-texts.ts';
 import { findUsers } from '../store/memory-counts.ts';
 import { isNarrowing, listPassingWithin } from '../store/passing-memories.ts';
 import { createRowReader, type RowReader } from '../store/ranking-rows.ts';
-import { ROW_BYTES, spendWork } from '../store/work-budget.ts';
+import { ROW_BYTES, spendWork, workLeft } from '../store/work-budget.ts';
 import { identifiersAsWritten } from '../text/index-text.ts';
 import { type QueryText, readQueryText } from '../text/query-text.ts';
 import { normalise } from '../text/words.ts';
@@ -107,8 +107,9 @@ export const NARROW_SCOPE = 2_000;
 const NARROW_SHARE = 1 / 16;
 
 /**
- * Share of the query's work budget that may be spent on listing the memories of a scope. If the list is not complete by
- * then, the scope is searched as a wide one.
+ * Share of what is left of the query's work budget that may be spent on listing the memories of a scope, once for the
+ * rows that are looked at and once for what their filter parses. If the list is not complete by then, the scope is
+ * searched as a wide one.
  */
 const LISTING_SHARE = 0.5;
 
@@ -209,13 +210,22 @@ export function termsOf({
 
 const NO_FORMS: NonNullable<QueryText['terms']['forms']> = new Map();
 
+/**
+ * Subtracts the work of listing this number of memories from the budget. Returns false, with nothing subtracted, if it
+ * is more than its share of what is left: the list would use up the budget before the search.
+ */
+function mayList(memories: number): boolean {
+  const bytes = ROW_BYTES * memories;
+  return bytes <= LISTING_SHARE * workLeft().bytes && spendWork(bytes);
+}
+
 function scopeOf(store: Store, filter: MemoryFilter, compiled: CompiledFilter, memories: number): Scope {
   const users = filter.userIds === undefined ? undefined : findUsers(store, filter.userIds);
   const singleUser = users?.length === 1 ? users[0] : undefined;
   const counted = users === undefined ? memories : users.reduce((sum, user) => sum + user.memories, 0);
   const narrow = Math.min(NARROW_SCOPE, Math.max(MIN_NARROW, Math.floor(NARROW_SHARE * memories)));
   // Listing the scope pays off where it may end early: for a user with few memories, or a filter that may leave few.
-  if (counted <= narrow || (isNarrowing(filter) && spendWork(ROW_BYTES * counted))) {
+  if (counted <= narrow || (isNarrowing(filter) && mayList(counted))) {
     const { rows, isCut } = listPassingWithin(store, compiled, { limit: narrow + 1, share: LISTING_SHARE });
     if (rows.length <= narrow && !isCut) return { kind: 'narrow', memoryNos: rows, userNo: singleUser?.userNo };
   }

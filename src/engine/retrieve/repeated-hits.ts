@@ -1,3 +1,4 @@
+import { hasWorkEnded, spendWork } from '../store/work-budget.ts';
 import { words } from '../text/words.ts';
 import type { Memory } from '../types.ts';
 
@@ -18,6 +19,8 @@ const MIN_WORDS = 8;
  */
 const MAX_CHARACTERS = 2_000;
 const HAS_DIGIT = /\p{N}/u;
+/** Number of bytes of work for which a word of a comparison counts: about 60 ns. */
+const WORD_BYTES = 12;
 
 /** A hit with which later memories are compared: its distinct words, and the ids of the memories that repeat it. */
 interface Known {
@@ -30,7 +33,7 @@ interface Known {
  * keeps the words of each hit and compares later memories with them. Two memories are compared only if they belong to
  * one user and were written with one API key. Otherwise, anyone who may write could store better matches with nearly
  * the same words, so that the memories of other writers would be left out. Memories whose writer is not known, as in an
- * engine without keys, are not compared.
+ * engine without keys, are not compared. Once the work budget of the request is used up, nothing counts as repeated.
  * @param collapses whether repeated hits are detected; with false, nothing is compared
  */
 export function createRepeatedHits(collapses: boolean) {
@@ -56,7 +59,8 @@ export function createRepeatedHits(collapses: boolean) {
       const others = collapses && hasKnownWriter(memory) ? known.get(sourceOf(memory)) : undefined;
       if (others === undefined) return false;
       const own = wordsOf(memory);
-      const alike = own.size < MIN_WORDS ? undefined : others.find(({ words }) => isNear(own, words));
+      const alike =
+        own.size < MIN_WORDS ? undefined : others.find(({ words }) => !hasWorkEnded() && isNear(own, words));
       alike?.similar.push(memory.id);
       return alike !== undefined;
     },
@@ -91,12 +95,23 @@ function sourceOf({ userId, writtenBy }: Memory): string {
 function isNear(one: ReadonlySet<string>, other: ReadonlySet<string>): boolean {
   const [small, large] = one.size <= other.size ? [one, other] : [other, one];
   if (small.size < NEAR * large.size) return false;
+  const common = countCommon(small, large);
+  return common >= NEAR * (one.size + other.size - common) && countCommon(large, small) === common;
+}
+
+/**
+ * Counts the words of one set that the other has, too; 0 if a word without a digit is only in `one`. What is looked at
+ * is subtracted from the work budget.
+ */
+function countCommon(one: ReadonlySet<string>, other: ReadonlySet<string>): number {
   let common = 0;
-  for (const word of small) {
-    if (large.has(word)) common += 1;
-    else if (!HAS_DIGIT.test(word)) return false;
+  let looked = 0;
+  let isOther = false;
+  for (const word of one) {
+    looked += 1;
+    if (other.has(word)) common += 1;
+    else if ((isOther = !HAS_DIGIT.test(word))) break;
   }
-  if (common < NEAR * (one.size + other.size - common)) return false;
-  for (const word of large) if (!small.has(word) && !HAS_DIGIT.test(word)) return false;
-  return true;
+  spendWork(WORD_BYTES * looked);
+  return isOther ? 0 : common;
 }

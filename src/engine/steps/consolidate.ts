@@ -84,6 +84,11 @@ export async function consolidate(context: StepContext, question: Question, sign
     }
     const { threads, bytes, next } = threadsAt(context, run);
     for (const thread of threads) {
+      if (thread === null) {
+        await yieldTurn();
+        if (signal?.aborted === true) return handBack(context, question, asked);
+        continue;
+      }
       const { content, method } = await contentOf(context, thread, signal);
       asked ||= method === 'model';
       await failpoint('before-reason-commit');

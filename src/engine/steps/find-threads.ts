@@ -39,7 +39,11 @@ export interface Thread {
 
 /** The threads (groups of similar memories) that one call found among the next memories of a scope. */
 export interface FoundThreads {
-  readonly threads: readonly Thread[];
+  /**
+   * The threads, each made only when it is asked for, which may take 40 ms; null for similar memories whose texts do
+   * not fit together. It can be iterated once, also outside of the transaction.
+   */
+  readonly threads: Iterable<Thread | null>;
   /** Number of bytes of text that were read. */
   readonly bytes: number;
   /** Position after these memories, where the next call begins; null after the last memory of the scope. */
@@ -68,17 +72,28 @@ export function findThreads(
   const texts = new Map([...rows].map(([memoryNo, row]) => [memoryNo, textOfMemory(row)]));
   const topics = createTopics(texts);
   const groups = joinNear(links.filter(topics.areShared));
-  const threads = groups.flatMap((group): Thread[] => {
-    const sources = group.map((memoryNo) => rows.get(memoryNo)!).sort(byTime);
-    const said = sources.map((row) => ({ text: texts.get(row.memoryNo)!, saidAt: row.event_time }));
-    const gathered = gatherSentences(said, topics.rarityOf);
-    return gathered === null
-      ? []
-      : [{ content: gathered.content, rows: gathered.sources.map((source) => sources[source]!) }];
-  });
   const bytes = [...texts.values()].reduce((sum, text) => sum + Buffer.byteLength(text), 0);
   const later = userNo === null ? nextUserNo(store, place.userNo) : undefined;
-  return { threads, bytes, next: slice.next ?? (later === undefined ? null : startOfUser(later)) };
+  return {
+    threads: threadsOf(
+      groups.map((group) => group.map((memoryNo) => rows.get(memoryNo)!)),
+      topics.rarityOf,
+    ),
+    bytes,
+    next: slice.next ?? (later === undefined ? null : startOfUser(later)),
+  };
+}
+
+function* threadsOf(
+  groups: readonly (readonly MemoryRow[])[],
+  rarityOf: (word: string) => number,
+): Generator<Thread | null> {
+  for (const group of groups) {
+    const sources = [...group].sort(byTime);
+    const said = sources.map((row) => ({ text: textOfMemory(row), saidAt: row.event_time }));
+    const gathered = gatherSentences(said, rarityOf);
+    yield gathered && { content: gathered.content, rows: gathered.sources.map((source) => sources[source]!) };
+  }
 }
 
 function byTime(one: MemoryRow, other: MemoryRow): number {

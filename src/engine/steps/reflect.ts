@@ -4,7 +4,7 @@ import { enqueueReflection } from '../commands/request-reflection.ts';
 import type { WriteContext } from '../commands/write-context.ts';
 import { EngineError, isEngineError } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
-import { drawInsights, type Insight } from '../reasoning/draw-insights.ts';
+import { drawInsights, type Insight, type KnownInsight } from '../reasoning/draw-insights.ts';
 import { putConcludedEdge } from '../store/edges.ts';
 import { compileFilter } from '../store/filter.ts';
 import { finishJob, type Question } from '../store/jobs.ts';
@@ -19,6 +19,7 @@ import {
   hasReflectionOnAll,
   listRecent,
   listReflections,
+  listSourceTexts,
   listUnreflected,
   type ReflectionScope,
 } from '../store/reflections.ts';
@@ -122,8 +123,8 @@ async function screened({ guard }: StepContext, insights: readonly Insight[]): P
 interface Material extends ReflectionScope {
   /** Memories to reflect on, in order of time, at most 40. */
   readonly memories: readonly MemoryRow[];
-  /** Texts of the user's latest reflections, at most 10, newest first. */
-  readonly earlier: readonly string[];
+  /** The user's latest reflections, at most 10, newest first. */
+  readonly earlier: readonly KnownInsight[];
   /** `memoryNo` of the last memory in the file when the material was read. */
   readonly upTo: number;
 }
@@ -137,8 +138,12 @@ function readMaterial({ open, clock }: StepContext, { jobNo }: Question): Materi
     const visible = compileFilter({}, clock.now());
     const memories = readInOrder(store, listRecent(store, scope, { visible, limit: MAX_READ }));
     const earlier = readInOrder(store, listReflections(store, scope.userNo, { visible, limit: MAX_EARLIER }));
-    return { ...scope, memories, earlier: earlier.map(({ content }) => content), upTo: lastMemory(store) };
+    return { ...scope, memories, earlier: earlier.map((row) => knownOf(store, row)), upTo: lastMemory(store) };
   });
+}
+
+function knownOf(store: Store, { memoryNo, content, written_by }: MemoryRow): KnownInsight {
+  return { text: content, from: written_by === null ? listSourceTexts(store, memoryNo, MAX_READ) : [content] };
 }
 
 function readInOrder(store: Store, memoryNos: readonly number[]): MemoryRow[] {
@@ -157,10 +162,10 @@ async function askFor(
 }
 
 /**
- * Stores a conclusion of the language model as a memory with links to its sources. Nothing is stored if a source was
- * erased, hidden or changed since it was read, or if the conclusion repeats an earlier memory: its text is stored
- * already (that memory is then reinforced), or one earlier reflection has all of its sources. Call it inside a write
- * transaction.
+ * Stores a conclusion of the language model as a memory with links to its sources, and weaker ones to the memories that
+ * it quotes, so that it is erased with each of them. Nothing is stored if one of these was erased, hidden or changed
+ * since it was read, or if the conclusion repeats an earlier memory: its text is stored already (that memory is then
+ * reinforced), or one earlier reflection has all of its sources. Call it inside a write transaction.
  */
 function keep(
   context: WriteContext,
@@ -169,15 +174,20 @@ function keep(
 ): void {
   const { store, now } = context;
   const sources = insight.sources.map((place) => memories[place]!);
+  const read = [...sources, ...insight.quoted.map((place) => memories[place]!)];
+  if (unchangedOf(store, read, now).size < read.length) return;
   const memoryNos = sources.map(({ memoryNo }) => memoryNo);
-  if (unchangedOf(store, sources, now).size < sources.length || hasReflectionOnAll(store, memoryNos)) return;
-  const { user_id: userId } = sources[0]!;
+  if (hasReflectionOnAll(store, memoryNos, { heavierThan: DEFAULT_WEIGHTS.mentions })) return;
+  const { user_id: userId } = read[0]!;
   const memory = memoryOf(insight.text, { userId, sessionId: sessionId ?? '', model, job });
   const [outcome] = addMemories(context, { items: [memory], options: { bulk: true, matchesDerived: true } }).outcomes;
   if (outcome?.kind !== 'accepted') return;
   const reflection = findMemoryNos(store, [outcome.id]).get(outcome.id)!;
-  const link = { similarity: null, weight: DEFAULT_WEIGHTS.derived_from };
-  for (const dst of memoryNos) putConcludedEdge(store, { src: reflection, dst, type: 'derived_from' }, link, now);
+  for (const row of read) {
+    const weight = sources.includes(row) ? DEFAULT_WEIGHTS.derived_from : DEFAULT_WEIGHTS.mentions;
+    const key = { src: reflection, dst: row.memoryNo, type: 'derived_from' } as const;
+    putConcludedEdge(store, key, { similarity: null, weight }, now);
+  }
 }
 
 /**

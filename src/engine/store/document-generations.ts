@@ -280,6 +280,23 @@ export function showGeneration(
 }
 
 /**
+ * Stores that no job of a chunk of a document's live generation is unfinished: a `processing` document becomes `ready`.
+ * If it is the first time, the generation gets `now` as the time at which it settled, and the time since it was shown
+ * (ms) as the duration of its stage `encode`. Call inside a write.
+ */
+export function noteSettled(store: Store, documentNo: number, now: number): void {
+  store
+    .prepare(`UPDATE documents SET state = 'ready', updated_at = ? WHERE document_no = ? AND state = 'processing'`)
+    .run(now, documentNo);
+  store
+    .prepare(
+      `UPDATE document_generations SET settled_at = :now, stages = json_set(stages, '$.encode', :now - shown_at)
+       WHERE generation_no = (SELECT live_no FROM documents WHERE document_no = :documentNo) AND settled_at IS NULL`,
+    )
+    .run({ now, documentNo });
+}
+
+/**
  * Gives up a document's next generation, which waits, is being read or could not be read. Queries never found its
  * memories, which a later step erases. Call inside a write.
  */

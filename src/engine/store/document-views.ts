@@ -2,7 +2,7 @@ import { parseStored } from './stored-json.ts';
 import type { Document, DocumentFilter, DocumentState, Metadata, DocumentReceipt, DocumentWarning } from '../types.ts';
 import { ROOT_INDEX } from './chunks.ts';
 import { getGenerationRow, type GenerationRow } from './document-generations.ts';
-import { getDocumentRow, IS_ALIVE, type DocumentRow } from './documents.ts';
+import { asOf, getDocumentRow, IS_ALIVE, type DocumentRow } from './documents.ts';
 import { UNFINISHED } from './jobs.ts';
 import type { Store } from './open-store.ts';
 import { isByOneOf, nameOfWriter } from './writers.ts';
@@ -72,10 +72,10 @@ export interface DocumentSlice {
 }
 
 /**
- * Reads documents by number, in the given order, until they have 256 Ki code units as JSON together; one that does not
- * exist is left out.
+ * Reads documents by number as they are at `now` (Unix ms), in the given order, until they have 256 Ki code units as
+ * JSON together; one that does not exist is left out.
  */
-export function readDocuments(store: Store, documentNos: readonly number[]): DocumentSlice {
+export function readDocuments(store: Store, documentNos: readonly number[], now: number): DocumentSlice {
   const select = store.prepare('SELECT * FROM documents WHERE document_no = ?');
   const items: Document[] = [];
   let left = SLICE_CHARACTERS;
@@ -83,7 +83,7 @@ export function readDocuments(store: Store, documentNos: readonly number[]): Doc
   for (; read < documentNos.length && left > 0; read += 1) {
     const row = select.get(documentNos[read]) as DocumentRow | undefined;
     if (row === undefined) continue;
-    const document = toDocument(store, row);
+    const document = toDocument(store, asOf(store, row, now));
     items.push(document);
     left -= JSON.stringify(document).length;
   }
@@ -159,6 +159,23 @@ export function listWithoutTags(store: Store, documentNos: readonly number[], ta
     .all(JSON.stringify(documentNos)) as { documentNo: number; tags: string }[];
   const lacksOne = (own: readonly string[]) => !tags.every((tag) => own.includes(tag));
   return rows.filter((row) => lacksOne(parseStored(row.tags) as string[])).map(({ documentNo }) => documentNo);
+}
+
+/**
+ * Lists the names of documents without repetition: titles, file names, URLs and external ids, those of replaced and
+ * waiting versions included.
+ */
+export function listNames(store: Store, documentNos: readonly number[]): string[] {
+  const rows = store
+    .prepare(
+      `SELECT o.external_id, o.url AS known_url, g.title, g.given_title, g.file_name, g.url
+       FROM json_each(?) AS wanted CROSS JOIN documents o ON o.document_no = wanted.value
+       LEFT JOIN document_generations g ON g.document_no = o.document_no
+       ORDER BY o.document_no, g.generation_no DESC`,
+    )
+    .all(JSON.stringify(documentNos)) as Readonly<Record<string, string | null>>[];
+  const names = new Set(rows.flatMap((row) => Object.values(row)));
+  return [...names].filter((name): name is string => name !== null && name !== '');
 }
 
 function lastGeneration(store: Store, documentNo: number): number | null {

@@ -40,10 +40,12 @@ export interface DocumentRow {
 
 /**
  * SQL condition on the table `documents`, which must not have an alias; its one parameter is the present time (Unix
- * ms). The document is not being erased and has not expired, even if the expiry job has not run yet.
+ * ms). The document is not being erased and has not expired, even if the expiry job has not run yet. It expires with
+ * the last of its live and its next generation: a newer version that waits keeps it.
  */
-export const IS_ALIVE = `state <> 'deleting' AND NOT EXISTS (SELECT 1 FROM document_generations e
-  WHERE e.generation_no = coalesce(documents.live_no, documents.next_no) AND e.expires_at <= ?)`;
+export const IS_ALIVE = `state <> 'deleting' AND (coalesce(live_no, next_no) IS NULL OR EXISTS (
+  SELECT 1 FROM document_generations e WHERE e.generation_no IN (documents.live_no, documents.next_no)
+    AND (e.expires_at IS NULL OR e.expires_at > ?)))`;
 
 /**
  * Value of the column `hidden` of a generation that must be erased, since its document refers to it neither as its live
@@ -76,14 +78,30 @@ export function findDocumentRow(store: Store, documentNo: number): DocumentRow |
 }
 
 /**
- * Reads a document's row by id.
+ * Returns the row of a document as it is once the expiry job has dropped a live generation that has expired by `now`
+ * (Unix ms), while a next one waits, is being read or has failed. The row itself if there is no such generation.
+ */
+export function asOf(store: Store, row: DocumentRow, now: number): DocumentRow {
+  if (row.live_no === null || row.next_no === null) return row;
+  const next = store
+    .prepare(
+      `SELECT n.session_id, n.source, n.url FROM document_generations l CROSS JOIN document_generations n
+       WHERE l.generation_no = ? AND l.expires_at <= ? AND n.generation_no = ?`,
+    )
+    .get(row.live_no, now, row.next_no) as Pick<DocumentRow, 'session_id' | 'source' | 'url'> | undefined;
+  if (next === undefined) return row;
+  return { ...row, ...next, live_no: null, state: row.state === 'ready' ? 'failed' : row.state };
+}
+
+/**
+ * Reads a document's row by id, as `asOf` returns it.
  * @throws EngineError `not_found`, also for a document that is being erased or has expired
  */
 export function getDocumentRow(store: Store, id: string, now: number): DocumentRow {
   const row = store.prepare(`SELECT * FROM documents WHERE id = ? AND ${IS_ALIVE}`).get(id, now) as
     DocumentRow | undefined;
   if (row === undefined) throw new EngineError('not_found', 'no document with this id');
-  return row;
+  return asOf(store, row, now);
 }
 
 /**
@@ -99,7 +117,7 @@ export function findErasableRow(store: Store, id: string, now: number): Document
  * Finds the document of the same user that a new document is a new version of. With an external id, that is the
  * document with this id. Without one, only documents without external id are considered: for a web page the one with
  * this URL, for a file the one with this hash in this session, in any generation. An expired document is not found,
- * since it is about to be erased.
+ * since it is about to be erased. The row is as `asOf` returns it.
  * @param onlyBy number of the writer (key) that must have handed in the file, for a file without an external id;
  *   undefined for any writer; with null no file is found
  * @returns undefined if there is none
@@ -111,25 +129,27 @@ export function findKnownDocument(
   onlyBy?: number | null,
 ): DocumentRow | undefined {
   const { externalId, source, sessionId, userId } = document;
-  const among = (numbers: string) =>
-    `SELECT * FROM documents WHERE document_no IN (${numbers}) AND ${IS_ALIVE} ORDER BY document_no LIMIT 1`;
+  const findAmong = (numbers: string, ...values: (string | number | Buffer | null)[]) => {
+    const row = store
+      .prepare(`SELECT * FROM documents WHERE document_no IN (${numbers}) AND ${IS_ALIVE} ORDER BY document_no LIMIT 1`)
+      .get(...values, now) as DocumentRow | undefined;
+    return row && asOf(store, row, now);
+  };
   if (externalId !== null) {
     const numbers = `SELECT document_no FROM documents WHERE external_id = ? AND external_id <> '' AND user_id = ?`;
-    return store.prepare(among(numbers)).get(externalId, userId, now) as DocumentRow | undefined;
+    return findAmong(numbers, externalId, userId);
   }
   if (source.kind === 'url') {
     // The URL of a reading under way counts as well, though the document itself still names the URL it came from
     // earlier.
     const numbers = `SELECT document_no FROM documents WHERE user_id = ? AND url = ? AND url <> '' AND external_id = ''
       UNION ALL SELECT document_no FROM document_generations WHERE nameless_of = ? AND url = ? AND url <> ''`;
-    return store.prepare(among(numbers)).get(userId, source.url, userId, source.url, now) as DocumentRow | undefined;
+    return findAmong(numbers, userId, source.url, userId, source.url);
   }
   const numbers = `SELECT document_no FROM document_generations WHERE nameless_of = ? AND file_hash = ?
     AND session_id = ? AND source = 'upload' AND (writer_no = ? OR ? = 1)`;
-  return store
-    .prepare(among(numbers))
-    .get(userId, Buffer.from(source.sha256), sessionId, onlyBy ?? null, onlyBy === undefined ? 1 : 0, now) as
-    DocumentRow | undefined;
+  const file = [userId, Buffer.from(source.sha256), sessionId] as const;
+  return findAmong(numbers, ...file, onlyBy ?? null, onlyBy === undefined ? 1 : 0);
 }
 
 /**
@@ -187,23 +207,6 @@ export function failDocument(
 }
 
 /**
- * Stores that no job of a chunk of a document's live generation is unfinished: a `processing` document becomes `ready`.
- * If it is the first time, the generation gets `now` as the time at which it settled, and the time since it was shown
- * (ms) as the duration of its stage `encode`. Call inside a write.
- */
-export function noteSettled(store: Store, documentNo: number, now: number): void {
-  store
-    .prepare(`UPDATE documents SET state = 'ready', updated_at = ? WHERE document_no = ? AND state = 'processing'`)
-    .run(now, documentNo);
-  store
-    .prepare(
-      `UPDATE document_generations SET settled_at = :now, stages = json_set(stages, '$.encode', :now - shown_at)
-       WHERE generation_no = (SELECT live_no FROM documents WHERE document_no = :documentNo) AND settled_at IS NULL`,
-    )
-    .run({ now, documentNo });
-}
-
-/**
  * Lists at most `limit` numbers of documents that meet all conditions of a filter: one of its users, one of its
  * sessions, one of its writers, all of its tags. An undefined condition is ignored. Session, writer and tags are those
  * of the shown generation or of the next one, even if that has failed; of a document that is being erased, those of any
@@ -255,22 +258,6 @@ export function listMatchingDocuments(
     )
     .pluck()
     .all(...values, limit) as number[];
-}
-
-/**
- * Lists the numbers of at most `limit` documents that have expired by `now` (Unix ms, included) and are not being
- * erased yet.
- */
-export function listExpiredDocuments(store: Store, now: number, limit: number): number[] {
-  const rows = store
-    .prepare(
-      `SELECT DISTINCT o.document_no AS no FROM document_generations g JOIN documents o ON o.document_no = g.document_no
-       WHERE g.expires_at > 0 AND g.expires_at <= ? AND o.state <> 'deleting'
-         AND coalesce(o.live_no, o.next_no) = g.generation_no
-       LIMIT ?`,
-    )
-    .all(now, limit) as { no: number }[];
-  return rows.map(({ no }) => no);
 }
 
 /** Returns the highest number of a document in the file; 0 if there is none. */

@@ -61,7 +61,7 @@ export function eraseStanding(
   store: Store,
   owner: StandingOwner,
   limit: number,
-): ErasedStanding & { readonly isDone: boolean } {
+): ErasedStanding & { readonly names: number; readonly isDone: boolean } {
   const [condition, values] = ownedBy(owner);
   const erase = (table: string, key: string) =>
     store
@@ -71,7 +71,7 @@ export function eraseStanding(
   // A query takes its webhook along, which would then not be counted.
   const standingQueries = webhooks === limit ? 0 : erase('standing_queries', 'query_no');
   const names = removeNames(store, owner, limit);
-  return { standingQueries, webhooks, isDone: Math.max(standingQueries, webhooks, names) < limit };
+  return { standingQueries, webhooks, names, isDone: Math.max(standingQueries, webhooks, names) < limit };
 }
 
 /**

@@ -172,12 +172,22 @@ export function verifyErasures(store: Store): AuditVerdict {
 }
 
 /**
- * Deletes the oldest closed erasure receipts, at most `limit`. It stops before the first one that was closed at
- * `before` (Unix ms) or later. The hash of the last deleted receipt is kept, so that the remaining chain of hashes can
- * still be checked. Call inside a write.
+ * Deletes old receipts of erasures, at most `limit`: open ones whose last commit was before `before` (Unix ms), then
+ * the oldest closed ones, up to the first one that was closed at `before` or later. The hash of the last deleted closed
+ * one is kept, so that the remaining chain of hashes can still be checked. Call inside a write.
  * @returns the number of deleted receipts
  */
 export function purgeErasures(store: Store, before: number, limit: number): number {
+  const open = store
+    .prepare(
+      `DELETE FROM erasures WHERE erasure_no IN (SELECT erasure_no FROM erasures
+         WHERE chain_no IS NULL AND begun_at < ? AND sliced_at < ? ORDER BY erasure_no LIMIT ?)`,
+    )
+    .run(before, before, limit).changes;
+  return open + purgeClosed(store, before, limit - open);
+}
+
+function purgeClosed(store: Store, before: number, limit: number): number {
   const old = store
     .prepare('SELECT chain_no, closed_at, hash FROM erasures WHERE chain_no > 0 ORDER BY chain_no LIMIT ?')
     .all(limit) as Pick<Row, 'chain_no' | 'closed_at' | 'hash'>[];

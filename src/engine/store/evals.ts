@@ -18,10 +18,11 @@ const SETS = `SELECT set_no AS setNo, name, guard, updated_at AS updatedAt,
 
 /**
  * Stores an evaluation set, in place of one with the same name, whose runs are kept. Call inside a write.
+ * @returns the number of items that it replaced
  * @throws EngineError `conflict` for more than 100 sets, for sets of more than 64 MiB together (unless this put makes
  *   them smaller), or for more than 1,000 items together in sets that guard changes of the model
  */
-export function putEval(store: Store, { name, guard, items }: NewEvalSet, now: number): void {
+export function putEval(store: Store, { name, guard, items }: NewEvalSet, now: number): number {
   const before = countBytes(store);
   store
     .prepare(
@@ -30,10 +31,11 @@ export function putEval(store: Store, { name, guard, items }: NewEvalSet, now: n
     )
     .run({ name, guard: Number(guard), now });
   const { setNo } = getSet(store, name);
-  store.prepare('DELETE FROM eval_items WHERE set_no = ?').run(setNo);
+  const { changes: replaced } = store.prepare('DELETE FROM eval_items WHERE set_no = ?').run(setNo);
   const insert = store.prepare('INSERT INTO eval_items (set_no, place, user_id, item) VALUES (?, ?, ?, ?)');
   items.forEach(({ userId, ...item }, place) => insert.run(setNo, place, userId ?? null, JSON.stringify(item)));
   requireWithinLimits(store, before);
+  return replaced;
 }
 
 /** Counts the bytes of the items of all evaluation sets. */

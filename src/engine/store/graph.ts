@@ -9,7 +9,6 @@ import { SALIENCE_AT } from './faded-sql.ts';
 import { type CompiledFilter, compileFilter } from './filter.ts';
 import type { Store } from './open-store.ts';
 import { outerOrder } from './outer-order.ts';
-import { listPassingOf } from './passing-memories.ts';
 import { hasWorkEnded, readUntilWorkEnds, ROW_BYTES, spendWork } from './work-budget.ts';
 
 /**
@@ -17,6 +16,8 @@ import { hasWorkEnded, readUntilWorkEnds, ROW_BYTES, spendWork } from './work-bu
  * highest weights, and the newest memories that mention an entity.
  */
 const FOLLOWED = 64;
+/** Number of links or mentions that one statement reads while those that pass are too few, after the first. */
+const STEPS_AT_ONCE = 500;
 /** Greatest number of nodes whose edges one statement reads, since the work budget is checked before each statement. */
 const NODES_AT_ONCE = 50;
 /**
@@ -67,14 +68,12 @@ export function readNeighbourhood(
 ): BareGraph {
   const passes = graphFilter(bounds);
   const nodes: Nodes = { memories: new Map([[start, 0]]), entities: new Map(), isCut: false };
+  const walk = { store, passes, nodes };
   let [memories, entities] = [[start], [] as number[]];
   for (let hop = 1; hop <= hops && memories.length + entities.length > 0 && !hasWorkEnded(); hop += 1) {
-    const linked = [
-      ...memories.flatMap((no) => linksOf(store, no, nodes)),
-      ...entities.flatMap((no) => mentionsIn(store, no, nodes)),
-    ];
-    const named = memories.flatMap((no) => entitiesOf(store, no, nodes));
-    memories = enter(nodes, nodes.memories, passingInOrder(store, passes, linked), { hop, limit: bounds.limit });
+    const linked = [...memories.flatMap((no) => linksOf(walk, no)), ...entities.flatMap((no) => mentionsIn(walk, no))];
+    const named = memories.flatMap((no) => entitiesOf(walk, no));
+    memories = enter(nodes, nodes.memories, linked, { hop, limit: bounds.limit });
     entities = enter(nodes, nodes.entities, named, { hop, limit: bounds.limit });
   }
   return describe(store, nodes, bounds, passes);
@@ -94,7 +93,8 @@ export function readUserGraph(store: Store, userNo: number, bounds: GraphBounds)
   const named = store
     .prepare(
       `SELECT x.entity_no FROM json_each(?) AS wanted CROSS JOIN entity_mentions x ON x.memory = wanted.value
-       GROUP BY x.entity_no ORDER BY count(*) DESC, x.entity_no LIMIT ?`,
+       CROSS JOIN entities n ON n.entity_no = x.entity_no
+       GROUP BY x.entity_no, n.name ORDER BY count(*) DESC, n.name LIMIT ?`,
     )
     .pluck()
     .all(JSON.stringify(shown), room + 1) as number[];
@@ -161,38 +161,91 @@ function enter(
   return entered;
 }
 
-function linksOf(store: Store, memoryNo: number, nodes: Nodes): number[] {
-  const outward = store.prepare('SELECT dst FROM edges WHERE src = ? ORDER BY weight DESC, dst, type LIMIT ?').pluck();
-  const inward = store.prepare('SELECT src FROM edges WHERE dst = ? ORDER BY weight DESC, src, type LIMIT ?').pluck();
-  return [
-    ...followed(outward.all(memoryNo, FOLLOWED + 1), nodes),
-    ...followed(inward.all(memoryNo, FOLLOWED + 1), nodes),
-  ];
+/** A memory at the other end of a link, or one that mentions an entity. */
+interface Step {
+  readonly no: number;
+  /** Weight of the link; 0 for a mention. */
+  readonly weight: number;
+  /** True if the memory passes the filter; 0 or false if it does not. */
+  readonly passes: unknown;
+}
+type Place = Pick<Step, 'no' | 'weight'>;
+/** A place before every link, as weights are at most 1. */
+const BEFORE_LINKS: Place = { no: 0, weight: 2 };
+const BEFORE_MENTIONS: Place = { no: Number.MAX_SAFE_INTEGER, weight: 0 };
+
+interface Walk {
+  readonly store: Store;
+  readonly passes: CompiledFilter;
+  readonly nodes: Nodes;
 }
 
-function entitiesOf(store: Store, memoryNo: number, nodes: Nodes): number[] {
+function linksOf(walk: Walk, memoryNo: number): number[] {
+  // In the order of the index; SQL has no comparison of places in which one column falls and the other rises.
+  const towards = (own: 'src' | 'dst', other: 'src' | 'dst') =>
+    follow(walk, BEFORE_LINKS, {
+      near: `SELECT * FROM (SELECT ${other} AS no, weight FROM edges WHERE ${own} = ? AND weight = ? AND ${other} > ?
+          ORDER BY ${other} LIMIT ?) AS equal
+        UNION ALL SELECT * FROM (SELECT ${other} AS no, weight FROM edges WHERE ${own} = ? AND weight < ?
+          ORDER BY weight DESC, ${other} LIMIT ?) AS lighter
+        ORDER BY weight DESC, no LIMIT ?`,
+      order: 'near.weight DESC, near.no',
+      parameters: ({ weight, no }, limit) => [memoryNo, weight, no, limit, memoryNo, weight, limit, limit],
+    });
+  return [...towards('src', 'dst'), ...towards('dst', 'src')];
+}
+
+function mentionsIn(walk: Walk, entityNo: number): number[] {
+  return follow(walk, BEFORE_MENTIONS, {
+    near: `SELECT memory AS no, 0 AS weight FROM entity_mentions WHERE entity_no = ? AND memory < ?
+      ORDER BY memory DESC LIMIT ?`,
+    order: 'near.no DESC',
+    parameters: ({ no }, limit) => [entityNo, no, limit],
+  });
+}
+
+/** A SELECT of the next steps after a place, at most `limit`, by number and weight, and their order. */
+interface Steps {
+  readonly near: string;
+  readonly order: string;
+  readonly parameters: (place: Place, limit: number) => readonly number[];
+}
+
+/**
+ * Returns the first memories that pass, at most `FOLLOWED`, among those that a SELECT finds after a place. The others
+ * are read past: a limit on them would tell how many there are.
+ */
+function follow({ store, passes, nodes }: Walk, start: Place, { near, order, parameters }: Steps): number[] {
+  const statement = store.prepare(
+    `SELECT near.no, near.weight, (${passes.sql}) AS passes FROM (${near}) AS near
+     CROSS JOIN memories m ON m.seq = near.no CROSS JOIN memory_dynamics d ON d.seq = m.seq
+     ${outerOrder(store, order)}`,
+  );
+  const passing: number[] = [];
+  let limit = FOLLOWED + 1;
+  for (let place: Place | undefined = start; place !== undefined && !hasWorkEnded();) {
+    const steps = statement.all(...passes.parameters, ...parameters(place, limit)) as Step[];
+    if (!spendWork(ROW_BYTES * (1 + steps.length))) nodes.isCut = true;
+    passing.push(...steps.filter((step) => step.passes).map(({ no }) => no));
+    place = steps.length < limit || passing.length > FOLLOWED ? undefined : steps.at(-1);
+    limit = STEPS_AT_ONCE;
+  }
+  if (passing.length > FOLLOWED) nodes.isCut = true;
+  return passing.slice(0, FOLLOWED);
+}
+
+function entitiesOf({ store, nodes }: Walk, memoryNo: number): number[] {
+  // Not by their numbers, which follow the first mentions, also those in memories outside of the bounds.
   const named = store
-    .prepare('SELECT entity_no FROM entity_mentions WHERE memory = ? ORDER BY entity_no LIMIT ?')
-    .pluck();
-  return followed(named.all(memoryNo, FOLLOWED + 1), nodes);
-}
-
-function mentionsIn(store: Store, entityNo: number, nodes: Nodes): number[] {
-  const latest = store
-    .prepare('SELECT memory FROM entity_mentions WHERE entity_no = ? ORDER BY memory DESC LIMIT ?')
-    .pluck();
-  return followed(latest.all(entityNo, FOLLOWED + 1), nodes);
-}
-
-function followed(found: unknown[], nodes: Nodes): number[] {
-  if (!spendWork(ROW_BYTES * (1 + found.length))) nodes.isCut = true;
-  if (found.length > FOLLOWED) nodes.isCut = true;
-  return found.slice(0, FOLLOWED) as number[];
-}
-
-function passingInOrder(store: Store, passes: CompiledFilter, memoryNos: readonly number[]): number[] {
-  const passing = new Set(listPassingOf(store, passes, [...new Set(memoryNos)]));
-  return memoryNos.filter((no) => passing.has(no));
+    .prepare(
+      `SELECT x.entity_no FROM entity_mentions x CROSS JOIN entities n ON n.entity_no = x.entity_no
+       WHERE x.memory = ? ORDER BY n.name LIMIT ?`,
+    )
+    .pluck()
+    .all(memoryNo, FOLLOWED + 1) as number[];
+  if (!spendWork(ROW_BYTES * (1 + named.length))) nodes.isCut = true;
+  if (named.length > FOLLOWED) nodes.isCut = true;
+  return named.slice(0, FOLLOWED);
 }
 
 /**
@@ -246,7 +299,7 @@ function describe(store: Store, nodes: Nodes, { limit, now }: GraphBounds, passe
     `SELECT x.entity_no AS no, m.id AS memory, n.name AS entity, x.label, x.type FROM json_each(?) AS wanted
      CROSS JOIN entity_mentions x ON x.memory = wanted.value AND x.entity_no IN (SELECT value FROM json_each(?))
      CROSS JOIN entities n ON n.entity_no = x.entity_no CROSS JOIN memories m ON m.seq = x.memory
-     ${outerOrder(store, 'wanted.key, x.entity_no')} LIMIT ?`,
+     ORDER BY wanted.key, n.name LIMIT ?`,
   );
   const mentions = lines(
     shown.memories,
@@ -284,7 +337,7 @@ function* distinctRelations(
      CROSS JOIN entity_relations r ON r.src = wanted.value AND r.dst IN (SELECT value FROM json_each(?))
      CROSS JOIN memories m ON m.seq = r.memory CROSS JOIN memory_dynamics d ON d.seq = m.seq
      CROSS JOIN entities a ON a.entity_no = r.src CROSS JOIN entities b ON b.entity_no = r.dst
-     WHERE ${passes.sql}`,
+     WHERE ${passes.sql} ${outerOrder(store, 'wanted.key, r.dst, r.relation, r.memory')}`,
   );
   const known = new Set<string>();
   const stated = statement.iterate(group, entityNos, ...passes.parameters);

@@ -102,9 +102,9 @@ export function renewItems(store: Store, memoryNos: readonly number[], now: numb
     .run({ memoryNos: JSON.stringify(memoryNos), now });
 }
 
-/** Lets an item expire at `now` (Unix ms). It makes no new version and no event. Call inside a write. */
-export function endItem(store: Store, memoryNo: number, now: number): void {
-  store.prepare('UPDATE memories SET expires_at = ? WHERE seq = ?').run(now, memoryNo);
+/** Sets the expiry (Unix ms) of an item. It makes no new version and no event. Call inside a write. */
+export function setItemExpiry(store: Store, memoryNo: number, expiresAt: number | null): void {
+  store.prepare('UPDATE memories SET expires_at = ? WHERE seq = ?').run(expiresAt, memoryNo);
 }
 
 /** Lists the next items of a namespace, sorted by key, even expired ones: those with keys after `after`. */

@@ -66,6 +66,7 @@ interface JobRow {
   readonly kind: JobKind | 'import';
   readonly memory_id: string | null;
   readonly document_id: string | null;
+  readonly user_id: string | null;
   readonly step: JobStep;
   readonly state: JobState;
   readonly priority: number;
@@ -80,13 +81,15 @@ interface JobRow {
   readonly timeline: string;
 }
 
-const JOB_COLUMNS = `SELECT j.seq AS jobNo, j.id, j.kind, m.id AS memory_id, o.id AS document_id, j.step, j.state,
-  j.priority,
-  j.attempts, j.crashes, j.run_at, j.error_code,
-  j.error, j.created_at, j.updated_at, j.finished_at, j.timeline`;
-/** Joins of the memory and the document of a job, for their ids. */
+const JOB_COLUMNS = `SELECT j.seq AS jobNo, j.id, j.kind, m.id AS memory_id, o.id AS document_id, u.user_id, j.step,
+  j.state, j.priority, j.attempts, j.crashes, j.run_at, j.error_code, j.error,
+  j.created_at, j.updated_at, j.finished_at, j.timeline`;
+/** Joins of the memory, the document and the user that a job is about, for their ids. */
 const JOB_NAMES = `LEFT JOIN memories m ON m.seq = j.memory
-  LEFT JOIN documents o ON o.document_no = j.document`;
+  LEFT JOIN documents o ON o.document_no = j.document
+  LEFT JOIN reflections f ON f.job = j.seq
+  LEFT JOIN consolidation_runs c ON c.job = j.seq
+  LEFT JOIN users u ON u.user_no = coalesce(f.user_no, c.user_no)`;
 const JOB = `${JOB_COLUMNS} FROM jobs j ${JOB_NAMES}`;
 
 function toJob(row: JobRow): Job {
@@ -97,6 +100,7 @@ function toJob(row: JobRow): Job {
     kind: row.kind === 'import' ? 'memory' : row.kind,
     memoryId: row.memory_id,
     documentId: row.document_id,
+    userId: row.user_id,
     step: row.step,
     state: row.state,
     priority: row.priority,

@@ -15,6 +15,7 @@ import type {
 import { decodeCandidate } from './logged-candidates.ts';
 import type { Store } from './open-store.ts';
 import { parseStored } from './stored-json.ts';
+import { spendWork } from './work-budget.ts';
 
 /**
  * An answered query (recall) to be logged. Its parts are JSON texts, since texts pass fastest from thread to thread.
@@ -183,7 +184,7 @@ export function listRecallsAfter(
     after,
     limit,
   }: { readonly userId: string | undefined | null; readonly after: number; readonly limit: number },
-): { readonly recallNo: number; readonly head: RecallHead }[] {
+): NumberedRecall[] {
   const rows = store
     .prepare(
       `SELECT recall_no AS recallNo, head FROM recalls
@@ -218,22 +219,29 @@ export function findRecall(store: Store, recallId: string): RecallRecord | undef
   };
 }
 
+/** A recall (an answered query) without its candidates, and its number in the log. */
+export interface NumberedRecall {
+  readonly recallNo: number;
+  readonly head: RecallHead;
+}
+
 /**
- * Lists recalls (answered queries) without their candidates, newest first, at most `limit`.
+ * Lists recalls (answered queries) without their candidates, newest first, at most `limit`. Their lengths count
+ * as work.
  * @param asked.userId lists only recalls whose query named this user; undefined for all
  * @param asked.memoryNo lists only recalls that have this memory among their kept candidates; undefined for all
- * @param asked.before lists only recalls with a lower number; undefined for the newest
+ * @param asked.before lists only recalls with a lower number
  */
 export function listRecallHeads(
   store: Store,
   asked: {
     readonly userId: string | undefined;
     readonly memoryNo: number | undefined;
-    readonly before: number | undefined;
+    readonly before: number;
     readonly limit: number;
   },
-): { readonly recallNo: number; readonly head: RecallHead }[] {
-  const { userId = null, memoryNo = null, before = Number.MAX_SAFE_INTEGER, limit } = asked;
+): NumberedRecall[] {
+  const { userId = null, memoryNo = null, before, limit } = asked;
   const rows = store
     .prepare(
       `SELECT r.recall_no AS recallNo, r.head FROM recalls r
@@ -243,6 +251,7 @@ export function listRecallHeads(
        ORDER BY r.recall_no DESC LIMIT :limit`,
     )
     .all({ user: userId, memory: memoryNo, before, limit }) as { readonly recallNo: number; readonly head: string }[];
+  spendWork(rows.reduce((sum, { head }) => sum + head.length, 0));
   return rows.map(({ recallNo, head }) => ({ recallNo, head: parseStored(head) as RecallHead }));
 }
 

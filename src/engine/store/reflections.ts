@@ -113,6 +113,20 @@ export function listReflections(
     .all(userNo, ...visible.parameters, limit) as number[];
 }
 
+/** Number of characters of a source that `listSourceTexts` reads. */
+const SOURCE_CHARACTERS = 1_000;
+
+/** Lists the beginnings of the texts, titles included, from which a reflection is derived directly; at most `limit`. */
+export function listSourceTexts(store: Store, reflection: number, limit: number): string[] {
+  return store
+    .prepare(
+      `SELECT substr(m.title || ' ' || m.content, 1, ?) FROM edges e CROSS JOIN memories m ON m.seq = e.dst
+       WHERE e.src = ? AND e.type = 'derived_from' AND e.automatic = 1 ORDER BY e.dst LIMIT ?`,
+    )
+    .pluck()
+    .all(SOURCE_CHARACTERS, reflection, limit) as string[];
+}
+
 /**
  * SQL that selects a row if a memory has an automatic `derived_from` link (see `isReflection`); its parameter is the
  * number of the memory.
@@ -277,16 +291,21 @@ export function readNewReflectionsOn(
 /**
  * Tells whether there is one reflection that is derived from all of these memories, and perhaps from further ones.
  * @param sources numbers of memories, at least one, each once
+ * @param options.heavierThan weight up to which a link does not count
  */
-export function hasReflectionOnAll(store: Store, sources: readonly number[]): boolean {
+export function hasReflectionOnAll(
+  store: Store,
+  sources: readonly number[],
+  { heavierThan }: { readonly heavierThan: number },
+): boolean {
   return (
     store
       .prepare(
         `SELECT 1 FROM json_each(?) AS s CROSS JOIN edges e ON e.dst = s.value AND e.type = 'derived_from'
-         WHERE e.automatic = 1 AND NOT EXISTS (SELECT 1 FROM consolidations WHERE memory = e.src)
+         WHERE e.automatic = 1 AND e.weight > ? AND NOT EXISTS (SELECT 1 FROM consolidations WHERE memory = e.src)
          GROUP BY e.src HAVING count(*) = ? LIMIT 1`,
       )
-      .get(JSON.stringify(sources), sources.length) !== undefined
+      .get(JSON.stringify(sources), heavierThan, sources.length) !== undefined
   );
 }
 

@@ -17,8 +17,15 @@ const CORRECTION = 'sector_correction';
 const LOOKED_AT = 100_000;
 
 /**
+ * Number of characters (code points) that are read of the beginning of a long text, and of its end: no fewer than the
+ * classifier examines.
+ */
+const READ_CHARACTERS = 2_000;
+
+/**
  * Lists the newest memories whose `metadata.sector` states a sector, the oldest of them first: at most `limit`, among
  * the newest 100,000 memory numbers. Chunks of documents are left out, since all chunks repeat what was stated once.
+ * Of a text of more than 4,000 characters, the result has the first and the last 2,000 on lines of their own.
  */
 export function listStatedSectors(
   store: Store,
@@ -26,7 +33,10 @@ export function listStatedSectors(
 ): { readonly title: string; readonly content: string; readonly sector: Sector }[] {
   const rows = store
     .prepare(
-      `SELECT m.title, m.content, m.metadata ->> '$.sector' AS sector
+      `SELECT m.title, m.metadata ->> '$.sector' AS sector,
+         CASE WHEN length(m.content) <= ${2 * READ_CHARACTERS} THEN m.content
+           ELSE substr(m.content, 1, ${READ_CHARACTERS}) || char(10)
+             || substr(m.content, length(m.content) - ${READ_CHARACTERS - 1}) END AS content
        FROM memories m JOIN memory_dynamics d ON d.seq = m.seq
        WHERE m.seq > (SELECT coalesce(max(seq), 0) - ? FROM memories) AND instr(m.metadata, '"sector"') > 0
          AND d.generation_no IS NULL AND m.metadata ->> '$.sector' IN (SELECT value FROM json_each(?))

@@ -290,9 +290,13 @@ export interface DueMemory {
 /**
  * Tells whether a memory is to be compared with the standing queries now: one whose state is `ready` or `failed`, and
  * on which no process holds a claim at `now` (Unix ms). A `queued` memory is compared later.
+ * @param times.leaseMs longest time for which a claim holds, as for `claimDueMemories`
  */
-export function hasDueMemories(store: Store, now: number): boolean {
-  return store.prepare(`SELECT 1 ${DUE} LIMIT 1`).get(now) !== undefined;
+export function hasDueMemories(
+  store: Store,
+  { now, leaseMs }: { readonly now: number; readonly leaseMs: number },
+): boolean {
+  return store.prepare(`SELECT 1 ${DUE} LIMIT 1`).get(now, now + 2 * leaseMs) !== undefined;
 }
 
 /**
@@ -304,11 +308,12 @@ export function nextClaimAt(store: Store): number {
 }
 
 /**
- * SQL that selects the memories which can be claimed for comparison at a time (Unix ms), its parameter. The triggers
+ * SQL that selects the memories which can be claimed for comparison. Its parameters are the present time (Unix ms), and
+ * the time after which no claim ends, unless the clock was set back since: such a claim does not hold. The triggers
  * keep no notes of `queued` memories, so that nobody passes over many of them to find another.
  */
 const DUE = `FROM standing_due w JOIN memory_dynamics d ON d.seq = w.memory
-  WHERE w.lease_until <= ? AND d.state <> 'queued'`;
+  WHERE (w.lease_until <= ? OR w.lease_until > ?) AND d.state <> 'queued'`;
 
 /**
  * Claims at most `limit` memories for comparison with the standing queries, those that have waited longest; a claim
@@ -320,7 +325,7 @@ export function claimDueMemories(
 ): DueMemory[] {
   const due = store
     .prepare(`SELECT w.due_no AS dueNo, w.memory AS memoryNo ${DUE} ORDER BY w.due_no LIMIT ?`)
-    .all(now, limit) as DueMemory[];
+    .all(now, now + 2 * leaseMs, limit) as DueMemory[];
   const claim = store.prepare('UPDATE standing_due SET lease_until = ? WHERE due_no = ?');
   for (const { dueNo } of due) claim.run(now + leaseMs, dueNo);
   return due;

@@ -148,11 +148,19 @@ const EACH = 4;
 /** Greatest number of webhooks whose deliveries one claim looks at. */
 const HOOKS_AT_ONCE = 256;
 
+/**
+ * Longest time for which a delivery may wait for its next attempt (ms); none is put off by more than 12 hours. If its
+ * time is further ahead, the clock was set back since, and it is due at once.
+ */
+const WAIT_MOST_MS = 13 * 3_600_000;
+
 /** Tells whether a pending delivery is due at `now` (Unix ms). */
 export function hasDueDeliveries(store: Store, now: number): boolean {
-  return (
-    store.prepare(`SELECT 1 FROM deliveries WHERE state = 'pending' AND next_at <= ? LIMIT 1`).get(now) !== undefined
+  const due = store.prepare(
+    `SELECT 1 FROM deliveries WHERE state = 'pending' AND next_at <= ?
+     UNION ALL SELECT 1 FROM deliveries WHERE state = 'pending' AND next_at > ? LIMIT 1`,
   );
+  return due.get(now, now + WAIT_MOST_MS) !== undefined;
 }
 
 /** Returns the time at which the next pending delivery is due (Unix ms); Infinity if none is pending. */
@@ -206,13 +214,13 @@ export function claimDeliveries(
       `SELECT d.delivery_no AS deliveryNo, h.user_id AS hookUserId
        FROM json_each(?) AS hooks CROSS JOIN json_each((
            SELECT json_group_array(delivery_no) FROM (
-             SELECT delivery_no FROM deliveries
-             WHERE hook_no = hooks.value AND state = 'pending' AND next_at <= ? ORDER BY next_at LIMIT ${EACH}) AS due
-         )) AS due CROSS JOIN deliveries d ON d.delivery_no = CAST(due.value AS INTEGER)
+             SELECT delivery_no FROM (${pendingOf('hooks.value', 'next_at <= ?')}) AS reached
+             UNION ALL SELECT delivery_no FROM (${pendingOf('hooks.value', 'next_at > ?')}) AS ahead LIMIT ${EACH}
+           ) AS due)) AS due CROSS JOIN deliveries d ON d.delivery_no = CAST(due.value AS INTEGER)
          CROSS JOIN webhooks h ON h.hook_no = d.hook_no
        ORDER BY d.next_at, d.delivery_no`,
     )
-    .all(JSON.stringify(free), now) as DueDelivery[];
+    .all(JSON.stringify(free), now, now + WAIT_MOST_MS) as DueDelivery[];
   const chosen = chooseInTurn(due, wanted);
   if (chosen.length === 0) return { claimed: [], next };
   const rows = store
@@ -227,6 +235,10 @@ export function claimDeliveries(
   for (const { deliveryNo, attempts } of rows) claim.run(attempts, now + leaseMs, deliveryNo);
   return { claimed: rows.map((row) => ({ ...row, event: parseStored(row.event) as DeliveredEvent })), next };
 }
+
+const pendingOf = (hookNo: string, isDue: string) =>
+  `SELECT delivery_no FROM deliveries WHERE hook_no = ${hookNo} AND state = 'pending' AND ${isDue}
+   ORDER BY next_at LIMIT ${EACH}`;
 
 type DueDelivery = Pick<ClaimedDelivery, 'deliveryNo' | 'hookUserId'>;
 

@@ -184,8 +184,8 @@ export function workLeft(): { readonly ms: number; readonly bytes: number } {
 }
 
 /**
- * Subtracts the bytes that a statement examined elsewhere from the budget of the present `runWithin`, and ends it if
- * its deadline is over. The rows of the statement remain valid: it has stopped by itself.
+ * Subtracts the bytes of work that is done already, such as a statement elsewhere, from the budget of the present
+ * `runWithin`, and ends it if its deadline is over. What was read remains valid.
  */
 export function noteWork(bytes: number): void {
   running.budget.spend(bytes);

@@ -12,8 +12,8 @@ export interface Reach {
   /** Tags that everything within the bounds must have; empty if the key is bound to no tags. */
   readonly tags: readonly string[];
   /**
-   * Ids of the jobs of reflections and consolidations that this caller requested through this object. They are
-   * remembered because such a job belongs to no single memory by which it could be recognised as the caller's.
+   * Ids of the jobs of reflections and consolidations that this caller requested through this object, so that it finds
+   * them at their end, too: a reflection that is done does not say any more whose it was.
    */
   readonly ownJobs: Set<string>;
   /** Tells whether a memory or document, as it was read, is within the bounds. */
@@ -43,8 +43,8 @@ export interface Reach {
   /** Returns a document within the bounds. Throws EngineError `not_found` for any other. */
   reachedDocument(id: string): Promise<Document>;
   /**
-   * Returns a job that this caller requested, or whose memory or document is within the bounds. Throws EngineError
-   * `not_found` for any other.
+   * Returns a job that this caller requested, or whose memory or document is within the bounds, or, without bound tags,
+   * whose user is the caller's. Throws EngineError `not_found` for any other.
    */
   reachedJob(id: string): Promise<Job>;
   /**
@@ -97,10 +97,10 @@ export function reachOf(tenant: Tenant, bounds: Bounds): Reach {
     },
     reachedIds: async (ids) =>
       new Set(
-        await tenant.listPresent(ids, {
-          userIds: userId === undefined ? undefined : [userId],
-          withinTags: tags,
-        }),
+        // A read may be refused where many wait, and an add asks about no memory in most cases.
+        ids.length === 0
+          ? []
+          : await tenant.listPresent(ids, { userIds: userId === undefined ? undefined : [userId], withinTags: tags }),
       ),
     async *reachedRevisions(id, page) {
       await reach.reachedMemory(id);
@@ -116,6 +116,8 @@ export function reachOf(tenant: Tenant, bounds: Bounds): Reach {
       const { memoryId, documentId } = job;
       const isOwn =
         reach.ownJobs.has(id) ||
+        // A reflection reads all memories of its user, whatever their tags.
+        (tags.length === 0 && job.userId === userId) ||
         (memoryId !== null && (await reach.reachedIds([memoryId])).has(memoryId)) ||
         (documentId !== null && (await reach.isReached(() => reach.reachedDocument(documentId))));
       if (!isOwn) throw new EngineError('not_found', 'no job with this id');
@@ -140,11 +142,7 @@ export function reachOf(tenant: Tenant, bounds: Bounds): Reach {
       return userId ?? named;
     },
     ownOf: (item) => ({ userId: reach.ownerOf(item.userId), tags: reach.withTags(item.tags) }),
-    ownFilter: (filter) => ({
-      ...filter,
-      userIds: reach.onlyOwn(filter.userIds),
-      withinTags: tags,
-    }),
+    ownFilter: (filter) => ({ ...filter, userIds: reach.onlyOwn(filter.userIds), withinTags: tags }),
   };
   return reach;
 }

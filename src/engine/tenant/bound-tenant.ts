@@ -11,10 +11,10 @@ import {
   type MemoryStream,
   type NewMemory,
   type Page,
-  type RecallRecord,
+  type StageTrace,
 } from '../types.ts';
 import { isRejected, rejected } from '../rejected-item.ts';
-import { within } from '../readers/recalls.ts';
+import { isAskedWithin, within } from '../readers/recalls.ts';
 import { eventMethods, logMethods } from './bound-logs.ts';
 import { documentMethods } from './bound-documents.ts';
 import { itemMethods, listMethods } from './bound-items.ts';
@@ -107,7 +107,7 @@ function memoryMethods(tenant: Tenant, reach: Reach) {
   return {
     async addMemories(items, options = {}) {
       const named = items.flatMap((item) => (isRejected(item) ? [] : (item.supersedes ?? [])));
-      const older = named.length === 0 ? new Set<string>() : await reachedIds(named);
+      const older = await reachedIds(named);
       const owned = items.map((item) => {
         if (isRejected(item)) return item;
         const isReached = item.supersedes === undefined || older.has(item.supersedes);
@@ -232,12 +232,16 @@ function linkMethods(tenant: Tenant, { tags, reachedMemory, reachedIds, onlyOwn 
  */
 function queryMethods(tenant: Tenant, { tags, reachedMemory, onlyOwn, ownFilter }: Reach) {
   return {
-    query: async (query, signal) => tenant.query({ ...query, filter: ownFilter(query.filter) }, signal),
+    async query(query, signal) {
+      const answer = await tenant.query({ ...query, filter: ownFilter(query.filter) }, signal);
+      return answer.trace === undefined ? answer : { ...answer, trace: withoutCounts(answer.trace) };
+    },
     diff: async (options, signal) => tenant.diff({ ...options, filter: ownFilter(options.filter) }, signal),
     async explain(query, memoryId, signal) {
       const filter = ownFilter(query.filter);
       await reachedMemory(memoryId);
-      return tenant.explain({ ...query, filter }, memoryId, signal);
+      const explained = await tenant.explain({ ...query, filter }, memoryId, signal);
+      return { ...explained, trace: withoutCounts(explained.trace) };
     },
     retrievalDefaults: () => tenant.retrievalDefaults(),
     putRetrievalDefaults: refused,
@@ -252,24 +256,31 @@ function queryMethods(tenant: Tenant, { tags, reachedMemory, onlyOwn, ownFilter 
 }
 
 /**
+ * Leaves out the notes of the stages that tell how many memories there are outside of the bounds: how great a part of
+ * all the searched users have, and whether any text has a word.
+ */
+function withoutCounts(trace: readonly StageTrace[]): StageTrace[] {
+  return trace.map(({ note, ...stage }) => {
+    const isCounting = note === undefined || stage.stage === 'plan' || stage.stage.startsWith('lexical');
+    return isCounting ? stage : { ...stage, note };
+  });
+}
+
+/**
  * Makes the methods of recalls for a bound caller. They reach the recalls whose query searched nothing outside its
  * bounds: only memories of its user, and only those with all its tags. Memories of such a recall that have left the
  * bounds since count as erased.
  */
-function recallMethods(tenant: Tenant, { bounds: { userId }, tags, reachedMemory, reachedIds, ownFilter }: Reach) {
-  const isWithin = ({ filter: { userIds = [], withinTags = [] } }: Pick<RecallRecord, 'filter'>) =>
-    (userId === undefined || (userIds.length === 1 && userIds[0] === userId)) &&
-    tags.every((tag) => withinTags.includes(tag));
+function recallMethods(tenant: Tenant, { bounds, reachedMemory, reachedIds, ownFilter }: Reach) {
   const reachedRecall = async (id: string) => {
     const recall = await tenant.getRecall(id);
-    if (!isWithin(recall)) throw new EngineError('not_found', 'no recall with this id is kept');
+    if (!isAskedWithin(recall, bounds)) throw new EngineError('not_found', 'no recall with this id is kept');
     return within(recall, [...(await reachedIds(recall.candidates.map((candidate) => candidate.id)))]);
   };
   return {
     async listRecalls({ memoryId, ...asked }) {
       if (memoryId !== undefined) await reachedMemory(memoryId);
-      const page = await tenant.listRecalls({ ...asked, memoryId, userId: userId ?? asked.userId });
-      return { ...page, items: page.items.filter(isWithin) };
+      return tenant.listRecalls({ ...asked, memoryId, userId: bounds.userId ?? asked.userId, bounds });
     },
     getRecall: reachedRecall,
     async replayRecall(id, options, signal) {
@@ -309,8 +320,8 @@ function reflectionMethods(tenant: Tenant, { tags, ownerOf, ownJobs }: Reach) {
 }
 
 /**
- * Makes the methods of jobs for a bound caller: it finds only jobs that it requested or whose memory or document is
- * within its bounds. It may wait for any write receipt, but cannot list, count or change jobs.
+ * Makes the methods of jobs for a bound caller: it finds only jobs that it requested, or whose memory, document or
+ * user is within its bounds (`reachedJob`). It may wait for any write receipt, but cannot list, count or change jobs.
  */
 function jobMethods(tenant: Tenant, { reachedJob }: Reach) {
   return {

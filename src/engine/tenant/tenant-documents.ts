@@ -94,10 +94,9 @@ function createDeleteDocument(
   { eraseAbandoned, writeDelete, waitForOthers }: Erasure,
 ): Tenant['deleteDocument'] {
   return async (id, options) => {
-    const { documentNo, title, fileName, url } = await readers.read(path, 'readErasableDocument', { id, ...options });
-    const names = [title, fileName, url].filter((name) => name !== null);
+    const documentNo = await readers.read(path, 'findErasableDocument', { id, ...options });
     await waitForOthers([documentNo]);
-    return withReceipt({ path, writer }, { kind: 'document', names }, async (erasure) => {
+    return withReceipt({ path, writer }, { kind: 'document' }, async (erasure) => {
       const hide = () =>
         writeDelete(
           () => writer.write(path, 'deleteDocument', { id, ...options, erasure }),

@@ -39,16 +39,18 @@ export interface Erasure {
 
 /**
  * Repeats a delete, of which each call of `write` erases a part, until nothing is left to erase.
- * @param write writes a part; `isBegun` is false in the first call, and true in the others
+ * @param write writes a part; `last` is the result of the call before, and undefined in the first call
  * @returns counts of everything that was erased
  */
-export async function inSlices(write: (isBegun: boolean) => Promise<ErasedSlice>): Promise<DeleteReceipt> {
+export async function inSlices<Slice extends ErasedSlice>(
+  write: (last: Slice | undefined) => Promise<Slice>,
+): Promise<DeleteReceipt> {
   let sum = EMPTY_RECEIPT;
-  for (let isBegun = false; ; isBegun = true) {
-    const { receipt, isDone } = await write(isBegun);
-    sum = addReceipts(sum, receipt);
-    if (isDone) return sum;
+  for (let last: Slice | undefined; last?.isDone !== true;) {
+    last = await write(last);
+    sum = addReceipts(sum, last.receipt);
   }
+  return sum;
 }
 
 /** Makes the operations that a tenant's deletes share. */

@@ -1,3 +1,4 @@
+import type { ErasedItem } from '../commands/items.ts';
 import { textOfValue } from '../text/json-value-text.ts';
 import { takeTurn } from '../turns.ts';
 import type { Items } from '../types.ts';
@@ -45,7 +46,9 @@ export function createItemMethods(options: TenantOptions): Items {
     async deleteItem(place, deleteOptions = {}) {
       const names = [place.key, place.namespace];
       const receipt = await withReceipt(options, { kind: 'item', names }, (erasure) =>
-        inSlices((isBegun) => writer.write(path, 'deleteItem', { place, options: deleteOptions, erasure, isBegun })),
+        inSlices<ErasedItem>((last) =>
+          writer.write(path, 'deleteItem', { place, options: deleteOptions, erasure, begun: last?.id }),
+        ),
       );
       dispatcher.dispatch(path, 'link');
       return receipt;

@@ -86,7 +86,9 @@ export function createMemoryMethods(
         return documents.deleteDocument(document.documentId, { withinTags });
       }
       const receipt = await withReceipt(options, { kind: 'memory' }, (erasure) =>
-        inSlices((isBegun) => writer.write(path, 'deleteMemory', { id, withinTags, erasure, isBegun })),
+        inSlices((last) =>
+          writer.write(path, 'deleteMemory', { id, withinTags, erasure, isBegun: last !== undefined }),
+        ),
       );
       dispatcher.dispatch(path, 'link');
       return receipt;

@@ -38,6 +38,11 @@ export interface Job {
   readonly memoryId: string | null;
   /** Id of the document that the job reads, or that its memory is a part of; null if there is none. */
   readonly documentId: string | null;
+  /**
+   * The one user whose memories a reflection or consolidation is about. Null for other jobs and a consolidation of all
+   * users, and again for a reflection that is done, and for an ended consolidation once the next one is requested.
+   */
+  readonly userId: string | null;
   readonly step: JobStep;
   readonly state: JobState;
   /** Priority: 0 for an interactive job, which is claimed first, and 1 for a bulk job. */

@@ -1,3 +1,4 @@
+import type { Bounds } from './callers.ts';
 import type { MemoryFilter } from './filter.ts';
 import type {
   Adjustment,
@@ -168,6 +169,8 @@ export interface RecallListing {
   readonly userId?: string | undefined;
   /** Lists only recalls that have the memory with this id among their stored candidates; all if left out. */
   readonly memoryId?: string | undefined;
+  /** Lists only recalls whose query searched nothing outside of these bounds; all if left out. */
+  readonly bounds?: Bounds | undefined;
   /** Value of `next` of the page before; the newest recalls if left out. */
   readonly before?: number | undefined;
   /** Greatest number of recalls on the page; a page may have fewer, or none, and still not be the last. */

@@ -11,8 +11,8 @@ interface LearnContext {
 }
 
 /**
- * Greatest number of memories with a stated sector that are learned from, the newest ones: learning from 300 holds the
- * worker's thread for some tenths of a second.
+ * Greatest number of memories with a stated sector that are learned from, the newest ones: learning from 300 takes some
+ * tenths of a second, and ten seconds if all of them are long.
  */
 const MAX_STATED = 300;
 
@@ -21,12 +21,16 @@ const MAX_STATED = 300;
  * The correction depends on these memories alone; it is deleted if they are too few or it does not prove itself
  * (`fitCorrection`). Memories that were classified before keep their sectors until they are encoded again. With
  * `OM_SECTOR_CLASSIFIER=patterns` it does nothing.
+ * @param pause lets others have the thread
  */
-export async function learnSectors({ open, config }: LearnContext): Promise<void> {
+export async function learnSectors({ open, config }: LearnContext, pause: () => Promise<void>): Promise<void> {
   if (config.OM_SECTOR_CLASSIFIER !== 'learned') return;
+  const stated = listStatedSectors(open().store, MAX_STATED);
+  const correction = await fitCorrection(
+    stated.map((row) => ({ text: textOfMemory(row), sector: row.sector })),
+    pause,
+  );
   const { store } = open();
-  const stated = listStatedSectors(store, MAX_STATED);
-  const correction = fitCorrection(stated.map((row) => ({ text: textOfMemory(row), sector: row.sector })));
   const before = readSectorCorrection(store);
   if (correction === null && before === null) return;
   store.write(() => putSectorCorrection(store, correction));

@@ -333,7 +333,10 @@ function areThere(store: Store, { vectorNos }: Neighbour): boolean {
 async function dropOthers(context: ControllerContext, claim: HeldJob, begun: ReembedRecord): Promise<Next> {
   const { config, clock } = context;
   const patience = config.OM_QUERY_EMBED_TIMEOUT_MS + config.OM_LLM_RERANK_TIMEOUT_MS;
-  const leftMs = (begun.wentLiveAt ?? 0) + patience - clock.now();
+  const now = clock.now();
+  const leftMs = (begun.wentLiveAt ?? 0) + patience - now;
+  // If the clock was set back, the pause is made once more.
+  if (leftMs > patience) putRecord(context, claim, { ...begun, wentLiveAt: now });
   if (leftMs > 0) return { inMs: Math.min(leftMs, patience) };
   const deadline = performance.now() + SLICE_MS;
   while (performance.now() < deadline) {

@@ -62,7 +62,7 @@ export function schedules(config: Config): readonly RunnableSchedule[] {
     { name: 'precision', everyMs: 60_000, ...atOnce, ...rests, run: coarsenVectors },
     // This reads a note once the word index is complete, and in PostgreSQL what blocks are to be joined.
     { name: 'words', everyMs: 60_000, ...atOnce, ...rests, run: tendWords },
-    { name: 'sectors', everyMs: DAY_MS, ...later, run: learnSectors },
+    { name: 'sectors', everyMs: DAY_MS, ...later, run: (context) => learnSectors(context, () => yieldTurn(context)) },
     {
       name: 'reembed',
       everyMs: 10_000,

@@ -41,8 +41,8 @@ const AUDITED: { readonly [N in WriteCommandName]?: Describe<N> } = {
       ? { action: 'item.put', detail: { id: put.memory.id, version: put.memory.version } }
       : null,
   // The first commit of a delete is always recorded: a put, or the upkeep, may erase the rest of the item.
-  deleteItem: ({ isBegun }, { receipt }) =>
-    isBegun === true && isEmpty(receipt) ? null : { action: 'item.delete', detail: countsOf(receipt) },
+  deleteItem: ({ begun }, { receipt }) =>
+    begun !== undefined && isEmpty(receipt) ? null : { action: 'item.delete', detail: countsOf(receipt) },
   moveNamespace: (_, { items }) => (items === 0 ? null : { action: 'namespace.rename', detail: { items } }),
   eraseItems: (_, { receipt }) => (isEmpty(receipt) ? null : { action: 'namespace.delete', detail: countsOf(receipt) }),
   changeLog: (_, { replayed, removed, total, first }) =>
@@ -143,7 +143,7 @@ function addedBy(items: readonly AddItem[], { outcomes }: AddReply): AuditDetail
   };
 }
 
-/** Counts the documents, memories, revisions and links that an import stored. */
+/** Counts the documents, memories, revisions, links and items of session logs that an import stored. */
 function importedBy(lines: readonly PortableLine[], outcomes: readonly ImportOutcome[]): AuditDetail {
   const count = (wanted: PortableLine['type']) =>
     lines.filter(({ type }, place) => type === wanted && outcomes[place]?.kind === 'stored').length || undefined;
@@ -152,6 +152,7 @@ function importedBy(lines: readonly PortableLine[], outcomes: readonly ImportOut
     memories: count('memory'),
     revisions: count('revision'),
     links: count('link'),
+    session_items: count('session_item'),
   };
 }
 

@@ -14,6 +14,7 @@ import {
 import { requestConsolidation, undoConsolidations } from '../commands/consolidations.ts';
 import { importLines } from '../commands/import-lines.ts';
 import { deleteItem, putItem, renewItems } from '../commands/items.ts';
+import { noteDeletedRows } from '../commands/note-deleted-rows.ts';
 import { moveNamespace } from '../commands/move-namespace.ts';
 import { eraseItems } from '../commands/namespaces.ts';
 import { patchMemory } from '../commands/patch.ts';
@@ -161,9 +162,14 @@ export const WRITE_COMMANDS = {
    */
   requestRun: ({ store, config, now }: WriteContext, { schedule }: { readonly schedule: RequestedSchedule }) =>
     requestRun(store, schedule, { now, leaseMs: config.OM_LEASE_MS }),
-  putEval: ({ store, now }: WriteContext, { items, ...set }: PackedEvalSet) =>
-    putEval(store, { ...set, items: JSON.parse(items) as EvalItem[] }, now),
-  deleteEval: ({ store }: WriteContext, { name }: { readonly name: string }) => deleteEval(store, name),
+  putEval: (context: WriteContext, { items, ...set }: PackedEvalSet) => {
+    const replaced = putEval(context.store, { ...set, items: JSON.parse(items) as EvalItem[] }, context.now);
+    if (replaced > 0) noteDeletedRows(context);
+  },
+  deleteEval: (context: WriteContext, { name }: { readonly name: string }) => {
+    deleteEval(context.store, name);
+    noteDeletedRows(context);
+  },
   eraseEvalItems: ({ store, now }: WriteContext, { userIds }: { readonly userIds: readonly string[] }) => {
     const erased = eraseEvalItems(store, userIds);
     if (erased.items > 0) putInfo(store, ERASE_PENDING, String(now));
@@ -172,10 +178,16 @@ export const WRITE_COMMANDS = {
   appendEvalRun: ({ store }: WriteContext, { name, run }: { readonly name: string; readonly run: EvalRun }) =>
     appendRun(store, name, run),
   createStandingQuery,
-  deleteStandingQuery: ({ store }: WriteContext, { id }: { readonly id: string }) => deleteStandingQuery(store, id),
+  deleteStandingQuery: (context: WriteContext, { id }: { readonly id: string }) => {
+    deleteStandingQuery(context.store, id);
+    noteDeletedRows(context);
+  },
   eraseStanding,
   createWebhook,
-  deleteWebhook: ({ store }: WriteContext, { id }: { readonly id: string }) => deleteWebhook(store, id),
+  deleteWebhook: (context: WriteContext, { id }: { readonly id: string }) => {
+    deleteWebhook(context.store, id);
+    noteDeletedRows(context);
+  },
   retryDeliveries: (
     { store, now }: WriteContext,
     dead: { readonly id: string; readonly after: number; readonly limit: number },

@@ -1,5 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
 import { fingerprint, readLocalModel } from '../../../src/engine/adapters/local-model.ts';
@@ -41,6 +42,17 @@ test('a thread that ends fails the calls that wait for it, and the next call sta
   await expect(first).rejects.toMatchObject(failed);
   await expect(second).rejects.toMatchObject(failed);
   expect(await compute(['the'])).toHaveLength(1);
+});
+
+test('a link that is closed ends its thread and the calls that wait', async () => {
+  const { compute, close, note } = linkTo((file) => `setInterval(() => fs.appendFileSync(${file}, '.'), 5);`);
+  expect(await compute(['the'])).toHaveLength(1);
+  const waiting = compute(Array.from({ length: 1_000 }, () => 'kettle'));
+  close();
+  await expect(waiting).rejects.toMatchObject({ message: 'the local model in LOCAL_MODEL_PATH ended' });
+  const { length } = fs.readFileSync(note);
+  await setTimeout(50);
+  expect(fs.readFileSync(note)).toHaveLength(length);
 });
 
 test('a call that is given up ends at once, and those behind it are answered', async () => {

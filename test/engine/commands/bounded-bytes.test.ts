@@ -3,6 +3,7 @@
 import { expect, test } from 'vitest';
 import {
   archivesByBytes,
+  deletesWhatItBegan,
   deletesWhatItChecked,
   dissolvesByBytes,
   endsByBytes,
@@ -22,6 +23,7 @@ test.each([
   ['expired items that a moved one replaces are erased in small commits before the move', movesAfterErasing],
   ['long reflections on an erased memory are erased a few in a commit', erasesReflectionsByBytes],
   ['a delete in several commits ends as it began, whatever is written between them', deletesWhatItChecked],
+  ['a delete of an item ends what it began, though another memory gets its name', deletesWhatItBegan],
   ['the audit log counts what all commits of a delete have erased', recordsAllSlices],
   ['a reflection is erased after all that rest on it, however near to its source', erasesRestingFirst],
   ['a long chain of reflections is erased a part in a commit, which walks only that', erasesLongChain],

@@ -77,7 +77,7 @@ test('a delete of an item that a put finishes is in the audit log', async () => 
   });
   const { deleteItem } = WRITE_COMMANDS;
   const breaking = vi.spyOn(WRITE_COMMANDS, 'deleteItem').mockImplementation((context, options) => {
-    if (options.isBegun === true) throw new EngineError('unavailable', 'the writer has ended');
+    if (options.begun !== undefined) throw new EngineError('unavailable', 'the writer has ended');
     return deleteItem(context, options);
   });
   await expect(tenant.deleteItem({ userId: '', namespace: '', key: 'bird' })).rejects.toThrow('the writer has ended');

@@ -4,6 +4,7 @@ import { EngineError } from '../../../src/engine/errors.ts';
 import { createEmbeddingGatherer } from '../../../src/engine/providers/embedding-gatherer.ts';
 import { type Embedder, silentLogger } from '../../../src/engine/ports.ts';
 import { createQueryEmbedder } from '../../../src/engine/providers/query-embedder.ts';
+import { estimateTokens } from '../../../src/engine/text/tokens.ts';
 
 /** One that stands for a provider, and notes what it is asked. */
 function countingEmbedder(dimensions = 256, maxCached = 1_000) {
@@ -16,6 +17,7 @@ function countingEmbedder(dimensions = 256, maxCached = 1_000) {
     async embed(texts, options) {
       asked.push(...texts.map((text) => ({ text, purpose: options.purpose })));
       if (failure !== null) throw failure;
+      if (texts.some((text) => estimateTokens(text) > 600)) throw new EngineError('invalid', 'too long');
       return texts.map((text) => new Float32Array(dimensions).fill(text.length));
     },
   };
@@ -87,6 +89,19 @@ describe('the vectors of queries', () => {
     expect(asked).toHaveLength(80);
     await embedQuery(questions[0]!);
     expect(asked).toHaveLength(81);
+  });
+
+  test('are made of the first window, where a provider would refuse the whole', async () => {
+    const { asked, embedQuery } = countingEmbedder();
+    const long = '茶在哪里'.repeat(2_000);
+    const vector = await embedQuery(long);
+    expect(vector).not.toBeNull();
+    expect(await embedQuery(`${long}了`)).toEqual(vector);
+    expect(asked).toHaveLength(1);
+    expect(long.startsWith(asked[0]!.text)).toBe(true);
+    const within = 'Where is the tea of Ann? '.repeat(60).trim();
+    await embedQuery(within);
+    expect(asked[1]!.text).toBe(within);
   });
 
   test('are null where the provider fails, which is not remembered', async () => {

@@ -23,7 +23,14 @@ function startPlaces(threads = 2) {
 test('explanations, exports and the like leave one thread free', () => {
   const { places, ask } = startPlaces();
   const first = ask('a', { name: 'explain' });
-  for (const name of ['explain', 'readExportSlice', 'diff', 'learnWeights', 'readRecalls'] as const)
+  for (const name of [
+    'explain',
+    'readExportSlice',
+    'diff',
+    'learnWeights',
+    'readRecalls',
+    'proposeConsolidations',
+  ] as const)
     expect(places.hasRoom(ask('b', { name }), [first])).toBe(false);
   expect(places.hasRoom(ask('b'), [first])).toBe(true);
   expect(places.hasRoom(ask('b', { name: 'explain' }), [])).toBe(true);

@@ -30,10 +30,22 @@ describe('texts are gathered', () => {
   });
 
   test('but for a text that does not fit, of which nothing is left', () => {
-    const lines = Array.from({ length: 80 }, (_, place) => `Longword${place} stands beside otherword${place} here.`);
+    const lines = Array.from(
+      { length: 40 },
+      (_, place) => `Longword${place} stands in front of the very long otherword${place} here.`,
+    );
     const gathered = gatherSentences(said('Ana swims on Mondays.', lines.join(' '), 'Ana swims on Fridays.'), evenly)!;
     expect(gathered.sources).toEqual([0, 2]);
     expect(gathered.content).not.toMatch(/longword/i);
+  });
+
+  test('but for one of so many sentences that choosing among them would take long', () => {
+    const list = (first: number) => Array.from({ length: 500 }, (_, no) => `A${first + no}`).join('\n');
+    let weighed = 0;
+    const texts = said('Ana swims on Mondays.', ...[0, 500, 1_000, 1_500].map(list), 'Ana swims on Fridays.');
+    const gathered = gatherSentences(texts, () => (weighed += 1));
+    expect(gathered).toMatchObject({ content: 'Ana swims on Mondays.\nAna swims on Fridays.', sources: [0, 5] });
+    expect(weighed).toBeLessThan(100);
   });
 
   test('if two fit together, else not at all', () => {

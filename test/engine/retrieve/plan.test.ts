@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { describePlan, NARROW_SCOPE, planQuery } from '../../../src/engine/retrieve/plan.ts';
+import { createWorkBudget, ROW_BYTES, runWithin } from '../../../src/engine/store/work-budget.ts';
 import { openStore, type Store } from '../../../src/engine/store/open-store.ts';
 import type { MemoryQuery } from '../../../src/engine/types.ts';
 import { openTestEngine, type TestEngine } from '../../support/engine-fixture.ts';
@@ -64,6 +65,16 @@ describe('the plan', () => {
     ['nothing asked for', {}, 'index, dilution 1.0'],
   ])('of %s', (_, filter, expected) => {
     expect(describePlan(plan({ filter }))).toBe(`1 terms; ${expected}; all sectors`);
+  });
+
+  test('lists a scope only where that leaves most of the work to the search', () => {
+    const within = (bytes: number) => {
+      const budget = createWorkBudget({ bytes, deadlineMs: 1_000_000 });
+      const { scope } = runWithin(budget, () => plan({ filter: { tags: ['rare'] } }));
+      return { kind: scope.kind, end: budget.end };
+    };
+    expect(within(10 * ROW_BYTES * LARGE)).toEqual({ kind: 'narrow', end: null });
+    expect(within(ROW_BYTES * LARGE)).toEqual({ kind: 'wide', end: null });
   });
 
   test('names the index’s user only where the file has others', () => {

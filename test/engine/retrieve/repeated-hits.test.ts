@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { createRepeatedHits } from '../../../src/engine/retrieve/repeated-hits.ts';
+import { createWorkBudget, runWithin } from '../../../src/engine/store/work-budget.ts';
 import type { Memory } from '../../../src/engine/types.ts';
 
 const memory = (content: string, more: object = {}) =>
@@ -36,4 +37,23 @@ test('only memories of one user that one key wrote are compared', () => {
   expect(repeats(memory(SAID), memory(SAID, { userId: 'ben' }))).toBe(false);
   expect(repeats(memory(SAID), memory(SAID, { writtenBy: 'key-2' }))).toBe(false);
   expect(repeats(memory(SAID, { writtenBy: null }), memory(SAID, { writtenBy: null }))).toBe(false);
+});
+
+test('comparisons take from the work budget, and end with it', () => {
+  const codes = (first: number) => Array.from({ length: 250 }, (_, no) => `a${first + no}`).join(' ');
+  const others = Array.from({ length: 50 }, (_, no) => memory(codes(1_000 * no)));
+  const same = memory(`${codes(0)} b1`);
+  const [first, ...further] = others;
+  const compare = (known: readonly Memory[], bytes: number) => {
+    const budget = createWorkBudget({ bytes, deadlineMs: 1_000_000 });
+    const near = createRepeatedHits(true);
+    const isRepeated = runWithin(budget, () => {
+      for (const one of known) near.take(one);
+      return near.isRepeated(same);
+    });
+    return [isRepeated, budget.end];
+  };
+  expect(compare([...further, first!], 1_000_000)).toEqual([true, null]);
+  expect(compare([...further, first!], 100_000)).toEqual([false, 'work_budget']);
+  expect(compare([first!, ...further], 100_000)).toEqual([true, null]);
 });

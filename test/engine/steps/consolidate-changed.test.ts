@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { patchMemory } from '../../../src/engine/commands/patch.ts';
 import { writeContextOf } from '../../../src/engine/steps/step-context.ts';
+import { proposeConsolidations } from '../../../src/engine/readers/propose-consolidations.ts';
 import { openTestEngine } from '../../support/engine-fixture.ts';
 import { startFakeProvider } from '../../support/fake-provider.ts';
 
@@ -58,4 +59,54 @@ test('a run that has many outdated memories to erase lets others in, and stops w
   for (let round = 0; (await fixture.askQuestions()).claimed > 0; round++) expect(round).toBeLessThan(100);
   expect(left()).toBe(0);
   expect(await tenant.getJob(jobId)).toMatchObject({ state: 'done' });
+});
+
+/** Two pairs of near lists, each list with more sentences than are gathered. */
+async function withLongLists() {
+  const fixture = await openTestEngine();
+  onTestFinished(() => fixture.close());
+  for (const subject of ['Harbour ferry', 'Winter garden'])
+    for (const last of ['', 'Last']) {
+      const list = Array.from({ length: 45 }, (_, no) => `${subject} ${no}`).join('\n');
+      await fixture.add({ content: `${list}\n${last}`, userId: 'ana' });
+    }
+  await fixture.drain();
+  return fixture;
+}
+
+test('a run lets others in also between similar memories of which nothing is made, and stops when told to', async () => {
+  const fixture = await withLongLists();
+  const { jobId } = await fixture.tenant.consolidate({ userId: 'ana', again: false });
+  const stop = new AbortController();
+  const done = fixture.askQuestions({ signal: stop.signal });
+  setImmediate(() => stop.abort());
+  await done;
+  expect(await fixture.tenant.getJob(jobId)).toMatchObject({ state: 'queued' });
+  for (let round = 0; (await fixture.askQuestions()).claimed > 0; round++) expect(round).toBeLessThan(100);
+  expect(await fixture.tenant.getJob(jobId)).toMatchObject({ state: 'done' });
+  expect(await fixture.tenant.listConsolidations({ limit: 10 })).toEqual([]);
+});
+
+test('proposals end within the work of one request, also between the threads of a page', async () => {
+  const fixture = await openTestEngine();
+  onTestFinished(() => fixture.close());
+  for (const subject of ['Ana swims', 'Ben bakes bread', 'Eve repairs bicycles'])
+    for (const text of POOL) await fixture.add({ content: text.replace('Ana swims', subject), userId: 'ana' });
+  await fixture.drain();
+  const { batch } = fixture;
+  const asked = { scope: { userId: 'ana', again: false }, limit: 10 };
+  const propose = (bytes: number) =>
+    proposeConsolidations(
+      {
+        ...batch,
+        tracing: null,
+        querySourceOf: () => null,
+        threads: 1,
+        config: { ...batch.config, OM_QUERY_WORK_MB: bytes / 1_048_576 },
+      },
+      asked,
+    );
+  const { proposals, isCut } = propose(1_048_576);
+  expect([proposals.length, isCut]).toEqual([3, false]);
+  expect(propose(3_500)).toEqual({ proposals: proposals.slice(0, 2), isCut: true });
 });

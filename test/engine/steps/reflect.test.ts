@@ -153,6 +153,37 @@ describe('an insight', () => {
     expectNoOrphans(fixture.store);
   });
 
+  test('goes with a memory of which it has a word, also one that the model did not name', async () => {
+    const { fixture, chat } = await open();
+    const ids = await addAll(fixture, [...TRIPS, 'Quote in each insight: Zanzibar']);
+    chat.say(answer(['Ana took the train, never to Zanzibar', [1, 2]]));
+    await reflectOn(fixture);
+    const [reflection] = await reflectionsOf(fixture);
+    expect(await sourcesOf(fixture, reflection!)).toEqual([ids[0], ids[1], ids[3]].sort());
+    await fixture.tenant.deleteMemory(ids[3]!);
+    expect(idsWithWord(fixture, 'zanzibar')).toEqual([]);
+    expect(fixture.get<number>('SELECT count(*) AS n FROM memories')).toBe(3);
+    expectNoOrphans(fixture.store);
+  });
+
+  test('is not kept with a word that only an earlier one has from its sources', async () => {
+    const { fixture, chat } = await open();
+    const [hidden] = await addAll(fixture, ['Ana saw Zanzibar', ...TRIPS]);
+    chat.say(answer(['Ana recurrently went by train, and to Zanzibar', [1, 2]]));
+    await reflectOn(fixture);
+    await fixture.tenant.patchMemory(hidden!, { status: 'archived' });
+    await fixture.tenant.patchMemory((await reflectionsOf(fixture))[0]!.id, { status: 'active' });
+    chat.say(answer(['Zanzibar was a trip of Ana', [1, 3]], ['Ana recurrently took the train', [1, 2]]));
+    await reflectOn(fixture);
+    expect(chat.calls.at(-1)!.input.match(/Zanzibar/g)).toHaveLength(1);
+    expect((await reflectionsOf(fixture)).map(({ content }) => content)).toEqual([
+      'Ana recurrently took the train',
+      'Ana recurrently went by train, and to Zanzibar',
+    ]);
+    await fixture.tenant.deleteMemory(hidden!);
+    expect(idsWithWord(fixture, 'zanzibar')).toEqual([]);
+  });
+
   test('goes when what it rests on expires or is deleted by filter, and not with others', async () => {
     const { fixture, ids, reflection } = await reflected();
     await fixture.tenant.deleteMemory(ids[1]!);

@@ -95,6 +95,35 @@ test('a bound caller sees neither memories nor names of others, from whichever n
   await expect(bound.userGraph('ben', { limit: 9 })).rejects.toMatchObject({ code: 'forbidden' });
 });
 
+test('what a bound caller does not see decides neither which names and memories a graph has, nor their order', async () => {
+  await using fixture = await openTestEngine({ settings: { OM_EMBEDDINGS: 'none' } });
+  const { tenant } = fixture;
+  const add = async (content: string, tags: string[], entities: string[]) =>
+    (await fixture.add({ content, userId: 'ana', tags, entities })).id;
+  // The first mention of a name gives it its number.
+  await add('Secret', [], ['Valkey']);
+  const own = await add('Own', ['red'], ['Valkey', 'Redis', 'Kafka']);
+  const other = await add('Other', ['red'], ['Kafka']);
+  const linked = await add('Linked', ['red'], ['Nats']);
+  await tenant.linkMemories({ src: linked, dst: own, type: 'supports', weight: 0.5 });
+  for (let n = 0; n < 70; n += 1) {
+    const hidden = await add(`Secret ${n}`, [], ['Kafka']);
+    await tenant.linkMemories({ src: hidden, dst: own, type: 'supports', weight: 1 });
+  }
+  await fixture.drain();
+  const bound = boundTenant(tenant, { tags: ['red'] });
+  const graph = await bound.neighbourhood(own, { hops: 2, limit: 50 });
+  expect(graph.memories.map(({ id }) => id)).toEqual([own, linked, other]);
+  expect(graph.isCut).toBe(false);
+  const names = ['kafka', 'redis', 'valkey'];
+  expect(graph.entities.map(({ name }) => name)).toEqual([...names, 'nats']);
+  expect(graph.mentions.filter(({ memory }) => memory === own).map(({ entity }) => entity)).toEqual(names);
+  const few = await bound.neighbourhood(own, { hops: 1, limit: 3 });
+  expect(few.entities.map(({ name }) => name)).toEqual(['kafka']);
+  const ofUser = await bound.userGraph('ana', { limit: 4 });
+  expect(ofUser.entities.map(({ name }) => name)).toEqual(['kafka']);
+});
+
 test('a graph of long gists ends at 1 MiB of nodes, the farthest left out first', async () => {
   await using fixture = await openTestEngine({ settings: { OM_EMBEDDINGS: 'none' } });
   const { tenant } = fixture;

@@ -11,6 +11,7 @@ import {
   countsRetries,
   notes,
   notesReadyMemories,
+  outlivesSetBackClock,
 } from '../../conformance/standing-bounds.ts';
 import { newMemory, openTestEngine, type TestEngine } from '../../support/engine-fixture.ts';
 import { unpackFixture } from '../../support/schema-fixture.ts';
@@ -29,6 +30,11 @@ test.each([
 test('memories that wait to be encoded are not noted for standing queries', async () => {
   await using fixture = await openTestEngine({ settings: BOUNDS_SETTINGS });
   await notesReadyMemories(fixture);
+});
+
+test('deliveries and comparisons do not wait for a clock that was set back', async () => {
+  await using fixture = await openTestEngine({ settings: BOUNDS_SETTINGS });
+  await outlivesSetBackClock(fixture);
 });
 
 test('a file of an earlier schema loses the notes of memories that wait to be encoded, and no others', () => {

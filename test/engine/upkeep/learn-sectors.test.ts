@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
 import { fitCorrection } from '../../../src/engine/sectors/fit-correction.ts';
-import { readSectorCorrection } from '../../../src/engine/store/sector-corrections.ts';
+import { sectorWordsOf } from '../../../src/engine/sectors/words-to-classify.ts';
+import { textOfMemory } from '../../../src/engine/steps/text-of-memory.ts';
+import { listStatedSectors, readSectorCorrection } from '../../../src/engine/store/sector-corrections.ts';
 import { runDueSchedules } from '../../../src/engine/upkeep/schedules.ts';
 import type { Sector } from '../../../src/engine/types.ts';
 import { DAY_MS } from '../../../src/engine/dynamics.ts';
@@ -56,12 +58,53 @@ test('sectors that are stated teach the classifier of the tenant, and are forgot
   expect(await sectorOfNew(fixture, ruleOf('prow'))).toBe('semantic');
 });
 
-test('too few statements, and those that teach nothing, leave the classifier as it is', () => {
+const noPause = async () => {};
+
+test('too few statements, and those that teach nothing, leave the classifier as it is', async () => {
   const stated = (count: number, sectorOf: (at: number) => Sector) =>
     Array.from({ length: count }, (_, at) => ({ text: ruleOf(THINGS[at % THINGS.length]!), sector: sectorOf(at) }));
-  expect(fitCorrection(stated(19, () => 'procedural'))).toBeNull();
-  expect(fitCorrection(stated(60, () => 'semantic'))).toBeNull();
+  expect(
+    await fitCorrection(
+      stated(19, () => 'procedural'),
+      noPause,
+    ),
+  ).toBeNull();
+  expect(
+    await fitCorrection(
+      stated(60, () => 'semantic'),
+      noPause,
+    ),
+  ).toBeNull();
   const noise: readonly Sector[] = ['emotional', 'semantic', 'procedural', 'episodic', 'reflective'];
-  expect(fitCorrection(stated(60, (at) => noise[(at * 7 + (at >> 2)) % 5]!))).toBeNull();
-  expect(fitCorrection(stated(40, () => 'procedural'))).not.toBeNull();
+  expect(
+    await fitCorrection(
+      stated(60, (at) => noise[(at * 7 + (at >> 2)) % 5]!),
+      noPause,
+    ),
+  ).toBeNull();
+  expect(
+    await fitCorrection(
+      stated(40, () => 'procedural'),
+      noPause,
+    ),
+  ).not.toBeNull();
+});
+
+test('learning lets others have the thread, and of long texts reads only what the classifier examines', async () => {
+  await using fixture = await openTestEngine();
+  const contents = ['é', '🚢 '].map((mark) => {
+    const lines = Array.from({ length: 10_000 }, (_, at) => `${mark}${ruleOf(`${THINGS[at % 17]} ${at}`)}`);
+    return lines.join('\n').slice(0, 200_000);
+  });
+  for (const content of contents) await fixture.add({ content, title: 'Ünder way', metadata: { sector: 'semantic' } });
+  const stated = listStatedSectors(fixture.store, 10);
+  for (const [at, row] of stated.entries()) {
+    expect(row.content.length).toBeLessThan(9_000);
+    const whole = textOfMemory({ title: 'Ünder way', content: contents[at]! });
+    expect(sectorWordsOf(textOfMemory(row))).toEqual(sectorWordsOf(whole));
+  }
+  let paused = 0;
+  const rows = THINGS.flatMap((thing) => [0, 1].map(() => ({ text: ruleOf(thing), sector: 'procedural' as const })));
+  await fitCorrection(rows, async () => void (paused += 1));
+  expect(paused).toBe(72);
 });

@@ -132,6 +132,24 @@ test('the progress of linking begins at 0 when the new model goes live', async (
   expect(status).toMatchObject({ phase: 'link', done: 0, total: 90, ratePerSecond: null, remainingMs: null });
 });
 
+test('a clock that is set back once the new model is live does not put off the end of the change', async () => {
+  const { file, clock } = await embeddedBy('256');
+  const changed = await open({ file, clock, dimensions: '512' });
+  await changed.tenant.startReembed();
+  for (let step = 0; (await changed.tenant.reembedStatus()).phase !== 'drop'; step++) {
+    expect(step).toBeLessThan(1_000);
+    await changed.runBatch(16);
+    clock.advance(200);
+  }
+  clock.advanceDays(-30);
+  for (let pauses = 0; (await changed.tenant.reembedStatus()).state !== 'current'; pauses++) {
+    expect(pauses).toBeLessThan(10);
+    await changed.drain();
+    clock.advance(60_000);
+  }
+  expect(listModels(changed.store)).toHaveLength(1);
+});
+
 test('it pauses, goes on, and is given up', async () => {
   const { file, clock } = await embeddedBy('256');
   const changed = await open({ file, clock, dimensions: '512' });

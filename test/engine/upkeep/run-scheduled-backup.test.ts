@@ -5,6 +5,8 @@ import { describe, expect, test } from 'vitest';
 import { backupDatabase, keyFileOf, restoreDatabase } from '../../../src/engine/admin/backup.ts';
 import { unfinishedName } from '../../../src/engine/admin/unfinished-copy.ts';
 import { importWrappedKey } from '../../../src/engine/control/key-file.ts';
+import { openControlFile } from '../../../src/engine/control/control-file.ts';
+import { putMark } from '../../../src/engine/control/moved-marks.ts';
 import { DAY_MS } from '../../../src/engine/dynamics.ts';
 import { databaseForm } from '../../../src/engine/store/database-form.ts';
 import { openTenant } from '../../../src/engine/tenant-file/open-tenant.ts';
@@ -206,16 +208,22 @@ describe('scheduled backups', () => {
     expect(left.sort()).toEqual([ofRunning, elsewhere].map((file) => path.basename(file)).sort());
   });
 
-  test('those of a tenant that is no more are removed when they are older than the kept ones would be', async () => {
+  test('those of a tenant that is no more, or was moved away, are removed when they are older than the kept ones would be', async () => {
     await using fixture = await open();
     await fixture.add({ content: 'kept' });
-    const gone = path.join(fixture.folder, 'tenants/gone');
-    fs.mkdirSync(gone, { recursive: true });
-    await backupDatabase({ from: fixture.file, to: path.join(gone, '20260105T000000000Z.sqlite') });
-    writeAt(path.join(gone, '20260105T000000000Z.sqlite.0a1b.partial'), START);
+    fixture.engine.control.createTenant('away');
+    const control = openControlFile(fixture.maintenance.config.paths.control);
+    control.write(() => putMark(control, 'away', { to: 'postgres://elsewhere/', at: START }));
+    control.close();
+    const folders = ['gone', 'away'].map((tenant) => path.join(fixture.folder, 'tenants', tenant));
+    for (const folder of folders) {
+      fs.mkdirSync(folder, { recursive: true });
+      await backupDatabase({ from: fixture.file, to: path.join(folder, '20260105T000000000Z.sqlite') });
+      writeAt(path.join(folder, '20260105T000000000Z.sqlite.0a1b.partial'), START);
+    }
     for (const kept of [true, true, true, false]) {
       await runDueSchedules(fixture.maintenance);
-      expect(fs.existsSync(gone)).toBe(kept);
+      expect(folders.map((folder) => fs.existsSync(folder))).toEqual([kept, kept]);
       fixture.clock.advance(DAY_MS);
     }
     expect(fixture.list('tenants')).toEqual(['tenants/default']);

@@ -9,11 +9,10 @@ import { EngineError } from '../../errors.ts';
 import { QUEUED_STEPS, type QueuedStep } from '../../jobs.ts';
 import { heldUntil, maxBatchSize, type LedgerStatus, type WantedLane } from '../dispatch.ts';
 import type { LeaseTimes } from '../job-leases.ts';
-import { isEarlier } from './migrate-schema.ts';
 import { databaseError, PostgresError } from './postgres-error.ts';
 import { ENDS_WITH_CONNECTION, PLANNING } from './session-settings.ts';
 import type { TenantPlace } from './tenant-database.ts';
-import { noteReachable, noteUnreachable, requireNoPause } from './unreachable-database.ts';
+import { EarlierSchema, noteReachable, noteUnreachable, requireNoPause } from './unreachable-database.ts';
 
 /** A tenant of a database, as its row shows it. */
 export interface TenantStamp {
@@ -159,7 +158,7 @@ function createSession({ database, name = null }: Pick<TenantPlace, 'database' |
       if (error instanceof EngineError) throw error;
       const cause = causeOf(error);
       if (cause.isLost) drop();
-      throw MISSING.has(cause.code) ? isEarlier(name) : databaseError(cause);
+      throw MISSING.has(cause.code) ? new EarlierSchema(name) : databaseError(cause);
     }
   };
   let last: Promise<unknown> = Promise.resolve();

@@ -3,6 +3,7 @@ import { isEngineError, serialiseError, type SerialisedError } from '../../error
 import type { Logger } from '../../ports.ts';
 import { openBlockingConnection } from './blocking-connection.ts';
 import { hasSchema, migrateSchema } from './migrate-schema.ts';
+import { noteReachable } from './unreachable-database.ts';
 
 /** Addresses of further databases by their names in OM_DATABASES. */
 type Databases = Readonly<Record<string, string>>;
@@ -63,6 +64,7 @@ export function migrateDatabases(databases: Databases): MigrationAttempt[] {
     const connection = openBlockingConnection(database);
     try {
       if (hasSchema(connection)) migrateSchema(connection);
+      noteReachable(name);
       return { name, error: null, isAway: false };
     } catch (error) {
       return { name, error: serialiseError(error), isAway: isEngineError(error, 'unavailable') };

@@ -2,6 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { EngineError } from '../../errors.ts';
 import { postgresError, type BlockingConnection, type Timeouts } from './blocking-connection.ts';
+import { EarlierSchema } from './unreachable-database.ts';
 import { DEFAULT_TIMEOUTS } from './connection-channel.ts';
 
 const TENANT_MIGRATIONS = path.join(import.meta.dirname, 'migrations');
@@ -67,33 +68,21 @@ function takeSteps(
  * Requires that the current schema has the newest version, and makes the tables in an empty one with the timeouts that
  * the connection has. Threads that go on while a service serves use it in place of `migrateSchema`.
  * @param name the further database of OM_DATABASES; null for that of OM_DATABASE_URL, undefined if it is not known
- * @throws EngineError `unavailable` if the schema is of an earlier version (`isEarlier`), or another process changes a
- *   schema for longer than a statement may take; `unprocessable` as `migrateSchema`
+ * @throws EarlierSchema; EngineError `unavailable` if another process changes a schema for longer than a statement may
+ *   take; `unprocessable` as `migrateSchema`
  */
 export function makeOrRequireSchema(connection: BlockingConnection, name?: string | null): void {
   const steps = listSteps(TENANT_MIGRATIONS);
   const version = checkedVersion(connection, steps);
   if (version === steps.length) return;
-  if (version > 0) throw isEarlier(name);
+  if (version > 0) throw new EarlierSchema(name);
   takeSteps(connection, {
     ...{ folder: TENANT_MIGRATIONS, steps },
     // Another process has made the tables meanwhile.
     onEarlier() {
-      throw isEarlier(name);
+      throw new EarlierSchema(name);
     },
   });
-}
-
-/**
- * Returns the EngineError `unavailable` for a database whose schema is of an earlier version.
- * @param name as `makeOrRequireSchema` takes it
- */
-export function isEarlier(name?: string | null): EngineError {
-  const which = name === undefined ? '' : ` ${name ?? 'of OM_DATABASE_URL'}`;
-  const message =
-    `the schema of the database${which} is of an earlier version: a service of this version migrates it when it ` +
-    'starts, or when the database is back';
-  return new EngineError('unavailable', message, { retryAfterMs: 5_000 });
 }
 
 /**

@@ -12,7 +12,7 @@ import { endHeld } from './held-reads.ts';
 import { isMigrated, makeOrRequireSchema } from './migrate-schema.ts';
 import { ensureTenant, openPostgresStore, readCatalog } from './open-postgres-store.ts';
 import { findPlaced, notePlacement } from './placed-tenant.ts';
-import { requireNoPause, withPauses } from './unreachable-database.ts';
+import { tryToReach, withPauses } from './unreachable-database.ts';
 
 /**
  * Use of a connection: the role of its stores; reading from a standby, on which nothing can be made; or looks, which
@@ -183,17 +183,18 @@ function openOn(
 const LOOK_TIMEOUTS: Timeouts = { connectMs: 2_000, statementMs: 5_000 };
 
 function connect(database: string, name: string | null, use: ConnectionUse): Shared {
-  if (name !== null) requireNoPause(name);
-  const opened = openBlockingConnection(database);
-  const connection = name === null ? opened : withPauses(opened, name);
-  try {
-    if (use === 'look') connection.setTimeouts(LOOK_TIMEOUTS);
-    makeOrRequireSchema(connection, name);
-    return { connection, catalog: readCatalog(connection), users: 0 };
-  } catch (error) {
-    connection.close();
-    throw error;
-  }
+  return tryToReach(name, () => {
+    const connection = openBlockingConnection(database);
+    try {
+      if (use === 'look') connection.setTimeouts(LOOK_TIMEOUTS);
+      makeOrRequireSchema(connection, name);
+      const catalog = readCatalog(connection);
+      return { connection: name === null ? connection : withPauses(connection, name), catalog, users: 0 };
+    } catch (error) {
+      connection.close();
+      throw error;
+    }
+  });
 }
 
 /**

@@ -1,11 +1,24 @@
 /**
- * Keeps a further database (OM_DATABASES) that cannot be reached from holding up a thread, which also serves tenants of
- * other databases. After an attempt to connect has failed, statements fail at once for a while.
+ * Keeps a further database (OM_DATABASES) that cannot be used, since it does not answer or waits for its migration,
+ * from holding up a thread, which also serves tenants of other databases. After an attempt to connect has failed,
+ * statements fail at once for a while.
  */
 
 import { EngineError, isEngineError } from '../../errors.ts';
 import type { BlockingConnection } from './blocking-connection.ts';
 import { postgresError, PostgresError } from './postgres-error.ts';
+
+/** The EngineError `unavailable` for a database whose schema is of an earlier version. */
+export class EarlierSchema extends EngineError {
+  /** @param name as `makeOrRequireSchema` takes it */
+  constructor(name?: string | null) {
+    const which = name === undefined ? '' : ` ${name ?? 'of OM_DATABASE_URL'}`;
+    const message =
+      `the schema of the database${which} is of an earlier version: a service of this version migrates it when it ` +
+      'starts, or when the database is back';
+    super('unavailable', message, { retryAfterMs: 5_000 });
+  }
+}
 
 /**
  * Bounds of the time without attempts after one that failed (ms), which is ten times as long as the attempt took
@@ -20,17 +33,18 @@ const PAUSE_TIMES = 10;
 const STILL = 'unreachable';
 
 /**
- * For each name of a database that this thread cannot reach: the earliest time of the next attempt, by the monotonic
- * clock (ms).
+ * For each name of a database that this thread cannot use: the earliest time of the next attempt, by the monotonic
+ * clock (ms), and the error to throw until then.
  */
-const nextAttempts = new Map<string, number>();
+const nextAttempts = new Map<string, { readonly at: number; readonly error: EngineError }>();
 
 /**
  * Throws EngineError `unavailable` if an attempt to connect to a database has failed a moment ago. Call it before a
  * connection is made, which starts a thread.
  */
 export function requireNoPause(name: string): void {
-  if (performance.now() < (nextAttempts.get(name) ?? 0)) throw stillUnreachable(name);
+  const next = nextAttempts.get(name);
+  if (next !== undefined && performance.now() < next.at) throw next.error;
 }
 
 /**
@@ -62,12 +76,12 @@ export function tryToReach<T>(name: string | null, work: () => T): T {
     noteReachable(name);
     return result;
   } catch (error) {
-    if (postgresError(error)?.isLost !== true) throw error;
+    if (postgresError(error)?.isLost !== true && !(error instanceof EarlierSchema)) throw error;
     throw noteUnreachable(name, startedAt, error);
   }
 }
 
-/** Notes that a connection to a database was made, so that the next failure counts as the first again. */
+/** Notes that a database can be used, so that the next failure counts as the first again. */
 export function noteReachable(name: string): void {
   nextAttempts.delete(name);
 }
@@ -82,8 +96,11 @@ export function noteUnreachable(name: string, startedAt: number, error: unknown)
   const endedAt = performance.now();
   const pauseMs = Math.max(LEAST_PAUSE_MS, Math.min(LONGEST_PAUSE_MS, PAUSE_TIMES * (endedAt - startedAt)));
   const wasReachable = !nextAttempts.has(name);
-  nextAttempts.set(name, endedAt + pauseMs);
-  return wasReachable ? error : stillUnreachable(name);
+  const repeated = stillUnreachable(
+    error instanceof EarlierSchema ? error.message : `the database ${name} does not answer`,
+  );
+  nextAttempts.set(name, { at: endedAt + pauseMs, error: repeated });
+  return wasReachable ? error : repeated;
 }
 
 /**
@@ -94,8 +111,8 @@ export function isStillUnreachable(error: unknown): boolean {
   return (isEngineError(error) && error.isRepeated) || postgresError(error)?.code === STILL;
 }
 
-function stillUnreachable(name: string): EngineError {
-  return new EngineError('unavailable', `the database ${name} does not answer`, {
+function stillUnreachable(message: string): EngineError {
+  return new EngineError('unavailable', message, {
     cause: new PostgresError({ code: STILL, constraint: null, isLost: true }),
     retryAfterMs: LEAST_PAUSE_MS,
     isRepeated: true,
