@@ -14,11 +14,13 @@ const NDJSON = { 'content-type': 'application/x-ndjson' };
 let api: TestApi;
 const folder = tempFolder();
 
-/** Makes labels that take 221 kB as JSON, and are different for each number `no`. */
+/** Makes labels that take 228 kB as JSON, and are different for each number `no`. */
 function labels(no: number) {
   const text = (at: number, length: number) => `${no} ${at} `.padEnd(length, '→');
   return {
-    files: Array.from({ length: 64 }, (_, at) => text(at, 1_024)),
+    files: Array.from({ length: 64 }, (_, at) => text(at, 850)),
+    entities: Array.from({ length: 64 }, (_, at) => text(at, 128)),
+    metadata: { label: text(0, 5_000) },
     tags: Array.from({ length: 64 }, (_, at) => text(at, 128)),
   };
 }

@@ -154,7 +154,7 @@ export function openTenant(path: string, options: OpenTenantOptions): OpenTenant
     if (role !== 'reader') {
       if (!found.isPrepared) retryWhileBusy(() => ensurePrepared(store, identities, now));
       const { events = found.hasEvents } = options;
-      if (found.hasEvents !== events) retryWhileBusy(() => store.write(() => switchEvents(store, events)));
+      if (found.hasEvents !== events) retryWhileBusy(() => store.write(() => ensureEvents(store, events)));
     }
     if (!rebuilding && found.isRebuilding) {
       throw new EngineError('unprocessable', 'a rebuild of its index was broken off: run `cairn rebuild-index` again');
@@ -283,6 +283,11 @@ function ensurePrepared(store: Store, identities: Identities, now: number): void
     const models = identities.map((identity) => ({ ...identity, modelNo: modelNumber(store, identity, now) }));
     ensureLiveModels(store, sectorModels(models));
   });
+}
+
+/** Switches the change feed on or off, unless another process has done so since the file was looked at. */
+function ensureEvents(store: Store, isOn: boolean): void {
+  if (hasEvents(store) !== isOn) switchEvents(store, isOn);
 }
 
 function findConfigured(store: Store, identities: readonly SpaceIdentity[]): SectorModels | null {

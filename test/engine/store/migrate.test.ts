@@ -97,10 +97,13 @@ test('refuses a file from a newer version and leaves it as it was', () => {
   expect(fs.readFileSync(db.file).equals(before)).toBe(true);
 });
 
-test.each(['store', 'control'])('the steps of %s are numbered from 0001 without a gap', (folder) => {
-  const names = fs.readdirSync(path.join(SOURCE, folder, 'migrations')).sort();
-  expect(names.length).toBeGreaterThan(0);
-  expect(names.map((name) => name.slice(0, 5))).toEqual(
-    names.map((_, index) => `${String(index + 1).padStart(4, '0')}-`),
-  );
-});
+test.each(['store/migrations', 'store/postgres/migrations', 'control/migrations', 'control/postgres-migrations'])(
+  'the steps of %s are numbered from 0001 without a gap',
+  (folder) => {
+    const names = fs.readdirSync(path.join(SOURCE, folder)).sort();
+    expect(names.length).toBeGreaterThan(0);
+    expect(names.map((name) => name.slice(0, 5))).toEqual(
+      names.map((_, index) => `${String(index + 1).padStart(4, '0')}-`),
+    );
+  },
+);

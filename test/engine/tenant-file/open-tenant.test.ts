@@ -5,6 +5,7 @@ import { expect, test } from 'vitest';
 import { createHashedEmbedder } from '../../../src/engine/adapters/hashed-embedder.ts';
 import { isEngineError } from '../../../src/engine/errors.ts';
 import { openTenant, REBUILDING } from '../../../src/engine/tenant-file/open-tenant.ts';
+import { feedId } from '../../../src/engine/store/events.ts';
 import { deleteInfo, putInfo } from '../../../src/engine/store/store-info.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
@@ -44,6 +45,22 @@ test('a file whose rebuild was broken off is served to nobody but the rebuild', 
     rebuild.tenant.store.write(() => deleteInfo(rebuild.tenant.store, REBUILDING));
   }
   openTenant(file, { ...options, role: 'reader' }).close();
+});
+
+test('a process that opens a new file beside another one keeps the feed of events that the other has begun', () => {
+  const file = path.join(tempFolder(), 'feed.sqlite');
+  let feed: string | undefined;
+  openTenant(file, {
+    ...{ ...options, role: 'acknowledger' },
+    // Read once the file was looked at.
+    get events() {
+      using other = disposable(openTenant(file, { ...options, role: 'acknowledger', events: true }));
+      feed = feedId(other.tenant.store);
+      return true;
+    },
+  }).close();
+  using after = disposable(openTenant(file, { ...options, role: 'reader' }));
+  expect(feedId(after.tenant.store)).toBe(feed);
 });
 
 function disposable(tenant: ReturnType<typeof openTenant>) {
