@@ -18,6 +18,7 @@ import { takeForRequest } from './take-tokens.ts';
 import { localsOf } from './reply.ts';
 import type { ApiContext, Call, KeyRoute, Route } from './route.ts';
 import { challengeForMcp, refuseOtherMethods } from './mcp/endpoint.ts';
+import { isPublicRead } from './routes/public-reads.ts';
 import { ROUTES } from './routes.ts';
 import { tenantOf } from './tenant-of.ts';
 import { withoutStack } from './without-stack.ts';
@@ -67,6 +68,8 @@ function serve(route: Route, api: ApiContext, accessControl: AccessControl): Req
       accessControl.admit(request, access, key === undefined ? undefined : () => key);
     if (route.access === 'anyone') return route.handle({ api, request, response, admit });
     const principal = await admit(route.access);
+    if (route.keyOnly === true && isPublicRead(principal))
+      throw withoutStack('unauthenticated', 'this route asks for a key, as `Authorization: Bearer <key>`');
     const { keyId, tenantId } = principal;
     Object.assign(localsOf(response), { keyId, tenantId });
     if (isBound(principal) && route.forBoundKeys !== true)

@@ -109,10 +109,11 @@ export async function streamState(call: TenantCall, options: WatchOptions): Prom
 /**
  * Begins a reply of server-sent events. A comment every 15 s keeps the connection open. The reply ends with the event
  * `gone` once the caller's key is no longer valid, and without an event when the server stops.
+ * The reply to HEAD ends at once.
  * @returns a signal that aborts when the stream is closed, by either side
  * @throws EngineError `unavailable` if 1,000 streams are open in this process, or as many as the tenant may have
  */
-export function openStream({ api, response, tenant }: TenantCall): AbortSignal {
+export function openStream({ api, request, response, tenant }: TenantCall): AbortSignal {
   if (openStreams >= MAX_STREAMS)
     throw new EngineError('unavailable', `${MAX_STREAMS} event streams are open`, { retryAfterMs: 5_000 });
   const leaveShare = takeShare(api.engine, tenant.id);
@@ -135,6 +136,8 @@ export function openStream({ api, response, tenant }: TenantCall): AbortSignal {
     api.stop.removeEventListener('abort', end);
     closed.abort();
   });
+  // Its client has the whole answer with the headers, and sends the next request on the connection.
+  if (request.method === 'HEAD') response.end();
   return closed.signal;
 }
 

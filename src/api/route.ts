@@ -58,7 +58,7 @@ export interface Readiness {
  * Who may call a route: anyone, whoever may read metrics (`judgeMetricsReader`), or the holder of a key with this role
  * or one that includes it: `write` includes `read` and `add`, and `admin` all. `read or add` admits every role; a key
  * with the role `add` finds there only what it wrote itself (`addOnlyTenant`). With `OM_PUBLIC_READS`, everyone may
- * call routes with `read` or `read or add` in the default tenant.
+ * call routes with `read` or `read or add` in the default tenant, except for those with `keyOnly`.
  */
 export type Access = 'anyone' | 'metrics' | Role | 'read or add';
 
@@ -199,6 +199,7 @@ export interface OpenRoute extends AnyRoute {
 export interface KeyRoute extends AnyRoute {
   readonly access: Exclude<Access, 'anyone'>;
   readonly forBoundKeys?: true;
+  readonly keyOnly?: true;
   readonly recordsItsReads?: true;
   readonly alsoReads?: true;
   readonly handle: (call: TenantCall) => void | Promise<void>;
@@ -230,6 +231,8 @@ export function route<
      * bound to a user or tags. A route without it answers bound keys with `forbidden`.
      */
     readonly forBoundKeys?: true;
+    /** Set if callers without a key get `unauthenticated`, also with `OM_PUBLIC_READS`; it matters only for reads. */
+    readonly keyOnly?: true;
     /**
      * Set if the handler itself records in the audit log what was read; by default the route's name is recorded. It
      * matters only with `OM_AUDIT=all`, which records reads.

@@ -108,6 +108,7 @@ export const federationRoutes: readonly Route[] = [
     path: '/federation/servers',
     name: 'listServers',
     access: 'read',
+    keyOnly: true,
     summary: 'Lists the servers that questions of the tenant may name, without their keys',
     query: noQuery,
     replies: { 200: { description: 'The servers.', json: serverList, example: { items: [EXAMPLE], total: 1 } } },
