@@ -26,6 +26,7 @@ describe('a key that is bound to', () => {
     ['tags', 'all', false],
     ['tags', 'all', true],
     ['a user and tags', 'place', true],
+    ['a user', 'place', false],
     ['a user', 'all', true],
     ['a tenant', 'all', true],
   ];

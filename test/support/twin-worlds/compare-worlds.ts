@@ -50,8 +50,10 @@ export async function compareOperation(
   { plan: { bound, difference }, settles, isAsked }: Comparison,
 ): Promise<Finding[]> {
   const isBound = bound.hides !== 'tenant';
-  const onlyStatus = operation.isRanked === true && difference === 'all' && isBound;
+  const hasOtherScores = difference === 'all' && isBound;
+  const onlyStatus = operation.isRanked === true && hasOtherScores;
   const findings: Finding[] = [];
+  if (operation.reinforces && hasOtherScores) return findings;
   for (const ask of operation.asks) {
     if (!isAsked()) continue;
     const answers: string[] = [];

@@ -59,7 +59,7 @@ export function hiddenDeeds(plan: Plan, end: number, world: number): Deed[] {
     ...memories(source),
     ...documents(source),
     ...items(source),
-    ...(isAll && random.chance(0.4) ? crowd(source) : []),
+    ...((isAll ? random : chooser(plan.seed)).chance(0.4) ? crowd(source) : []),
     ...changes(source),
     ...watchers(source),
   ];
@@ -72,7 +72,7 @@ function entering({ plan, told, random }: Source): Deed {
   // Automatic links are measured by the words, and stay.
   const { one } = plan.hasVectors ? chooser(plan.seed) : told;
   // The sentence is of one form, as its sector decides how fast its salience falls.
-  const content = `The ${one(THINGS)} of ${one(NAMES)} is inspected on Monday at nine.`;
+  const content = `The ${one(THINGS)} of Marta Lindqvist is inspected on Monday at nine.`;
   const others = { metadata: { n: random.below(9) }, type: random.one(TYPES), tags: [told.one(OTHER_TAGS)] };
   const memory = { content, importance: 0.5, user_id, ...others, on_duplicate: 'keep' };
   return post(START + MINUTE, '/memory/add', memory, { keep: [['in', 'id']] });
@@ -86,8 +86,11 @@ function memories({ plan, told, random, isAll, isApart, sometime }: Source): Dee
     const at = isNamed ? START + (2 + n) * MINUTE : sometime();
     // Memories of one session share words for ranking, so those of equal words have none.
     const session = isAll ? one(isApart ? SESSIONS : ['hidden', 'other', '']) : '';
+    const { entities, ...wording } = words(told);
+    // The same names to the word index, which folds case.
+    const spelled = entities?.map((name) => (chance(0.5) ? name.toUpperCase() : name));
     const memory = {
-      ...words(told),
+      ...{ ...wording, ...(spelled === undefined ? {} : { entities: spelled }) },
       ...circumstances(random, at),
       ...(isAll ? ends(random, at) : {}),
       ...hiddenPlace(plan, random, told.one(OTHER_TAGS)),
@@ -127,17 +130,19 @@ function items({ plan, told, random, isApart }: Source): Deed[] {
   });
 }
 
-/** Makes more memories with seen names, and links to a seen memory, than a graph follows from one node. */
-function crowd({ plan, random, sometime }: Source): Deed[] {
-  const at = sometime();
+/** Makes more memories with seen names, and perhaps links to a seen memory, than a graph follows from one node. */
+function crowd({ plan, random, told, isAll, sometime }: Source): Deed[] {
+  // Before all that is asked, as its words count.
+  const at = isAll ? sometime() : LATE;
   const place = hiddenPlace(plan, random, 'gym');
   const some = Array.from({ length: 70 }, (_, n) => n);
-  const content = (n: number) => `Note ${n} on the ferry of ${random.one(NAMES)}.`;
+  const content = (n: number) => `Note ${n} on the ferry of ${told.one(NAMES)}.`;
   const batch = { items: some.map((n) => ({ ...place, content: content(n), entities: NAMES })) };
   const keep = some.map((n) => [`c${n}`, `results.${n}.id`] as const);
+  const linked = isAll || random.chance(0.5) ? some : [];
   return [
     post(at, '/memory/add/batch', batch, { keep }),
-    ...some.map((n) => post(at + 1, '/memory/link', { src: `{c${n}}`, dst: '{v2}', type: 'supports', weight: 1 })),
+    ...linked.map((n) => post(at + 1, '/memory/link', { src: `{c${n}}`, dst: '{v2}', type: 'supports', weight: 1 })),
   ];
 }
 

@@ -19,6 +19,8 @@ export interface Operation {
    * its status is compared, and that it names nothing hidden.
    */
   readonly isRanked?: true;
+  /** True if the answer strengthens what it returns; with other words, that would be something else. */
+  readonly reinforces?: true;
   /**
    * True if a page may be short, or empty, and yet not be the last one (docs/guides/lists.md): then pages are compared
    * together, and not where they end.
@@ -288,10 +290,10 @@ const RECALLED: Readonly<Record<string, Operation>> = {
     ]),
   },
   searchStoreItems: bodies({ query: 'dark theme', refresh_ttl: false }),
-  callMcp: { asks: MCP_RANKS },
-  callMcpOfUser: { asks: MCP_RANKS.map((ask) => ({ ...ask, params: { user_id: 'ana' } })) },
-  queryMemoriesAgain: bodies({ query: 'ferry', k: 5 }, { query: 'who likes the ledger?' }),
-  retrieveNodeMemories: bodies({ node: 'observe', query: 'ferry' }),
+  callMcp: { asks: MCP_RANKS, reinforces: true },
+  callMcpOfUser: { asks: MCP_RANKS.map((ask) => ({ ...ask, params: { user_id: 'ana' } })), reinforces: true },
+  queryMemoriesAgain: { ...bodies({ query: 'ferry', k: 5 }, { query: 'who likes the ledger?' }), reinforces: true },
+  retrieveNodeMemories: { ...bodies({ node: 'observe', query: 'ferry' }), reinforces: true },
 };
 /** How operations are asked whose replies rest on the words of the whole tenant, by name. */
 export const RANKED: Readonly<Record<string, Operation>> = Object.fromEntries(
