@@ -1,4 +1,4 @@
-import { unfilteredOriginsOf, type Origin } from '../store/derivations.ts';
+import { boundsOf, originsOf, type Origin } from '../store/derivations.ts';
 import type { Store } from '../store/open-store.ts';
 import { readProvenance } from '../store/provenance.ts';
 import type { Candidate } from './candidate.ts';
@@ -38,9 +38,15 @@ const ORIGINS_AT_ONCE = 10;
  * drawn from other memories repeats none of them, so it counts as a document of its own.
  * @param ranked candidates, best first
  */
-export function quotasOf(store: Store, ranked: readonly Candidate[], { k, perDocument, topK }: CompleteQuery): Quotas {
+export function quotasOf(
+  store: Store,
+  ranked: readonly Candidate[],
+  { k, perDocument, topK, filter }: CompleteQuery,
+): Quotas {
   const perRoot = k <= DIVERSE_K && perDocument > 0 ? perDocument : Infinity;
   if (perRoot === Infinity && topK === undefined) return { refusal: () => null, take: () => {}, giveBack: () => {} };
+  // Sources are followed whatever their status.
+  const bounds = boundsOf(filter);
   const origins = new Map<number, Origin>();
   let learnt = 0;
   const originOf = (place: number) => {
@@ -48,7 +54,8 @@ export function quotasOf(store: Store, ranked: readonly Candidate[], { k, perDoc
       // Where documents crowd the list, each statement reads as many as all before it, so that they stay few.
       const count = Math.max(ORIGINS_AT_ONCE, k, learnt);
       const next = ranked.slice(learnt, (learnt += count)).map(({ row }) => row.memoryNo);
-      for (const [memoryNo, origin] of unfilteredOriginsOf(store, next)) origins.set(memoryNo, origin);
+      for (const [memoryNo, origin] of originsOf(store, next, { followed: bounds, bounds }))
+        origins.set(memoryNo, origin);
     }
     const { memoryNo } = ranked[place]!.row;
     return origins.get(memoryNo) ?? { root: memoryNo, isSource: false, hasAutomaticSource: false };

@@ -1,5 +1,5 @@
 import { shownGist } from '../entities/skim.ts';
-import { originsOf, sourcesOf } from '../store/derivations.ts';
+import { boundsOf, originsOf, sourcesOf } from '../store/derivations.ts';
 import { readProvenance } from '../store/provenance.ts';
 import { weightOf } from '../store/memory-weight.ts';
 import type { Store } from '../store/open-store.ts';
@@ -114,8 +114,14 @@ function readWithin(
  * has no episode, and neither has one whose root was not read: because all roots together exceed 4 MiB, or because it
  * was erased meanwhile.
  */
-function episodesOf(store: Store, packed: readonly Packed[], { plan }: StageResults, reader: MemoryReader): Episode[] {
-  const origins = originsOf(store, memoryNosOf(packed), plan.liveFilter);
+function episodesOf(
+  store: Store,
+  packed: readonly Packed[],
+  { plan, query }: StageResults,
+  reader: MemoryReader,
+): Episode[] {
+  const seen = { followed: plan.liveFilter, bounds: boundsOf(query.filter) };
+  const origins = originsOf(store, memoryNosOf(packed), seen);
   const groups = new Map<string, { readonly root: number | null; readonly members: Memory[] }>();
   for (const { candidate, memory } of packed) {
     const { memoryNo, userNo, sessionId } = candidate.row;

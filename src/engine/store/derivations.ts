@@ -2,7 +2,8 @@
  * Reads the sources of memories: a `derived_from` edge leads from a memory to another one from which it was derived.
  */
 
-import type { CompiledFilter } from './filter.ts';
+import type { MemoryFilter } from '../types.ts';
+import { type CompiledFilter, compileFilter } from './filter.ts';
 import { foundByTheWay } from './found-by-the-way.ts';
 import type { Store } from './open-store.ts';
 
@@ -33,39 +34,39 @@ export interface Origin {
   readonly hasAutomaticSource: boolean;
 }
 
-/**
- * Finds the origins of memories as `originsOf` does, but follows sources whatever their status. The root of a
- * document's chunk is the document's root memory; a memory outside of documents may have another memory as its root.
- */
-export function unfilteredOriginsOf(store: Store, memoryNos: readonly number[]): Map<number, Origin> {
-  return originsOf(store, memoryNos, null);
+/** Which memories are seen where origins are looked for. */
+interface Seen {
+  /** Filter that a source must pass to be followed. */
+  readonly followed: CompiledFilter;
+  /** Filter of the memories that a caller may see, whatever their status. Only these count as derived from another. */
+  readonly bounds: CompiledFilter;
+}
+
+/** Compiles a filter of the memories that a query's users and the tags of its key let a caller see. */
+export function boundsOf({ userIds, withinTags }: MemoryFilter): CompiledFilter {
+  return compileFilter({ userIds, withinTags }, 0, { includeHidden: true });
 }
 
 /**
  * Finds the root of each memory by following its sources (`derived_from` links) in at most 8 steps. Of several sources,
- * the one with the lowest number is followed.
- * @param visible filter that a source must pass to be followed; null follows all
- * @returns origins by memory number; a memory is left out if none of its sources is followed and no other memory is
- *   derived from it
+ * the one with the lowest number is followed. The root of a document's chunk is the document's root memory.
+ * @returns origins by memory number; a memory is left out if none of its sources is followed and no other memory that
+ *   counts is derived from it
  */
-export function originsOf(
-  store: Store,
-  memoryNos: readonly number[],
-  visible: CompiledFilter | null,
-): Map<number, Origin> {
+export function originsOf(store: Store, memoryNos: readonly number[], { followed, bounds }: Seen): Map<number, Origin> {
   const { underived } = foundByTheWay(store);
   const open = memoryNos.filter((memoryNo) => !underived.has(memoryNo));
   if (open.length === 0) return new Map();
   const numbers = JSON.stringify(open);
-  const filtered = visible?.parameters ?? [];
+  const filtered = followed.parameters;
   const rows = store
     .prepare(
       `WITH RECURSIVE chain (origin, node, depth, concluded) AS (
          SELECT c.value, e.dst, 1, e.automatic FROM json_each(?) AS c CROSS JOIN edges e
-           ON e.src = c.value AND e.dst = (${sourcesFrom('c.value', visible)} LIMIT 1) AND e.type = 'derived_from'
+           ON e.src = c.value AND e.dst = (${sourcesFrom('c.value', followed)} LIMIT 1) AND e.type = 'derived_from'
          UNION ALL
          SELECT c.origin, e.dst, c.depth + 1, c.concluded FROM chain c CROSS JOIN edges e
-           ON e.src = c.node AND e.dst = (${sourcesFrom('c.node', visible)} LIMIT 1) AND e.type = 'derived_from'
+           ON e.src = c.node AND e.dst = (${sourcesFrom('c.node', followed)} LIMIT 1) AND e.type = 'derived_from'
          WHERE c.depth < ${ROOT_DEPTH}
        )
        SELECT origin, root, concluded FROM (
@@ -73,10 +74,15 @@ export function originsOf(
          FROM chain)
        WHERE place = 1
        UNION ALL
-       SELECT value, NULL, 0 FROM json_each(?)
-       WHERE EXISTS (SELECT 1 FROM edges WHERE dst = value AND type = 'derived_from')`,
+       SELECT c.value, NULL, 0 FROM json_each(?) AS c
+       WHERE EXISTS (SELECT 1 FROM edges s ${memoryAt('s.src', bounds)}
+                     WHERE s.dst = c.value AND s.type = 'derived_from' AND ${bounds.sql})`,
     )
-    .all(numbers, ...filtered, ...filtered, numbers) as { origin: number; root: number | null; concluded: 0 | 1 }[];
+    .all(numbers, ...filtered, ...filtered, numbers, ...bounds.parameters) as {
+    origin: number;
+    root: number | null;
+    concluded: 0 | 1;
+  }[];
   const origins = new Map<number, Origin>();
   for (const { origin, root, concluded } of rows) {
     const earlier = origins.get(origin) ?? { root: origin, isSource: true, hasAutomaticSource: false };
@@ -122,11 +128,15 @@ export function sourcesOf(
 /**
  * Returns the SQL that selects the direct sources of a memory by ascending number, the order of the primary key.
  * @param memory SQL expression for the number of the memory
- * @param visible filter that a source must pass; null for none
+ * @param visible filter that a source must pass
  */
-function sourcesFrom(memory: string, visible: CompiledFilter | null): string {
-  const joined =
-    visible === null ? '' : 'CROSS JOIN memories m ON m.seq = s.dst CROSS JOIN memory_dynamics d ON d.seq = s.dst';
-  return `SELECT s.dst FROM edges s ${joined}
-    WHERE s.src = ${memory} AND s.type = 'derived_from' AND ${visible?.sql ?? 'TRUE'} ORDER BY s.dst`;
+function sourcesFrom(memory: string, visible: CompiledFilter): string {
+  return `SELECT s.dst FROM edges s ${memoryAt('s.dst', visible)}
+    WHERE s.src = ${memory} AND s.type = 'derived_from' AND ${visible.sql} ORDER BY s.dst`;
+}
+
+/** Returns the SQL that joins the memory with this number, as a filter reads it; '' for a filter without conditions. */
+function memoryAt(number: string, { conditions }: CompiledFilter): string {
+  if (conditions.length === 0) return '';
+  return `CROSS JOIN memories m ON m.seq = ${number} CROSS JOIN memory_dynamics d ON d.seq = ${number}`;
 }

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { originsOf } from '../../../src/engine/store/derivations.ts';
+import { boundsOf, originsOf } from '../../../src/engine/store/derivations.ts';
 import { compileFilter } from '../../../src/engine/store/filter.ts';
 import { foundByTheWay } from '../../../src/engine/store/found-by-the-way.ts';
 import { stepsFrom } from '../../../src/engine/store/link-steps.ts';
@@ -18,6 +18,8 @@ describe('what a read finds by the way', () => {
     return () => store.close();
   });
   const filter = compileFilter({}, NOW, { statuses: ['active'] });
+  const bounds = boundsOf({});
+  const all = { followed: bounds, bounds };
   const seed = async (count: number) =>
     (
       await seedMemories(
@@ -37,7 +39,7 @@ describe('what a read finds by the way', () => {
     store.read(() => {
       readLinks([part, source, waypoint]);
       expect([...foundByTheWay(store).underived]).toEqual([waypoint]);
-      expect(Object.fromEntries(originsOf(store, [alone, waypoint, source, part], null))).toEqual({
+      expect(Object.fromEntries(originsOf(store, [alone, waypoint, source, part], all))).toEqual({
         [part]: { root: source, isSource: false, hasAutomaticSource: false },
         [source]: { root: source, isSource: true, hasAutomaticSource: false },
       });
@@ -46,7 +48,7 @@ describe('what a read finds by the way', () => {
 
   test('counts in its own snapshot only, and not inside a write', async () => {
     const [part, source] = (await seed(2)) as [number, number];
-    const rootOf = () => originsOf(store, [part], null).get(part)?.root;
+    const rootOf = () => originsOf(store, [part], all).get(part)?.root;
     store.read(() => {
       readLinks([part, source]);
       readRankingRows(store, [part]);
