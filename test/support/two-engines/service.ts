@@ -204,7 +204,7 @@ function createLook(names: Map<string, string>, known: Map<string, string[]>) {
       }
       if (typeof value !== 'object' || value === null) return value;
       // Hashes with a secret of each service, and sorted by it.
-      if (field === 'word_hashes') return (value as unknown[]).length;
+      if (field.endsWith('_hashes')) return (value as unknown[]).length;
       if (Array.isArray(value)) return value.map((one) => walk(one, field));
       const isText =
         typeof (value as { format?: unknown; text?: unknown }).text === 'string' || call === 'diffMemories';
