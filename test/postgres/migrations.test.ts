@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
+import pg from 'pg';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { openEngine } from '../../src/engine/open-engine.ts';
 import { silentLogger } from '../../src/engine/ports.ts';
@@ -64,6 +65,19 @@ describe.skipIf(server === undefined)('the schema of a database', () => {
     const url = await server.createSchema();
     expect(() => migrateSchema(connect(url), folder)).toThrow(expect.objectContaining({ code: 'internal' }) as Error);
     expect(await server.read(url, MADE)).toEqual([{ made: null }]);
+  });
+
+  test.each(['SQL_ASCII', 'LATIN1'])('is not made in a database of the encoding %s', async (encoding) => {
+    const owner = new URL(server.url);
+    owner.username = 'owner';
+    const client = new pg.Client(owner.href);
+    await client.connect();
+    const name = encoding.toLowerCase();
+    await client.query(`CREATE DATABASE ${name} TEMPLATE template0 ENCODING '${encoding}' LOCALE 'C'`);
+    await client.end();
+    owner.pathname = name;
+    const refused = { code: 'unprocessable', message: expect.stringContaining(`${encoding}, and not UTF8`) as string };
+    expect(() => migrateSchema(connect(owner.href))).toThrow(expect.objectContaining(refused) as Error);
   });
 
   test.each(['acknowledger', 'worker', 'reader'] as const)(

@@ -19,6 +19,8 @@ export const BEGIN_SCHEMA_CHANGE = `BEGIN; SELECT pg_advisory_xact_lock(${SCHEMA
 const STEP_TIMEOUTS: Timeouts = { connectMs: 5_000, statementMs: 3_600_000 };
 /** Oldest server that is supported, as `server_version_num`. */
 const OLDEST_SERVER = 150_000;
+/** SQL that reads the version of the server, and the encoding of the texts in the database. */
+const READ_SERVER = `SELECT current_setting('server_version_num'), getdatabaseencoding()::text`;
 
 /**
  * Brings the current schema of a database to the newest version; an empty one gets all tables. Each step is one
@@ -27,7 +29,8 @@ const OLDEST_SERVER = 150_000;
  * default timeouts afterwards. Call it only where a process starts, in a command, or on a thread for which nobody
  * waits.
  * @param folder folder with the steps, `0001-name.sql` and on; by default those of the tenants' tables
- * @throws EngineError `unprocessable` if the schema is newer than this code, or the server older than PostgreSQL 15
+ * @throws EngineError `unprocessable` if the schema is newer than this code, if the server is older than PostgreSQL 15,
+ *   or if the database is not in UTF-8
  */
 export function migrateSchema(connection: BlockingConnection, folder = TENANT_MIGRATIONS): void {
   const steps = listSteps(folder);
@@ -90,8 +93,13 @@ export function makeOrRequireSchema(connection: BlockingConnection, name?: strin
  * @throws EngineError `unprocessable` as `migrateSchema`
  */
 function checkedVersion(connection: BlockingConnection, steps: readonly string[]): number {
-  const server = Number(connection.query('SHOW server_version_num').rows[0]![0]);
-  if (server < OLDEST_SERVER) throw new EngineError('unprocessable', 'the database is older than PostgreSQL 15');
+  const [server, encoding] = connection.query(READ_SERVER).rows[0]!;
+  if (Number(server) < OLDEST_SERVER)
+    throw new EngineError('unprocessable', 'the database is older than PostgreSQL 15');
+  if (encoding !== 'UTF8') {
+    const message = `the database has the encoding ${String(encoding)}, and not UTF8: create one with ENCODING 'UTF8'`;
+    throw new EngineError('unprocessable', message);
+  }
   const version = versionOf(connection);
   requireKnown(version, steps);
   return version;
