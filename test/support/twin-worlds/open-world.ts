@@ -18,7 +18,7 @@ import type { Plan } from './deeds.ts';
 /** Who sends a request: the bound key whose view is compared, the admin of its tenant, or that of another tenant. */
 export type Sender = 'key' | 'admin' | 'stranger';
 
-export interface SendOptions {
+interface SendOptions {
   readonly body?: unknown;
   readonly by?: Sender;
   readonly headers?: Readonly<Record<string, string>>;
@@ -42,7 +42,7 @@ export interface World extends AsyncDisposable {
 }
 
 /** A well-formed id that nothing has. */
-export const ABSENT = '01a1fe30-e25b-7576-a0c2-3c4e3646bd72';
+const ABSENT = '01a1fe30-e25b-7576-a0c2-3c4e3646bd72';
 /** The tenant of strangers. */
 const OTHER_TENANT = 'umbrella';
 

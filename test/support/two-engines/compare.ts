@@ -55,7 +55,7 @@ export async function compare(
 }
 
 /** Finds the first place at which two values differ; the order of fields counts. */
-export function differenceOf(
+function differenceOf(
   one: unknown,
   other: unknown,
   path = '',
