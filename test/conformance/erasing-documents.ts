@@ -1,9 +1,14 @@
 /** A document that a delete has hidden is erased by this delete, and recorded in its receipt. */
+import { text as textOf } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, vi } from 'vitest';
+import { runNextDocument } from '../../src/engine/batches/run-document.ts';
 import type { WriteContext } from '../../src/engine/commands/write-context.ts';
+import { DocumentError } from '../../src/engine/documents/document-error.ts';
 import { DAY_MS } from '../../src/engine/dynamics.ts';
 import { EngineError } from '../../src/engine/errors.ts';
+import { showGeneration } from '../../src/engine/store/document-generations.ts';
+import { getDocumentRow } from '../../src/engine/store/documents.ts';
 import { saltedHash, tellingWords } from '../../src/engine/text/erased-words.ts';
 import type { OpenErasure, Receipted } from '../../src/engine/types.ts';
 import { purgeFinished } from '../../src/engine/upkeep/purge-finished.ts';
@@ -290,6 +295,82 @@ async function recordsNames(fixture: ErasingFixture): Promise<void> {
   }
 }
 
+const section = (name: string) => `## ${name}\n\n${`${name} for the guests. `.repeat(600)}\n\n`;
+
+/** Adds a version of the one document of two keys, in the name of one of them. */
+async function addAs({ tenant }: ErasingFixture, key: string, ...names: string[]): Promise<string> {
+  const source = await upload(tenant, `# Menu\n\n${names.map(section).join('')}`);
+  return (await tenant.as(key).addDocument(newDocument(source, { externalId: 'menu' }))).document.id;
+}
+
+/** Checks that a document is the own key's, ready and with the given sections alone. */
+async function expectOwn({ tenant }: ErasingFixture, id: string, ...names: string[]): Promise<void> {
+  expect(await tenant.getDocument(id)).toMatchObject({ state: 'ready', error: null, writtenBy: 'own' });
+  const content = await textOf(await tenant.documentContent(id));
+  expect([...content.matchAll(/^## (.*)$/gm)].map(([, name]) => name)).toEqual(names);
+  const { hits } = await tenant.query({ query: names[0]!, k: 5, filter: { writtenBy: ['own'] }, minScore: 0 });
+  expect(hits.length).toBeGreaterThan(0);
+}
+
+/** Checks the undo of a key that handed in a version of another key's document, which was not read yet. */
+async function dropsReadings(fixture: ErasingFixture): Promise<void> {
+  const { tenant, batch } = fixture;
+  const id = await addAs(fixture, 'own', 'Alpaca stew');
+  await fixture.drain();
+  await addAs(fixture, 'leaked', 'Bison soup');
+  expect(await tenant.deleteMemories({ writtenBy: ['leaked'] })).toMatchObject({ documents: 0, jobs: 1, memories: 0 });
+  await expectOwn(fixture, id, 'Alpaca stew');
+
+  const failing = {
+    ...batch.documentParser!,
+    parse: () => Promise.reject(new DocumentError('corrupt_document', 'it is torn')),
+  };
+  await addAs(fixture, 'leaked', 'Bison soup');
+  await runNextDocument({ ...batch, documentParser: failing }, { alone: false, onClaimed: () => {} });
+  expect(await tenant.getDocument(id)).toMatchObject({ state: 'ready', error: { code: 'corrupt_document' } });
+  expect(await tenant.deleteMemories({ writtenBy: ['leaked'] })).toMatchObject({ documents: 0, memories: 0 });
+  await expectOwn(fixture, id, 'Alpaca stew');
+  await tendDocuments(fixture.maintenance);
+  expect(countRows(fixture)).toEqual([1, (await tenant.getDocument(id)).chunks + 1]);
+}
+
+/** Checks the undo of a key whose document another key has replaced, with the same text in part. */
+async function keepsReplacements(fixture: ErasingFixture): Promise<void> {
+  const { tenant } = fixture;
+  const id = await addAs(fixture, 'leaked', 'Alpaca stew', 'Bison soup', 'Capybara pie');
+  await fixture.drain();
+  await addAs(fixture, 'own', 'Alpaca stew', 'Bison soup', 'Dingo roast');
+  await fixture.drain();
+  const { receipt } = await tenant.getDocument(id);
+  expect(receipt!.kept).toBeGreaterThan(0);
+  const before = countRows(fixture);
+  expect(await tenant.deleteMemories({ writtenBy: ['leaked'] })).toMatchObject({ documents: 0, memories: 0 });
+  await expectOwn(fixture, id, 'Alpaca stew', 'Bison soup', 'Dingo roast');
+  expect(countRows(fixture)).toEqual(before);
+}
+
+/** Checks the undo of a key whose version of a document was replaced just now, and not erased yet. */
+async function erasesReplaced(fixture: ErasingFixture): Promise<void> {
+  const { tenant, store } = fixture;
+  const id = await addAs(fixture, 'leaked', 'Alpaca stew');
+  await fixture.drain();
+  const [, memories] = countRows(fixture);
+  await addAs(fixture, 'own', 'Bison soup');
+  run(fixture, ({ now }) => {
+    const { document_no: documentNo, next_no: generationNo } = getDocumentRow(store, id, now);
+    showGeneration(store, {
+      documentNo,
+      generationNo: generationNo!,
+      receipt: { stored: 0, kept: 0, removed: 1 },
+      now,
+    });
+  });
+  expect(await tenant.deleteMemories({ writtenBy: ['leaked'] })).toMatchObject({ documents: 0, memories });
+  expect(await tenant.getDocument(id)).toMatchObject({ writtenBy: 'own' });
+  await tendDocuments(fixture.maintenance);
+  expect(countRows(fixture)).toEqual([1, 0]);
+}
+
 /** The checks by what each is about. */
 export const ERASING_CHECKS: readonly (readonly [string, (fixture: ErasingFixture) => Promise<void>])[] = [
   ['others leave a document alone that a delete is erasing', leavesToOthers],
@@ -306,4 +387,7 @@ export const ERASING_CHECKS: readonly (readonly [string, (fixture: ErasingFixtur
   ['a delete erases the documents that it has hidden before all else', erasesDocumentsFirst],
   ['the upkeep removes the old receipt of a delete that broke off', forgetsOldReceipt],
   ['a receipt has the words of the names of documents, whatever the delete names', recordsNames],
+  ['an undo of a key leaves a document alone of which it handed in a version that nobody has read', dropsReadings],
+  ['an undo of a key leaves a document alone that another key has handed in since', keepsReplacements],
+  ['an undo of a key erases a version that another key has replaced, and not the document', erasesReplaced],
 ];

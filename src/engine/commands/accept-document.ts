@@ -1,12 +1,11 @@
 import { isUploadThere } from '../documents/uploads.ts';
 import { EngineError } from '../errors.ts';
-import { dropNextGeneration, getGenerationRow, insertGeneration } from '../store/document-generations.ts';
+import { getGenerationRow, insertGeneration } from '../store/document-generations.ts';
 import {
   asOf,
   findDocumentRow,
   findKnownDocument,
   insertDocument,
-  setDocumentState,
   setExternalId,
   type DocumentRow,
 } from '../store/documents.ts';
@@ -19,6 +18,7 @@ import { storedExpiry } from '../store/stored-expiry.ts';
 import { ensureWriter, findWriter } from '../store/writers.ts';
 import type { AddDocumentOptions, BoundOptions, DocumentReply, Document, NewDocument } from '../types.ts';
 import { refuseOverBacklog, requireTags } from './accept.ts';
+import { dropReading } from './drop-reading.ts';
 import { encodeReceipt } from './write-receipt.ts';
 import { refuseDocumentOverQuota, type Quota } from './quota.ts';
 import { getBoundDocument } from './within-bounds.ts';
@@ -200,13 +200,11 @@ export function cancelDocument(
   context: WriteContext,
   { id, withinTags }: BoundOptions & { readonly id: string },
 ): Document {
-  const { store, now } = context;
+  const { store } = context;
   const row = getBoundDocument(context, id, withinTags);
   if (row.next_no === null) {
     throw new EngineError('conflict', `a document that is ${row.state} is not being read; delete it to be rid of it`);
   }
-  cancelDocumentJobs(store, row.document_no, now);
-  dropNextGeneration(store, row.document_no);
-  setDocumentState(store, row.document_no, { state: row.live_no === null ? 'cancelled' : 'ready', now });
+  dropReading(context, row.document_no, row.live_no === null ? 'cancelled' : 'ready');
   return toDocument(store, findDocumentRow(store, row.document_no)!);
 }

@@ -9,7 +9,7 @@ import {
   listPartsOf,
   listUnderWay,
 } from '../store/documents.ts';
-import { listNames, listWithoutTags } from '../store/document-views.ts';
+import { listNames, listWithoutTags, listWithOwnText } from '../store/document-views.ts';
 import { dropLiveGeneration, listExpiredDocuments, listOutlived } from '../store/document-expiry.ts';
 import { deleteGeneration, findAbandoned } from '../store/document-generations.ts';
 import { documentsOfMemories, listMemoriesOfGeneration, listWithoutDocument } from '../store/chunks.ts';
@@ -42,6 +42,7 @@ import type { Store } from '../store/open-store.ts';
 import { deleteVectorsOfAll } from '../store/vectors.ts';
 import { mayBeFitted } from '../text/latent-space.ts';
 import type { BoundOptions, DeleteReceipt, DocumentDeleteOptions, ErasureFilter } from '../types.ts';
+import { dropReading } from './drop-reading.ts';
 import { enqueueSteps } from './enqueue-step.ts';
 import { firstToErase } from './first-to-erase.ts';
 import { DEFAULT_WEIGHTS } from './relate.ts';
@@ -124,10 +125,11 @@ export interface LeftToOthers {
 /**
  * Hides those of the given documents that match a filter now; `eraseAbandoned` erases them later. Documents that a
  * delete which broke off has hidden are hidden anew, and so become those of this delete. The filter is applied to the
- * documents themselves, since a document that has not been read yet has no memory to match. The caller searches for the
- * candidates before the write, so that the search does not hold up other writes.
+ * documents themselves, since a document that has not been read yet has no memory to match. If the filter names
+ * writers, and only the next version of a document is theirs, its reading is dropped, and the document stays. The
+ * caller searches for the candidates before the write, so that the search does not hold up other writes.
  * @param documentNos `documentNo` of each candidate
- * @returns a receipt that counts the documents and their cancelled jobs
+ * @returns a receipt that counts the hidden documents and all cancelled jobs
  */
 export function hideMatching(
   context: WriteContext,
@@ -138,15 +140,19 @@ export function hideMatching(
   const matching = listMatchingDocuments(store, filter, { except, limit: among.length, among });
   const others = listUnderWay(store, matching, { except, now });
   const free = matching.filter((documentNo) => !others.includes(documentNo));
-  return { receipt: abandonDocuments(context, free), others };
+  const kept = listWithOwnText(store, free, filter.writtenBy);
+  let jobs = 0;
+  for (const documentNo of kept) jobs += dropReading(context, documentNo, 'ready');
+  const hidden = free.filter((documentNo) => !kept.includes(documentNo));
+  return { receipt: addReceipts({ ...EMPTY_RECEIPT, jobs }, abandonDocuments(context, hidden)), others };
 }
 
 /**
  * Erases those of the given memories that match a filter now, with the reflections drawn from them. The caller finds
  * the candidates before the write, since a search through all memories would hold up all other writes; here they are
  * only checked again. If a chunk of a document is among them, the whole document is hidden, and `eraseAbandoned` erases
- * it with this chunk. Parts of a document that another delete under way has hidden are left to that delete, whose
- * receipt records them.
+ * it with this chunk; chunks of versions that were replaced or given up are erased by themselves. Parts of a document
+ * that another delete under way has hidden are left to that delete, whose receipt records them.
  * @param memoryNos `memoryNo` of each candidate
  * @returns what was erased; until `isDone` is true, the caller calls again with the same candidates
  */

@@ -1,5 +1,6 @@
 import { EngineError } from '../errors.ts';
 import { requireBounds } from './bounds.ts';
+import { ABANDONED } from './documents.ts';
 import type { Store } from './open-store.ts';
 
 /** Chunk index of a document's root memory, the memory that stands for the whole document. */
@@ -72,19 +73,28 @@ export function listMemoriesOfGeneration(
   return rows.map(({ memoryNo }) => memoryNo);
 }
 
-/** Lists those of these memories that are no parts of documents. */
+/**
+ * SQL condition over the aliases `g` (document_generations) and `o` (documents): the generation was replaced or given
+ * up, while its document stays.
+ */
+const IS_GIVEN_UP = `g.hidden = ${ABANDONED} AND o.state <> 'deleting'`;
+
+/** Lists those of these memories that are no parts of documents, or of a version that was replaced or given up. */
 export function listWithoutDocument(store: Store, memoryNos: readonly number[]): number[] {
   return store
     .prepare(
       `SELECT d.seq FROM json_each(?) AS wanted
-         CROSS JOIN memory_dynamics d ON d.seq = wanted.value WHERE d.generation_no IS NULL`,
+         CROSS JOIN memory_dynamics d ON d.seq = wanted.value
+       WHERE d.generation_no IS NULL OR EXISTS (SELECT 1 FROM document_generations g
+         JOIN documents o ON o.document_no = g.document_no WHERE g.generation_no = d.generation_no AND ${IS_GIVEN_UP})`,
     )
     .pluck()
     .all(JSON.stringify(memoryNos)) as number[];
 }
 
 /**
- * Lists the numbers of the documents that have these memories as parts, each document once.
+ * Lists the numbers of the documents that have these memories as parts, each document once. Parts of a version that was
+ * replaced or given up do not count.
  * @param except id of an erasure whose documents are left out; '' for none
  */
 export function documentsOfMemories(store: Store, memoryNos: readonly number[], except: string): number[] {
@@ -93,7 +103,8 @@ export function documentsOfMemories(store: Store, memoryNos: readonly number[], 
       `SELECT DISTINCT g.document_no AS no FROM json_each(?) AS wanted
          CROSS JOIN memory_dynamics d ON d.seq = wanted.value
          CROSS JOIN document_generations g ON g.generation_no = d.generation_no
-         CROSS JOIN documents o ON o.document_no = g.document_no WHERE (o.erasure IS NULL OR o.erasure <> ?)`,
+         CROSS JOIN documents o ON o.document_no = g.document_no WHERE (o.erasure IS NULL OR o.erasure <> ?)
+           AND NOT (${IS_GIVEN_UP})`,
     )
     .all(JSON.stringify(memoryNos), except) as { no: number }[];
   return rows.map(({ no }) => no);

@@ -247,8 +247,8 @@ export interface ShowOptions {
 
 /**
  * Makes a generation visible to queries, in place of the one that they found before. Chunks that both generations hold
- * move to the new one. The document becomes `processing`, loses its error, has no next generation any more, and takes
- * session, source and URL of the generation. Call inside a write.
+ * move to the new one, and become its writer's. The document becomes `processing`, loses its error, has no next
+ * generation any more, and takes session, source and URL of the generation. Call inside a write.
  * @returns `replaced`: number of the generation that queries found before; null if there was none
  */
 export function showGeneration(
@@ -259,7 +259,9 @@ export function showGeneration(
   if (replaced !== null) {
     store
       .prepare(
-        `UPDATE memory_dynamics SET generation_no = :next WHERE generation_no = :live
+        `UPDATE memory_dynamics SET generation_no = :next,
+           writer_no = (SELECT writer_no FROM document_generations WHERE generation_no = :next)
+         WHERE generation_no = :live
            AND seq IN (SELECT memory FROM chunks WHERE generation_no = :next)`,
       )
       .run({ next: generationNo, live: replaced });

@@ -178,6 +178,27 @@ export function listNames(store: Store, documentNos: readonly number[]): string[
   return [...names].filter((name): name is string => name !== null && name !== '');
 }
 
+/**
+ * Lists those of these documents, by number, of which queries find a version that none of these writers handed in,
+ * while another version waits, is being read or could not be read; none without writers.
+ */
+export function listWithOwnText(
+  store: Store,
+  documentNos: readonly number[],
+  writers: readonly string[] | undefined,
+): number[] {
+  if (writers === undefined || documentNos.length === 0) return [];
+  return store
+    .prepare(
+      `SELECT o.document_no FROM json_each(?) AS wanted
+       CROSS JOIN documents o ON o.document_no = wanted.value
+       CROSS JOIN document_generations g ON g.generation_no = o.live_no
+       WHERE o.next_no IS NOT NULL AND (g.writer_no IS NULL OR NOT (${isByOneOf('g.writer_no')}))`,
+    )
+    .pluck()
+    .all(JSON.stringify(documentNos), JSON.stringify(writers)) as number[];
+}
+
 function lastGeneration(store: Store, documentNo: number): number | null {
   const row = store
     .prepare('SELECT max(generation_no) AS no FROM document_generations WHERE document_no = ?')

@@ -199,9 +199,10 @@ async function screenLines(
 
 /**
  * Returns a memory, a document, an earlier version or an item of a session log as the privacy policy lets it be stored;
- * other lines are unchanged. The key of an item, external ids and the URL of a document are only checked. @throws
- * EngineError `unprocessable` if the policy refuses it; `unavailable` while the analyzer cannot be reached and
- * `OM_PII_FAIL` is `refuse`
+ * other lines are unchanged. The key of an item, external ids and the URL of a document are only checked. A memory
+ * whose text or title changes loses its vectors, which were made of the former ones.
+ * @throws EngineError `unprocessable` if the policy refuses it; `unavailable` while the analyzer cannot be reached and
+ *   `OM_PII_FAIL` is `refuse`
  */
 async function screenLine(guard: PrivacyGuard, line: PortableLine): Promise<PortableLine> {
   switch (line.type) {
@@ -210,7 +211,14 @@ async function screenLine(guard: PrivacyGuard, line: PortableLine): Promise<Port
       if (line.item !== null) await guard.fields({ externalId: line.item.key });
       const { fields } = await guard.fields({ ...rest, type, externalId });
       const { type: screened, externalId: named, ...others } = fields;
-      return { ...others, type: 'memory', memory_type: screened, external_id: named };
+      const isSameText = others.content === line.content && others.title === line.title;
+      return {
+        ...others,
+        type: 'memory',
+        memory_type: screened,
+        external_id: named,
+        vectors: isSameText ? line.vectors : undefined,
+      };
     }
     case 'document': {
       const { document_type: type, external_id: externalId, title, given_title, file_name, tags, metadata } = line;

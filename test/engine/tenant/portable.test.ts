@@ -229,6 +229,36 @@ test('vectors that come with an import are not made again', async () => {
   expect(copy.get('SELECT max(vector_no) FROM vectors')).toBe(before);
 });
 
+test.each(['content', 'title'] as const)('vectors of a %s that is redacted on import are made again', async (field) => {
+  const redacting = async () => {
+    const fixture = await openTestEngine({ settings: { OM_PII: 'redact' } });
+    onTestFinished(() => fixture.close());
+    return fixture;
+  };
+  const secret = 'ana@harbour-mail.de';
+  const lines = await Promise.all(
+    ['The ferry leaves at noon.', 'The bus leaves at one.'].map(async (content, at) => {
+      const fixture = await openTestEngine();
+      onTestFinished(() => fixture.close());
+      await fixture.add({ title: 'A note', content, ...(at === 0 ? { [field]: `Ask ${secret} for it.` } : {}) });
+      await fixture.drain();
+      const text = await exportText(fixture.tenant, { vectors: true });
+      return portableLines(text).find((line) => line.type === 'memory')!;
+    }),
+  );
+  const copy = await redacting();
+  expect(await copy.tenant.importLines(lines)).toEqual([{ kind: 'stored' }, { kind: 'stored' }]);
+  const ids = 'SELECT DISTINCT m.id FROM vectors v JOIN memories m ON m.seq = v.memory';
+  expect(copy.all(ids)).toEqual([{ id: lines[1]!.id }]);
+  await copy.drain();
+  const again = await redacting();
+  await again.tenant.importLines(lines.map((line) => ({ ...line, vectors: undefined })));
+  await again.drain();
+  const vectors = `SELECT hex(v.embedding) FROM vectors v JOIN memories m ON m.seq = v.memory WHERE m.id = ?`;
+  expect(copy.all(vectors, lines[0]!.id)).toHaveLength(1);
+  expect(copy.all(vectors, lines[0]!.id)).toEqual(again.all(vectors, lines[0]!.id));
+});
+
 test('a line with two vectors of one window is refused by itself', async () => {
   const { fixture } = await filled();
   const lines = portableLines(await exportText(fixture.tenant, { vectors: true })).filter(
