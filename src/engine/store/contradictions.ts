@@ -80,7 +80,8 @@ export function listContradictions(store: Store, memoryNos: readonly number[], s
          CASE WHEN e.automatic = 0 THEN 'caller' WHEN e.similarity IS NULL THEN 'form' ELSE 'model' END AS by
        FROM json_each(?) AS c
        CROSS JOIN edges e INDEXED BY edges_contradicting ON e.dst = c.value AND e.type = 'contradicts'
-       WHERE +e.src IN (SELECT value FROM json_each(?)) AND e.created_at <= ?${outerOrder(store, 'c.key, e.src')} LIMIT ${MAX_CONTRADICTIONS}`,
+       WHERE +e.src IN (SELECT value FROM json_each(?)) AND e.created_at <= ?
+       ${outerOrder(store, 'c.key, e.src')} LIMIT ${MAX_CONTRADICTIONS}`,
     )
     .all(numbers, numbers, saidBy) as Contradiction[];
 }
