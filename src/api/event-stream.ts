@@ -113,7 +113,7 @@ export async function streamState(call: TenantCall, options: WatchOptions): Prom
  * @returns a signal that aborts when the stream is closed, by either side
  * @throws EngineError `unavailable` if 1,000 streams are open in this process, or as many as the tenant may have
  */
-export function openStream({ api, request, response, tenant }: TenantCall): AbortSignal {
+export function openStream({ api, response, tenant }: TenantCall): AbortSignal {
   if (openStreams >= MAX_STREAMS)
     throw new EngineError('unavailable', `${MAX_STREAMS} event streams are open`, { retryAfterMs: 5_000 });
   const leaveShare = takeShare(api.engine, tenant.id);
@@ -137,7 +137,7 @@ export function openStream({ api, request, response, tenant }: TenantCall): Abor
     closed.abort();
   });
   // Its client has the whole answer with the headers, and sends the next request on the connection.
-  if (request.method === 'HEAD') response.end();
+  if (response.req.method === 'HEAD') response.end();
   return closed.signal;
 }
 
