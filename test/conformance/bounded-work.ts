@@ -118,7 +118,7 @@ export async function passesNoHidden(fixture: WorkFixture): Promise<void> {
 const labelled = (no: number) =>
   LINE_SCHEMAS.memory.parse({
     ...{ type: 'memory', id: randomUUID(), content: `heron ${no}`, title: '\u9e6d'.repeat(4_096) },
-    ...{ files: Array.from({ length: 60 }, (_, file) => `${no}/${file}/${'\u9e6d'.repeat(1_000)}`) },
+    ...{ files: Array.from({ length: 64 }, (_, file) => `${no}/${file}/${'\u9e6d'.repeat(840)}`) },
   }) as PortableLine;
 
 /** Checks that an import counts all that it indexes of a line, and that titles and gists have their bounds. */
