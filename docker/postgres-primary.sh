@@ -5,7 +5,7 @@ set -euo pipefail
 
 psql --set ON_ERROR_STOP=1 --set password="$POSTGRES_PASSWORD" --username "$POSTGRES_USER" --dbname postgres <<'SQL'
 CREATE ROLE cairn LOGIN PASSWORD :'password';
-CREATE DATABASE cairn OWNER cairn;
+CREATE DATABASE cairn OWNER cairn TEMPLATE template0 ENCODING 'UTF8';
 CREATE ROLE standby LOGIN REPLICATION PASSWORD :'password';
 SELECT pg_create_physical_replication_slot('standby');
 -- It counts from the next start on. In this one nothing could be committed, because no standby is there yet.

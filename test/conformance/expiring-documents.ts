@@ -3,6 +3,7 @@ import { text as textOf } from 'node:stream/consumers';
 import { expect } from 'vitest';
 import { runNextDocument } from '../../src/engine/batches/run-document.ts';
 import type { BatchContext } from '../../src/engine/batches/batch-context.ts';
+import { boundTenant } from '../../src/engine/tenant/bound-tenant.ts';
 import type { DocumentReply } from '../../src/engine/types.ts';
 import { expireMemories } from '../../src/engine/upkeep/expire-memories.ts';
 import { tendDocuments } from '../../src/engine/upkeep/tend-documents.ts';
@@ -141,6 +142,28 @@ async function fails(fixture: ExpiringFixture): Promise<void> {
   expect(await tenant.getDocument(id)).toMatchObject({ state: 'ready', title: 'Tuesday', error: null });
 }
 
+/** Checks that a key is bound by the tags of the version that has not expired. */
+async function bindsByNext(fixture: ExpiringFixture): Promise<void> {
+  const { tenant, clock } = fixture;
+  const version = async (text: string, tag: string, minutes: number) => {
+    const expiresAt = clock.now() + minutes * MINUTE_MS;
+    const source = await upload(tenant, text);
+    return tenant.addDocument(newDocument(source, { externalId: 'menu', tags: [tag], expiresAt }));
+  };
+  const { document } = await version('# Monday\n\nAlpaca stew.', 'kitchen', 1);
+  await fixture.drain();
+  await version('# Tuesday\n\nBison soup.', 'hall', 10);
+  const [before, after] = ['kitchen', 'hall'].map((tag) => boundTenant(tenant, { tags: [tag] }));
+  expect(await before!.getDocument(document.id)).toMatchObject({ title: 'Monday' });
+  expect(await after!.deleteMemories({ tags: ['hall'] })).toMatchObject({ documents: 0 });
+  clock.advance(2 * MINUTE_MS);
+  for (const refused of [before!.getDocument(document.id), before!.deleteDocument(document.id)])
+    await expect(refused).rejects.toMatchObject({ code: 'not_found' });
+  expect(await before!.deleteMemories({ tags: ['kitchen'] })).toMatchObject({ documents: 0 });
+  expect(await after!.getDocument(document.id)).toMatchObject({ state: 'queued', tags: ['hall'] });
+  expect(await after!.deleteDocument(document.id)).toMatchObject({ documents: 1 });
+}
+
 async function isCancelled(fixture: ExpiringFixture): Promise<void> {
   const { tenant, clock } = fixture;
   const id = await handInTwo(fixture);
@@ -157,5 +180,6 @@ export const EXPIRING_CHECKS: readonly (readonly [string, (fixture: ExpiringFixt
   ['a document that is sent again after its first version expired stays one document', staysOne],
   ['a version that expires while the newer one is read leaves it the parts that both have', keepsParts],
   ['a newer version that failed outlives the one that queries find, and can be retried', fails],
+  ['the tags of the version that has not expired say which keys reach a document', bindsByNext],
   ['an expired version goes, too, if the reading of the newer one is cancelled', isCancelled],
 ];

@@ -128,7 +128,7 @@ const trace = z
           .exactOptional()
           .describe(
             'The plan of the query, terms that were left out, or the reason why a stage did not run. A key that is ' +
-              'bound to a user or tags is not told those of `plan` and of `lexical`.',
+              'bound to a user or tags is not told those of `plan`, `lexical` and `dense`.',
           ),
       })
       .meta({ id: 'StageTrace', examples: [{ stage: 'embed', ms: 1.3, in: 1, out: 1 }] }),

@@ -3408,7 +3408,7 @@ export type StageTrace = {
   readonly ms: number;
   readonly in: number;
   readonly out: number;
-  /** The plan of the query, terms that were left out, or the reason why a stage did not run. A key that is bound to a user or tags is not told those of `plan` and of `lexical`. */
+  /** The plan of the query, terms that were left out, or the reason why a stage did not run. A key that is bound to a user or tags is not told those of `plan`, `lexical` and `dense`. */
   readonly note?: string;
 };
 export type StandingQuery = {

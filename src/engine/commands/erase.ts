@@ -137,7 +137,10 @@ export function hideMatching(
 ): { readonly receipt: DeleteReceipt } & LeftToOthers {
   const { store, now } = context;
   const except = context.erasing?.id ?? '';
-  const matching = listMatchingDocuments(store, filter, { except, limit: among.length, among });
+  const found = listMatchingDocuments(store, filter, { except, limit: among.length, among });
+  // Any version may have matched; the bounds are those of the version that callers are shown.
+  const foreign = listWithoutTags(store, found, { tags: filter.withinTags ?? [], now });
+  const matching = found.filter((documentNo) => !foreign.includes(documentNo));
   const others = listUnderWay(store, matching, { except, now });
   const free = matching.filter((documentNo) => !others.includes(documentNo));
   const kept = listWithOwnText(store, free, filter.writtenBy);
@@ -166,7 +169,7 @@ export function deleteMatching(
   const others = listUnderWay(store, documentsOfMemories(store, passing, except), { except, now });
   const left = new Set(listPartsOf(store, passing, others));
   const own = passing.filter((memoryNo) => !left.has(memoryNo));
-  const memoryNos = withoutForeignParts(store, own, { tags: filter.withinTags ?? [], except });
+  const memoryNos = withoutForeignParts(context, own, { tags: filter.withinTags ?? [], except });
   const torn = abandonDocuments(context, documentsOfMemories(store, memoryNos, except));
   const { receipt, isDone } = eraseInSlices(context, listWithoutDocument(store, memoryNos));
   return { receipt: addReceipts(torn, receipt), isDone, others };
@@ -178,12 +181,12 @@ export function deleteMatching(
  * @param except id of the erasure that runs; documents that it has hidden are not looked at again
  */
 function withoutForeignParts(
-  store: Store,
+  { store, now }: WriteContext,
   memoryNos: readonly number[],
   { tags, except }: { readonly tags: readonly string[]; readonly except: string },
 ): readonly number[] {
   if (tags.length === 0) return memoryNos;
-  const foreign = listWithoutTags(store, documentsOfMemories(store, memoryNos, except), tags);
+  const foreign = listWithoutTags(store, documentsOfMemories(store, memoryNos, except), { tags, now });
   const parts = new Set(listPartsOf(store, memoryNos, foreign));
   return memoryNos.filter((memoryNo) => !parts.has(memoryNo));
 }

@@ -144,19 +144,25 @@ export function toDocument(store: Store, row: DocumentRow): Document {
 }
 
 /**
- * Lists those of these documents that lack one of the tags, by number. The tags of a document are those that
- * `toDocument` returns.
+ * Lists those of these documents that lack one of the tags at `now` (Unix ms), by number. The tags of a document are
+ * those that `toDocument` returns for its row as `asOf` returns it.
  */
-export function listWithoutTags(store: Store, documentNos: readonly number[], tags: readonly string[]): number[] {
+export function listWithoutTags(
+  store: Store,
+  documentNos: readonly number[],
+  { tags, now }: { readonly tags: readonly string[]; readonly now: number },
+): number[] {
   if (documentNos.length === 0) return [];
   const rows = store
     .prepare(
       `SELECT o.document_no AS documentNo, g.tags FROM json_each(?) AS wanted
        CROSS JOIN documents o ON o.document_no = wanted.value
-       CROSS JOIN document_generations g ON g.generation_no = coalesce(o.live_no, o.next_no,
+       CROSS JOIN document_generations g ON g.generation_no = coalesce(
+         (SELECT o.next_no FROM document_generations e WHERE e.generation_no = o.live_no AND e.expires_at <= ?),
+         o.live_no, o.next_no,
          (SELECT max(generation_no) FROM document_generations l WHERE l.document_no = o.document_no))`,
     )
-    .all(JSON.stringify(documentNos)) as { documentNo: number; tags: string }[];
+    .all(JSON.stringify(documentNos), now) as { documentNo: number; tags: string }[];
   const lacksOne = (own: readonly string[]) => !tags.every((tag) => own.includes(tag));
   return rows.filter((row) => lacksOne(parseStored(row.tags) as string[])).map(({ documentNo }) => documentNo);
 }

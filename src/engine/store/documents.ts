@@ -105,12 +105,13 @@ export function getDocumentRow(store: Store, id: string, now: number): DocumentR
 }
 
 /**
- * Finds a document's row by id, also if an erasure (delete with a receipt) is erasing it. Undefined for an unknown id,
- * and for any other document that has expired or is being erased.
+ * Finds a document's row by id, as `asOf` returns it, also if an erasure (delete with a receipt) is erasing it.
+ * Undefined for an unknown id, and for any other document that has expired or is being erased.
  */
 export function findErasableRow(store: Store, id: string, now: number): DocumentRow | undefined {
-  return store.prepare(`SELECT * FROM documents WHERE id = ? AND (erasure IS NOT NULL OR ${IS_ALIVE})`).get(id, now) as
-    DocumentRow | undefined;
+  const statement = store.prepare(`SELECT * FROM documents WHERE id = ? AND (erasure IS NOT NULL OR ${IS_ALIVE})`);
+  const row = statement.get(id, now) as DocumentRow | undefined;
+  return row && asOf(store, row, now);
 }
 
 /**

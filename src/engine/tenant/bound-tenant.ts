@@ -257,11 +257,11 @@ function queryMethods(tenant: Tenant, { tags, reachedMemory, onlyOwn, ownFilter 
 
 /**
  * Leaves out the notes of the stages that tell how many memories there are outside of the bounds: how great a part of
- * all the searched users have, and whether any text has a word.
+ * all the searched users have, whether any text has a word, and whether an index was used.
  */
 function withoutCounts(trace: readonly StageTrace[]): StageTrace[] {
   return trace.map(({ note, ...stage }) => {
-    const isCounting = note === undefined || stage.stage === 'plan' || stage.stage.startsWith('lexical');
+    const isCounting = note === undefined || /^(plan$|lexical|dense)/.test(stage.stage);
     return isCounting ? stage : { ...stage, note };
   });
 }
