@@ -23,9 +23,16 @@ interface Watched {
    * them.
    */
   readonly caller: unknown;
+  /** Index in `underWay`; undefined once the reply has ended. */
+  place: number | undefined;
 }
 
-const underWay = new Set<Watched>();
+/**
+ * The requests in progress, in any order. A `Set` would do the same, but V8 keeps each table that a set has outgrown
+ * alive with what was in it, for as long as an earlier table is not collected: half of all requests would move to the
+ * old generation.
+ */
+const underWay: Watched[] = [];
 let timer: NodeJS.Timeout | undefined;
 let isChecking = false;
 
@@ -33,7 +40,7 @@ let isChecking = false;
  * Ends a reply in progress once its caller would no longer be admitted, because its key was revoked or has expired, or
  * its session has ended. It calls `localsOf(response).onAdmissionLost`, or closes the connection if that is undefined.
  * Callers are checked every 400 ms, each once for all of its requests, so a request that is answered sooner costs only
- * an entry in a set.
+ * an entry in a list.
  * @param caller a value by which requests of one caller are recognised, so that `isStillAdmitted` is called for one of
  *   them and its result holds for all
  */
@@ -43,9 +50,9 @@ export function watchAdmission(
   caller: unknown = isStillAdmitted,
 ): void {
   if (response.destroyed) return;
-  const watched = { response, isStillAdmitted, caller };
-  underWay.add(watched);
-  response.once('close', () => underWay.delete(watched));
+  const watched: Watched = { response, isStillAdmitted, caller, place: underWay.length };
+  underWay.push(watched);
+  response.once('close', () => remove(watched));
   timer ??= setInterval(() => void checkAll(), CHECK_MS).unref();
 }
 
@@ -66,7 +73,7 @@ export function admissionCheck({ api, principal, response }: TenantCall): () => 
 /** Checks all callers, in as many turns of the event loop as are needed, unless the last check still goes on. */
 async function checkAll(): Promise<void> {
   if (isChecking) return;
-  if (underWay.size === 0) {
+  if (underWay.length === 0) {
     clearInterval(timer);
     timer = undefined;
   }
@@ -75,7 +82,7 @@ async function checkAll(): Promise<void> {
     const answers = new Map<unknown, boolean>();
     let done = 0;
     for (const watched of [...underWay]) {
-      if (!underWay.has(watched)) continue;
+      if (watched.place === undefined) continue;
       const { caller, isStillAdmitted } = watched;
       const isAsked = !answers.has(caller);
       if (isAsked) answers.set(caller, mayGoOn(isStillAdmitted));
@@ -88,10 +95,21 @@ async function checkAll(): Promise<void> {
   }
 }
 
+/** Removes a request from those in progress, if it is one of them; the last one of the list takes its place. */
+function remove(watched: Watched): void {
+  const { place } = watched;
+  if (place === undefined) return;
+  watched.place = undefined;
+  const last = underWay.pop()!;
+  if (last === watched) return;
+  underWay[place] = last;
+  last.place = place;
+}
+
 /** Ends a request whose caller is no longer admitted. It does not throw, since a timer calls it. */
 function end(watched: Watched): void {
   const { response } = watched;
-  underWay.delete(watched);
+  remove(watched);
   const { onAdmissionLost = () => response.destroy() } = localsOf(response);
   try {
     onAdmissionLost();
