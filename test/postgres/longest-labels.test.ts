@@ -41,9 +41,14 @@ describe.skipIf(server === undefined)('in PostgreSQL', () => {
     const { tenant } = fixture;
     const { outcomes } = await tenant.addMemories([newMemory({ content: 'The ferry.', files: [longest] })]);
     expect(outcomes).toMatchObject([{ kind: 'accepted' }]);
-    const url = page(2_048);
-    expect(await tenant.addDocument(newDocument({ kind: 'url', url }, { userId: 'ana' }))).toMatchObject({
-      outcome: 'accepted',
-    });
+    const add = (userId: string, externalId: string | null) =>
+      tenant.addDocument(newDocument({ kind: 'url', url: page(2_048) }, { userId, externalId }));
+    const fits = `${chinese(184)}`;
+    for (const [userId, externalId] of [
+      [fits, null],
+      [chinese(256), chinese(256)],
+    ] as const)
+      expect(await add(userId, externalId)).toMatchObject({ outcome: 'accepted' });
+    await expect(add(`${fits}a`, null)).rejects.toThrow('url: with user_id it has 2601 bytes, and at most 2600');
   });
 });

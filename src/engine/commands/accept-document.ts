@@ -20,6 +20,7 @@ import type { AddDocumentOptions, BoundOptions, DocumentReply, Document, NewDocu
 import { refuseOverBacklog, requireTags } from './accept.ts';
 import { dropReading } from './drop-reading.ts';
 import { encodeReceipt } from './write-receipt.ts';
+import { refuseLongAddress } from './refuse-long-address.ts';
 import { refuseDocumentOverQuota, type Quota } from './quota.ts';
 import { getBoundDocument } from './within-bounds.ts';
 import type { WriteContext } from './write-context.ts';
@@ -29,9 +30,9 @@ import type { WriteContext } from './write-context.ts';
  * is on disk already; the worker fetches the page of a URL. A file that is already known by its external id or bytes is
  * read again only if it or a stated field changed, or its latest reading failed (`isUnchanged`), so that a client may
  * send it twice. A known page is fetched again, unless a fetch of it with the same fields is still to come.
- * @throws EngineError `unavailable` over `OM_MAX_BACKLOG` and if the file is gone; what `refuseDocumentOverQuota`
- *   throws; `conflict` for a known document that lacks a tag of `withinTags` or, with `onlyNew`, would be read again or
- *   is another key's
+ * @throws EngineError `invalid` for a page whose URL and user are too long together (`refuseLongAddress`);
+ *   `unavailable` over `OM_MAX_BACKLOG` and if the file is gone; what `refuseDocumentOverQuota` throws; `conflict` for
+ *   a known document that lacks a tag of `withinTags` or, with `onlyNew`, would be read again or is another key's
  */
 export function addDocument(
   context: WriteContext,
@@ -43,6 +44,7 @@ export function addDocument(
   }: AddDocumentOptions & { readonly document: NewDocument; readonly quota?: Quota | null },
 ): DocumentReply {
   const { store, now } = context;
+  refuseLongAddress({ ...document, url: urlOf(document) });
   // A key that only adds learns nothing of the documents of others: their bytes are new to it.
   const onlyBy = onlyNew ? (findWriter(store, context.writtenBy ?? '') ?? null) : undefined;
   const existing = findKnownDocument(store, document, now, onlyBy);
@@ -66,8 +68,8 @@ export function addDocument(
  * Makes a worker read a document again, even if nothing about it seems to have changed: the settings may have changed.
  * The document keeps its user, and its external id unless `document` names another. So a file that was renamed keeps
  * its memories.
- * @throws EngineError `not_found`; `conflict` for an external id of another document of the user; `unavailable` over
- *   `OM_MAX_BACKLOG` and if the file is gone; what `refuseDocumentOverQuota` throws
+ * @throws EngineError `not_found`; `conflict` for an external id of another document of the user; `invalid` as for
+ *   `addDocument`; `unavailable` over `OM_MAX_BACKLOG` and if the file is gone; what `refuseDocumentOverQuota` throws
  */
 export function replaceDocument(
   context: WriteContext,
@@ -83,12 +85,17 @@ export function replaceDocument(
   refuseDocumentOverQuota(context, quota, countAdded(store, row));
   const own = row.external_id === '' ? null : row.external_id;
   const replacement = { ...document, externalId: document.externalId ?? own, userId: row.user_id };
+  refuseLongAddress({ ...replacement, url: urlOf(replacement) });
   if (replacement.externalId !== null && replacement.externalId !== own) {
     if (findKnownDocument(store, replacement, now) !== undefined)
       throw new EngineError('conflict', 'another document of this user has this external_id');
     setExternalId(store, row.document_no, replacement.externalId);
   }
   return readAgain(context, row, replacement, { always: true });
+}
+
+function urlOf({ source }: NewDocument): string {
+  return source.kind === 'url' ? source.url : '';
 }
 
 /**

@@ -28,6 +28,7 @@ import {
   type PortableRevision,
 } from '../types.ts';
 import { fittingVectors } from './import-vectors.ts';
+import { refuseLongAddress } from './refuse-long-address.ts';
 import { contradictionOf } from './relate.ts';
 import { findUserNo } from '../store/users.ts';
 
@@ -217,6 +218,7 @@ function judgeDocument(store: Store, line: PortableDocument): NewLine | ImportOu
     if (isReadAnew) return KEPT;
     throw taken('the document is stored with other content');
   }
+  refuseLongAddress({ userId: line.user_id, externalId: line.external_id, url: line.url });
   if (line.external_id !== null) {
     const named = findDocumentNamed(store, line.user_id, line.external_id);
     if (named !== undefined) throw taken(`external_id belongs to document ${named.id}`);

@@ -10,6 +10,7 @@ import pg from 'pg';
 import { HAS_DIED, type Received, type Reply, type Request, type ThreadData } from './connection-messages.ts';
 import { ReplyBuffer } from './reply-buffer.ts';
 import { hasError } from './server-messages.ts';
+import { BEGIN_SESSION } from './session-settings.ts';
 import { watchNumber } from './watch-number.ts';
 
 const { port, signal, url, sessionsBefore } = workerData as ThreadData;
@@ -69,11 +70,13 @@ async function answer(request: Request) {
 }
 
 async function connect(timeoutMs: number) {
-  const made = new pg.Client({ connectionString: url, connectionTimeoutMillis: timeoutMs, keepAlive: true });
+  const limits = { connectionTimeoutMillis: timeoutMs, query_timeout: timeoutMs };
+  const made = new pg.Client({ connectionString: url, ...limits, keepAlive: true });
   // Without a listener a connection that ends would end the thread. The next request tells of it.
   made.on('error', () => {});
   await made.connect();
   client = made;
+  await made.query(BEGIN_SESSION);
   replies = new ReplyBuffer();
   const stream = socketOf(made);
   // From here on `pg` gets no messages: it would make a text and an object of each value.

@@ -11,6 +11,14 @@ export const SESSIONS: Readonly<Record<OpenStoreOptions['role'], string>> = {
 };
 
 /**
+ * SQL with which every session begins, whatever the server, the database or the role has set. Bytes and numbers come in
+ * the form that `wire-values.ts` reads. No timeout of the server ends a statement or a session: Cairn bounds its
+ * statements itself, and some, such as the erasure of a tenant, may take hours.
+ */
+export const BEGIN_SESSION = `SET statement_timeout = 0; SET bytea_output = hex; SET extra_float_digits = 1;
+  SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ('transaction_timeout', 'idle_session_timeout')`;
+
+/**
  * SQL of the settings that make PostgreSQL plan as SQLite does: by indexes and nested loops, as the statements are
  * written for, and once for all values. Without them PostgreSQL plans by statistics, which a new table does not have
  * and which describe all tenants together; a wrong plan reads a whole tenant. Planning a statement anew takes longer
@@ -31,7 +39,7 @@ export const PLANNING = Object.entries({
  * has taken too long, Cairn closes the connection (`connection-channel.ts`); so it does when it is killed. Without this
  * setting the server would notice only when it sends the result, and until then the statement would keep the lock on
  * its tenant's row, for which all writes of that tenant wait. A timeout of the server (`statement_timeout`) would not
- * do: it breaks off a commit that waits for its standby, and then the commit is answered as if the standby had it.
+ * do: it does not end a statement whose client is gone before the timeout is over.
  * Servers on other systems cannot look, and refuse the setting.
  */
 export const ENDS_WITH_CONNECTION = `set_config('client_connection_check_interval',

@@ -55,8 +55,14 @@ export function isBinary({ oid }: Field): boolean {
 function parserOf(oid: number): (text: string) => unknown {
   if (NUMBERS.has(oid)) return toNumber;
   if (oid === BOOL) return (text) => (text === 't' ? 1 : 0);
-  if (oid === BYTEA) return (text) => Buffer.from(text.slice(2), 'hex');
+  if (oid === BYTEA) return toBytes;
   return (text) => text;
+}
+
+/** @throws RangeError if `bytea_output` is not `hex` */
+function toBytes(text: string): Buffer {
+  if (!text.startsWith('\\x')) throw new RangeError('bytes that are not in the form of `bytea_output = hex`');
+  return Buffer.from(text.slice(2), 'hex');
 }
 
 function toNumber(text: string): number {
