@@ -2957,8 +2957,8 @@ export type Recall = {
     readonly best_fused: number;
     /** How certain it is that the stored memories are about the query at all. */
     readonly confidence: number;
-    /** Approximate number of memories that the query searched. */
-    readonly scope: number;
+    /** Approximate number of memories that the query searched; left out for keys that are bound to tags. */
+    readonly scope?: number;
   };
   /** The embedding model whose vectors were searched, that of the first sector if sectors have different ones; null if only words were searched. */
   readonly model: {

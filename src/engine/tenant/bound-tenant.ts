@@ -271,11 +271,15 @@ function withoutCounts(trace: readonly StageTrace[]): StageTrace[] {
  * bounds: only memories of its user, and only those with all its tags. Memories of such a recall that have left the
  * bounds since count as erased.
  */
-function recallMethods(tenant: Tenant, { bounds, reachedMemory, reachedIds, ownFilter }: Reach) {
+function recallMethods(tenant: Tenant, { bounds, tags, reachedMemory, reachedIds, ownFilter }: Reach) {
   const reachedRecall = async (id: string) => {
     const recall = await tenant.getRecall(id);
     if (!isAskedWithin(recall, bounds)) throw new EngineError('not_found', 'no recall with this id is kept');
-    return within(recall, [...(await reachedIds(recall.candidates.map((candidate) => candidate.id)))]);
+    const { scope, ...shown } = within(recall, [
+      ...(await reachedIds(recall.candidates.map((candidate) => candidate.id))),
+    ]);
+    // The scope may count all memories of the query's users, those without the tags included.
+    return tags.length > 0 || scope === undefined ? shown : { ...shown, scope };
   };
   return {
     async listRecalls({ memoryId, ...asked }) {
