@@ -87,6 +87,47 @@ test('/memory/add says that it stored a memory that has expired by the end of it
   expect([status, body]).toMatchObject([202, { id: expect.any(String), token: expect.any(String) }]);
 });
 
+describe('a batch is answered with what is stored where its receipt cannot be kept', () => {
+  /** Sends a batch of which the receipt is refused from its part `failing` on, counted from 1. */
+  async function send(batch: object, failing: number): Promise<Record<string, unknown>> {
+    const { tenant, engine } = fixture;
+    let parts = 0;
+    const noteBatch: Tenant['noteBatch'] = (part) =>
+      (parts += 1) < failing ? tenant.noteBatch(part) : Promise.reject(new EngineError('storage_full', 'no room'));
+    const text = await callRoute(
+      { ...tenant, noteBatch },
+      {
+        ...{ method: 'POST', path: '/memory/add/batch', query: { receipt: 'true' }, ...batch },
+        parts: {
+          api: { engine } as TenantCall['api'],
+          principal: { tenantId: 'default', tenantIds: ['default'], keyId: 'admin', role: 'admin', expiresAt: null },
+        },
+      },
+    );
+    return JSON.parse(text) as Record<string, unknown>;
+  }
+  const items = Array.from({ length: 100 }, (_, no) => ({ content: `Item ${no}.` }));
+  const stored = (count: number) => Array.from({ length: count }, () => ({ id: expect.any(String) as string }));
+  const error = { code: 'storage_full', message: 'no room' };
+
+  test('as JSON', async () => {
+    const reply = await send({ body: { items: [...items.slice(1), { content: '' }] } }, 1);
+    expect(reply).toMatchObject({ accepted: 99, rejected: 1, token: expect.any(String), receipt_error: error });
+    expect(reply['results']).toMatchObject([...stored(99), { error: { code: 'invalid' } }]);
+    expect(reply).not.toHaveProperty('receipt_id');
+  });
+
+  test.each([
+    ['first', 1, 64],
+    ['second', 2, 100],
+  ])('as lines, of the %s group', async (_, failing, count) => {
+    const lines = items.map(({ content }) => ({ content: `Line of ${failing}: ${content}` }));
+    const reply = await send({ lines }, failing);
+    expect(reply).toMatchObject({ accepted: count, rejected: 0, token: expect.any(String), error });
+    expect(reply['results']).toMatchObject(stored(count));
+  });
+});
+
 describe('the tool', () => {
   const tools = [
     [remember, /^Stored as memory \S+; recall finds its words now.* job \S+ is queued/],

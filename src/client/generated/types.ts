@@ -473,6 +473,8 @@ export type BatchReply = {
   readonly token: string | null;
   /** The receipt of the batch, with `receipt=true`: `GET /receipts/{id}`. */
   readonly receipt_id?: string;
+  /** Why a JSON batch has no receipt, though `receipt=true`; its items are stored all the same. */
+  readonly receipt_error?: Failure;
   /** Why the upload ended early; every item with a result is stored. */
   readonly error?: Failure;
 };
@@ -485,6 +487,8 @@ export type BatchSummary = {
   readonly token: string | null;
   /** The receipt of the batch, with `receipt=true`: `GET /receipts/{id}`. */
   readonly receipt_id?: string;
+  /** Why a JSON batch has no receipt, though `receipt=true`; its items are stored all the same. */
+  readonly receipt_error?: Failure;
   /** Why the upload ended early; every item with a result is stored. */
   readonly error?: Failure;
 };
