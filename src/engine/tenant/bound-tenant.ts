@@ -22,6 +22,7 @@ import { standingMethods } from './bound-standing.ts';
 import { consolidationMethods } from './bound-consolidations.ts';
 import { listed, reachOf, type Reach, refusal } from './bound-reach.ts';
 import { joined } from './memory-lists.ts';
+import { withoutTotals } from './without-totals.ts';
 
 /**
  * Makes the view of a tenant for a caller that is bound to a user, to tags, or to both. Through it, memories and
@@ -30,10 +31,11 @@ import { joined } from './memory-lists.ts';
  * does not compile until somebody has decided how it is bounded.
  *
  * A method throws EngineError `forbidden` if the caller names another user than its own or if the method is refused,
- * and else what the tenant's own method throws. Of an add, only the items are rejected that name another user or
- * supersede a memory outside the bounds.
+ * and else what the tenant's own method throws, without numbers of the whole tenant (`withoutTotals`). Of an add, only
+ * the items are rejected that name another user or supersede a memory outside the bounds.
  */
-export function boundTenant(tenant: Tenant, bounds: Bounds): Tenant {
+export function boundTenant(whole: Tenant, bounds: Bounds): Tenant {
+  const tenant = withoutTotals(whole);
   const reach = reachOf(tenant, bounds);
   return {
     id: tenant.id,
