@@ -46,6 +46,8 @@ describe('the page', () => {
       expect(file.status, name).toBe(200);
       expect(file.headers.get('cache-control')).toContain('immutable');
       expect(file.headers.get('content-encoding')).toBe('gzip');
+      const plain = await api.request('GET', name, { key: null, headers: { 'accept-encoding': 'gzip;q=0' } });
+      expect(plain.headers.get('content-encoding')).toBeNull();
     }
   });
 

@@ -9,6 +9,7 @@ import {
   readAhead,
 } from '../console/console-files.ts';
 import { clientAddresses } from '../../client-address.ts';
+import { acceptsGzip } from '../accepts-gzip.ts';
 import { readSignIn } from '../console/arriving-sign-ins.ts';
 import { readSession, requireConsoleHeader, sessionCookie } from '../console/session-cookie.ts';
 import { admitSignedIn, awayCookie, callbackUrl, codeFlowOf } from '../console/provider-sign-in.ts';
@@ -185,7 +186,7 @@ export const consoleRoutes: readonly Route[] = [
 ];
 
 function sendFile(response: Response, { type, bytes, gzipped }: ConsoleFile): void {
-  const isGzipped = /\bgzip\b/.test(String(response.req.headers['accept-encoding'] ?? ''));
+  const isGzipped = acceptsGzip(response.req);
   response.setHeader('content-type', type);
   response.setHeader('vary', 'accept-encoding');
   if (isGzipped) response.setHeader('content-encoding', 'gzip');
