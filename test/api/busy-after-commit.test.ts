@@ -128,6 +128,32 @@ describe('a batch is answered with what is stored where its receipt cannot be ke
   });
 });
 
+test('a batch of documents stores nothing more once its key is revoked, and says what it stored', async () => {
+  const { tenant, engine } = fixture;
+  const { id: keyId } = engine.control.createKey({ tenantId: 'default', role: 'write' }).record;
+  const addDocument: Tenant['addDocument'] = async (document) => {
+    const reply = await tenant.addDocument(document);
+    engine.control.revokeKey(keyId);
+    return reply;
+  };
+  const text = await callRoute(
+    { ...tenant, addDocument },
+    {
+      ...{ method: 'POST', path: '/documents/batch' },
+      body: { items: ['One.', 'Two.', 'Three.'].map((content) => ({ text: `Revoked: ${content}` })) },
+      parts: {
+        api: { engine } as TenantCall['api'],
+        principal: { tenantId: 'default', tenantIds: ['default'], keyId, role: 'write', expiresAt: null },
+      },
+    },
+  );
+  const refused = { error: { code: 'unauthenticated' } };
+  expect(JSON.parse(text)).toMatchObject({
+    ...{ accepted: 1, rejected: 2, token: expect.any(String) as string },
+    results: [{ document_id: expect.any(String) as string }, refused, refused],
+  });
+});
+
 describe('the tool', () => {
   const tools = [
     [remember, /^Stored as memory \S+; recall finds its words now.* job \S+ is queued/],
