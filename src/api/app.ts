@@ -20,6 +20,7 @@ import type { ApiContext, Call, KeyRoute, Route } from './route.ts';
 import { challengeForMcp, refuseOtherMethods } from './mcp/endpoint.ts';
 import { isPublicRead } from './routes/public-reads.ts';
 import { ROUTES } from './routes.ts';
+import { REQUEST_HEADERS } from './schemas/headers.ts';
 import { tenantOf } from './tenant-of.ts';
 import { withoutStack } from './without-stack.ts';
 
@@ -108,11 +109,7 @@ function allowOrigins(origins: readonly string[]): RequestHandler {
       'x-api-key',
       'x-cairn-tenant',
       'content-type',
-      'idempotency-key',
-      'if-match',
-      'prefer',
-      'x-request-id',
-      'traceparent',
+      ...Object.keys(REQUEST_HEADERS),
       'mcp-protocol-version',
       'mcp-method',
       'mcp-name',

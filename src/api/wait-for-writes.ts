@@ -1,5 +1,5 @@
 import type { Response } from 'express';
-import { currentShare, isEngineError } from '../engine/index.ts';
+import { currentShare, isEngineError, type Tenant } from '../engine/index.ts';
 import type { TenantCall } from './route.ts';
 import { LIMITS } from './schemas/value-limits.ts';
 import { createTurnLine } from './turn-line.ts';
@@ -48,7 +48,20 @@ export async function waitForWrites(
   token: string,
   timeoutMs: number,
 ): Promise<boolean> {
-  const signal = AbortSignal.any([clientGone(response), api.stop]);
+  return waitUnlessAborted(tenant, token, { timeoutMs, signal: AbortSignal.any([clientGone(response), api.stop]) });
+}
+
+/**
+ * Waits until the background work of the writes that a token names is finished. Returns true if it is, and false if
+ * `timeoutMs` has passed or `signal` aborts, also where the wait then throws.
+ * @throws EngineError `invalid` for a malformed token, or one of another tenant; `unavailable` if the work cannot be
+ *   read
+ */
+export async function waitUnlessAborted(
+  tenant: Tenant,
+  token: string,
+  { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal: AbortSignal },
+): Promise<boolean> {
   try {
     return await inTurnAfter(tenant.waitFor(token, timeoutMs, signal));
   } catch (error) {
@@ -59,8 +72,8 @@ export async function waitForWrites(
 
 /**
  * Waits until the background work of a committed write is finished, and returns what `read` then reads of it. Returns
- * undefined if it is not finished within `timeoutMs` (0 does not wait), the client left or the server stops, and if the
- * wait or `read` throws `unavailable`: an answer with that error would say that nothing was done.
+ * undefined if it is not finished within `timeoutMs` (0 does not wait), the client left or the server stops, and where
+ * `unlessUnreadable` does.
  * @throws other errors of `read`
  */
 export async function readFinished<Result>(
@@ -69,10 +82,20 @@ export async function readFinished<Result>(
   read: () => Promise<Result>,
 ): Promise<Result | undefined> {
   if (timeoutMs === 0 || token === null) return undefined;
+  return unlessUnreadable(async () => ((await waitForWrites(call, token, timeoutMs)) ? read() : undefined));
+}
+
+/**
+ * Returns what `read` tells of a committed write, for its answer. Returns undefined if `read` throws `unavailable`, or
+ * `not_found`, as for what has expired or was erased since: an answer with either error would say that nothing was
+ * stored, so that the caller sends it again.
+ * @throws other errors of `read`
+ */
+export async function unlessUnreadable<Result>(read: () => Promise<Result>): Promise<Result | undefined> {
   try {
-    return (await waitForWrites(call, token, timeoutMs)) ? await read() : undefined;
+    return await read();
   } catch (error) {
-    if (isEngineError(error, 'unavailable')) return undefined;
+    if (isEngineError(error, 'unavailable') || isEngineError(error, 'not_found')) return undefined;
     throw error;
   }
 }

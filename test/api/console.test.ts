@@ -46,6 +46,8 @@ describe('the page', () => {
       expect(file.status, name).toBe(200);
       expect(file.headers.get('cache-control')).toContain('immutable');
       expect(file.headers.get('content-encoding')).toBe('gzip');
+      const plain = await api.request('GET', name, { key: null, headers: { 'accept-encoding': 'gzip;q=0' } });
+      expect(plain.headers.get('content-encoding')).toBeNull();
     }
   });
 
@@ -218,6 +220,19 @@ describe('a key that opens no session', () => {
     expect(reply.status).toBe(status);
     expect(reply.body.detail).toContain(reason);
     expect(reply.headers.get('set-cookie')).toBeNull();
+  });
+
+  test.each([
+    ['9f4be1d07c2a8365', '9f4be1d07c2a8366'],
+    ['cairn_Xq7mV2pLw9Zt4Rb8', 'cairn_Xq7mV2pLw9Zt4Rb9'],
+    ['correct horse battery staple', 'correct horse battery stable'],
+  ])('is not OM_API_KEY of the form %s', async (own, other) => {
+    await using served = await startApi({ folder: tempFolder(), settings: { OM_API_KEY: own }, threads: false });
+    const send = (key: string) =>
+      served.request('POST', '/console/session', { body: { key }, key: null, headers: CONSOLE });
+    expect((await send(own)).status).toBe(200);
+    // Guesses at it count as wrong keys.
+    expect((await send(other)).body.detail).toContain('not known');
   });
 
   test('one that only adds is told which roles read', async () => {

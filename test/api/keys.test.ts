@@ -2,6 +2,7 @@ import http from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createApp } from '../../src/api/app.ts';
 import { ROUTES } from '../../src/api/routes.ts';
+import { REQUEST_HEADERS } from '../../src/api/schemas/headers.ts';
 import { listen } from '../../src/api/server.ts';
 import { readConfig } from '../../src/engine/config.ts';
 import { openEngine } from '../../src/engine/open-engine.ts';
@@ -259,6 +260,14 @@ describe('CORS', () => {
     expect(refused.headers.get('access-control-allow-origin')).toBeNull();
     const error = await api.request('GET', '/memory/x', { key: null, headers: { origin: 'https://app.example' } });
     expect([error.status, error.headers.get('access-control-allow-origin')]).toEqual([401, 'https://app.example']);
+  });
+
+  test('allows every header that a route reads', async () => {
+    const settings = { ...SETTINGS, OM_CORS_ORIGINS: 'https://app.example' };
+    await using api = await startApi({ folder: tempFolder(), settings, threads: false });
+    const { headers } = await api.request('OPTIONS', '/events', { key: null, headers: preflight });
+    const allowed = headers.get('access-control-allow-headers')!.split(',');
+    expect(allowed).toEqual(expect.arrayContaining(Object.keys(REQUEST_HEADERS)));
   });
 
   test('* is for everyone and never with credentials', async () => {

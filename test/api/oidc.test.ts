@@ -248,6 +248,19 @@ describe('the keys of the provider', () => {
     expect(lastProblem()).toContain('its jwks_uri is no https URL');
   });
 
+  test('are all tried for a token that names none of them', async () => {
+    const [older, newer] = [await makeKey('ES256', 'older'), await makeKey('ES256', 'newer')];
+    await using own = await startIdentityProvider([older, newer]);
+    await using served = await startWith({}, own.issuer);
+    for (const key of [older, newer]) {
+      expect(await statusOf(await own.sign(key, {}, { kid: undefined }), served)).toBe(200);
+      const expired = await own.sign(key, { exp: inSeconds(-3_600) }, { kid: undefined });
+      expect((await served.request('GET', READ, { key: expired })).body.detail).toContain('expired');
+    }
+    const foreign = await own.sign(await makeKey('ES256', 'foreign'), {}, { kid: undefined });
+    expect((await served.request('GET', READ, { key: foreign })).body.detail).toContain('not known');
+  });
+
   test('can have a URL of their own; a symmetric, private or short key among them signs nothing', async () => {
     const { privateKey } = keyOf('ES256');
     const secret = Buffer.alloc(64, 1);

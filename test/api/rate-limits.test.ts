@@ -187,6 +187,40 @@ describe('quotas', () => {
     await api.add({ content: 'another tenant has its own' }, key);
   });
 
+  test('a key that does not reach the whole tenant is told the limit alone', async () => {
+    await using api = await start({ OM_TENANT_MAX_MEMORIES: '3' });
+    for (const content of ['one', 'two', 'three']) await api.add({ content });
+    const room = 'quota max_memories (OM_TENANT_MAX_MEMORIES): the tenant has no room for this; deletes still work';
+    const send = async (method: string, path: string, body: object, key: string) => {
+      const { status, text } = await api.request(method, path, { key, body });
+      expect([path, status, text]).toEqual([path, expect.any(Number), expect.stringContaining(room)]);
+      return status;
+    };
+    for (const bounds of [{ userId: 'ana' }, { tags: ['work'] }, { role: 'add' }, { role: 'add', userId: 'ana' }]) {
+      const key = api.engine.control.createKey({ tenantId: 'default', role: 'write', ...bounds } as never).secret;
+      expect(await send('POST', '/memory/add', { content: 'four' }, key)).toBe(507);
+      expect(await send('POST', '/memory/add/batch', { items: [{ content: 'four' }] }, key)).toBe(507);
+      expect(await send('POST', '/memory/ingest', { text: 'a document' }, key)).toBe(507);
+      expect(await send('POST', '/documents/batch', { items: [{ text: 'a document' }] }, key)).toBe(200);
+      if ('role' in bounds) continue;
+      expect(await send('PUT', '/store/items', { namespace: ['n'], key: 'k', value: { n: 4 } }, key)).toBe(507);
+    }
+  });
+
+  test('a key that does not reach the whole tenant is not told how many jobs wait', async () => {
+    await using api = await start({ OM_MAX_BACKLOG: '2' });
+    for (const content of ['one', 'two']) await api.add({ content });
+    const add = (key?: string) =>
+      api.request('POST', '/memory/add', { body: { content: 'three' }, ...(key === undefined ? {} : { key }) });
+    for (const bounds of [{ userId: 'ana' }, { tags: ['work'] }, { role: 'add' }]) {
+      const key = api.engine.control.createKey({ tenantId: 'default', role: 'write', ...bounds } as never).secret;
+      const refused = await add(key);
+      expect([refused.status, refused.body.detail]).toEqual([503, 'too many jobs wait, see OM_MAX_BACKLOG']);
+      expect(refused.headers.get('retry-after')).toBe('5');
+    }
+    expect((await add()).body.detail).toBe('2 jobs wait, the cap OM_MAX_BACKLOG is 2');
+  });
+
   fileTest('a tenant at its disk gets 507, and a delete makes room', async () => {
     await using api = await start({ OM_TENANT_MAX_MB: '1' });
     const { document_id: document } = (

@@ -251,7 +251,7 @@ async function findsRecallsBehindOthers(fixture: TestEngine): Promise<void> {
 /** Checks that no stage of a query tells what part of all memories its users have, or that no text has a word. */
 async function countsNothingInStages({ tenant, drain }: TestEngine): Promise<void> {
   const items = Array.from({ length: 900 }, (_, no) =>
-    newMemory({ content: `Pier ${no}.`, ...(no < 500 ? { userId: 'bob', tags: TAGS } : { tags: ['hr'] }) }),
+    newMemory({ content: `Pier ${no}.`, userId: no < 600 ? 'bob' : 'ana', tags: no < 500 ? TAGS : ['hr'] }),
   );
   const { outcomes } = await tenant.addMemories(items);
   const first = outcomes[0]!;
@@ -265,6 +265,14 @@ async function countsNothingInStages({ tenant, drain }: TestEngine): Promise<voi
       for (const telling of [/dilution|known/, /\bindex|scan/]) expect(notesOf(of.trace)).toMatch(telling);
     for (const of of [await bound.query(query), await bound.explain(query, first.id)])
       expect(notesOf(of.trace)).not.toMatch(/dilution|known|\bindex|scan/);
+    // The log has the number of all memories of the user.
+    const { recallId } = await bound.query(query);
+    expect((await tenant.getRecall(recallId)).scope).toBeCloseTo(600);
+    const shown = await bound.getRecall(recallId);
+    expect(shown).toMatchObject({ recallId, question: text });
+    expect(shown).not.toHaveProperty('scope');
+    const ofBob = boundTenant(tenant, { userId: 'bob' });
+    expect((await ofBob.getRecall((await ofBob.query(query)).recallId)).scope).toBeCloseTo(600);
   }
 }
 
@@ -278,7 +286,7 @@ export const TAG_BOUNDS = [
   ['a change before it had them, in a number', countsChangesWithinBounds],
   ['pairs outside, behind which its own are found', findsPairsBehindOthers],
   ['recalls outside, behind which its own are found', findsRecallsBehindOthers],
-  ['how many memories there are outside, by the stages of a query', countsNothingInStages],
+  ['how many memories there are outside, by the stages or the log of a query', countsNothingInStages],
   ['a chunk that lost them, through its document', readsChunksWithinBounds],
   ['a memory without them that supersedes one with them', namesNoOtherSuccessor],
 ] as const;

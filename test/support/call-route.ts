@@ -11,6 +11,8 @@ export interface CalledRoute {
   readonly params?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, string>>;
   readonly body?: object;
+  /** Objects that are sent as NDJSON, in place of a body. */
+  readonly lines?: readonly object[];
   /** Called before the handler is. */
   readonly onBegin?: (response: ServerResponse) => void;
   /** Called when the reply ends. */
@@ -26,15 +28,16 @@ export interface CalledRoute {
  */
 export async function callRoute(
   tenant: Tenant,
-  { method, path, params = {}, query = {}, body, onBegin, onEnd, parts }: CalledRoute,
+  { method, path, params = {}, query = {}, body, lines, onBegin, onEnd, parts }: CalledRoute,
 ): Promise<string> {
   const route = routeOf(method, path);
   if (route === undefined || route.access === 'anyone') throw new Error(`no route of a tenant: ${method} ${path}`);
   const request = new IncomingMessage(new Socket());
-  if (body !== undefined) {
-    request.headers['content-type'] = 'application/json';
-    request.headers['content-length'] = String(Buffer.byteLength(JSON.stringify(body)));
-    request.push(JSON.stringify(body));
+  if (body !== undefined || lines !== undefined) {
+    const text = lines?.map((line) => `${JSON.stringify(line)}\n`).join('') ?? JSON.stringify(body);
+    request.headers['content-type'] = lines === undefined ? 'application/json' : 'application/x-ndjson';
+    request.headers['content-length'] = String(Buffer.byteLength(text));
+    request.push(text);
     request.push(null);
     request.complete = true;
   }

@@ -131,6 +131,7 @@ BatchReply = TypedDict("BatchReply", {
     "rejected": "int",
     "token": "Union[str, None]",
     "receipt_id": "NotRequired[str]",
+    "receipt_error": "NotRequired[Failure]",
     "error": "NotRequired[Failure]",
 })
 
@@ -140,6 +141,7 @@ BatchSummary = TypedDict("BatchSummary", {
     "rejected": "int",
     "token": "Union[str, None]",
     "receipt_id": "NotRequired[str]",
+    "receipt_error": "NotRequired[Failure]",
     "error": "NotRequired[Failure]",
 })
 

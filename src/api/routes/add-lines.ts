@@ -20,10 +20,10 @@ const GROUP_LINES = 64;
  * Answers `POST /memory/add/batch` with an NDJSON body: one memory per line, until the client has sent all of them. The
  * next group, of at most 64 lines, is read only when the previous one is on disk and its results are sent, so a fast
  * sender is slowed down rather than buffered. A failure after the first result ends the upload, such as one of the
- * storage, a revoked key, a rate limit, or a JSON reply that takes no further results: the summary then has an `error`,
- * and every line that has a result with an `id` is stored.
- * @param options.withReceipt whether a receipt is kept. It lists the lines that were answered, and whether the upload
- *   came to its end.
+ * storage, of the receipt, a revoked key, a rate limit, or a JSON reply that takes no further results: the summary then
+ * has an `error`, and every line that has a result with an `id` is stored.
+ * @param options.withReceipt whether a receipt is kept. It lists the lines that were answered, those of a group whose
+ *   entries could not be written excepted, and whether the upload came to its end.
  * @throws EngineError if it fails before the first result, or the client has left; `invalid` if the request has an
  *   idempotency key
  */
@@ -64,15 +64,15 @@ export async function addLines(call: TenantCall, { withReceipt }: { readonly wit
       summary.token = spanningReceipt(summary.token, reply.token);
       const outcomes = reply.outcomes.values();
       const answers = items.map(({ item }) => (isItemError(item) ? item : outcomeItem(outcomes.next().value!)));
-      if (withReceipt) {
-        const sent = items.map(({ item }) => item);
-        const before = summary.accepted + summary.rejected;
-        const part = { items: notedItems(sent, answers, before), first: before + 1, isLast: false };
-        summary.receipt_id = await tenant.noteBatch({ ...part, id: summary.receipt_id });
-      }
+      const before = summary.accepted + summary.rejected;
       for (const [place, result] of answers.entries()) {
         summary[isItemError(result) ? 'rejected' : 'accepted']++;
         results.push({ line: items[place]!.number, ...result });
+      }
+      if (withReceipt) {
+        const sent = items.map(({ item }) => item);
+        const part = { items: notedItems(sent, answers, before), first: before + 1, isLast: false };
+        summary.receipt_id = await tenant.noteBatch({ ...part, id: summary.receipt_id });
       }
       await results.flush();
     }

@@ -1,12 +1,19 @@
 import { createHash } from 'node:crypto';
 import type { Request, Response } from 'express';
 import { z } from 'zod';
-import { type AddReply, EngineError, type IdempotencyClaim, type NewMemory, takeTurn } from '../../engine/index.ts';
-import { isErrorCode } from '../http-errors.ts';
+import {
+  type AddReply,
+  EngineError,
+  type IdempotencyClaim,
+  type NewMemory,
+  type NotedItem,
+  takeTurn,
+} from '../../engine/index.ts';
+import { isErrorCode, logFailure, toEngineError } from '../http-errors.ts';
 import { type JsonBody, mediaTypeOf, readJson } from '../read-body.ts';
 import { takeTokens } from '../take-tokens.ts';
 import { localsOf } from '../reply.ts';
-import { route, type Route } from '../route.ts';
+import { route, type Route, type TenantCall } from '../route.ts';
 import { idempotencyKeySchema } from '../schemas/headers.ts';
 import { addSchema, batchSchema, newMemorySchema } from '../schemas/memories.ts';
 import {
@@ -21,7 +28,7 @@ import { batchQuery, waitQuery } from '../schemas/values.ts';
 import { readFinished, waitMsOf } from '../wait-for-writes.ts';
 import { acceptedItem, duplicateItem, finishedItem, outcomeItem, screenedItem, toNewMemory } from '../wire/memories.ts';
 import { addLines } from './add-lines.ts';
-import { isItemError, notedItems, parseItem, wantsLines } from './batch-items.ts';
+import { isItemError, itemError, notedItems, parseItem, wantsLines } from './batch-items.ts';
 import { warningsAbout } from './warnings.ts';
 
 /** Fields that OpenMemory's Python client sends with every add and that are ignored, each with the warning about it. */
@@ -142,12 +149,11 @@ export const addRoutes: readonly Route[] = [
       const outcomes = reply.outcomes.values();
       const results = items.map((item) => (isItemError(item) ? item : outcomeItem(outcomes.next().value!)));
       const accepted = results.filter((result) => !isItemError(result)).length;
-      const noted = { items: query.receipt ? notedItems(items, results) : [], first: 1, isLast: true };
       const counts = {
         accepted,
         rejected: results.length - accepted,
         token: reply.token,
-        ...(query.receipt ? { receipt_id: await tenant.noteBatch(noted) } : {}),
+        ...(query.receipt ? await noteWhole(call, notedItems(items, results)) : {}),
       };
       const status = reply.token === null ? 200 : 202;
       if (!wantsLines(request)) return send(status, { results, ...counts });
@@ -157,6 +163,19 @@ export const addRoutes: readonly Route[] = [
     },
   }),
 ];
+
+/**
+ * Keeps the receipt of a batch that is stored, and returns the fields of the reply that name it. An error of the
+ * receipt is logged and becomes a field, since as the answer it would say that nothing was stored.
+ */
+async function noteWhole({ api, tenant, response }: TenantCall, items: readonly NotedItem[]) {
+  try {
+    return { receipt_id: await tenant.noteBatch({ items, first: 1, isLast: true }) };
+  } catch (thrown) {
+    logFailure(api.engine.logger, toEngineError(thrown), localsOf(response).requestId);
+    return { receipt_error: itemError(thrown).error };
+  }
+}
 
 /**
  * Declares a route that adds one memory.

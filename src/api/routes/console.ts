@@ -9,6 +9,7 @@ import {
   readAhead,
 } from '../console/console-files.ts';
 import { clientAddresses } from '../../client-address.ts';
+import { acceptsGzip } from '../accepts-gzip.ts';
 import { readSignIn } from '../console/arriving-sign-ins.ts';
 import { readSession, requireConsoleHeader, sessionCookie } from '../console/session-cookie.ts';
 import { admitSignedIn, awayCookie, callbackUrl, codeFlowOf } from '../console/provider-sign-in.ts';
@@ -79,7 +80,7 @@ export const consoleRoutes: readonly Route[] = [
       requireConsoleHeader(request);
       const address = clientAddresses(api.engine.config.trustedProxies)(request);
       const { key } = await readSignIn(request, address, readBody);
-      const holder = await admit('read', requireKeyForm(key));
+      const holder = await admit('read', requireKeyForm(key, api.engine.config.OM_API_KEY));
       if (!api.engine.control.isOpen()) {
         const session = await changeControl({ api, principal: holder }, 'openSession', holder);
         response.setHeader('set-cookie', sessionCookie(request, session));
@@ -185,26 +186,30 @@ export const consoleRoutes: readonly Route[] = [
 ];
 
 function sendFile(response: Response, { type, bytes, gzipped }: ConsoleFile): void {
-  const isGzipped = /\bgzip\b/.test(String(response.req.headers['accept-encoding'] ?? ''));
+  const isGzipped = acceptsGzip(response.req);
   response.setHeader('content-type', type);
   response.setHeader('vary', 'accept-encoding');
   if (isGzipped) response.setHeader('content-encoding', 'gzip');
   response.end(isGzipped ? gzipped : bytes);
 }
 
+/** Forms of what is plainly no whole key, each with the words for it. */
+const NO_KEYS = [
+  [/\s/, 'has a blank or a line break in it, which no key has'],
+  [/^(?:cairn_)?[0-9a-f]{16}$/, 'this is the id of a key; the whole key was shown when it was made'],
+  [/^cairn_(?![0-9a-f]{16}_[\w-]{43}$)/, 'begins like a key and is incomplete: a key has 66 characters'],
+] as const;
+
 /**
- * Returns the key, unless it is plainly no whole key: one with a blank in it, the id of a key, or one that begins with
- * `cairn_` and is incomplete. Such a key is refused with a message that says so, instead of counting as a wrong key,
- * which tells nothing to someone who guesses keys. Any other text is returned, as OM_API_KEY and tokens may have any
- * form.
+ * Returns the key, unless it is plainly no whole key (`NO_KEYS`). Such a key is refused with a message that says so,
+ * instead of counting as a wrong key, which tells nothing to someone who guesses keys. Any other text is returned, as
+ * tokens may have any form, and so is a text of a form that OM_API_KEY has.
+ * @param own the setting OM_API_KEY
  * @throws EngineError `invalid` for such a key
  */
-function requireKeyForm(key: string): string {
-  if (/\s/.test(key)) throw new EngineError('invalid', 'key: has a blank or a line break in it, which no key has');
-  if (/^cairn_[0-9a-f]{16}$/.test(key) || /^[0-9a-f]{16}$/.test(key))
-    throw new EngineError('invalid', 'key: this is the id of a key; the whole key was shown when it was made');
-  if (/^cairn_/.test(key) && !/^cairn_[0-9a-f]{16}_[\w-]{43}$/.test(key))
-    throw new EngineError('invalid', 'key: begins like a key and is incomplete: a key has 66 characters');
+function requireKeyForm(key: string, own: string | undefined): string {
+  const problem = NO_KEYS.find(([form]) => form.test(key) && (own === undefined || !form.test(own)))?.[1];
+  if (problem !== undefined) throw new EngineError('invalid', `key: ${problem}`);
   return key;
 }
 

@@ -15,6 +15,7 @@ import { parse } from '../schemas/parse.ts';
 import { noQueryOnBatch, waitQuery, type Wire } from '../schemas/values.ts';
 import { readFinished, waitMsOf } from '../wait-for-writes.ts';
 import { documentOutcomeItem, ingestedItem } from '../wire/documents.ts';
+import { admissionCheck } from '../watch-admission.ts';
 import { isItemError, itemError, type ItemError } from './batch-items.ts';
 
 export const ACCEPTED_EXAMPLE = {
@@ -190,7 +191,7 @@ export async function sendDocument(call: TenantCall, reply: DocumentReply, waitM
 
 /**
  * Adds the documents of a batch, and returns one result for each and the write receipt of all. An invalid item does not
- * affect the others.
+ * affect the others. Once the key is revoked, the remaining items are refused with `unauthenticated`.
  * @throws EngineError `invalid` for a body that is not a list; `rate_limited` if the key has too few tokens for its
  *   items
  */
@@ -199,17 +200,23 @@ async function addItems(call: TenantCall, value: unknown, texts: LongTexts) {
   let token: string | null = null;
   const { items } = parse(documentBatchSchema, value);
   takeTokens(call, 'batch_items', items.length);
+  const requireAdmitted = admissionCheck(call);
   for (const item of items) {
-    const reply = await addItem(call, item, texts);
+    const reply = await addItem(call, item, { texts, requireAdmitted });
     results.push(isItemError(reply) ? reply : documentOutcomeItem(reply));
     if (!isItemError(reply)) token = spanningReceipt(token, reply.token);
   }
   return { results, token };
 }
 
-async function addItem(call: TenantCall, item: unknown, texts: LongTexts): Promise<DocumentReply | ItemError> {
+async function addItem(
+  call: TenantCall,
+  item: unknown,
+  { texts, requireAdmitted }: { readonly texts: LongTexts; readonly requireAdmitted: () => void },
+): Promise<DocumentReply | ItemError> {
   const { tenant } = call;
   try {
+    requireAdmitted();
     if (hasUrl(item)) return await tenant.addDocument(toPage(call, parse(ingestUrlSchema, item)));
     return await acceptFile(call, { body: parse(ingestSchema, item), texts }, (document) =>
       tenant.addDocument(document),

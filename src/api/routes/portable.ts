@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { EngineError, type ExportOptions, type MemoryFilter, type Metadata } from '../../engine/index.ts';
+import { acceptsGzip } from '../accepts-gzip.ts';
 import { mediaTypeOf, readJson } from '../read-body.ts';
 import { takeReplyPlace } from '../reply-places.ts';
 import { awaitDrain } from '../await-drain.ts';
@@ -140,7 +141,7 @@ async function sendLines({ api, request, response }: TenantCall, lines: AsyncIte
   const pieces = lines[Symbol.asyncIterator]();
   // The first piece is read before the status is sent, as a malformed filter fails here.
   const first = await pieces.next();
-  const isZipped = /\bgzip\b/.test(request.headers['accept-encoding'] ?? '');
+  const isZipped = acceptsGzip(request);
   response.setHeader('vary', 'accept-encoding');
   if (isZipped) response.setHeader('content-encoding', 'gzip');
   response.writeHead(200, { 'content-type': `${NDJSON}; charset=utf-8` });

@@ -238,6 +238,9 @@ const summary = {
   rejected: count.describe('Items that were refused; nothing of them is stored.'),
   token,
   receipt_id: uuid.exactOptional().describe('The receipt of the batch, with `receipt=true`: `GET /receipts/{id}`.'),
+  receipt_error: itemError.shape.error
+    .exactOptional()
+    .describe('Why a JSON batch has no receipt, though `receipt=true`; its items are stored all the same.'),
 };
 const line = { line: z.int().min(1).describe('Line of the item in the upload, counted from 1.') };
 const lineOutcome = z.union([

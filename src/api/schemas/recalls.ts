@@ -123,7 +123,9 @@ export const recallReply = z
         best_relevance: z.number().describe('Relevance of the most relevant candidate.'),
         best_fused: z.number().describe('Highest fused rank score of a candidate.'),
         confidence: unit.describe('How certain it is that the stored memories are about the query at all.'),
-        scope: count.describe('Approximate number of memories that the query searched.'),
+        scope: count
+          .describe('Approximate number of memories that the query searched; left out for keys that are bound to tags.')
+          .exactOptional(),
       })
       .describe('What the scores of all candidates rest on.'),
     model: z

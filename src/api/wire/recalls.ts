@@ -4,14 +4,14 @@ import type {
   MemoryFilter,
   RecallFeedback,
   RecallPage,
-  RecallRecord,
   Replay,
   ReplayOptions,
+  ShownRecall,
 } from '../../engine/index.ts';
 import type { RecalledItem, RecallItem, RecallListReply, ReplayBody, ReplayReplyItem } from '../schemas/recalls.ts';
 import { degradation, floorItem, matchItem, retrievalItem, toFilter, toQuery } from './query.ts';
 
-export function recallItem(recall: RecallRecord): RecallItem {
+export function recallItem(recall: ShownRecall): RecallItem {
   const { scoring, floor, cut, degradedReasons, candidates } = recall;
   return {
     recall_id: recall.recallId,
@@ -28,7 +28,7 @@ export function recallItem(recall: RecallRecord): RecallItem {
       best_relevance: scoring.bestRelevance,
       best_fused: scoring.bestFused,
       confidence: recall.confidence,
-      scope: recall.scope,
+      ...(recall.scope === undefined ? {} : { scope: Math.round(recall.scope) }),
     },
     model: recall.model,
     version: recall.version,

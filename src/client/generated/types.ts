@@ -473,6 +473,8 @@ export type BatchReply = {
   readonly token: string | null;
   /** The receipt of the batch, with `receipt=true`: `GET /receipts/{id}`. */
   readonly receipt_id?: string;
+  /** Why a JSON batch has no receipt, though `receipt=true`; its items are stored all the same. */
+  readonly receipt_error?: Failure;
   /** Why the upload ended early; every item with a result is stored. */
   readonly error?: Failure;
 };
@@ -485,6 +487,8 @@ export type BatchSummary = {
   readonly token: string | null;
   /** The receipt of the batch, with `receipt=true`: `GET /receipts/{id}`. */
   readonly receipt_id?: string;
+  /** Why a JSON batch has no receipt, though `receipt=true`; its items are stored all the same. */
+  readonly receipt_error?: Failure;
   /** Why the upload ended early; every item with a result is stored. */
   readonly error?: Failure;
 };
@@ -2957,8 +2961,8 @@ export type Recall = {
     readonly best_fused: number;
     /** How certain it is that the stored memories are about the query at all. */
     readonly confidence: number;
-    /** Approximate number of memories that the query searched. */
-    readonly scope: number;
+    /** Approximate number of memories that the query searched; left out for keys that are bound to tags. */
+    readonly scope?: number;
   };
   /** The embedding model whose vectors were searched, that of the first sector if sectors have different ones; null if only words were searched. */
   readonly model: {

@@ -1,4 +1,4 @@
-import type { JWTVerifyOptions } from 'jose';
+import type { JWTPayload, JWTVerifyOptions } from 'jose';
 import type { Config } from '../config.ts';
 import { assert, EngineError, isEngineError } from '../errors.ts';
 import type { Clock, Logger } from '../ports.ts';
@@ -68,11 +68,31 @@ export async function createTokenVerifier({
     requiredClaims: ['exp', 'sub'],
   } satisfies JWTVerifyOptions;
 
+  /**
+   * Returns the claims of a token. If it names no key and several of the issuer's have its algorithm, each is tried.
+   * Throws errors of `jose`, and what `findKey` throws.
+   */
+  async function payloadOf(token: string): Promise<JWTPayload> {
+    const present = { ...options, currentDate: new Date(clock.now()) };
+    try {
+      return (await jwtVerify(token, findKey, present)).payload;
+    } catch (error) {
+      if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error;
+      for await (const key of error) {
+        try {
+          return (await jwtVerify(token, key, present)).payload;
+        } catch (failure) {
+          if (!(failure instanceof errors.JWSSignatureVerificationFailed)) throw failure;
+        }
+      }
+      throw new errors.JWSSignatureVerificationFailed();
+    }
+  }
+
   return {
     async verify(token) {
       try {
-        const { payload } = await jwtVerify(token, findKey, { ...options, currentDate: new Date(clock.now()) });
-        return verifiedToken(payload);
+        return verifiedToken(await payloadOf(token));
       } catch (error) {
         // The errors of jose hold the claims, so none of them becomes a cause.
         if (isEngineError(error)) throw error;

@@ -136,7 +136,10 @@ export function replayLogged(
  * Restricts a logged recall (answered query) to the hits that a caller may see; all other hits count as erased.
  * @param only ids of the hits that the caller may see; all if undefined
  */
-export function within<Record extends RecallRecord>(recall: Record, only: readonly string[] | undefined): Record {
+export function within<Record extends Omit<RecallRecord, 'scope'>>(
+  recall: Record,
+  only: readonly string[] | undefined,
+): Record {
   if (only === undefined) return recall;
   return {
     ...recall,

@@ -22,6 +22,7 @@ import { standingMethods } from './bound-standing.ts';
 import { consolidationMethods } from './bound-consolidations.ts';
 import { listed, reachOf, type Reach, refusal } from './bound-reach.ts';
 import { joined } from './memory-lists.ts';
+import { withoutTotals } from './without-totals.ts';
 
 /**
  * Makes the view of a tenant for a caller that is bound to a user, to tags, or to both. Through it, memories and
@@ -30,10 +31,11 @@ import { joined } from './memory-lists.ts';
  * does not compile until somebody has decided how it is bounded.
  *
  * A method throws EngineError `forbidden` if the caller names another user than its own or if the method is refused,
- * and else what the tenant's own method throws. Of an add, only the items are rejected that name another user or
- * supersede a memory outside the bounds.
+ * and else what the tenant's own method throws, without numbers of the whole tenant (`withoutTotals`). Of an add, only
+ * the items are rejected that name another user or supersede a memory outside the bounds.
  */
-export function boundTenant(tenant: Tenant, bounds: Bounds): Tenant {
+export function boundTenant(whole: Tenant, bounds: Bounds): Tenant {
+  const tenant = withoutTotals(whole);
   const reach = reachOf(tenant, bounds);
   return {
     id: tenant.id,
@@ -271,11 +273,15 @@ function withoutCounts(trace: readonly StageTrace[]): StageTrace[] {
  * bounds: only memories of its user, and only those with all its tags. Memories of such a recall that have left the
  * bounds since count as erased.
  */
-function recallMethods(tenant: Tenant, { bounds, reachedMemory, reachedIds, ownFilter }: Reach) {
+function recallMethods(tenant: Tenant, { bounds, tags, reachedMemory, reachedIds, ownFilter }: Reach) {
   const reachedRecall = async (id: string) => {
     const recall = await tenant.getRecall(id);
     if (!isAskedWithin(recall, bounds)) throw new EngineError('not_found', 'no recall with this id is kept');
-    return within(recall, [...(await reachedIds(recall.candidates.map((candidate) => candidate.id)))]);
+    const { scope, ...shown } = within(recall, [
+      ...(await reachedIds(recall.candidates.map((candidate) => candidate.id))),
+    ]);
+    // The scope may count all memories of the query's users, those without the tags included.
+    return tags.length > 0 || scope === undefined ? shown : { ...shown, scope };
   };
   return {
     async listRecalls({ memoryId, ...asked }) {

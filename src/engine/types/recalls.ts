@@ -122,7 +122,10 @@ export interface RecallHead {
   };
   /** Confidence, 0..1, that the stored memories were about the query at all. */
   readonly confidence: number;
-  /** Approximate number of memories that the query searched. */
+  /**
+   * Approximate number of memories that the query searched. Where it searched by an index, this is the number of all
+   * memories of its users, whatever else its filter asks for. It may have a fraction by rounding.
+   */
   readonly scope: number;
   /**
    * False if a floor `minScore` (lowest score of a hit) was not applied, as `FloorReport.reason` says; true if it was,
@@ -162,6 +165,12 @@ export interface RecallRecord extends LoggedRecall {
   readonly missing: readonly string[];
   readonly feedback: readonly RecallFeedback[];
 }
+
+/**
+ * A recall (answered query) as it is shown to a caller. `scope` is missing for a caller that is bound to tags, since it
+ * may count memories without them.
+ */
+export type ShownRecall = Omit<RecallRecord, 'scope'> & Partial<Pick<RecallRecord, 'scope'>>;
 
 /** Selects recalls (answered queries) for a list. */
 export interface RecallListing {
@@ -278,7 +287,7 @@ export interface RecallLog {
    * Returns the recall (answered query) with this id.
    * @throws EngineError `not_found` for an unknown id, and for an answer that was not logged or is no longer kept
    */
-  getRecall(id: string): Promise<RecallRecord>;
+  getRecall(id: string): Promise<ShownRecall>;
   /**
    * Repeats a recall (answered query) and compares the new answer with the stored one. It reinforces no memory and is
    * not logged.

@@ -1,5 +1,5 @@
 import type { TenantCall } from '../../route.ts';
-import { inTurnAfter } from '../../wait-for-writes.ts';
+import { unlessUnreadable, waitUnlessAborted } from '../../wait-for-writes.ts';
 import type { ToolRun } from '../tool.ts';
 
 /** Longest time that a write waits for its background work before it answers with the job's id (ms). */
@@ -7,23 +7,35 @@ const WRITE_WAIT_MS = 4_000;
 /** Time between two progress notifications (ms). */
 const TELL_MS = 500;
 
+/** What a tool waits for. */
+interface Work extends ToolRun {
+  /** Write receipt, which identifies the jobs of the write; null if it has no background work. */
+  readonly token: string | null;
+  /**
+   * Returns a text that says how far the work is. It is not called for a key with the role `add`, which may not read.
+   */
+  readonly describe: () => Promise<string>;
+}
+
 /**
- * Waits up to 4 s for the background work of a write, such as embedding, and sends progress notifications to a client
- * that wants them.
- * @param token write receipt, which identifies the jobs of the write; null if it has no background work
- * @param describe returns a text that says how far the work is. It is not called for a key with the role `add`, which
- *   may not read.
- * @returns true if the work has ended or there is none; false if it goes on after 4 s, or `signal` has aborted
+ * Waits up to 4 s for the background work of a committed write, such as embedding, and sends progress notifications to
+ * a client that wants them. Returns what `read` then reads of it, or undefined if the work goes on after 4 s, `signal`
+ * has aborted, or it cannot be read (`unlessUnreadable`).
+ * @throws other errors of `read` and `describe`
  */
-export async function awaitWork(
+export async function readWhenDone<Result>(
   call: TenantCall,
-  token: string | null,
-  { signal, tell, describe }: ToolRun & { readonly describe: () => Promise<string> },
-): Promise<boolean> {
+  work: Work,
+  read: () => Promise<Result>,
+): Promise<Result | undefined> {
+  return unlessUnreadable(async () => ((await awaitWork(call, work)) ? read() : undefined));
+}
+
+async function awaitWork(call: TenantCall, { token, signal, tell, describe }: Work): Promise<boolean> {
   if (token === null) return true;
   await tell(() => 'stored; its meaning follows');
   for (let waited = 0; waited < WRITE_WAIT_MS && !signal.aborted; waited += TELL_MS) {
-    if (await inTurnAfter(call.tenant.waitFor(token, TELL_MS, signal))) return true;
+    if (await waitUnlessAborted(call.tenant, token, { timeoutMs: TELL_MS, signal })) return true;
     await tell(call.principal.role === 'add' ? () => 'waiting for the work on it' : describe);
   }
   return false;

@@ -8,7 +8,7 @@ import { LIMITS } from '../../schemas/value-limits.ts';
 import { parse } from '../../schemas/parse.ts';
 import { text, unboundedText } from '../../schemas/values.ts';
 import { DESTROYS, tool } from '../tool.ts';
-import { awaitWork } from './await-work.ts';
+import { readWhenDone } from './await-work.ts';
 
 export const ingest = tool({
   name: 'ingest',
@@ -35,10 +35,11 @@ export const ingest = tool({
       const { state, progress } = await tenant.getDocument(document.id);
       return `${state}: ${progress.embedded} of ${progress.chunks} parts are embedded`;
     };
-    if (await awaitWork(call, token, { ...run, describe })) return resultOf(call, document.id, jobId);
+    const finished = await readWhenDone(call, { ...run, token, describe }, () => resultOf(call, document.id, jobId));
     return (
+      finished ??
       `Document ${document.id} is stored and will be read: job ${jobId ?? ''} is queued; ` +
-      `recall with token ${token ?? ''} waits for it.`
+        `recall with token ${token ?? ''} waits for it.`
     );
   },
 });

@@ -17,7 +17,7 @@ import { content } from '../../schemas/memories.ts';
 import { choice, fraction, givenId, label, metadata, tags } from '../../schemas/values.ts';
 import { toNewMemory } from '../../wire/memories.ts';
 import { DESTROYS, isoTime, tool, type ToolRun, WRITES } from '../tool.ts';
-import { awaitWork } from './await-work.ts';
+import { readWhenDone } from './await-work.ts';
 
 export const remember = tool({
   name: 'remember',
@@ -200,18 +200,19 @@ async function progressOf(
     const { step, state } = await call.tenant.getJob(jobId);
     return `step ${step} is ${state}`;
   };
-  const isDone = await awaitWork(call, token, { ...run, describe });
-  if (!isDone)
-    return (
-      `recall finds its words now; its meaning follows: job ${jobId} is queued, and recall with token ` +
+  const failed = `found by its words only, as its job ${jobId} failed.`;
+  const finished = await readWhenDone(call, { ...run, token, describe }, async () => {
+    // A key that only adds reads no memory, but the jobs of its own.
+    if (call.principal.role === 'add')
+      return (await call.tenant.getJob(jobId)).state === 'done' ? 'it is ready.' : failed;
+    const { state, sectors } = await call.tenant.getMemory(id);
+    return state === 'failed' ? failed : `it is ${state} (${sectors.join(', ')}).`;
+  });
+  return (
+    finished ??
+    `recall finds its words now; its meaning follows: job ${jobId} is queued, and recall with token ` +
       `${token ?? ''} waits for it.`
-    );
-  // A key that only adds reads nothing.
-  if (call.principal.role === 'add') return 'it is ready.';
-  const { state, sectors } = await call.tenant.getMemory(id);
-  return state === 'failed'
-    ? `found by its words only, as its job ${jobId} failed.`
-    : `it is ${state} (${sectors.join(', ')}).`;
+  );
 }
 
 /** Returns a sentence that says which sensitive values in a text were redacted or marked; '' if none was found. */

@@ -152,10 +152,11 @@ function Feedback({ recall, id, path, onChange }: FeedbackProps) {
 
 function Facts({ recall }: { recall: RecallItem }) {
   const weights = Object.entries(recall.weights).map(([name, weight]) => `${name} ${fixed(weight)}`);
+  const { scope } = recall.statistics;
   const facts: [string, string][] = [
     [texts.recalls.profile, [recall.profile, ...weights].join(', ')],
     [texts.recalls.model, recall.model === null ? texts.recalls.wordsOnly : recall.model.model],
-    [texts.recalls.searched, count(recall.statistics.scope)],
+    ...(scope === undefined ? [] : [[texts.recalls.searched, count(scope)] satisfies [string, string]]),
     [texts.recalls.confidence, fixed(recall.statistics.confidence)],
     [texts.recalls.version, recall.version],
   ];
