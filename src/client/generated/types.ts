@@ -3738,7 +3738,7 @@ export type DiffMemoriesInput = {
   readonly session_id?: string | undefined;
   /** Only memories with this tag. */
   readonly tag?: string | undefined;
-  /** Only the 200 best memories that a query with this text finds. */
+  /** Only the 200 best memories that a query with this text finds, also those that do not hold at present. */
   readonly topic?: string | undefined;
   /** Salience under which a memory counts as faded. */
   readonly faded_below?: number | undefined;
@@ -5015,7 +5015,7 @@ export type DiffMemoriesReply = {
     readonly deleted: number;
     readonly expired: number;
   } | null;
-  /** True if not all memories were looked at, as one request may only read so much (`OM_QUERY_WORK_MB`). */
+  /** True if not all memories were looked at, for the `topic` or for the lists, as one request may only read so much (`OM_QUERY_WORK_MB`). */
   readonly degraded: boolean;
   /** All this as a text for a language model, if `format` is `prompt`. */
   readonly text?: string;
