@@ -14,6 +14,7 @@ import { CHANGED_LINKS } from '../conformance/changed-links.ts';
 import { diffTopics } from '../conformance/diff-topics.ts';
 import { diffWork } from '../conformance/diff-work.ts';
 import { pastExport, pastHits, pastNeighbours, pastSizes } from '../conformance/past-sizes.ts';
+import { pastVectors } from '../conformance/past-vectors.ts';
 import { erasesNames, undoStanding, UNDO_SETTINGS } from '../conformance/undo-standing.ts';
 import { newMemory, openTestEngine, START, type TestEngine } from '../support/engine-fixture.ts';
 import { newDocument, upload } from '../support/new-document.ts';
@@ -120,6 +121,11 @@ describe.skipIf(server === undefined)('a tenant in PostgreSQL', () => {
   test('a difference counts its rows while it reads them, and ends with its work', async () => {
     await using fixture = await openTestEngine({ settings: { OM_DATABASE_URL: await emptyDatabase() } });
     await diffWork(fixture);
+  });
+
+  test('an export has no vectors of texts that were written after it began', async () => {
+    await using fixture = await openTestEngine({ settings: { OM_DATABASE_URL: await emptyDatabase() } });
+    await pastVectors(fixture);
   });
 
   test('a topic leaves out nothing that is about it', async () => {
