@@ -501,6 +501,7 @@ export type ChangedMatch = {
     | 'no_match'
     | 'not_a_candidate'
     | 'superseded'
+    | 'sources_hidden'
     | 'below_min_score'
     | 'below_relative_floor'
     | 'not_exact'
@@ -1146,13 +1147,14 @@ export type ExplainQuery = {
 };
 export type Explanation = {
   readonly memory_id: string;
-  /** `returned`, or why the query left the memory out. `filtered`: it fails a condition in `failed_filters`. `no_match`: it has no word of the query and its vector is not among the nearest. `not_a_candidate`: it has such words, but too many others matched better. `superseded`: its successor took its place. `below_min_score`, `below_relative_floor`: its score is too low. `not_exact`: by `cut: exact`. `near_duplicate`: a better match says nearly the same. `document_limit`: by `per_document`, or a chunk of its document replaces it. `kind_limit`: by `top_k`. `beyond_k`: `k` better ones were returned. `over_budget`: its text does not fit. */
+  /** `returned`, or why the query left the memory out. `filtered`: it fails a condition in `failed_filters`. `no_match`: it has no word of the query and its vector is not among the nearest. `not_a_candidate`: it has such words, but too many others matched better. `superseded`: its successor took its place. `sources_hidden`: it is a consolidation, and one of its sources fails a condition. `below_min_score`, `below_relative_floor`: its score is too low. `not_exact`: by `cut: exact`. `near_duplicate`: a better match says nearly the same. `document_limit`: by `per_document`, or a chunk of its document replaces it. `kind_limit`: by `top_k`. `beyond_k`: `k` better ones were returned. `over_budget`: its text does not fit. */
   readonly outcome:
     | 'returned'
     | 'filtered'
     | 'no_match'
     | 'not_a_candidate'
     | 'superseded'
+    | 'sources_hidden'
     | 'below_min_score'
     | 'below_relative_floor'
     | 'not_exact'
@@ -2981,6 +2983,7 @@ export type Recall = {
         | 'no_match'
         | 'not_a_candidate'
         | 'superseded'
+        | 'sources_hidden'
         | 'below_min_score'
         | 'below_relative_floor'
         | 'not_exact'
@@ -3030,6 +3033,7 @@ export type RecalledMemory = {
     | 'no_match'
     | 'not_a_candidate'
     | 'superseded'
+    | 'sources_hidden'
     | 'below_min_score'
     | 'below_relative_floor'
     | 'not_exact'

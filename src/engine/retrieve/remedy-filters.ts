@@ -80,6 +80,23 @@ export async function passFilter(
   }
 }
 
+/**
+ * Returns the change that removes the first condition of the filter that a source of the memory fails, which keeps out
+ * the memory, too. Returns undefined for a condition on time, and if no change of the request removes that condition.
+ */
+export async function showSource(
+  request: MemoryQuery,
+  inspection: Inspection,
+  attempt: Attempt,
+): Promise<Remedy | undefined> {
+  const [name] = inspection.failedBySource;
+  // A change for a named status or a time is made from the memory itself, whose source has another.
+  if (name === undefined || name === 'filters.statuses' || TIME_CONDITIONS.has(name)) return undefined;
+  const remedy = await passFilter(request, { ...inspection, failedFilters: [name] }, attempt);
+  const change = name === 'status' ? 'set deep_recall to true' : remedy?.says;
+  return remedy && { ...remedy, says: `one of the memories of which it was made fails ${name}: ${change}` };
+}
+
 const METADATA = 'filters.metadata.';
 
 function withoutMetadata(request: MemoryQuery, name: string): Remedy | undefined {
