@@ -11,8 +11,10 @@ import type { AsOf, MemoryFilter, PortableLine } from '../../src/engine/types.ts
 import { decayMemories } from '../../src/engine/upkeep/decay-memories.ts';
 import { liveThrough } from '../conformance/store.ts';
 import { CHANGED_LINKS } from '../conformance/changed-links.ts';
+import { diffTopics } from '../conformance/diff-topics.ts';
 import { diffWork } from '../conformance/diff-work.ts';
 import { pastExport, pastHits, pastNeighbours, pastSizes } from '../conformance/past-sizes.ts';
+import { pastVectors } from '../conformance/past-vectors.ts';
 import { erasesNames, undoStanding, UNDO_SETTINGS } from '../conformance/undo-standing.ts';
 import { newMemory, openTestEngine, START, type TestEngine } from '../support/engine-fixture.ts';
 import { newDocument, upload } from '../support/new-document.ts';
@@ -119,6 +121,16 @@ describe.skipIf(server === undefined)('a tenant in PostgreSQL', () => {
   test('a difference counts its rows while it reads them, and ends with its work', async () => {
     await using fixture = await openTestEngine({ settings: { OM_DATABASE_URL: await emptyDatabase() } });
     await diffWork(fixture);
+  });
+
+  test('an export has no vectors of texts that were written after it began', async () => {
+    await using fixture = await openTestEngine({ settings: { OM_DATABASE_URL: await emptyDatabase() } });
+    await pastVectors(fixture);
+  });
+
+  test('a topic leaves out nothing that is about it', async () => {
+    await using fixture = await openTestEngine({ settings: { OM_DATABASE_URL: await emptyDatabase() } });
+    await diffTopics(fixture);
   });
 
   test('an import writes the words of the memories that follow its long lines in later commits', async () => {

@@ -150,7 +150,7 @@ ChangedMatch = TypedDict("ChangedMatch", {
     "id": "str",
     "rank": "int",
     "score": "Union[float, None]",
-    "why": "Literal['returned', 'filtered', 'no_match', 'not_a_candidate', 'superseded', 'below_min_score', 'below_relative_floor', 'not_exact', 'document_limit', 'near_duplicate', 'kind_limit', 'beyond_k', 'over_budget', 'added', 'erased']",
+    "why": "Literal['returned', 'filtered', 'no_match', 'not_a_candidate', 'superseded', 'sources_hidden', 'below_min_score', 'below_relative_floor', 'not_exact', 'document_limit', 'near_duplicate', 'kind_limit', 'beyond_k', 'over_budget', 'added', 'erased']",
 })
 
 
@@ -399,7 +399,7 @@ ExplainQuery = TypedDict("ExplainQuery", {
 
 Explanation = TypedDict("Explanation", {
     "memory_id": "str",
-    "outcome": "Literal['returned', 'filtered', 'no_match', 'not_a_candidate', 'superseded', 'below_min_score', 'below_relative_floor', 'not_exact', 'document_limit', 'near_duplicate', 'kind_limit', 'beyond_k', 'over_budget']",
+    "outcome": "Literal['returned', 'filtered', 'no_match', 'not_a_candidate', 'superseded', 'sources_hidden', 'below_min_score', 'below_relative_floor', 'not_exact', 'document_limit', 'near_duplicate', 'kind_limit', 'beyond_k', 'over_budget']",
     "rank": "Union[int, None]",
     "score": "Union[float, None]",
     "raw_score": "Union[float, None]",
@@ -1307,7 +1307,7 @@ RecallSummary = TypedDict("RecallSummary", {
 
 RecalledMemory = TypedDict("RecalledMemory", {
     "id": "str",
-    "outcome": "Literal['returned', 'filtered', 'no_match', 'not_a_candidate', 'superseded', 'below_min_score', 'below_relative_floor', 'not_exact', 'document_limit', 'near_duplicate', 'kind_limit', 'beyond_k', 'over_budget']",
+    "outcome": "Literal['returned', 'filtered', 'no_match', 'not_a_candidate', 'superseded', 'sources_hidden', 'below_min_score', 'below_relative_floor', 'not_exact', 'document_limit', 'near_duplicate', 'kind_limit', 'beyond_k', 'over_budget']",
     "version": "NotRequired[int]",
     "score": "float",
     "raw_score": "float",

@@ -24,7 +24,7 @@ export const diffQuery = z.strictObject({
   topic: text(LIMITS.queryCharacters)
     .refine((value) => value.trim() !== '', 'must not be empty')
     .optional()
-    .describe('Only the 200 best memories that a query with this text finds.'),
+    .describe('Only the 200 best memories that a query with this text finds, also those that do not hold at present.'),
   faded_below: decimal(1).default(0.1).describe('Salience under which a memory counts as faded.'),
   limit: digits(1, 200).default(50).describe('Greatest number of entries of each list.'),
   format: choice(['json', 'prompt']).default('json').describe('`prompt` adds a `text` for a language model.'),
@@ -95,7 +95,10 @@ export const diffReply = z.strictObject({
     ),
   degraded: z
     .boolean()
-    .describe('True if not all memories were looked at, as one request may only read so much (`OM_QUERY_WORK_MB`).'),
+    .describe(
+      'True if not all memories were looked at, for the `topic` or for the lists, as one request may only read so ' +
+        'much (`OM_QUERY_WORK_MB`).',
+    ),
   text: z.string().exactOptional().describe('All this as a text for a language model, if `format` is `prompt`.'),
   tokens: count.exactOptional().describe('Estimated tokens of `text`.'),
   truncated: z

@@ -336,6 +336,7 @@ export const explanation = z
         '`returned`, or why the query left the memory out. `filtered`: it fails a condition in `failed_filters`. ' +
           '`no_match`: it has no word of the query and its vector is not among the nearest. `not_a_candidate`: it ' +
           'has such words, but too many others matched better. `superseded`: its successor took its place. ' +
+          '`sources_hidden`: it is a consolidation, and one of its sources fails a condition. ' +
           '`below_min_score`, `below_relative_floor`: its score is too low. `not_exact`: by `cut: exact`. ' +
           '`near_duplicate`: a better match says nearly the same. `document_limit`: by `per_document`, or a chunk of ' +
           'its document replaces it. `kind_limit`: by `top_k`. `beyond_k`: `k` better ones were returned. ' +

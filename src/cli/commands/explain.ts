@@ -14,6 +14,7 @@ const OUTCOME_TEXTS: Readonly<Record<Outcome, string>> = {
   no_match: 'Nothing leads to it',
   not_a_candidate: 'Too many others match better, so it was not considered',
   superseded: 'Another memory replaces it',
+  sources_hidden: 'It was made of others, one of which a filter keeps out',
   below_min_score: 'Its score is below min_score',
   below_relative_floor: 'It is too far behind the best',
   not_exact: 'It answers too little of the question by itself',

@@ -505,6 +505,7 @@ export type ChangedMatch = {
     | 'no_match'
     | 'not_a_candidate'
     | 'superseded'
+    | 'sources_hidden'
     | 'below_min_score'
     | 'below_relative_floor'
     | 'not_exact'
@@ -1150,13 +1151,14 @@ export type ExplainQuery = {
 };
 export type Explanation = {
   readonly memory_id: string;
-  /** `returned`, or why the query left the memory out. `filtered`: it fails a condition in `failed_filters`. `no_match`: it has no word of the query and its vector is not among the nearest. `not_a_candidate`: it has such words, but too many others matched better. `superseded`: its successor took its place. `below_min_score`, `below_relative_floor`: its score is too low. `not_exact`: by `cut: exact`. `near_duplicate`: a better match says nearly the same. `document_limit`: by `per_document`, or a chunk of its document replaces it. `kind_limit`: by `top_k`. `beyond_k`: `k` better ones were returned. `over_budget`: its text does not fit. */
+  /** `returned`, or why the query left the memory out. `filtered`: it fails a condition in `failed_filters`. `no_match`: it has no word of the query and its vector is not among the nearest. `not_a_candidate`: it has such words, but too many others matched better. `superseded`: its successor took its place. `sources_hidden`: it is a consolidation, and one of its sources fails a condition. `below_min_score`, `below_relative_floor`: its score is too low. `not_exact`: by `cut: exact`. `near_duplicate`: a better match says nearly the same. `document_limit`: by `per_document`, or a chunk of its document replaces it. `kind_limit`: by `top_k`. `beyond_k`: `k` better ones were returned. `over_budget`: its text does not fit. */
   readonly outcome:
     | 'returned'
     | 'filtered'
     | 'no_match'
     | 'not_a_candidate'
     | 'superseded'
+    | 'sources_hidden'
     | 'below_min_score'
     | 'below_relative_floor'
     | 'not_exact'
@@ -2985,6 +2987,7 @@ export type Recall = {
         | 'no_match'
         | 'not_a_candidate'
         | 'superseded'
+        | 'sources_hidden'
         | 'below_min_score'
         | 'below_relative_floor'
         | 'not_exact'
@@ -3034,6 +3037,7 @@ export type RecalledMemory = {
     | 'no_match'
     | 'not_a_candidate'
     | 'superseded'
+    | 'sources_hidden'
     | 'below_min_score'
     | 'below_relative_floor'
     | 'not_exact'
@@ -3742,7 +3746,7 @@ export type DiffMemoriesInput = {
   readonly session_id?: string | undefined;
   /** Only memories with this tag. */
   readonly tag?: string | undefined;
-  /** Only the 200 best memories that a query with this text finds. */
+  /** Only the 200 best memories that a query with this text finds, also those that do not hold at present. */
   readonly topic?: string | undefined;
   /** Salience under which a memory counts as faded. */
   readonly faded_below?: number | undefined;
@@ -5019,7 +5023,7 @@ export type DiffMemoriesReply = {
     readonly deleted: number;
     readonly expired: number;
   } | null;
-  /** True if not all memories were looked at, as one request may only read so much (`OM_QUERY_WORK_MB`). */
+  /** True if not all memories were looked at, for the `topic` or for the lists, as one request may only read so much (`OM_QUERY_WORK_MB`). */
   readonly degraded: boolean;
   /** All this as a text for a language model, if `format` is `prompt`. */
   readonly text?: string;

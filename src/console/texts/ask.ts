@@ -98,6 +98,7 @@ export const why = {
     no_match: 'It shares neither words nor meaning with the question.',
     not_a_candidate: 'Other memories were nearer, so it was not looked at.',
     superseded: 'A newer memory takes its place.',
+    sources_hidden: 'It was made of others, and a filter leaves out one of them.',
     below_min_score: 'Its score is below the floor.',
     below_relative_floor: 'Its score is too far below the best one.',
     not_exact: 'It does not hold enough of the question by itself.',

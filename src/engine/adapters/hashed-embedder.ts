@@ -11,7 +11,7 @@
 import { EngineError } from '../errors.ts';
 import type { Embedder, EmbedOptions } from '../ports.ts';
 import { informativeness, stem } from '../text/english-words.ts';
-import { isCjk, normalise, words } from '../text/words.ts';
+import { isCjk, normalise, storedWords } from '../text/words.ts';
 import { STOP_WORDS } from '../text/stop-words.ts';
 
 export interface HashedEmbedderOptions {
@@ -56,7 +56,7 @@ export function createHashedEmbedder({ dimensions = 768 }: HashedEmbedderOptions
 
   function embedOne(text: string, purpose: EmbedOptions['purpose']): Float32Array {
     sketch.fill(0);
-    addWords(sketch, words(text));
+    addWords(sketch, storedWords(text));
     scaleEcho(sketch, purpose);
     // A text without words is embedded by its symbols, and so is a text whose features all cancelled out.
     if (squaredLength(sketch) === 0) {

@@ -162,7 +162,8 @@ function memorySlice(
   const rows = past.readRows(taken);
   const origins = readOrigins(store, taken);
   const revisionsOf = Map.groupBy(replaced, ({ memory }) => memory);
-  const vectorsOf = vectors ? readVectorRows(store, taken) : null;
+  // An import embeds a text that comes without vectors.
+  const vectorsOf = vectors ? readVectorRows(store, past.ofSameText(taken)) : null;
   const lines = taken.flatMap((memoryNo) => [
     memoryText(rows.get(memoryNo)!, origins.get(memoryNo)!, vectorsOf && (vectorsOf.get(memoryNo) ?? [])),
     ...(revisionsOf.get(memoryNo) ?? []).map(revisionText),

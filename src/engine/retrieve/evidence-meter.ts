@@ -1,11 +1,11 @@
 import type { Store } from '../store/open-store.ts';
 import { labelsOf, OWN_COLUMNS, type OwnText } from '../store/own-texts.ts';
 import { matchingText } from '../store/word-index/matching-rows.ts';
-import { identifiersOf, isSpaceless, mayHoldIdentifier, type QueryTerms } from '../text/index-text.ts';
+import { identifiersOf, mayHoldIdentifier, type QueryTerms } from '../text/index-text.ts';
 import { namePartsOf } from '../text/name-parts.ts';
 import type { QueryText } from '../text/query-text.ts';
 import { createStemFinder, NOWHERE, type StemFinder } from '../text/stem-finder.ts';
-import { isCjk } from '../text/words.ts';
+import { isCjk, isSpaceless } from '../text/words.ts';
 import { createAliasFinder } from './other-names.ts';
 import { type QueryWord, weighWords, wordsOf } from './query-words.ts';
 

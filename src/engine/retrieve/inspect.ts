@@ -1,5 +1,7 @@
+import type { FilterCondition } from '../store/filter.ts';
 import { listChangeTimes, meetsConditions } from '../store/inspection.ts';
 import { getMemoryRow, toMemory } from '../store/memories.ts';
+import type { Store } from '../store/open-store.ts';
 import { createPastReader } from '../store/past-memories.ts';
 import { OWN_COLUMNS } from '../store/own-texts.ts';
 import { readRankingRows } from '../store/ranking-rows.ts';
@@ -29,6 +31,11 @@ export interface Inspection extends ReachedStage {
    * memory was not replaced, or if no successor passes the filter.
    */
   readonly supersededBy: string | null;
+  /**
+   * Names of the filter's conditions that a source of the memory fails, each once, if that keeps the memory out
+   * (`sources_hidden`); empty otherwise.
+   */
+  readonly failedBySource: readonly string[];
   /**
    * Terms of the query in three lists: found in the memory itself, found only in the text of its neighbours, and not
    * found.
@@ -71,11 +78,11 @@ const CHANGES_READ = 4;
  *   queries do not find
  */
 export function inspect({ store }: RetrieveContext, recall: StageResults, memoryId: string): Inspection {
-  const { plan, vectors, now, replaced, query } = recall;
+  const { plan, vectors, now, replaced, hidden, query } = recall;
   const row = getMemoryRow(store, memoryId, now);
   const { conditions } = plan.filter;
-  const meets = meetsConditions(store, row.memoryNo, conditions);
-  const failedFilters = [...new Set(conditions.filter((_, place) => !meets[place]).map(({ name }) => name))];
+  const failedFilters = failedOf(store, row.memoryNo, conditions);
+  const source = hidden.get(row.memoryNo);
   const terms = termsOf(recall, (words, columns) => matchingText(store, words, [row.memoryNo], columns).length > 0);
   const reached = findReachedStage(recall, row.memoryNo, {
     passes: failedFilters.length === 0,
@@ -95,11 +102,18 @@ export function inspect({ store }: RetrieveContext, recall: StageResults, memory
     memory: memory ?? toMemory(row, now),
     changedAt: listChangeTimes(store, row.memoryNo, CHANGES_READ),
     failedFilters,
+    failedBySource: source === undefined ? [] : failedOf(store, source, plan.liveFilter.conditions),
     supersededBy: ids.get(replaced.get(row.memoryNo) ?? -1) ?? null,
     terms,
     cosine: nearest?.similarity ?? null,
     ids,
   };
+}
+
+/** Returns the names of the conditions that a memory fails, each once, in their order. */
+function failedOf(store: Store, memoryNo: number, conditions: readonly FilterCondition[]): string[] {
+  const meets = meetsConditions(store, memoryNo, conditions);
+  return [...new Set(conditions.filter((_, place) => !meets[place]).map(({ name }) => name))];
 }
 
 /**
@@ -115,7 +129,7 @@ export function isOutOfBounds({ failedFilters }: Pick<Inspection, 'failedFilters
  * reached a stage has passed all stages before it.
  */
 function findReachedStage(
-  { packing, floored, candidates, replaced }: StageResults,
+  { packing, floored, candidates, replaced, hidden }: StageResults,
   memoryNo: number,
   { passes, sharesWords }: { readonly passes: boolean; readonly sharesWords: boolean },
 ): ReachedStage {
@@ -127,6 +141,7 @@ function findReachedStage(
   const cut = packing.cut.get(memoryNo) ?? floored.cut.get(memoryNo);
   if (cut !== undefined) return { outcome: cut, rank, candidate };
   if (replaced.has(memoryNo)) return { outcome: 'superseded', rank: null, candidate: null };
+  if (hidden.has(memoryNo)) return { outcome: 'sources_hidden', rank: null, candidate: null };
   if (!passes) return { outcome: 'filtered', rank: null, candidate: null };
   return { outcome: sharesWords ? 'not_a_candidate' : 'no_match', rank: null, candidate: null };
 }

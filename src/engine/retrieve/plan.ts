@@ -141,17 +141,21 @@ export function matcherFor(store: Store, terms: QueryText['terms']): () => Query
 const DEEP: readonly MemoryStatus[] = ['active', 'superseded', 'contradicted', 'archived'];
 
 function filtersOf(query: MemoryQuery, now: number): Pick<QueryPlan, 'filter' | 'liveFilter'> {
-  const { filter: asked, deepRecall, asOf, include = [] } = query;
+  const { filter: asked, deepRecall, asOf, include = [], anyValidity } = query;
   const filter = asked.statuses === undefined ? asked : { ...asked, statuses: [...asked.statuses, ...include] };
   if (filter.statuses === undefined && !deepRecall && asOf === undefined) {
     return {
-      filter: compileFilter(filter, now, { statuses: ['active', 'superseded', ...include] }),
-      liveFilter: compileFilter(filter, now, { statuses: ['active', ...include], orStillHolds: true }),
+      filter: compileFilter(filter, now, { statuses: ['active', 'superseded', ...include], anyValidity }),
+      liveFilter: compileFilter(filter, now, { statuses: ['active', ...include], orStillHolds: true, anyValidity }),
     };
   }
   // With `asOf`, superseded memories are included, since their validity says whether they held at that time.
   const held: readonly MemoryStatus[] = asOf ? ['active', 'superseded'] : ['active'];
-  const compiled = compileFilter(filter, now, { statuses: deepRecall ? DEEP : [...held, ...include], asOf });
+  const compiled = compileFilter(filter, now, {
+    statuses: deepRecall ? DEEP : [...held, ...include],
+    asOf,
+    anyValidity,
+  });
   return { filter: compiled, liveFilter: compiled };
 }
 

@@ -1,7 +1,7 @@
 import type { Json, Memory } from '../types.ts';
 import type { CompleteQuery } from './options.ts';
 import { lookFurther, raiseK, widenAll, widenBudget } from './remedy-bounds.ts';
-import { firstHeld, passFilter, TIME_CONDITIONS } from './remedy-filters.ts';
+import { firstHeld, passFilter, showSource, TIME_CONDITIONS } from './remedy-filters.ts';
 import {
   type Change,
   type Explained,
@@ -48,7 +48,9 @@ export async function findRemedies(context: RetrieveContext, explained: Explaine
     const remedy = step < MAX_CHANGES ? await remedyFor(current, recall.query, attempt) : undefined;
     const next = remedy && (await attempt(remedy.request));
     if (remedy === undefined || next === undefined) {
-      const together = await widenAll(current, attemptLast);
+      // No wider limit lets a source pass the filter.
+      const isHidden = current.inspection.outcome === 'sources_hidden';
+      const together = isHidden ? undefined : await widenAll(current, attemptLast);
       if (together !== undefined) {
         for (const widened of together) changes.set(Object.keys(widened.sets).join(' '), widened);
         break;
@@ -88,6 +90,8 @@ async function remedyFor(current: Trial, asked: CompleteQuery, attempt: Attempt)
         sets: { deep_recall: true },
         request: { ...request, deepRecall: true },
       };
+    case 'sources_hidden':
+      return showSource(request, inspection, attempt);
     case 'below_min_score': {
       const minScore = roundedDown(inspection.candidate!.score);
       return {
@@ -176,6 +180,8 @@ function reasons({ request, recall, inspection }: Trial, { recall: asked }: Expl
   }
   if (inspection.outcome === 'beyond_k')
     said.push(`${inspection.rank! - 1} others are better, and a higher k brings more of them`);
+  if (inspection.outcome === 'sources_hidden')
+    said.push('it was made of other memories, one of which does not pass the filters: ask for those');
   if (isCandidate({ request, recall, inspection })) return said;
   if (inspection.outcome === 'filtered') return said;
   const shared = [...terms.matched, ...terms.inContext];

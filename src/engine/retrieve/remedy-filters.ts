@@ -80,6 +80,23 @@ export async function passFilter(
   }
 }
 
+/**
+ * Returns the change that removes the first condition of the filter that a source of the memory fails, which keeps out
+ * the memory, too. Returns undefined for a condition on time, and if no change of the request removes that condition.
+ */
+export async function showSource(
+  request: MemoryQuery,
+  inspection: Inspection,
+  attempt: Attempt,
+): Promise<Remedy | undefined> {
+  const [name] = inspection.failedBySource;
+  // A change for a named status or a time is made from the memory itself, whose source has another.
+  if (name === undefined || name === 'filters.statuses' || TIME_CONDITIONS.has(name)) return undefined;
+  const remedy = await passFilter(request, { ...inspection, failedFilters: [name] }, attempt);
+  const change = name === 'status' ? 'set deep_recall to true' : remedy?.says;
+  return remedy && { ...remedy, says: `one of the memories of which it was made fails ${name}: ${change}` };
+}
+
 const METADATA = 'filters.metadata.';
 
 function withoutMetadata(request: MemoryQuery, name: string): Remedy | undefined {
@@ -97,29 +114,42 @@ function withoutMetadata(request: MemoryQuery, name: string): Remedy | undefined
 /**
  * Looks for a time (`as_of`) at which the memory was valid and its event had happened. It tries the first such time
  * with the recorded state that the request names; then with other recorded states: the present one, and those before
- * each of the memory's last changes. Returns undefined if no time helps.
+ * each of the memory's last changes, without the filter's sectors, which a recorded state does not go with. Returns
+ * undefined if no time helps.
  */
 async function lookBack(request: MemoryQuery, inspection: Inspection, attempt: Attempt): Promise<Remedy | undefined> {
-  const holds = async (asOf: AsOf | undefined) => {
-    const tried = await attempt({ ...request, asOf });
+  const holds = async (changed: MemoryQuery) => {
+    const tried = await attempt(changed);
     return tried !== undefined && !tried.inspection.failedFilters.some((name) => TIME_CONDITIONS.has(name));
   };
   const valid = firstHeld(inspection.memory);
-  if (valid !== null && (await holds({ ...request.asOf, valid })))
+  if (valid !== null && (await holds({ ...request, asOf: { ...request.asOf, valid } })))
     return setAsOf(request, { ...request.asOf, valid }, `it did not hold then: set as_of.valid to ${valid}`);
   const times = [undefined, ...inspection.changedAt.map((at) => at - 1)].filter(
     (at) => at !== request.asOf?.recorded && (at === undefined || at >= inspection.memory.createdAt),
   );
   for (const recorded of times) {
-    const trial = await attempt({ ...request, asOf: recorded === undefined ? undefined : { recorded } });
+    const within = recorded === undefined ? request : withoutSectors(request);
+    const trial = await attempt({ ...within, asOf: recorded === undefined ? undefined : { recorded } });
     const moment = trial === undefined ? null : firstHeld(trial.inspection.memory);
     if (moment === null) continue;
     const asOf: AsOf = { valid: moment, ...(recorded === undefined ? {} : { recorded }) };
     const recordedChange = recorded === undefined ? 'remove as_of.recorded' : `as_of.recorded to ${recorded}`;
     const says = `it did not hold as recorded then: set as_of.valid to ${moment} and ${recordedChange}`;
-    if (await holds(asOf)) return setAsOf(request, asOf, says);
+    if (!(await holds({ ...within, asOf }))) continue;
+    const remedy = setAsOf(within, asOf, says);
+    if (within === request) return remedy;
+    const withoutThem = { 'filters.sectors': null, 'filters.sector': null };
+    return { ...remedy, says: `${says}; remove filters.sectors`, sets: { ...remedy.sets, ...withoutThem } };
   }
   return undefined;
+}
+
+/** Returns the request without sectors: what sectors a memory had earlier is not kept. */
+function withoutSectors(request: MemoryQuery): MemoryQuery {
+  return request.filter.sectors === undefined
+    ? request
+    : { ...request, filter: { ...request.filter, sectors: undefined } };
 }
 
 /** Names of the filter's conditions on time, as `Inspection.failedFilters` spells them. */

@@ -1,5 +1,5 @@
 import { hasWorkEnded, spendWork } from '../store/work-budget.ts';
-import { words } from '../text/words.ts';
+import { isSpaceless, words } from '../text/words.ts';
 import type { Memory } from '../types.ts';
 
 /**
@@ -110,8 +110,16 @@ function countCommon(one: ReadonlySet<string>, other: ReadonlySet<string>): numb
   for (const word of one) {
     looked += 1;
     if (other.has(word)) common += 1;
-    else if ((isOther = !HAS_DIGIT.test(word))) break;
+    else if ((isOther = !isNumber(word))) break;
   }
   spendWork(WORD_BYTES * looked);
   return isOther ? 0 : common;
+}
+
+/**
+ * Tells whether a word contains a digit. A run of Thai, Lao, Khmer or Burmese with a digit is several words, so it does
+ * not count.
+ */
+function isNumber(word: string): boolean {
+  return HAS_DIGIT.test(word) && !isSpaceless(word);
 }

@@ -168,6 +168,7 @@ type RankedCandidates = Pick<
   | 'scoring'
   | 'candidates'
   | 'replaced'
+  | 'hidden'
   | 'confidence'
   | 'evidence'
   | 'measured'
@@ -218,12 +219,12 @@ function rankCandidates(running: RunningQuery): RankedCandidates {
     const value = resolve(store, scored, options);
     return { value, out: value.resolved.length };
   });
-  const reranked = trace.run('rerank', resolved.length, () => {
+  const { candidates: reranked, hidden } = trace.run('rerank', resolved.length, () => {
     const value = stepBack(store, reorder(running, resolved, { plan, asked }), {
       visible: plan.liveFilter,
       factor: query.penalties.consolidated,
     });
-    return { value, out: value.length, ...(query.rerank === 'none' ? { note: 'off' } : {}) };
+    return { value, out: value.candidates.length, ...(query.rerank === 'none' ? { note: 'off' } : {}) };
   });
   const { candidates, confidence, evidence } = trace.run('calibrate', reranked.length, () => {
     // With several models, scoring has subtracted the base of each memory's own model already.
@@ -237,7 +238,8 @@ function rankCandidates(running: RunningQuery): RankedCandidates {
     return { value, out: value.candidates.length, note: `confidence ${confidence.toFixed(3)}` };
   });
   const measured = evidence.measuredBy;
-  return { plan, lexical, dense, fused, arrivals, scoring, candidates, replaced, confidence, evidence, measured };
+  const found = { plan, lexical, dense, fused, arrivals };
+  return { ...found, scoring, candidates, replaced, hidden, confidence, evidence, measured };
 }
 
 function circumstancesOf({ asked, asking }: QueryText, scope: number): Circumstances {

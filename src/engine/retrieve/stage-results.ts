@@ -37,6 +37,10 @@ export interface StageResults {
    * chain of successors, else the nearest successor that passes the filter; null if no successor passes.
    */
   readonly replaced: ReadonlyMap<number, number | null>;
+  /**
+   * For each consolidation that is no candidate since one of its sources fails the filter, `memoryNo` of such a source.
+   */
+  readonly hidden: ReadonlyMap<number, number>;
   /** The confidence that any memory answers the query, 0..1: the result of `confidenceOf`. */
   readonly confidence: number;
   /**

@@ -3,6 +3,7 @@ import type { CompiledFilter } from '../store/filter.ts';
 import type { Store } from '../store/open-store.ts';
 import { listPassingOf } from '../store/passing-memories.ts';
 import { adjust, byRawScore, type Candidate } from './candidate.ts';
+import type { StageResults } from './stage-results.ts';
 
 /**
  * Ranks consolidations (memories that gather the content of several source memories) relative to their sources. A
@@ -13,22 +14,22 @@ import { adjust, byRawScore, type Candidate } from './candidate.ts';
  * @param candidates best first
  * @param options.visible filter for the memories that the query may see
  * @param options.factor 0..1; 1 changes no source
- * @returns best first, by raw score
+ * @returns `candidates` best first, by raw score; `hidden` as in `StageResults`
  */
 export function stepBack(
   store: Store,
   candidates: readonly Candidate[],
   { visible, factor }: { readonly visible: CompiledFilter; readonly factor: number },
-): Candidate[] {
-  if (!hasConsolidations(store)) return [...candidates];
+): SteppedBack {
+  if (!hasConsolidations(store)) return { candidates, hidden: NONE };
   const pairs = listGatheredAmong(
     store,
     candidates.map(({ row }) => row.memoryNo),
   );
-  if (pairs.length === 0) return [...candidates];
-  const standing = standingFor(store, candidates, { pairs, visible });
+  if (pairs.length === 0) return { candidates, hidden: NONE };
+  const { standing, hidden } = standingFor(store, candidates, { pairs, visible });
   const gatheredOf = new Map(pairs.map(({ source, gathered }) => [source, standing.get(gathered)]));
-  return candidates
+  const ranked = candidates
     .flatMap((candidate) => {
       const { memoryNo } = candidate.row;
       // A consolidation is in `standing` with its new score, or it is left out.
@@ -38,25 +39,31 @@ export function stepBack(
       return adjust(candidate, { by: 'consolidated', factor, because: gathered.row.id });
     })
     .sort(byRawScore);
+  return { candidates: ranked, hidden };
 }
 
-/** Returns the consolidations that are kept, with their new raw scores, by `memoryNo`. */
+/** The result of `stepBack`. */
+type SteppedBack = Pick<StageResults, 'candidates' | 'hidden'>;
+
+const NONE: SteppedBack['hidden'] = new Map();
+
+/** Returns the consolidations that are kept, with their new raw scores, by `memoryNo`, and those that are hidden. */
 function standingFor(
   store: Store,
   candidates: readonly Candidate[],
   { pairs, visible }: { readonly pairs: readonly GatheredSource[]; readonly visible: CompiledFilter },
-): ReadonlyMap<number, Candidate> {
+): { readonly standing: ReadonlyMap<number, Candidate>; readonly hidden: SteppedBack['hidden'] } {
   const byMemoryNo = new Map(candidates.map((candidate) => [candidate.row.memoryNo, candidate]));
   const seen = new Set(listPassingOf(store, visible, [...new Set(pairs.map(({ source }) => source))]));
   const sourcesOf = Map.groupBy(pairs, ({ gathered }) => gathered);
-  return new Map(
-    [...sourcesOf].flatMap(([gathered, sources]): [number, Candidate][] => {
-      const found = sources.flatMap(({ source }) => byMemoryNo.get(source) ?? []);
-      const best = found.sort(byRawScore)[0];
-      if (best === undefined || !sources.every(({ source }) => seen.has(source))) return [];
-      return [[gathered, belowBest(byMemoryNo.get(gathered)!, best)]];
-    }),
-  );
+  const [standing, hidden] = [new Map<number, Candidate>(), new Map<number, number>()];
+  for (const [gathered, sources] of sourcesOf) {
+    const unseen = sources.find(({ source }) => !seen.has(source));
+    const [best] = sources.flatMap(({ source }) => byMemoryNo.get(source) ?? []).sort(byRawScore);
+    if (unseen !== undefined) hidden.set(gathered, unseen.source);
+    else if (best !== undefined) standing.set(gathered, belowBest(byMemoryNo.get(gathered)!, best));
+  }
+  return { standing, hidden };
 }
 
 /** Lowers the raw score of a consolidation to that of the best of its sources, if it is higher. */

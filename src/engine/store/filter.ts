@@ -67,11 +67,11 @@ interface ShownOptions {
    * which is faster for many memories. The memories that pass are the same. False by default.
    */
   readonly forFew?: boolean;
+  /** Whether memories pass that are not valid at present; false by default. It has no effect with `asOf`. */
+  readonly anyValidity?: boolean | undefined;
 }
 
-/**
- * Options of a filter about its time. `orStillHolds` is about the present, so it does not go with `asOf`.
- */
+/** Options of a filter about its time. `orStillHolds` is about the present, so it does not go with `asOf`. */
 type TimeOptions =
   | {
       /**
@@ -106,7 +106,7 @@ export function compileFilter(filter: MemoryFilter, now: number, options: Filter
   ];
   const after = [
     ...statusConditions(filter, now, options),
-    ...(options.includeHidden ? [] : visibilityConditions(now, asOf)),
+    ...(options.includeHidden ? [] : visibilityConditions(now, options)),
   ];
   const tags = [
     ...tagsCondition('bounds', filter.withinTags, undefined),
@@ -273,15 +273,13 @@ function statusConditions(filter: MemoryFilter, now: number, options: FilterOpti
   return [condition('status', shown, ...values)];
 }
 
-/**
- * Makes the conditions that hide parts of documents that queries do not find, expired memories, and memories that are
- * not valid.
- */
-function visibilityConditions(now: number, asOf: AsOf | undefined): FilterCondition[] {
+/** Makes the conditions that hide parts of documents that are not shown, expired memories, and what is not valid. */
+function visibilityConditions(now: number, { asOf, anyValidity = false }: FilterOptions): FilterCondition[] {
+  const validNow = anyValidity ? [] : [condition('validity', VALID_NOW, now, now)];
   return [
     condition('document', IS_SHOWN),
     condition('expires_at', '(m.expires_at IS NULL OR m.expires_at > ?)', now),
-    ...(asOf === undefined ? [condition('validity', VALID_NOW, now, now)] : conditionsAsOf(asOf, now)),
+    ...(asOf === undefined ? validNow : conditionsAsOf(asOf, now)),
   ];
 }
 

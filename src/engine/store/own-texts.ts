@@ -41,12 +41,23 @@ function readOwnTexts(store: Store, memoryNos: readonly number[], characters: nu
     )
     .all(characters, JSON.stringify(memoryNos)) as TextRow[];
   const texts = new Map(rows.map((row): [number, OwnText] => [row.memoryNo, row]));
-  const broken = rows.filter(({ content, bytes }) => content.length < characters && Buffer.byteLength(content) < bytes);
+  const broken = rows.filter(
+    ({ content, bytes }) => Buffer.byteLength(content) < bytes && isShorter(content, characters),
+  );
   for (const [memoryNo, content] of readBroken(store, broken, characters)) {
     texts.set(memoryNo, { ...texts.get(memoryNo)!, content });
   }
   return texts;
 }
+
+/** Tells whether a text has fewer than this number of Unicode code points. */
+function isShorter(text: string, characters: number): boolean {
+  // A code point takes one or two places.
+  if (text.length < characters || text.length >= 2 * characters) return text.length < characters;
+  return PAIRED.test(text) && Array.from(text).length < characters;
+}
+
+const PAIRED = /[\ud800-\udbff]/;
 
 /** Reads the beginnings of texts that contain U+0000, where SQLite's `substr` would end the text. */
 function* readBroken(

@@ -23,6 +23,8 @@ export interface PastReader {
    * (`jsonWeight`).
    */
   within(memoryNos: readonly number[], bytes: number): number[];
+  /** Returns the numbers of memories whose content and title have not changed since: their vectors are of this text. */
+  ofSameText(memoryNos: readonly number[]): number[];
   /** Reads rows, by memory number; unknown numbers are left out. */
   readRows(memoryNos: readonly number[]): Map<number, MemoryRow>;
   /** Reads memories, with salience and strength as of `now` (Unix ms); unknown numbers are left out. */
@@ -45,6 +47,10 @@ export function createPastReader(store: Store, at: number): PastReader {
   const readRows = (memoryNos: readonly number[]) => restoredRows(store, memoryNos, laterOf(memoryNos));
   return {
     within: (memoryNos, bytes) => withinBytes(store, memoryNos, bytes, pastWeights(store, laterOf(memoryNos), bytes)),
+    ofSameText(memoryNos) {
+      const changed = new Set(laterOf(memoryNos).flatMap(({ memory, fields }) => (TEXT.test(fields) ? [memory] : [])));
+      return memoryNos.filter((memoryNo) => !changed.has(memoryNo));
+    },
     readRows,
     read: (memoryNos, now) =>
       new Map([...readRows(memoryNos)].map(([memoryNo, row]) => [memoryNo, toMemory(row, now)])),
@@ -93,6 +99,8 @@ function pastWeights(store: Store, later: readonly LaterRevision[], most: number
   return weights;
 }
 
+/** Matches the fields of a revision that has a text or a title. */
+const TEXT = /(?:^|,)(?:content|title)(?:,|$)/;
 /** Matches the fields of a revision that has a value or metadata. */
 const WIDE = /(?:^|,)(?:value|metadata)(?:,|$)/;
 

@@ -12,21 +12,28 @@ export function createDiffMethods({ path, readers }: TenantOptions, query: Tenan
     async diff(options, signal) {
       const { from, to, topic, filter } = options;
       if (from >= to) throw new EngineError('invalid', 'to: must be later than from');
-      const topicIds = topic === undefined ? null : await aboutTopic(topic);
-      return readers.read(path, 'diff', { ...options, topicIds }, signal);
+      if (topic === undefined) return readers.read(path, 'diff', { ...options, topicIds: null }, signal);
+      const { topicIds, isWhole } = await aboutTopic(topic);
+      const diff = await readers.read(path, 'diff', { ...options, topicIds }, signal);
+      return { ...diff, degraded: diff.degraded || !isWhole };
 
-      async function aboutTopic(text: string): Promise<string[]> {
-        // A successor does not stand for what it replaced here, so every status is asked for by name.
+      /** Finds the memories of a topic; `isWhole` is false if the search ended early or left out what it found. */
+      async function aboutTopic(text: string): Promise<{ readonly topicIds: string[]; readonly isWhole: boolean }> {
+        // Nothing stands for another memory here, be it a successor or one that says nearly the same, and what does not
+        // hold now may have held in the window.
         const statuses = filter.statuses ?? MEMORY_STATUSES;
         const asked = {
           query: text,
           k: TOPIC_MEMORIES,
           filter: { ...filter, statuses },
+          anyValidity: true,
+          collapseSimilar: false,
           reinforce: false,
           isLogged: false,
         };
-        const { hits } = await query(asked, signal);
-        return hits.map(({ memory }) => memory.id);
+        const { hits, isCut = false, degradedReasons } = await query(asked, signal);
+        const isWhole = !isCut && degradedReasons.every((reason) => reason === 'vectors');
+        return { topicIds: hits.map(({ memory }) => memory.id), isWhole };
       }
     },
   };

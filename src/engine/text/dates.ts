@@ -68,6 +68,8 @@ const MONTHS: ReadonlyMap<string, number> = new Map(
 const NAME = `(?<name>${[...MONTHS.keys()].sort((a, b) => b.length - a.length).join('|')})\\b\\.?`;
 const YEAR = String.raw`(?<year>(?:19|20)\d\d)(?!\d)`;
 const BEFORE_MONTH = '[Ii][nm]|[Oo]f|[Dd]uring|[Ss]ince|[Ss]eit|[Ll]ast|[Tt]his|[Ee]arly|[Ll]ate|[Mm]id';
+/** Comes before a number that is a place in a text: `Section 3.4.` is no third of April. */
+const PLACE = String.raw`(?:§|\b(?:[Ss]ections?|[Cc]hapters?|[Cc]lauses?|[Pp]arts?|[Aa]bschnitt|[Kk]apitel))\s?`;
 const DAY = String.raw`(?<![\d.])(?<day>[0-3]?\d)`;
 
 /**
@@ -80,7 +82,7 @@ const PATTERNS: readonly Pattern[] = [
     read: ({ year, month, day }) => dateOf(year, Number(month), day),
   },
   {
-    pattern: new RegExp(`${DAY}\\.(?<month>[01]?\\d)\\.(?:\\s?${YEAR})?(?![\\d.])`, 'g'),
+    pattern: new RegExp(`(?<!${PLACE})${DAY}\\.(?<month>[01]?\\d)\\.(?:\\s?${YEAR})?(?![\\d.])`, 'g'),
     read: ({ year, month, day }) => dateOf(year, Number(month), day),
   },
   {

@@ -7,7 +7,7 @@ import { hash } from 'node:crypto';
 import { ERASURE_HASHES } from '../types.ts';
 import { informativeness } from './english-words.ts';
 import { stemOf } from './stem-finder.ts';
-import { words } from './words.ts';
+import { storedWords } from './words.ts';
 
 /** Number of words in a phrase (see `phrasesOf`). */
 const PHRASE = 4;
@@ -23,7 +23,7 @@ const DIGITS = 12;
  */
 export function tellingWords(text: string): Set<string> {
   const telling = new Set<string>();
-  for (const word of words(text)) {
+  for (const word of storedWords(text)) {
     if (!isTelling(word)) continue;
     telling.add(word);
     telling.add(stemOf(word));
@@ -40,7 +40,7 @@ const isTelling = (word: string) =>
 
 /** Lists the phrases of a text: all sequences of four consecutive words, joined by blanks. */
 export function phrasesOf(text: string): Set<string> {
-  const all = words(text);
+  const all = storedWords(text);
   const phrases = new Set<string>();
   for (let at = 0; at + PHRASE <= all.length; at++) phrases.add(all.slice(at, at + PHRASE).join(' '));
   return phrases;

@@ -4,7 +4,18 @@
  * here.
  */
 import { type AskingSentences, askingSentences } from './asking-sentences.ts';
-import { charactersAndPairs, CJK_RUN, isAscii, isCjk, isEmoji, normalise, plainEmoji, termsIn } from './words.ts';
+import {
+  charactersAndPairs,
+  CJK_RUN,
+  isAscii,
+  isCjk,
+  isEmoji,
+  isSpaceless,
+  normalise,
+  plainEmoji,
+  SPACELESS_RUN,
+  termsIn,
+} from './words.ts';
 import { type StemmedLanguage, stemmedLanguageOf } from './language-stems.ts';
 import { STOP_WORDS } from './stop-words.ts';
 
@@ -151,9 +162,7 @@ export function ftsString(term: string): string {
  */
 function searchWords(term: string): string[] {
   if (isEmoji(term)) return [];
-  const run = isCjk(term) ? term : isSpaceless(term) ? withoutMarks(term) : '';
-  if (run === '') return [term];
-  const pieces = charactersAndPairs(run);
+  const pieces = piecesOf(term);
   return pieces.length <= 1 ? pieces : pieces.filter((_, index) => index % 2 === 1);
 }
 
@@ -178,13 +187,6 @@ export function searchableWords(text: string): string[] {
 function piecesOf(term: string): string[] {
   if (isCjk(term)) return charactersAndPairs(term);
   return isSpaceless(term) ? charactersAndPairs(withoutMarks(term)) : [term];
-}
-
-/**
- * Tells whether the text begins with a letter of Thai, Lao, Khmer or Burmese: scripts without spaces that are not CJK.
- */
-export function isSpaceless(text: string): boolean {
-  return text.charCodeAt(0) >= 0x0e00 && SPACELESS_START.test(text);
 }
 
 /**
@@ -394,6 +396,4 @@ const NEITHER_LETTER_NOR_DIGIT = /[^\p{L}\p{N}]+/gu;
 const QUOTED = /"[^"]*"|“[^“”]*”|„[^„“”]*[“”]|«[^«»]*»|「[^「」]*」|『[^『』]*』/g;
 const EMOJI =
   /\p{Regional_Indicator}{2}|\p{Extended_Pictographic}\uFE0F?\p{Emoji_Modifier}?(?:\u200D\p{Extended_Pictographic}\uFE0F?\p{Emoji_Modifier}?){0,7}/gu;
-const SPACELESS_START = /^[\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
-const SPACELESS_RUN = /[\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]+/gu;
 const MARKS = /\p{M}+/gu;

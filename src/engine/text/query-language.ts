@@ -1,5 +1,4 @@
-import { isSpaceless } from './index-text.ts';
-import { isAscii, isCjk, termsIn } from './words.ts';
+import { isAscii, isCjk, isSpaceless, termsIn } from './words.ts';
 
 /**
  * How inflected forms of a question's words are recognised in texts: `stemmed`: by equal stems; `pairs`: by pairs of

@@ -1,5 +1,4 @@
-import { isSpaceless } from './index-text.ts';
-import { isCjk } from './words.ts';
+import { isCjk, isSpaceless } from './words.ts';
 
 /**
  * Guesses which words of a text are inflected forms of a query's words, from equal beginnings. It serves any language

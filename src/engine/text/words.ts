@@ -24,15 +24,29 @@ export function normalise(text: string): string {
 /**
  * Lists the words and numbers of a text in order, normalised, repetitions included. Punctuation, apostrophes and
  * underscores separate words. A run of CJK, which has no spaces, gives each character and each pair of neighbours (東京都
- * → 東 東京 京 京都 都). An emoji is a word, without its skin tone.
+ * → 東 東京 京 京都 都). A run of Thai, Lao, Khmer or Burmese, which have no spaces either, is a word, apart from what
+ * stands beside it. An emoji is a word, without its skin tone.
  */
 export function words(text: string): string[] {
+  return wordsBy(TERM, text);
+}
+
+/**
+ * Lists the words of a text like `words`, except that a run of Thai, Lao, Khmer or Burmese is one word with the letters
+ * and digits beside it. Vectors of the model `hashed-v1` and the hashes of erased texts are stored by these words, so
+ * this function must give the same words in every version.
+ */
+export function storedWords(text: string): string[] {
+  return wordsBy(STORED_TERM, text);
+}
+
+function wordsBy(expression: RegExp, text: string): string[] {
   // Nearly all texts are ASCII: such a text is scanned once.
   if (isAscii(text)) return text.toLowerCase().match(ASCII_WORD) ?? [];
   const normalised = normalise(text);
   if (isAscii(normalised)) return normalised.match(ASCII_WORD) ?? [];
   const list: string[] = [];
-  for (const term of normalised.match(TERM) ?? []) {
+  for (const term of normalised.match(expression) ?? []) {
     if (isCjk(term)) pushCharactersAndPairs(list, term);
     else list.push(isEmoji(term) ? plainEmoji(term) : term);
   }
@@ -51,6 +65,14 @@ export function termsIn(text: string): string[] {
 export function isCjk(text: string): boolean {
   // No script below Hangul Jamo is CJK: Latin, Greek, Cyrillic, Arabic, Indic scripts.
   return text.charCodeAt(0) >= 0x1100 && CJK_START.test(text);
+}
+
+/**
+ * Tells whether the text begins with a character of Thai, Lao, Khmer or Burmese: scripts without spaces that are not
+ * CJK.
+ */
+export function isSpaceless(text: string): boolean {
+  return text.charCodeAt(0) >= 0x0e00 && SPACELESS_START.test(text);
 }
 
 /** Tells whether the text begins with an emoji. */
@@ -110,6 +132,11 @@ function limitWordSigns(text: string): string {
   return text.replace(WORD_SIGNS, (sign) => (left-- > 0 ? sign : ' '));
 }
 
+/** Returns the expression of a word of letters, digits and marks, none of them of these scripts. */
+function wordOutside(scripts: string): string {
+  return String.raw`[[\p{L}\p{N}]--[${scripts}]][[\p{L}\p{N}\p{M}]--[${scripts}]]*`;
+}
+
 function keptMark(base: string, marks: string): string {
   if (base === 'и' && marks.includes('\u0306')) return '\u0306';
   if (base === 'і' && marks.includes('\u0308')) return '\u0308';
@@ -117,6 +144,7 @@ function keptMark(base: string, marks: string): string {
 }
 
 const CJK = String.raw`\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}ー`;
+const SPACELESS = String.raw`\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}`;
 const PICTOGRAPH = String.raw`\p{Extended_Pictographic}\uFE0F?\p{Emoji_Modifier}?`;
 // A family of emoji has at most four members, a flag tag seven: the bound keeps an endless chain from being one word.
 const EMOJI = String.raw`\p{Regional_Indicator}{2}|${PICTOGRAPH}(?:\u200D${PICTOGRAPH}){0,7}`;
@@ -126,14 +154,18 @@ const EMOJI = String.raw`\p{Regional_Indicator}{2}|${PICTOGRAPH}(?:\u200D${PICTO
  * calls; it is meant for `replace` and `match`.
  */
 export const CJK_RUN = new RegExp(`[${CJK}]+`, 'gu');
+/** Matches a run of Thai, Lao, Khmer or Burmese in a text after NFKC; global like `CJK_RUN`. */
+export const SPACELESS_RUN = new RegExp(`[${SPACELESS}]+`, 'gu');
 const NON_ASCII = /[^\x00-\x7f]/;
 const ASCII_WORD = /[a-z0-9]+/g;
 const CJK_START = new RegExp(`^[${CJK}]`, 'u');
+const SPACELESS_START = new RegExp(`^[${SPACELESS}]`, 'u');
 const EMOJI_COLOUR = /[\uFE0F\p{Emoji_Modifier}]/gu;
 const EMOJI_START = /^[\p{Extended_Pictographic}\p{Regional_Indicator}]/u;
-const LETTER = String.raw`[[\p{L}\p{N}]--[${CJK}]]`;
-const LETTER_OR_MARK = String.raw`[[\p{L}\p{N}\p{M}]--[${CJK}]]`;
-const TERM = new RegExp(`[${CJK}]+|${LETTER}${LETTER_OR_MARK}*|${EMOJI}`, 'gv');
+// A mark that several scripts share stays in its run.
+const SPACELESS_WORD = String.raw`[[\p{L}\p{N}]&&[${SPACELESS}]][[[\p{L}\p{N}\p{M}]&&[${SPACELESS}]]\p{M}]*`;
+const TERM = new RegExp(`[${CJK}]+|${wordOutside(CJK + SPACELESS)}|${SPACELESS_WORD}|${EMOJI}`, 'gv');
+const STORED_TERM = new RegExp(`[${CJK}]+|${wordOutside(CJK)}|${EMOJI}`, 'gv');
 const ACCENTED = /([\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}\p{Script=Arabic}\p{Script=Hebrew}])(\p{M}+)/gu;
 // NFKC turns the two halfwidth voiced sound marks, which are letters, into combining marks.
 const LONG_MARK_RUN = /[\p{M}\uFF9E\uFF9F]{31}/u;

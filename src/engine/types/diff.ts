@@ -23,7 +23,10 @@ export interface DiffOptions {
    * parts of documents, and memories that have expired by now, are left out.
    */
   readonly filter: MemoryFilter;
-  /** Keeps only the 200 best memories that a query with this text finds; all memories if left out. */
+  /**
+   * Keeps only the 200 best memories that a query with this text finds, those that are not valid at present and those
+   * that say nearly the same included; all memories if left out.
+   */
   readonly topic?: string | undefined;
   /** Salience, 0..1, below which a memory counts as faded. */
   readonly fadedBelow: number;
@@ -124,7 +127,10 @@ export interface MemoryDiff extends DiffLists {
    * topic, on the axis `valid`, with `OM_AUDIT=off`, and if records of the window may have been removed from the log.
    */
   readonly erased: { readonly deleted: number; readonly expired: number } | null;
-  /** Whether the work budget of one request ended before all memories were read, so that entries may be missing. */
+  /**
+   * Whether the work budget of one request ended before all memories were read, or before the memories of the topic
+   * were found, so that entries may be missing.
+   */
   readonly degraded: boolean;
   /**
    * The lists as one text for a language model, with its estimated tokens; absent unless `DiffOptions.digest` asks for

@@ -270,6 +270,7 @@ export const OUTCOMES = [
   'no_match',
   'not_a_candidate',
   'superseded',
+  'sources_hidden',
   'below_min_score',
   'below_relative_floor',
   'not_exact',
@@ -282,8 +283,9 @@ export const OUTCOMES = [
 /**
  * Says what became of a memory in a query. `returned`: it is a hit. `filtered`: it fails the filter. `no_match`: it
  * shares no word with the query and was not among the nearest by vectors. `not_a_candidate`: it shares words, but too
- * many others matched better, or it is a consolidated memory of whose sources none is a candidate or one is not shown.
- * `superseded`: its successor took its place, or it was left out because no successor passes the filter.
+ * many others matched better, or it is a consolidated memory of whose sources none is a candidate. `superseded`: its
+ * successor took its place, or it was left out because no successor passes the filter. `sources_hidden`: it is a
+ * consolidated memory, and one of its sources fails the filter.
  * `below_min_score` and `below_relative_floor`: its score is below `minScore`, or its raw score below `relativeFloor`.
  * `not_exact`: with `cut` `exact`, it answers too little of the query, or clearly less than others. `near_duplicate`: a
  * better hit says nearly the same (`Hit.similar`). `document_limit`: `perDocument` hits of its document, or a chunk

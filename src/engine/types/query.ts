@@ -243,6 +243,10 @@ export interface MemoryQuery extends RetrievalOptions {
    */
   readonly deepRecall?: boolean | undefined;
   /**
+   * Whether memories that are not valid at present are considered, too; false by default. It has no effect with `asOf`.
+   */
+  readonly anyValidity?: boolean | undefined;
+  /**
    * Kinds of memories that are considered although queries leave them out by default; their scores are lowered by the
    * factor of their status (`penalties`). None by default.
    */

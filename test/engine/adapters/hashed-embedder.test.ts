@@ -59,6 +59,10 @@ test('stored vectors mean the same in every version: a change of these bytes nee
     for (const purpose of ['document', 'query'] as const) digest.update(rounded(embedder.embedOne(text, purpose)));
   }
   expect([embedder.model, digest.digest('hex').slice(0, 16)]).toEqual(['hashed-v1', '1d0878860fe3fcc2']);
+  const mixed = createHash('sha256');
+  for (const text of ['เราใช้Dockerรันปี2567', 'ຂ້ອຍໃຊ້Docker', 'ខ្ញុំប្រើDocker', 'ကျွန်တော်Docker10ခု'])
+    mixed.update(rounded(embedder.embedOne(text, 'document')));
+  expect(mixed.digest('hex').slice(0, 16)).toBe('92067867b6b09400');
 });
 
 test('texts without words, and of any script, are told apart', () => {

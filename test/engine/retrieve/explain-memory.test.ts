@@ -223,6 +223,33 @@ describe('looking back, a remedy speaks of what was recorded then', () => {
     expect((await changesFor(fixture, id, { recorded: day(11) })).changed).toEqual(changed);
   });
 
+  test('what was recorded before the change, without the sectors that do not go with it', async () => {
+    await using fixture = await openTestEngine();
+    const { tenant, clock } = fixture;
+    const { id } = await fixture.add({ content: 'Sale of chairs.', eventTime: day(3), validTo: day(9) });
+    const ended = await fixture.add({ content: 'Sale of chairs in the hall.', eventTime: day(3), validTo: day(1) });
+    await fixture.drain();
+    clock.set(day(10));
+    await tenant.patchMemory(id, { validTo: day(1) });
+    await tenant.patchMemory(ended.id, { tags: ['hall'] });
+    const { primarySector } = await tenant.getMemory(id);
+    const query = { query: 'chairs', k: 3, filter: { sectors: [primarySector] }, ...NO_FLOORS, reinforce: false };
+    const { outcome, changes, remedies } = await tenant.explain(query, id);
+    const asOf = { valid: day(3), recorded: day(10) - 1 };
+    expect(outcome).toBe('filtered');
+    expect(changes).toEqual({ as_of: asOf, 'filters.sectors': null, 'filters.sector': null });
+    expect(remedies).toEqual([expect.stringContaining('remove filters.sectors')]);
+    const { hits } = await tenant.query({ ...query, filter: {}, asOf });
+    expect(hits.map(({ memory }) => memory.id)).toContain(id);
+    // No state that was recorded of the other one helps.
+    expect(await tenant.explain(query, ended.id)).toMatchObject({
+      outcome: 'filtered',
+      failedFilters: ['validity'],
+      remedies: ['it ended before it happened: no as_of reaches it'],
+      changes: null,
+    });
+  });
+
   test('where one that was stored later had held before it, what was recorded until then', async () => {
     await using fixture = await openTestEngine();
     const { tenant, clock } = fixture;

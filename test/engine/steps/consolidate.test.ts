@@ -104,6 +104,22 @@ describe('memories that say nearly the same', () => {
     expect(without.flatMap(({ explain }) => explain!.adjustments.map(({ by }) => by))).not.toContain('consolidated');
   });
 
+  test.each([
+    ['types', ['filters.types']],
+    ['created_at', ['filters.created_at', 'startTime', 'endTime', 'filters.startTime', 'filters.endTime']],
+  ] as const)('one that is left out as its sources fail %s is explained by that', async (name, fields) => {
+    const { fixture, memoryId } = await gathered();
+    const createdFrom = (await fixture.tenant.getMemory(memoryId)).createdAt;
+    const query = { query: ASKED, k: 10, minScore: 0, reinforce: false } as const;
+    const narrow = { userIds: ['ana'], ...(name === 'created_at' ? { createdFrom } : { types: ['consolidation'] }) };
+    const explanation = await fixture.tenant.explain({ ...query, filter: narrow }, memoryId);
+    expect(explanation).toMatchObject({ outcome: 'sources_hidden', failedFilters: [], rank: null });
+    expect(explanation.remedies).toEqual([expect.stringContaining(`fails filters.${name}: remove filters.${name}`)]);
+    expect(explanation.changes).toEqual(Object.fromEntries(fields.map((field) => [field, null])));
+    const { hits } = await fixture.tenant.query({ ...query, filter: { userIds: ['ana'] } });
+    expect(hits.map(({ memory }) => memory.id)).toContain(memoryId);
+  });
+
   test('rank exactly as before once it is undone, and are not gathered again unasked', async () => {
     const fixture = await open();
     await addAll(fixture, OTHERS);

@@ -8,7 +8,7 @@ import { tempFolder } from '../../support/temp-folder.ts';
 test('a text is read behind U+0000, and cut at the same number of characters as others', async () => {
   const store = openStore(path.join(tempFolder(), 'memories.sqlite'), { role: 'worker', create: true });
   onTestFinished(() => store.close());
-  const texts = ['Zero \0 and 🚢 ships', 'Plain 0 and 🚢 ships'];
+  const texts = ['Zero \0 and 🚢 ships', 'Plain 0 and 🚢 ships', '🚢🚢🚢🚢🚢🚢🚢🚢\0 ships'];
   const seeded = await seedMemories(
     store,
     texts.map((content) => ({ content })),
@@ -22,5 +22,5 @@ test('a text is read behind U+0000, and cut at the same number of characters as 
     return seeded.map(({ memoryNo }) => found.get(memoryNo)?.content);
   };
   expect(read(1_000)).toEqual(texts);
-  expect(read(14)).toEqual(['Zero \0 and 🚢 s', 'Plain 0 and 🚢 ']);
+  expect(read(14)).toEqual(['Zero \0 and 🚢 s', 'Plain 0 and 🚢 ', '🚢🚢🚢🚢🚢🚢🚢🚢\0 ship']);
 });

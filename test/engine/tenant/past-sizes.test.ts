@@ -2,6 +2,7 @@
 
 import { test } from 'vitest';
 import { pastExport, pastHits, pastNeighbours, pastSizes } from '../../conformance/past-sizes.ts';
+import { pastVectors } from '../../conformance/past-vectors.ts';
 import { openTestEngine } from '../../support/engine-fixture.ts';
 
 test('lists and differences of an earlier time end at the size that memories had then', async () => {
@@ -22,4 +23,9 @@ test('the neighbours of hits of an earlier time have at most 4 MiB as they were 
 test('an export is read in parts, however long the earlier values of its memories are', async () => {
   await using fixture = await openTestEngine();
   await pastExport(fixture);
+});
+
+test('an export has no vectors of texts that were written after it began', async () => {
+  await using fixture = await openTestEngine();
+  await pastVectors(fixture);
 });

@@ -34,6 +34,8 @@ test.each<[string, NamedDate[]]>([
   ['Who is April?', []],
   ['Which of 12 May bugs is in version 1.2.3?', [day(5, 12)]],
   ['Does 3.14 or 0.5.20 or 2023-13-40 fit?', []],
+  ['What do Section 3.4. and § 5.6. say, and Kapitel 7.8.?', []],
+  ['What is Section 3.4. of 03.06.2023?', [day(6, 3, 2023)]],
   ['Who is 45 June?', []],
 ])('%s', (question, expected) => {
   expect(datesIn(question, NOW)).toEqual(expected);

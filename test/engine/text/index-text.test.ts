@@ -45,6 +45,22 @@ test('Chinese, Japanese, Korean and Thai are found by a part of a run', () => {
   expect(find('大阪')).toEqual([]);
 });
 
+test('Thai, Lao, Khmer and Burmese are found beside Latin letters and digits, and these beside them', () => {
+  store('เราใช้Dockerรันเซิร์ฟเวอร์', 'งบประมาณปี2567ถูกอนุมัติ', 'ຂ້ອຍໃຊ້Docker', 'ខ្ញុំប្រើDocker២០២៥', 'ကျွန်တော်Dockerခု');
+  expect(find('Docker')).toEqual([1, 3, 4, 5]);
+  expect(find('2567')).toEqual([2]);
+  expect(find('ปี2567')).toContain(2);
+  expect(queryTerms('Dockerรัน').words).toEqual(['docker', ...queryTerms('รัน').words]);
+  expect(find('"ใช้Dockerรัน"')).toEqual([1]);
+  for (const [query, row] of [
+    ['Dockerรัน', 1],
+    ['ໃຊ້Docker', 3],
+    ['ប្រើDocker', 4],
+    ['Dockerခု', 5],
+  ] as const)
+    expect(find(query)).toContain(row);
+});
+
 test('a quoted phrase is found as a phrase, also across scripts and inside a run', () => {
   store('the red house', 'the house is red', '我住在东京都中心', '我爱 tokyo 东京');
   expect(find('"red house"')).toEqual([1]);

@@ -46,6 +46,15 @@ test('a text is searched for words as it would be word by word', () => {
   );
 });
 
+test('a word is found where Thai, Lao, Khmer or Burmese stands beside it', () => {
+  const finder = createStemFinder(['docker', '2567']);
+  for (const beside of ['ใช้', 'ໃຊ້', 'ប្រើ', 'ကို', '用']) {
+    const found: number[] = [];
+    finder.eachIn(`${beside}Docker${beside}2567${beside}`, (place) => found.push(place));
+    expect(found, beside).toEqual([0, 1]);
+  }
+});
+
 test('a Dutch word is found though its stem has one vowel where the word has two', () => {
   const finder = createStemFinder(['jaren', 'boom'], { language: 'nl' });
   const found: number[] = [];

@@ -1,5 +1,15 @@
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { charactersAndPairs, isCjk, isEmoji, normalise, words } from '../../../src/engine/text/words.ts';
+import {
+  charactersAndPairs,
+  isCjk,
+  isEmoji,
+  isSpaceless,
+  normalise,
+  storedWords,
+  termsIn,
+  words,
+} from '../../../src/engine/text/words.ts';
 import { STOP_WORDS } from '../../../src/engine/text/stop-words.ts';
 
 test('case, width, ligatures and the accents people leave out are folded', () => {
@@ -66,6 +76,32 @@ test('a run of CJK gives characters and overlapping pairs, apart from the Latin 
   expect(words('用TypeScript写')).toEqual(['用', 'typescript', '写']);
   expect(words('ラーメン')).toEqual(['ラ', 'ラー', 'ー', 'ーメ', 'メ', 'メン', 'ン']);
   expect(charactersAndPairs('𠀀𠀁')).toEqual(['𠀀', '𠀀𠀁', '𠀁']);
+});
+
+test('a run of Thai, Lao, Khmer or Burmese is apart from the letters and digits beside it', () => {
+  expect(words('เราใช้Dockerรันปี2567ที่๒')).toEqual(['เราใช้', 'docker', 'รันปี', '2567', 'ที่๒']);
+  expect(termsIn('ລາວLao ខ្មែរKhmer မြန်မာ10ခု')).toEqual(['ລາວ', 'lao', 'ខ្មែរ', 'khmer', 'မြန်မာ', '10', 'ခု']);
+  expect(words('用ไทยЯ')).toEqual(['用', 'ไทย', 'я']);
+  expect(words('ab\u0e49\u0e49 \u0e49')).toEqual(['ab']);
+  expect(storedWords('ปี2567 ใช้Docker')).toEqual(['ปี2567', 'ใช้docker']);
+});
+
+/** Characters of many scripts, except for those of the four scripts that are written without spaces and are not CJK. */
+const ordinary = fc.oneof(
+  fc.constantFrom(...'aZé7٣я ñ东京がカ한ー،हि-_.👍🏽🇩🇪\u0301\u3099㌖ﷺﬁ'),
+  fc.string({ unit: 'binary', minLength: 1, maxLength: 1 }).filter((text) => !isSpaceless(normalise(text))),
+);
+
+test('words are those of stored vectors, but for the four scripts without spaces that are not CJK', () => {
+  fc.assert(
+    fc.property(fc.array(ordinary, { maxLength: 40 }), (characters) => {
+      const text = characters.join('');
+      expect(words(text)).toEqual(storedWords(text));
+    }),
+    { numRuns: 2_000 },
+  );
+  for (const text of ['ฉันชอบกินข้าวผัด กับ แมว', 'ខ្មែរ។ ភាសា', 'ລາວ ๒๕๖๗ 2567 Docker', 'မြန်မာ ၁၀ ခု'])
+    expect(words(text)).toEqual(storedWords(text));
 });
 
 test('an emoji is a word of its own, whatever its colour', () => {
