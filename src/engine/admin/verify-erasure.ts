@@ -10,6 +10,7 @@ import { EngineError } from '../errors.ts';
 import { getErasure, verifyErasures } from '../store/erasures.ts';
 import { indexTerms, livingTexts } from '../store/living-texts.ts';
 import { openStore } from '../store/open-store.ts';
+import { listOwnCopies } from '../store/own-copies.ts';
 import { phrasesOf, saltedHash, tellingWords } from '../text/erased-words.ts';
 import type { AuditVerdict } from '../types.ts';
 
@@ -54,7 +55,7 @@ const OVERLAP = 512;
 const SEEN = 1_000_000;
 /** Matches the name of a database, of its unfinished copy, or of what a restore replaced; its ending is in group 1. */
 const DATABASE =
-  /(\.[^./]+)(?:\.before-restore-[^./]+|\.[0-9a-f]{12}(?:\.[0-9a-f]{12}-\d{1,10})?\.partial|\.restoring)?$/;
+  /(\.[^./]+)(?:\.before-restore-[^./]+|\.[0-9a-f]{12}(?:\.[0-9a-f]{12}-\d{1,10})?\.partial|\.restoring|\.sealing)?$/;
 /** Endings of databases, beside that of the tenant's own file. */
 const ENDINGS: ReadonlySet<string> = new Set(['.sqlite', '.sqlite3', '.db', '.db3']);
 /** The first bytes of an unencrypted database. */
@@ -75,7 +76,7 @@ export interface ErasureSearch {
   readonly living: number;
   /** Searches a file or a folder with everything below it. A path that does not exist yields nothing. */
   searchPath(place: string): Iterable<Searched>;
-  /** Searches the tenant's file with its log, its uploads and its word index. */
+  /** Searches the tenant's file with its log and the copies of it beside it, its uploads and its word index. */
   searchTenant(): Iterable<Searched>;
   /** Searches the texts of one place, such as the values of a Redis. */
   searchTexts(place: string, texts: AsyncIterable<{ readonly at: string; readonly text: string }>): Promise<Searched>;
@@ -112,7 +113,7 @@ export function openErasureSearch(file: string, { receipts, words }: Sought): Er
       living: living.size,
       searchPath: (place) => searchPath(place, known, isDatabase),
       *searchTenant() {
-        for (const suffix of ['', '-wal', '-shm']) yield* searchPath(`${file}${suffix}`, known, isDatabase);
+        for (const name of listOwnCopies(file)) yield* searchPath(name, known, isDatabase);
         yield* searchPath(uploadsFolder(file), known, isDatabase);
         const open = openStore(file, { role: 'reader' });
         try {
