@@ -2,8 +2,11 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { readConfig } from '../../src/engine/config.ts';
+import { useMasterKey } from '../../src/engine/control/data-keys.ts';
+import { openBudgetFile } from '../../src/engine/control/provider-budget-file.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { openEngine } from '../../src/engine/open-engine.ts';
+import { databaseForm } from '../../src/engine/store/database-form.ts';
 import { newDocument, upload } from '../support/new-document.ts';
 import { newMemory } from '../support/new-memory.ts';
 import { filesOf, newKey } from '../support/sealed-folder.ts';
@@ -116,6 +119,43 @@ test('a folder in clear is encrypted, gets other keys, and is stored in clear ag
   expect(namesWithText(folder)).toEqual(expect.arrayContaining(['cairn.control.sqlite', 'cairn.sqlite']));
   await expectComplete(place, null);
 }, 900_000);
+
+test('no database is removed but counters, whatever lies beside them', async () => {
+  const { folder, database, run, withEngine } = makeFolder();
+  const inFolder = (name: string) => path.join(folder, name);
+  await withEngine(null, async (engine) => {
+    await (await engine.tenant('default')).addMemories([newMemory({ content: CANARY })]);
+  });
+  expect(await run(['backup', inFolder('cairn.backup.sqlite')])).toMatchObject({ code: 0 });
+  const others = [
+    'cairn.backup.sqlite',
+    'cairn.2026-11-29.sqlite',
+    'cairn.dev.sqlite',
+    'cairn.dev.control.sqlite',
+    'cairn.budget.sqlite',
+    'cairn.budget-20261129.sqlite',
+    'cairn.guesses.sqlite',
+  ];
+  for (const name of others.slice(1)) fs.copyFileSync(inFolder(others[0]!), inFolder(name));
+  const counters = ['cairn.rates.sqlite', 'cairn.budget-0123abcd.sqlite', 'cairn.llm-budget-0123abcd.sqlite'].map(
+    inFolder,
+  );
+  const bytesOf = () =>
+    others.map((name) => fs.readFileSync(inFolder(name)).equals(fs.readFileSync(inFolder(others[0]!))));
+
+  const key = newKey();
+  for (const [args, form] of [
+    [['encrypt'], 'clear'],
+    [['decrypt'], 'sealed'],
+  ] as const) {
+    useMasterKey(readConfig({ OM_DB_PATH: database, ...(form === 'sealed' ? { OM_ENCRYPTION_KEY: key } : {}) }));
+    for (const file of counters) openBudgetFile(file).close();
+    expect(counters.map(databaseForm)).toEqual(counters.map(() => form));
+    expect(await run(args, key)).toMatchObject({ code: 0, stderr: '' });
+    expect(counters.filter((file) => fs.existsSync(file))).toEqual([]);
+    expect(bytesOf()).toEqual(others.map(() => true));
+  }
+}, 60_000);
 
 test('a backup of an encrypted tenant is encrypted, and is restored where only the master key is left', async () => {
   const place = makeFolder();

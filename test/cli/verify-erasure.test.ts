@@ -182,6 +182,15 @@ describe('remains are found', () => {
     fs.rmSync(upload);
   });
 
+  test('in what a restore replaced, and in what a killed command left beside the file', async () => {
+    const receipt = await erase(await addReady(RARE));
+    const copies = ['before-restore-2026-01-05T06-07-08-009Z', 'restoring', 'restoring-wal', 'sealing'];
+    const files = copies.map((ending) => `${database}.${ending}`);
+    for (const file of files) fs.writeFileSync(file, `SQLite format 3\0${RARE}`);
+    const { code, remains } = await search([receipt]);
+    expect({ code, remains: remains.toSorted() }).toEqual({ code: 1, remains: files.toSorted() });
+  });
+
   test('at the place of the whole phrase, in whatever capitals and language', async () => {
     const file = path.join(folder, 'notes.txt');
     const before = 'A blue sky. ';

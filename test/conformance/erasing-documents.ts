@@ -318,7 +318,14 @@ async function dropsReadings(fixture: ErasingFixture): Promise<void> {
   const id = await addAs(fixture, 'own', 'Alpaca stew');
   await fixture.drain();
   await addAs(fixture, 'leaked', 'Bison soup');
-  expect(await tenant.deleteMemories({ writtenBy: ['leaked'] })).toMatchObject({ documents: 0, jobs: 1, memories: 0 });
+  const name = `UPDATE document_generations SET file_name = 'leaked.md' WHERE generation_no = (SELECT next_no FROM documents)`;
+  fixture.store.write(() => fixture.store.prepare(name).run());
+  const undone = await tenant.deleteMemories({ writtenBy: ['leaked'] });
+  expect(undone).toMatchObject({ documents: 0, jobs: 1, memories: 0 });
+  const [receipt = '', salt = ''] = undone.erasure!.split('.');
+  expect((await tenant.getErasure(receipt)).words).toContain(saltedHash(salt, 'leaked'));
+  // Its row is gone before the answer, and with it the uploaded file.
+  expect(fixture.store.prepare('SELECT count(*) FROM document_generations').pluck().get()).toBe(1);
   await expectOwn(fixture, id, 'Alpaca stew');
 
   const failing = {

@@ -54,8 +54,8 @@ export async function listTenants(): Promise<void> {
 }
 
 /**
- * Runs `cairn tenants erase ID`: erases a tenant, its keys and its files. No other Cairn process may use the data
- * folder meanwhile.
+ * Runs `cairn tenants erase ID`: erases a tenant, its keys and its files, with the copies of its file that Cairn made
+ * beside it. No other Cairn process may use the data folder meanwhile.
  * @throws CliError without `yes`
  */
 export async function eraseTenant(id: string, { yes }: { readonly yes?: boolean }): Promise<void> {

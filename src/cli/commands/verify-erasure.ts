@@ -15,7 +15,8 @@ interface VerifyOptions {
 
 /**
  * Runs `cairn verify-erasure RECEIPT…`: searches the service's files, its backups, Redis and the given paths for what
- * was erased, and prints what was found in each place. An encrypted file is printed as unread, which is no failure.
+ * was erased, and prints what was found in each place. An encrypted, damaged or unreadable file is
+ * printed as unread, which is no failure.
  * @throws CliError if anything was found, or if the chain of receipts is broken; with exit code 2 for a wrong receipt,
  *   for a path that does not exist, for a file of words that cannot be read, or if neither receipts nor words are given
  */
@@ -27,14 +28,15 @@ export async function verifyErasure(receipts: readonly string[], options: Verify
     if (!fs.existsSync(place)) throw new CliError(`${place}: there is no such file or folder`, { exitCode: 2 });
   await withDataFolder(async ({ config, fileOf }) => {
     const search = beginSearch(fileOf(options.tenant), { receipts, words });
-    const places: Searched[] = [...search.searchTenant()];
+    const places: Searched[] = [];
+    for await (const searched of search.searchTenant()) places.push(searched);
     const { paths, OM_BACKUP_FOLDER: backups, REDIS_URL: redis } = config;
     for (const place of [
       ...listServiceFiles(paths.control),
       ...(backups === undefined ? [] : [backups]),
       ...(options.path ?? []),
     ])
-      places.push(...search.searchPath(place));
+      for await (const searched of search.searchPath(place)) places.push(searched);
     if (redis !== undefined) places.push(await search.searchTexts('redis', readRedis(redis)));
     show(search, places, options.json ?? false);
     if (search.chain.brokenAt !== null)

@@ -18,8 +18,10 @@ import {
   putNextKey,
   rewrapKeys,
   SHARED_OWNER,
+  sharedFileKey,
   takeNextKey,
 } from '../control/data-keys.ts';
+import { isCounterFile } from '../control/counter-file.ts';
 import { holdsServerKeys } from '../control/open-federation.ts';
 import { fingerprintOf, newDataKey } from '../control/wrapped-key.ts';
 import { countUploads, resealUploads } from '../documents/uploads.ts';
@@ -47,7 +49,7 @@ export async function encryptFolder(config: Config, onFile: OnFile): Promise<voi
     for (const tenant of tenants) await changeTenant(config, tenant, null, keys.get(tenant)!, onFile);
   });
   if (databaseForm(config.paths.control) === 'clear') {
-    removeSharedFiles(config);
+    removeSharedFiles(config, null);
     onFile(path.basename(config.paths.control));
     await resealFile(config.paths.control, null, controlKeyOf(config));
   }
@@ -70,9 +72,9 @@ export async function decryptFolder(config: Config, onFile: OnFile): Promise<voi
           '(`cairn federation remove NAME`)',
       );
     for (const { owner, key } of listDataKeys(control.db, masterKey)) {
-      if (owner !== SHARED_OWNER) await changeTenant(config, owner, key, null, onFile);
+      if (owner === SHARED_OWNER) removeSharedFiles(config, key);
+      else await changeTenant(config, owner, key, null, onFile);
     }
-    removeSharedFiles(config);
     destroyAllKeys(control.db);
   });
   if (databaseForm(config.paths.control) === 'sealed') {
@@ -223,11 +225,13 @@ function opens(file: string, key: FileKey): boolean {
 
 /**
  * Deletes the files that all tenants share, which hold only counts: of provider calls, rates, wrong keys and open
- * streams. They are made again when needed.
+ * streams. They are made again when needed. A file with any other table stays, and so does one that is not encrypted
+ * as `dataKey` says.
+ * @param dataKey data key of the shared files; null while they are not encrypted
  */
-function removeSharedFiles({ paths }: Config): void {
+function removeSharedFiles({ paths }: Config, dataKey: FileKey | null): void {
   for (const file of listFiles(path.dirname(paths.control))) {
-    if (!isSharedFile(paths, file)) continue;
+    if (!isSharedFile(paths, file) || !isCounterFile(file, dataKey && sharedFileKey(dataKey, file))) continue;
     for (const suffix of ['', '-wal', '-shm']) fs.rmSync(file + suffix, { force: true });
   }
 }

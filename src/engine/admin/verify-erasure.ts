@@ -4,12 +4,14 @@
  */
 import fs from 'node:fs';
 import path from 'node:path';
-import { gunzipSync } from 'node:zlib';
+import { pipeline } from 'node:stream/promises';
+import { createGunzip } from 'node:zlib';
 import { uploadsFolder } from '../documents/uploads.ts';
 import { EngineError } from '../errors.ts';
 import { getErasure, verifyErasures } from '../store/erasures.ts';
 import { indexTerms, livingTexts } from '../store/living-texts.ts';
 import { openStore } from '../store/open-store.ts';
+import { listOwnCopies } from '../store/own-copies.ts';
 import { phrasesOf, saltedHash, tellingWords } from '../text/erased-words.ts';
 import type { AuditVerdict } from '../types.ts';
 
@@ -37,7 +39,10 @@ export interface Searched {
    * in Redis; empty for a word index.
    */
   readonly at: readonly string[];
-  /** Why the result means nothing, for example because the file is encrypted; null if the place could be read. */
+  /**
+   * Why finding nothing means nothing, for example because the file is encrypted or damaged; null if the place could be
+   * read to its end.
+   */
   readonly note: string | null;
 }
 
@@ -54,7 +59,7 @@ const OVERLAP = 512;
 const SEEN = 1_000_000;
 /** Matches the name of a database, of its unfinished copy, or of what a restore replaced; its ending is in group 1. */
 const DATABASE =
-  /(\.[^./]+)(?:\.before-restore-[^./]+|\.[0-9a-f]{12}(?:\.[0-9a-f]{12}-\d{1,10})?\.partial|\.restoring)?$/;
+  /(\.[^./]+)(?:\.before-restore-[^./]+|\.[0-9a-f]{12}(?:\.[0-9a-f]{12}-\d{1,10})?\.partial|\.restoring|\.sealing)?$/;
 /** Endings of databases, beside that of the tenant's own file. */
 const ENDINGS: ReadonlySet<string> = new Set(['.sqlite', '.sqlite3', '.db', '.db3']);
 /** The first bytes of an unencrypted database. */
@@ -73,10 +78,13 @@ export interface ErasureSearch {
    * them (`livingTexts`).
    */
   readonly living: number;
-  /** Searches a file or a folder with everything below it. A path that does not exist yields nothing. */
-  searchPath(place: string): Iterable<Searched>;
-  /** Searches the tenant's file with its log, its uploads and its word index. */
-  searchTenant(): Iterable<Searched>;
+  /**
+   * Searches a file or a folder with everything below it. A path that does not exist yields nothing, one that cannot be
+   * read a place with a note.
+   */
+  searchPath(place: string): AsyncIterable<Searched>;
+  /** Searches the tenant's file with its log and the copies of it beside it, its uploads and its word index. */
+  searchTenant(): AsyncIterable<Searched>;
   /** Searches the texts of one place, such as the values of a Redis. */
   searchTexts(place: string, texts: AsyncIterable<{ readonly at: string; readonly text: string }>): Promise<Searched>;
 }
@@ -111,8 +119,8 @@ export function openErasureSearch(file: string, { receipts, words }: Sought): Er
       sought: given.size + wanted.reduce((sum, { hashes }) => sum + hashes.size, 0),
       living: living.size,
       searchPath: (place) => searchPath(place, known, isDatabase),
-      *searchTenant() {
-        for (const suffix of ['', '-wal', '-shm']) yield* searchPath(`${file}${suffix}`, known, isDatabase);
+      async *searchTenant() {
+        for (const name of listOwnCopies(file)) yield* searchPath(name, known, isDatabase);
         yield* searchPath(uploadsFolder(file), known, isDatabase);
         const open = openStore(file, { role: 'reader' });
         try {
@@ -191,43 +199,76 @@ function databaseNames(tenantFile: string): (file: string) => boolean {
 
 type IsDatabase = ReturnType<typeof databaseNames>;
 
-function* searchPath(place: string, finder: Finder, isDatabase: IsDatabase): Iterable<Searched> {
-  const stat = fs.statSync(place, { throwIfNoEntry: false });
-  if (stat === undefined) return;
-  if (stat.isDirectory()) {
-    for (const entry of fs.readdirSync(place).sort()) yield* searchPath(path.join(place, entry), finder, isDatabase);
-    return;
+async function* searchPath(place: string, finder: Finder, isDatabase: IsDatabase): AsyncIterable<Searched> {
+  try {
+    const stat = fs.statSync(place, { throwIfNoEntry: false });
+    if (stat?.isDirectory() === true) {
+      for (const entry of fs.readdirSync(place).sort()) yield* searchPath(path.join(place, entry), finder, isDatabase);
+    } else if (stat?.isFile() === true) {
+      yield await searchFile(place, finder, isDatabase);
+    }
+  } catch (error) {
+    const { code, errno } = error as NodeJS.ErrnoException;
+    if (errno === undefined) throw error;
+    if (code === 'ENOENT') return; // It was removed meanwhile.
+    yield { place, bytes: 0, found: 0, at: [], note: `cannot be read (${code})` };
   }
-  if (stat.isFile()) yield searchFile(place, finder, isDatabase);
 }
 
+/** Searches a part of a file's bytes, which begins at `offset`. */
+type SearchBytes = (bytes: Buffer, offset: number) => void;
+
 /** Searches all bytes of a file, free pages included. A gzip file is unpacked; an encrypted one is noted as such. */
-function searchFile(file: string, finder: Finder, isDatabase: IsDatabase): Searched {
+async function searchFile(file: string, finder: Finder, isDatabase: IsDatabase): Promise<Searched> {
   const found = new Set<string>();
   const at: string[] = [];
+  const search: SearchBytes = (bytes, offset) =>
+    finder.find(bytes.toString('utf8'), (piece) =>
+      note(found, at, piece, () => String(offset + placeOf(bytes, piece))),
+    );
   const handle = fs.openSync(file, 'r');
   try {
     const { size } = fs.fstatSync(handle);
     const head = Buffer.alloc(16);
     fs.readSync(handle, head, 0, 16, 0);
-    const search = (bytes: Buffer, offset: number) =>
-      finder.find(bytes.toString('utf8'), (piece) =>
-        note(found, at, piece, () => String(offset + placeOf(bytes, piece))),
-      );
-    if (head.subarray(0, 2).equals(GZIP)) {
-      search(gunzipSync(fs.readFileSync(file)), 0);
-    } else {
-      const chunk = Buffer.alloc(CHUNK + OVERLAP);
-      for (let offset = 0; offset < size; offset += CHUNK) {
-        const read = fs.readSync(handle, chunk, 0, chunk.length, offset);
-        search(chunk.subarray(0, read), offset);
-      }
-    }
+    const damage = head.subarray(0, 2).equals(GZIP) ? await searchUnpacked(file, search) : null;
+    if (damage !== null || !head.subarray(0, 2).equals(GZIP)) searchStored(handle, size, search);
     const isSealed = isDatabase(file.replace(/-wal$/, '')) && !isClear(file, head);
     const sealed = isSealed && size > 0 ? 'sealed: its bytes say nothing without the key' : null;
-    return { place: file, bytes: size, found: found.size, at, note: sealed };
+    return { place: file, bytes: size, found: found.size, at, note: damage ?? sealed };
   } finally {
     fs.closeSync(handle);
+  }
+}
+
+function searchStored(handle: number, size: number, search: SearchBytes): void {
+  const chunk = Buffer.alloc(CHUNK + OVERLAP);
+  for (let offset = 0; offset < size; offset += CHUNK) {
+    const read = fs.readSync(handle, chunk, 0, chunk.length, offset);
+    search(chunk.subarray(0, read), offset);
+  }
+}
+
+/** Searches what gzip packed. Returns a note for a file that does not unpack to its end; else null. */
+async function searchUnpacked(file: string, search: SearchBytes): Promise<string | null> {
+  let [bytes, offset] = [Buffer.alloc(0), 0];
+  try {
+    await pipeline(fs.createReadStream(file), createGunzip({ chunkSize: CHUNK }), async (unpacked) => {
+      for await (const more of unpacked as AsyncIterable<Buffer>) {
+        bytes = Buffer.concat([bytes, more]);
+        for (; bytes.length >= CHUNK + OVERLAP; offset += CHUNK) {
+          search(bytes.subarray(0, CHUNK + OVERLAP), offset);
+          bytes = bytes.subarray(CHUNK);
+        }
+      }
+    });
+    return null;
+  } catch (error) {
+    const { code = '', errno } = error as NodeJS.ErrnoException;
+    if (errno === undefined || !code.startsWith('Z_')) throw error;
+    return 'damaged: gzip does not unpack it to its end';
+  } finally {
+    search(bytes, offset);
   }
 }
 

@@ -9,7 +9,7 @@ import {
   listPartsOf,
   listUnderWay,
 } from '../store/documents.ts';
-import { listNames, listWithoutTags, listWithOwnText } from '../store/document-views.ts';
+import { listNames, listNamesOfNext, listWithoutTags, listWithOwnText } from '../store/document-views.ts';
 import { dropLiveGeneration, listExpiredDocuments, listOutlived } from '../store/document-expiry.ts';
 import { deleteGeneration, findAbandoned } from '../store/document-generations.ts';
 import { documentsOfMemories, listMemoriesOfGeneration, listWithoutDocument } from '../store/chunks.ts';
@@ -45,6 +45,7 @@ import type { BoundOptions, DeleteReceipt, DocumentDeleteOptions, ErasureFilter 
 import { dropReading } from './drop-reading.ts';
 import { enqueueSteps } from './enqueue-step.ts';
 import { firstToErase } from './first-to-erase.ts';
+import { noteDeletedRows } from './note-deleted-rows.ts';
 import { DEFAULT_WEIGHTS } from './relate.ts';
 import { settleStatus, startOf } from './settle-status.ts';
 import { deleteDependentRowsSlice } from './delete-dependent-rows.ts';
@@ -126,7 +127,8 @@ export interface LeftToOthers {
  * Hides those of the given documents that match a filter now; `eraseAbandoned` erases them later. Documents that a
  * delete which broke off has hidden are hidden anew, and so become those of this delete. The filter is applied to the
  * documents themselves, since a document that has not been read yet has no memory to match. If the filter names
- * writers, and only the next version of a document is theirs, its reading is dropped, and the document stays. The
+ * writers, and only the next version of a document is theirs, its reading is dropped, and the document stays;
+ * `eraseAbandoned` without an erasure erases that version. The
  * caller searches for the candidates before the write, so that the search does not hold up other writes.
  * @param documentNos `documentNo` of each candidate
  * @returns a receipt that counts the hidden documents and all cancelled jobs
@@ -145,6 +147,7 @@ export function hideMatching(
   const free = matching.filter((documentNo) => !others.includes(documentNo));
   const kept = listWithOwnText(store, free, filter.writtenBy);
   let jobs = 0;
+  if (kept.length > 0) context.erasing?.names(listNamesOfNext(store, kept));
   for (const documentNo of kept) jobs += dropReading(context, documentNo, 'ready');
   const hidden = free.filter((documentNo) => !kept.includes(documentNo));
   return { receipt: addReceipts({ ...EMPTY_RECEIPT, jobs }, abandonDocuments(context, hidden)), others };
@@ -266,13 +269,13 @@ export function eraseAbandoned(
   const memoryNos = withinBytes(store, listed, ERASE_BYTES);
   const { receipt, isDone } = eraseInSlices(context, memoryNos);
   if (!isDone || memoryNos.length < listed.length) return { receipt, isDone: false };
-  if (last.length === 0) {
-    if (listed.length < limit) deleteGeneration(store, generationNo);
-  } else if (listMemoriesOfGeneration(store, generationNo, 1).length === 0) {
-    deleteGeneration(store, generationNo);
-    const next = findAbandoned(store, context.erasing?.id, last);
-    if (next?.generationNo === null) eraseDocumentRow(context, next.documentNo);
-  }
+  const isEmpty =
+    last.length === 0 ? listed.length < limit : listMemoriesOfGeneration(store, generationNo, 1).length === 0;
+  if (!isEmpty) return { receipt, isDone: false };
+  deleteGeneration(store, generationNo);
+  noteDeletedRows(context); // The version's title, file name and URL are still in the log.
+  const next = last.length === 0 ? undefined : findAbandoned(store, context.erasing?.id, last);
+  if (next?.generationNo === null) eraseDocumentRow(context, next.documentNo);
   return { receipt, isDone: false };
 }
 

@@ -9,6 +9,7 @@ import fs from 'node:fs';
 import type Database from 'better-sqlite3';
 import type { Config } from '../config.ts';
 import { EngineError } from '../errors.ts';
+import type { FileKey } from '../find-file-key.ts';
 import { createDatabaseFile, openDatabase } from '../store/open-database.ts';
 import { retryWhileBusy } from '../store/open-store.ts';
 import type { Statement } from '../store/statement.ts';
@@ -30,6 +31,29 @@ interface OpenFile<Name extends string> {
 export function counterPlaceOf({ OM_DATABASE_URL: database, paths }: Config, file: string): CounterPlace {
   if (database === undefined) return file;
   return { database, name: file.slice(paths.control.length - 'control.sqlite'.length, -'.sqlite'.length) };
+}
+
+/** Names of the tables that counter files have, and SQLite's own one for ids. */
+const TABLE_NAMES: ReadonlySet<unknown> = new Set([
+  ...['buckets', 'guessers', 'stream_counts', 'slots', 'breaker', 'started', 'flights', 'told', 'sqlite_sequence'],
+]);
+
+/**
+ * Whether a file is a database that has no other tables than counters, so that it may be removed.
+ * @param key key of the file; null for an unencrypted one
+ * @returns false also for a file that cannot be read with this key
+ */
+export function isCounterFile(file: string, key: FileKey | null): boolean {
+  let db: Database.Database | undefined;
+  try {
+    db = openDatabase(file, { readonly: true, fileMustExist: true, key });
+    const tables = db.prepare(`SELECT name FROM sqlite_schema WHERE type = 'table'`).pluck().all();
+    return tables.every((name) => TABLE_NAMES.has(name));
+  } catch {
+    return false;
+  } finally {
+    db?.close();
+  }
 }
 
 /**

@@ -55,7 +55,7 @@ export function useMasterKey(settings: KeySettings): void {
     if (owner === undefined) return undefined;
     let key = isStale ? undefined : known.get(owner);
     if (key === undefined) known.set(owner, (key = readDataKey(settings, controlKey, owner)));
-    return owner === SHARED_OWNER ? { ...key, bytes: deriveKey(key.bytes, path.basename(file)) } : key;
+    return owner === SHARED_OWNER ? sharedFileKey(key, file) : key;
   });
 }
 
@@ -82,12 +82,19 @@ export function tenantOf(paths: Config['paths'], file: string): string | undefin
 }
 
 /**
- * Whether a path is that of a database that all tenants share and that lies beside the control database. False for the
- * control database itself.
+ * Whether a path is that of a file in which all tenants are counted: rates, wrong keys, and the budget of a provider's
+ * account (`budgetPlace`). Other databases beside the control database, such as a backup or those of another instance,
+ * have other names.
  */
-export function isSharedFile(paths: Config['paths'], file: string): boolean {
-  const start = paths.control.slice(0, -'control.sqlite'.length);
-  return file !== paths.control && file.startsWith(start) && /^[a-z0-9-]+\.sqlite$/.test(file.slice(start.length));
+export function isSharedFile({ rates, guesses, budget, llmBudget }: Config['paths'], file: string): boolean {
+  if (file === rates || file === guesses) return true;
+  const account = /-[0-9a-f]{8}(?=\.sqlite$)/;
+  return account.test(file) && [budget, llmBudget].includes(file.replace(account, ''));
+}
+
+/** Returns the key of a file that all tenants share, which is derived from their data key. */
+export function sharedFileKey(dataKey: FileKey, file: string): FileKey {
+  return { ...dataKey, bytes: deriveKey(dataKey.bytes, path.basename(file)) };
 }
 
 /**

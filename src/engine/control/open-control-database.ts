@@ -1,10 +1,12 @@
 import { timingSafeEqual } from 'node:crypto';
 import fs from 'node:fs';
+import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { HOME_DATABASE, type Config } from '../config.ts';
 import { removeUploads } from '../documents/uploads.ts';
 import { EngineError } from '../errors.ts';
 import type { Clock } from '../ports.ts';
+import { listOwnCopies } from '../store/own-copies.ts';
 import { openAccessCache, type AccessCache } from './access-cache.ts';
 import type { Holder } from '../types.ts';
 import { DEFAULT_TENANT, type ControlDatabase } from './control-database.ts';
@@ -262,8 +264,8 @@ function eraseInWrite({ file, paths, placed, audit }: Context, tenantId: string,
   // Files are removed before the commit: if that fails, or a crash comes between, the erasure can be repeated.
   placed.erase(tenantId, databases);
   const unplaced = tenantFile(paths, tenantId);
-  for (const name of databaseFiles(unplaced)) fs.rmSync(name, { force: true });
-  for (const path of new Set([unplaced, present ?? unplaced])) removeUploads(path);
+  for (const name of listOwnCopies(unplaced)) fs.rmSync(name, { force: true });
+  for (const file of new Set([unplaced, present ?? unplaced])) removeUploads(file);
 }
 
 function existsAlready(tenantId: string): EngineError {
@@ -271,12 +273,14 @@ function existsAlready(tenantId: string): EngineError {
 }
 
 /**
- * Throws EngineError `conflict` if a database file is at the path of a new tenant: it may hold an earlier tenant's
- * memories, which the new tenant must not inherit.
+ * Throws EngineError `conflict` if a database file is at the path of a new tenant, or a copy of one beside it: they may
+ * hold an earlier tenant's memories, which the new tenant must not inherit.
  */
-function requireNoFiles(path: string, tenantId: string): void {
-  if (databaseFiles(path).some((name) => fs.existsSync(name)))
-    throw new EngineError('conflict', `a database file of an earlier tenant ${tenantId} is still there: move it away`);
+function requireNoFiles(file: string, tenantId: string): void {
+  const [left] = listOwnCopies(file);
+  if (left === undefined) return;
+  const name = path.basename(left);
+  throw new EngineError('conflict', `${name} of an earlier tenant ${tenantId} is still there: move it away`);
 }
 
 function requireTenantId(id: string): void {
@@ -322,14 +326,6 @@ function authentication(
 /** Throws EngineError `not_found` for an unknown tenant. */
 function requireTenant({ cache }: Context, tenantId: string): void {
   if (cache.findTenant(tenantId) === undefined) throw new EngineError('not_found', `no tenant ${describeId(tenantId)}`);
-}
-
-/**
- * Lists the paths of a SQLite database's file and of the files beside it. The main file is first, since the other files
- * are worthless without it.
- */
-function databaseFiles(file: string): string[] {
-  return [file, `${file}-wal`, `${file}-shm`];
 }
 
 /** Quotes an id for a message and cuts it after 64 characters (UTF-16 code units), because ids come from clients. */

@@ -1,7 +1,8 @@
 import fs from 'node:fs';
 import path from 'node:path';
+import type Database from 'better-sqlite3';
 import * as sqliteVec from 'sqlite-vec';
-import { EngineError } from '../errors.ts';
+import { EngineError, isEngineError } from '../errors.ts';
 import { databaseForm, notADatabase } from './database-form.ts';
 import { keyOfFile } from '../find-file-key.ts';
 import { openDatabase } from './open-database.ts';
@@ -52,21 +53,24 @@ export function checkDatabase(file: string, key = keyOfFile(file)): DatabaseSumm
  * Makes sure that no process has a database file open, and moves its write-ahead log into it, so that the file may be
  * replaced or removed. An instance lock does not prove that, since a program that embeds the engine takes none. The
  * proof is that the file can leave WAL mode, which takes an exclusive lock; the file is not put back into WAL mode. A
- * file that does not exist, is no database, is damaged, or is not encrypted as `key` says passes unchecked.
+ * file that does not exist, is no database, is damaged, or cannot be opened with `key` passes unchecked.
  * @param key key of the file, null for an unencrypted file; by default what `keyOfFile` finds
  * @throws EngineError `conflict` if another process has the file open
  */
 export function requireUnused(file: string, key = keyOfFile(file)): void {
   // SQLite would remove the log of a file whose start is damaged.
   if (databaseForm(file) !== (key === null ? 'clear' : 'sealed')) return;
-  const db = openDatabase(file, { timeout: 0, key });
+  let db: Database.Database | undefined;
   try {
+    db = openDatabase(file, { timeout: 0, key });
     if (db.pragma('journal_mode = DELETE', { simple: true }) === 'delete') return;
   } catch (error) {
-    if (sqliteCode(error) !== undefined && !isBusy(error)) return; // The file is damaged, which is why it is replaced.
+    // The file is damaged, or sealed with another key, which is why it is replaced.
+    const isUnreadable = isEngineError(error, 'unprocessable') || (sqliteCode(error) !== undefined && !isBusy(error));
+    if (isUnreadable) return;
     if (!isBusy(error)) throw error;
   } finally {
-    db.close();
+    db?.close();
   }
   throw new EngineError(
     'conflict',

@@ -179,7 +179,25 @@ export function listNames(store: Store, documentNos: readonly number[]): string[
        LEFT JOIN document_generations g ON g.document_no = o.document_no
        ORDER BY o.document_no, g.generation_no DESC`,
     )
-    .all(JSON.stringify(documentNos)) as Readonly<Record<string, string | null>>[];
+    .all(JSON.stringify(documentNos)) as NameRow[];
+  return namesIn(rows);
+}
+
+/** Lists the titles, file names and URLs of the versions of these documents that wait, without repetition. */
+export function listNamesOfNext(store: Store, documentNos: readonly number[]): string[] {
+  const rows = store
+    .prepare(
+      `SELECT g.title, g.given_title, g.file_name, g.url
+       FROM json_each(?) AS wanted CROSS JOIN documents o ON o.document_no = wanted.value
+       CROSS JOIN document_generations g ON g.generation_no = o.next_no`,
+    )
+    .all(JSON.stringify(documentNos)) as NameRow[];
+  return namesIn(rows);
+}
+
+type NameRow = Readonly<Record<string, string | null>>;
+
+function namesIn(rows: readonly NameRow[]): string[] {
   const names = new Set(rows.flatMap((row) => Object.values(row)));
   return [...names].filter((name): name is string => name !== null && name !== '');
 }

@@ -60,6 +60,9 @@ export function createEraseMatching(options: TenantOptions, operations: Erasure)
       receipt = addReceipts(receipt, rest.receipt);
       others = rest.others;
     }
+    // Versions that were given up belong to no erasure, as their documents stay. Their memories are erased by now, and
+    // are in the receipt.
+    if (filter.writtenBy !== undefined) await operations.eraseAbandoned();
     // While a user had memories, the user's name may have come into further deliveries.
     const later = registered === undefined ? await eraseEvalItemsAndStanding(options, filter) : undefined;
     if (asksForWriterAlone(filter)) {

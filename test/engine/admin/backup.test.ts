@@ -3,9 +3,11 @@ import path from 'node:path';
 import Database from 'better-sqlite3';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { backupDatabase, restoreDatabase } from '../../../src/engine/admin/backup.ts';
+import { copyWithKey } from '../../../src/engine/admin/reseal.ts';
 import { checkDatabase, requireUnused } from '../../../src/engine/store/check-database.ts';
 import { readConfig } from '../../../src/engine/config.ts';
 import type { Engine } from '../../../src/engine/engine.ts';
+import { CIPHERS, type FileKey, useFileKeys } from '../../../src/engine/find-file-key.ts';
 import { openEngine } from '../../../src/engine/open-engine.ts';
 import { openStore } from '../../../src/engine/store/open-store.ts';
 import { createManualClock, openTestEngine } from '../../support/engine-fixture.ts';
@@ -185,6 +187,29 @@ describe('restore', () => {
     const { kept } = await restoreDatabase({ from: inFolder('copy'), to: file, now: 0 });
     expect(contentsOf(file)).toEqual(['good']);
     expect(fs.readFileSync(`${kept}-wal`, 'utf8')).toBe('log');
+  });
+
+  test.each(CIPHERS)('a file sealed by %s that its key does not open is replaced, and kept beside', async (cipher) => {
+    await makeFile(inFolder('source.sqlite'), ['good']);
+    await backupDatabase({ from: inFolder('source.sqlite'), to: inFolder('copy') });
+    const [own, former] = [1, 2].map((byte) => ({ cipher, bytes: new Uint8Array(32).fill(byte) }));
+    useFileKeys(file, (path) => (path.startsWith(file) ? own : undefined));
+    onTestFinished(() => useFileKeys(file, null));
+    const sealWith = (key: FileKey) => {
+      fs.writeFileSync(file, '');
+      copyWithKey(inFolder('copy'), null, file, key);
+    };
+    sealWith(own!);
+    const damaged = fs.readFileSync(file);
+    damaged[50]! ^= 1;
+    fs.writeFileSync(file, damaged);
+    const { kept } = await restoreDatabase({ from: inFolder('copy'), to: file, now: 0 });
+    expect(fs.readFileSync(kept!).equals(damaged)).toBe(true);
+    expect(contentsOf(file)).toEqual(['good']);
+
+    sealWith(former!);
+    await restoreDatabase({ from: inFolder('copy'), to: file, now: 1 });
+    expect(contentsOf(file)).toEqual(['good']);
   });
 
   test('a file that a process has open is left alone, even if that process is idle', async () => {

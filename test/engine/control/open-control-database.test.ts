@@ -113,6 +113,24 @@ describe('tenants', () => {
     expect(control.getSetting('acme-2', 'colour')).toBe('blue');
   });
 
+  test('erasing removes every copy that Cairn made beside the file, and what it left unfinished', () => {
+    const config = makeConfig();
+    const control = open(config);
+    control.createTenant('acme');
+    control.createTenant('acme-2');
+    fs.mkdirSync(config.paths.tenants, { recursive: true });
+    const restored = 'before-restore-2026-01-05T06-07-08-009Z';
+    const copies = ['restoring', 'sealing', '0123456789ab.new', restored].map((end) => `acme.sqlite.${end}`);
+    const others = [restored, 'restoring'].map((end) => `acme-2.sqlite.${end}`);
+    const kept = [...others, 'acme.sqlite.mine', 'acme.sqlite.before-restore-mine', 'acme.sqlite3'].sort();
+    for (const name of [...copies, `${copies[0]}-wal`, `${copies[3]}-shm`, 'acme.sqlite-journal', ...kept])
+      fs.writeFileSync(path.join(config.paths.tenants, name), 'memories');
+
+    control.eraseTenant('acme');
+
+    expect(fs.readdirSync(config.paths.tenants).sort()).toEqual(kept);
+  });
+
   test('a tenant whose files cannot be removed is not forgotten', () => {
     const config = makeConfig();
     const control = open(config);
@@ -133,6 +151,8 @@ describe('tenants', () => {
     fs.writeFileSync(path.join(config.paths.tenants, 'acme.sqlite'), 'memories of another');
     expect(() => control.createTenant('acme')).toThrow(expect.objectContaining({ code: 'conflict' }));
     expect(control.findTenantPath('acme')).toBeUndefined();
+    fs.writeFileSync(path.join(config.paths.tenants, 'other.sqlite.before-restore-2026-01-05T06-07-08-009Z'), 'theirs');
+    expect(() => control.createTenant('other')).toThrow(/other\.sqlite\.before-restore-.* of an earlier tenant other/);
   });
 });
 
