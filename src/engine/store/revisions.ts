@@ -50,11 +50,33 @@ export function replaceMemory(
       before.event_time,
       before.valid_from,
       before.valid_to,
-      JSON.stringify(replaced),
+      JSON.stringify({ ...replaced, ...asideOf(before, columns) }),
       writerNo,
     );
   updateMemory(store, before.memoryNo, columns, now);
   if (status !== undefined) setStatus(store, before.memoryNo, status);
+}
+
+/** Name under which a snapshot keeps its `Aside`. */
+const ASIDE = 'aside';
+
+/**
+ * What a revision keeps of a memory beside the former values of its fields, since they cannot be restored without it.
+ * Revisions of version 0.1.0 have none of it.
+ */
+export interface Aside {
+  /** Lifetime of an item before its expiry changed (ms); null for none. Undefined for a memory without a key. */
+  readonly ttlMs?: number | null;
+}
+
+function asideOf({ external_id, ttl_ms }: MemoryRow, { expires_at }: MemoryColumns): { readonly [ASIDE]?: Aside } {
+  return expires_at !== undefined && external_id !== null ? { [ASIDE]: { ttlMs: ttl_ms } } : {};
+}
+
+/** Takes the snapshot of a revision apart: the former values of the fields of `Memory`, and what was kept beside. */
+export function parseSnapshot(snapshot: string): { readonly replaced: Metadata; readonly aside: Aside } {
+  const { [ASIDE]: aside = {}, ...replaced } = parseStored(snapshot) as Metadata & { readonly [ASIDE]?: Aside };
+  return { replaced, aside };
 }
 
 /**
@@ -156,7 +178,7 @@ export function readRevisionSlice(
     version: row.version,
     replacedAt: row.replaced_at,
     writtenBy: row.written_by,
-    replaced: parseStored(row.snapshot) as Metadata,
+    replaced: parseSnapshot(row.snapshot).replaced,
   }));
   return { items, hasMore: beyond !== -1 };
 }

@@ -1,9 +1,8 @@
-import { parseStored } from './stored-json.ts';
-import type { Json, Metadata } from '../types.ts';
+import type { Json } from '../types.ts';
 import type { MemoryColumns, MemoryRow } from './memories.ts';
 import type { Store } from './open-store.ts';
 import { writerOf } from './writers.ts';
-import { columnsOf, readOwnEnd, readSnapshots } from './revisions.ts';
+import { type Aside, columnsOf, parseSnapshot, readOwnEnd, readSnapshots } from './revisions.ts';
 
 /** Lists the lowest numbers above `after` of memories that a writer (key) changed, at most `limit`. */
 export function listChangedBy(
@@ -141,6 +140,8 @@ export interface FormerValues {
   readonly columns: MemoryColumns;
   /** The former status; undefined if it is the present one. */
   readonly status: MemoryRow['status'] | undefined;
+  /** The former lifetime of an item whose expiry was changed, as `Aside` has it. */
+  readonly ttlMs: Aside['ttlMs'];
 }
 
 /**
@@ -159,9 +160,11 @@ export function valuesBefore(
   if (found.size === 0) return undefined;
   const values = new Map<string, Json>();
   let isEndOfLink = false;
+  let ttlMs: Aside['ttlMs'];
   for (const { version, status, snapshot } of readSnapshots(store, row.memoryNo, [...found.keys()])) {
     room.readBytes -= Buffer.byteLength(snapshot);
-    const replaced = parseStored(snapshot) as Metadata;
+    const { replaced, aside } = parseSnapshot(snapshot);
+    if (version === oldest.expiresAt) ({ ttlMs } = aside);
     for (const [field] of found.get(version)!) values.set(field, replaced[field]!);
     if (version === oldest.validTo) isEndOfLink = status === 'superseded';
   }
@@ -172,5 +175,6 @@ export function valuesBefore(
   return {
     columns: Object.fromEntries(columns),
     status: status === row.status ? undefined : (status as MemoryRow['status'] | undefined),
+    ttlMs,
   };
 }
