@@ -25,7 +25,10 @@ export function replaceMemory(
   }: {
     readonly columns: MemoryColumns;
     readonly status: MemoryStatus | undefined;
-    /** Whether the change is caused by a link that was made or removed, and not by a caller's update. */
+    /**
+     * Whether the change is caused by a link that was made or removed, or by a change of what a reflection rests on,
+     * and not by a caller's update.
+     */
     readonly byLink?: boolean;
     /** Number of the writer (key) who makes the change, as `ensureWriter` returns it; null if no caller does. */
     readonly writerNo?: number | null;
@@ -67,10 +70,16 @@ const ASIDE = 'aside';
 export interface Aside {
   /** Lifetime of an item before its expiry changed (ms); null for none. Undefined for a memory without a key. */
   readonly ttlMs?: number | null;
+  /** Salience of a memory before its importance changed, as of the time `at` (Unix ms). */
+  readonly salience?: { readonly value: number; readonly at: number };
 }
 
-function asideOf({ external_id, ttl_ms }: MemoryRow, { expires_at }: MemoryColumns): { readonly [ASIDE]?: Aside } {
-  return expires_at !== undefined && external_id !== null ? { [ASIDE]: { ttlMs: ttl_ms } } : {};
+function asideOf(before: MemoryRow, columns: MemoryColumns): { readonly [ASIDE]?: Aside } {
+  const aside: Aside = {
+    ...(columns.expires_at !== undefined && before.external_id !== null ? { ttlMs: before.ttl_ms } : {}),
+    ...(columns.importance === undefined ? {} : { salience: { value: before.salience, at: before.salience_at } }),
+  };
+  return Object.keys(aside).length === 0 ? {} : { [ASIDE]: aside };
 }
 
 /** Takes the snapshot of a revision apart: the former values of the fields of `Memory`, and what was kept beside. */
