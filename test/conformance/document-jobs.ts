@@ -138,4 +138,16 @@ export function testOlderDocumentJobs(settings: () => Promise<Record<string, str
     expect(await tenant.countJobs()).toMatchObject({ dead: 1, queued: 0, active: 0, failed: 0 });
     expect(await tenant.getDocument(older.documentId)).toMatchObject({ state: 'ready', error: null });
   });
+
+  test('a job that waits for the chunks of its document is not cancelled, and the document becomes ready', async () => {
+    await using fixture = await open();
+    const { tenant } = fixture;
+    const { documentId, jobId } = await handIn(fixture, 'The handbook is about alpacas.');
+    await fixture.readDocument();
+    expect(await tenant.getJob(jobId)).toMatchObject({ step: 'settle', state: 'queued' });
+    await expect(tenant.cancelJob(jobId)).rejects.toMatchObject({ code: 'conflict' });
+    await fixture.drain();
+    expect(await tenant.getDocument(documentId)).toMatchObject({ state: 'ready' });
+    expect(await tenant.getJob(jobId)).toMatchObject({ state: 'done' });
+  });
 }

@@ -56,6 +56,7 @@ export function archiveReflections(
 ): boolean {
   const active = listActive(store, memoryNos, memoryNos.length);
   const taken = withinBytes(store, active, ARCHIVED_BYTES);
-  for (const row of readMemoryRows(store, taken)) replaceMemory(store, row, { columns: {}, status: 'archived', now });
+  const archived = { columns: {}, status: 'archived', byLink: true, now } as const;
+  for (const row of readMemoryRows(store, taken)) replaceMemory(store, row, archived);
   return taken.length === active.length;
 }

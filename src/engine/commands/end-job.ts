@@ -1,3 +1,4 @@
+import { EngineError } from '../errors.ts';
 import { findDocumentRow } from '../store/documents.ts';
 import { releaseUpload } from '../store/uploads.ts';
 import { documentOfJob, hasNewerDocumentJob } from '../store/document-jobs.ts';
@@ -12,7 +13,8 @@ import type { WriteContext } from './write-context.ts';
  * Cancels a job. For a document's job at the step `ingest`, the reading of the document is cancelled. For the job of a
  * chunk, the document's job ends too if it waited for no other chunk.
  * @returns the job as it is now
- * @throws EngineError `not_found`; `conflict` for a job that has ended
+ * @throws EngineError `not_found`; `conflict` for a job that has ended, and for a document's job at the step `settle`,
+ *   without which nothing would tell that the document is ready
  */
 export function cancelJob(context: WriteContext, { id }: { readonly id: string }): Job {
   const { store, now } = context;
@@ -21,6 +23,8 @@ export function cancelJob(context: WriteContext, { id }: { readonly id: string }
     cancelDocument(context, { id: job.documentId });
     return getJob(store, id);
   }
+  if (job.kind === 'document' && job.step === 'settle' && job.state === 'queued')
+    throw new EngineError('conflict', 'this document was read, and its job only waits for those of its chunks');
   const cancelled = control.cancelJob(store, id, now);
   const documentNo = documentOfJob(store, id);
   if (documentNo !== null) settleDocument(store, documentNo, now);

@@ -1,10 +1,14 @@
+import { decayed, initialSalience, sectorsFromBits } from '../dynamics.ts';
 import { MAX_RELABELLED } from '../store/chains.ts';
+import { setSalience } from '../store/dynamics.ts';
 import { listStatedBy, listSuccessors } from '../store/edges.ts';
 import { hasManyTrips } from '../store/foresight.ts';
 import { keptHash } from '../store/duplicates.ts';
-import { readMemoryRows, type MemoryRow } from '../store/memories.ts';
+import { setItemTtl } from '../store/items.ts';
+import { readMemoryRows, type MemoryColumns, type MemoryRow } from '../store/memories.ts';
 import {
   type FormerSearch,
+  type FormerValues,
   listChangedBy,
   searchFormer,
   undoerOf,
@@ -165,14 +169,38 @@ function restore(
   const { content } = former.columns;
   const hash = content === undefined ? {} : { content_hash: keptHash(contentHash(content)) };
   const end = former.status === undefined || ownEnd === row.valid_to ? {} : { valid_to: ownEnd };
-  const columns = { ...end, ...former.columns, ...hash };
+  const columns = { ...end, ...withLifetime(context, row, former), ...hash };
   const archivedTo = asked.begun?.memoryNo === row.memoryNo ? asked.archivedTo : undefined;
   const prepared = prepareChange(context, row, columns, archivedTo);
   if (prepared !== 'done') return { begun: search, ...(prepared === 'begun' ? {} : { hasManyReflections: true }) };
   changeMemory(context, row, { columns, status: former.status, isPrepared: true });
+  if (typeof former.ttlMs === 'number') setItemTtl(context.store, row.memoryNo, former.ttlMs);
+  if (search.oldest.importance !== undefined) restoreSalience(context, row, former);
   const isEndChanged = search.oldest.validTo !== undefined;
   if (former.status !== undefined || 'valid_from' in columns || isEndChanged) settleByLinks(context, row);
   return 'restored';
+}
+
+/**
+ * Returns the columns to restore. An item that had a lifetime gets a whole one from now on, as if it was just read: but
+ * for the change that is undone it would have been renewed. A revision of version 0.1.0 does not tell the lifetime:
+ * then an item keeps the end that it has if it has a lifetime, or if its former end has passed.
+ */
+function withLifetime({ now }: WriteContext, row: MemoryRow, { columns, ttlMs }: FormerValues): MemoryColumns {
+  if (typeof ttlMs === 'number') return { ...columns, expires_at: now + ttlMs };
+  const { expires_at: end, ...others } = columns;
+  const isUnknown = row.external_id !== null && ttlMs === undefined && typeof end === 'number';
+  return isUnknown && (row.ttl_ms !== null || end <= now) ? others : columns;
+}
+
+/**
+ * Gives a memory the salience that it would have if its importance had not been changed. If the revision does not tell
+ * it, as one of version 0.1.0, a memory without an importance gets the salience of a new one.
+ */
+function restoreSalience({ store, now }: WriteContext, row: MemoryRow, { columns, salience }: FormerValues): void {
+  const additional = sectorsFromBits(row.sectors, row.primary_sector).length - 1;
+  if (salience !== undefined) setSalience(store, row.memoryNo, decayed(salience, row.decay_lambda, now), now);
+  else if (columns.importance === null) setSalience(store, row.memoryNo, initialSalience(null, additional), now);
 }
 
 /** Gives a memory the status, and the end of validity, that its links determine whatever it was before them. */

@@ -4,6 +4,7 @@ import { VECTOR_PRECISIONS } from '../ports.ts';
 import type { MemoryOrigin, RevisionRow, ShownDocument, VectorRow } from '../store/export-rows.ts';
 import type { LinkRow, LogItemRow } from '../store/export-selection.ts';
 import type { MemoryRow } from '../store/memories.ts';
+import { parseSnapshot } from '../store/revisions.ts';
 import { parseStored } from '../store/stored-json.ts';
 import type {
   PortableDocument,
@@ -108,7 +109,7 @@ export function revisionText(row: RevisionRow): string {
     event_time: iso(row.event_time),
     valid_from: iso(row.valid_from),
     valid_to: iso(row.valid_to),
-    replaced: parseStored(row.snapshot),
+    replaced: parseSnapshot(row.snapshot).replaced,
     written_by: row.written_by ?? undefined,
   };
   return JSON.stringify(line);

@@ -147,7 +147,8 @@ export interface NewConsolidation {
 
 /**
  * Stores a consolidation, and adds it to the count of the job's run. Consolidations without a memory (undone ones, and
- * those whose text was refused) that have a source in common with it are deleted. Call inside a write.
+ * those whose text was refused) that have a source in common with it are deleted. It is stored as of `now`, or of the
+ * latest change of a source if the clock was set back since: earlier it would be outdated. Call inside a write.
  */
 export function insertConsolidation(store: Store, made: NewConsolidation, jobNo: number, now: number): void {
   store
@@ -156,9 +157,13 @@ export function insertConsolidation(store: Store, made: NewConsolidation, jobNo:
          (SELECT consolidation_no FROM consolidation_sources WHERE source IN (SELECT value FROM json_each(?)))`,
     )
     .run(JSON.stringify(made.sources));
+  const changedAt = store
+    .prepare('SELECT max(updated_at) FROM memories WHERE seq IN (SELECT value FROM json_each(?))')
+    .pluck()
+    .get(JSON.stringify(made.sources)) as number;
   const { lastInsertRowid } = store
     .prepare('INSERT INTO consolidations (id, run_id, user_no, memory, method, created_at) VALUES (?, ?, ?, ?, ?, ?)')
-    .run(made.id, made.runId, made.userNo, made.memoryNo, made.method, now);
+    .run(made.id, made.runId, made.userNo, made.memoryNo, made.method, Math.max(now, changedAt));
   const put = store.prepare('INSERT INTO consolidation_sources (source, consolidation_no) VALUES (?, ?)');
   for (const source of made.sources) put.run(source, lastInsertRowid);
   store.prepare('UPDATE consolidation_runs SET made = made + 1 WHERE job = ?').run(jobNo);

@@ -34,6 +34,7 @@ export interface MemoryRow {
   readonly valid_from: number | null;
   readonly valid_to: number | null;
   readonly expires_at: number | null;
+  readonly ttl_ms: number | null;
   readonly version: number;
   readonly confidence: number;
   readonly importance: number | null;
@@ -71,8 +72,7 @@ export interface MemoryRow {
 }
 
 const COLUMNS = `m.seq AS memoryNo, m.id, m.user_no, u.user_id, m.session_id, m.event_time, m.created_at, m.updated_at,
-  m.valid_from,
-  m.valid_to, m.expires_at, m.version, m.confidence, m.importance, m.type,
+  m.valid_from, m.valid_to, m.expires_at, i.ttl_ms, m.version, m.confidence, m.importance, m.type,
   coalesce(m.external_id, i.item_key) AS external_id, m.tags, m.files, m.entities,
   m.title, m.gist, m.metadata, m.content, m.value, n.path AS namespace,
   d.state, d.status, d.primary_sector, d.sectors, d.sector_confidence, d.salience, d.salience_at,

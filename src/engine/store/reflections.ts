@@ -289,7 +289,8 @@ export function readNewReflectionsOn(
 }
 
 /**
- * Tells whether there is one reflection that is derived from all of these memories, and perhaps from further ones.
+ * Tells whether there is one reflection that is derived from all of these memories, and perhaps from further ones. One
+ * that is no longer active does not count if one of these memories was changed since it was made: it was archived then.
  * @param sources numbers of memories, at least one, each once
  * @param options.heavierThan weight up to which a link does not count
  */
@@ -302,8 +303,11 @@ export function hasReflectionOnAll(
     store
       .prepare(
         `SELECT 1 FROM json_each(?) AS s CROSS JOIN edges e ON e.dst = s.value AND e.type = 'derived_from'
+           CROSS JOIN memory_dynamics d ON d.seq = e.src CROSS JOIN memories r ON r.seq = e.src
+           CROSS JOIN memories m ON m.seq = e.dst
          WHERE e.automatic = 1 AND e.weight > ? AND NOT EXISTS (SELECT 1 FROM consolidations WHERE memory = e.src)
-         GROUP BY e.src HAVING count(*) = ? LIMIT 1`,
+         GROUP BY e.src HAVING count(*) = ?
+           AND (max(d.status) = 'active' OR max(m.updated_at) <= max(r.created_at)) LIMIT 1`,
       )
       .get(JSON.stringify(sources), heavierThan, sources.length) !== undefined
   );

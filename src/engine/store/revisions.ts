@@ -25,7 +25,10 @@ export function replaceMemory(
   }: {
     readonly columns: MemoryColumns;
     readonly status: MemoryStatus | undefined;
-    /** Whether the change is caused by a link that was made or removed, and not by a caller's update. */
+    /**
+     * Whether the change is caused by a link that was made or removed, or by a change of what a reflection rests on,
+     * and not by a caller's update.
+     */
     readonly byLink?: boolean;
     /** Number of the writer (key) who makes the change, as `ensureWriter` returns it; null if no caller does. */
     readonly writerNo?: number | null;
@@ -50,11 +53,39 @@ export function replaceMemory(
       before.event_time,
       before.valid_from,
       before.valid_to,
-      JSON.stringify(replaced),
+      JSON.stringify({ ...replaced, ...asideOf(before, columns) }),
       writerNo,
     );
   updateMemory(store, before.memoryNo, columns, now);
   if (status !== undefined) setStatus(store, before.memoryNo, status);
+}
+
+/** Name under which a snapshot keeps its `Aside`. */
+const ASIDE = 'aside';
+
+/**
+ * What a revision keeps of a memory beside the former values of its fields, since they cannot be restored without it.
+ * Revisions of version 0.1.0 have none of it.
+ */
+export interface Aside {
+  /** Lifetime of an item before its expiry changed (ms); null for none. Undefined for a memory without a key. */
+  readonly ttlMs?: number | null;
+  /** Salience of a memory before its importance changed, as of the time `at` (Unix ms). */
+  readonly salience?: { readonly value: number; readonly at: number };
+}
+
+function asideOf(before: MemoryRow, columns: MemoryColumns): { readonly [ASIDE]?: Aside } {
+  const aside: Aside = {
+    ...(columns.expires_at !== undefined && before.external_id !== null ? { ttlMs: before.ttl_ms } : {}),
+    ...(columns.importance === undefined ? {} : { salience: { value: before.salience, at: before.salience_at } }),
+  };
+  return Object.keys(aside).length === 0 ? {} : { [ASIDE]: aside };
+}
+
+/** Takes the snapshot of a revision apart: the former values of the fields of `Memory`, and what was kept beside. */
+export function parseSnapshot(snapshot: string): { readonly replaced: Metadata; readonly aside: Aside } {
+  const { [ASIDE]: aside = {}, ...replaced } = parseStored(snapshot) as Metadata & { readonly [ASIDE]?: Aside };
+  return { replaced, aside };
 }
 
 /**
@@ -156,7 +187,7 @@ export function readRevisionSlice(
     version: row.version,
     replacedAt: row.replaced_at,
     writtenBy: row.written_by,
-    replaced: parseStored(row.snapshot) as Metadata,
+    replaced: parseSnapshot(row.snapshot).replaced,
   }));
   return { items, hasMore: beyond !== -1 };
 }

@@ -1,9 +1,8 @@
-import { parseStored } from './stored-json.ts';
-import type { Json, Metadata } from '../types.ts';
+import type { Json } from '../types.ts';
 import type { MemoryColumns, MemoryRow } from './memories.ts';
 import type { Store } from './open-store.ts';
 import { writerOf } from './writers.ts';
-import { columnsOf, readOwnEnd, readSnapshots } from './revisions.ts';
+import { type Aside, columnsOf, parseSnapshot, readOwnEnd, readSnapshots } from './revisions.ts';
 
 /** Lists the lowest numbers above `after` of memories that a writer (key) changed, at most `limit`. */
 export function listChangedBy(
@@ -34,7 +33,9 @@ export function undoerOf(keyId: string): string {
 /**
  * A search through the revisions of a memory for the values that it had before the unbroken series of one writer's
  * changes at the end of its history. It reads no values, only which fields each revision replaced, and may be continued
- * in another commit. Changes that links caused are ignored, and so are changes that were undone, with their undoing.
+ * in another commit. Changes that links caused are ignored, and so are changes that were undone, with their undoing,
+ * and changes of the status that Cairn made by itself. Only if it archived the memory after the writer had changed the
+ * importance, by which it decides that, the former status is restored with the importance.
  */
 export interface FormerSearch {
   readonly memoryNo: number;
@@ -49,6 +50,8 @@ export interface FormerSearch {
   readonly oldest: Readonly<Record<string, number>>;
   /** Keys whose undone changes are being passed over. The next ones are those of the last key. */
   readonly undone: readonly string[];
+  /** Version of the oldest change by which Cairn archived the memory since the writer's changes; null for none. */
+  readonly archived: number | null;
   /** Whether others made the last changes. The search then only tells whether a change of the writer is left. */
   readonly isByOthers: boolean;
   /** Whether others have changed the memory since the last change of the writer that was not undone. */
@@ -89,23 +92,29 @@ export function searchFormer(
   let below = isContinued ? begun.below : Number.MAX_SAFE_INTEGER;
   const oldest = new Map(isContinued ? Object.entries(begun.oldest) : []);
   const undone = isContinued ? [...begun.undone] : [];
+  let archived = isContinued ? begun.archived : null;
   let isByOthers = isContinued && begun.isByOthers;
   let isChangedSince = false;
   const limit = Math.max(1, room.revisions);
   const changes = store
     .prepare(
-      `SELECT version, fields, by_link AS byLink, ${writerOf('memory_revisions.writer_no')} AS writtenBy,
+      `SELECT version, fields, status, by_link AS byLink, ${writerOf('memory_revisions.writer_no')} AS writtenBy,
          octet_length(snapshot) AS bytes
        FROM memory_revisions WHERE memory = ? AND version < ? ORDER BY version DESC LIMIT ?`,
     )
     .iterate(memoryNo, below, limit) as IterableIterator<SearchedRevision>;
   let seen = 0;
   for (const change of changes) {
-    if (change.byLink === 0 && !wasUndone(undone, change)) {
+    if (change.byLink === 0 && change.writtenBy === null && change.fields === 'status') {
+      if (change.status === 'active') archived = change.version;
+    } else if (change.byLink === 0 && !wasUndone(undone, change)) {
       isChangedSince = isByOthers && change.writtenBy === writtenBy;
       isByOthers ||= change.writtenBy !== writtenBy;
       if (isChangedSince || (isByOthers && oldest.size > 0)) break;
-      if (!isByOthers) for (const field of change.fields.split(',')) oldest.set(field, change.version);
+      const fields = isByOthers ? [] : change.fields.split(',');
+      if (fields.includes('importance') && archived !== null)
+        oldest.set('status', Math.min(archived, oldest.get('status') ?? archived));
+      for (const field of fields) oldest.set(field, change.version);
     }
     seen += 1;
     below = change.version;
@@ -114,7 +123,8 @@ export function searchFormer(
     if (room.passedBytes <= 0) break;
   }
   const isDone = seen < limit && room.passedBytes > 0;
-  return { memoryNo, version, below, oldest: Object.fromEntries(oldest), undone, isByOthers, isChangedSince, isDone };
+  const found = { below, oldest: Object.fromEntries(oldest), undone, archived, isByOthers, isChangedSince };
+  return { memoryNo, version, ...found, isDone };
 }
 
 /**
@@ -130,6 +140,8 @@ function wasUndone(undone: string[], { writtenBy }: SearchedRevision): boolean {
 interface SearchedRevision {
   readonly version: number;
   readonly fields: string;
+  /** Status that was replaced, or that the memory kept. */
+  readonly status: MemoryRow['status'];
   readonly byLink: number;
   readonly writtenBy: string | null;
   readonly bytes: number;
@@ -141,6 +153,10 @@ export interface FormerValues {
   readonly columns: MemoryColumns;
   /** The former status; undefined if it is the present one. */
   readonly status: MemoryRow['status'] | undefined;
+  /** The former lifetime of an item whose expiry was changed, as `Aside` has it. */
+  readonly ttlMs: Aside['ttlMs'];
+  /** The former salience of a memory whose importance was changed, as `Aside` has it. */
+  readonly salience: Aside['salience'];
 }
 
 /**
@@ -159,9 +175,13 @@ export function valuesBefore(
   if (found.size === 0) return undefined;
   const values = new Map<string, Json>();
   let isEndOfLink = false;
+  let ttlMs: Aside['ttlMs'];
+  let salience: Aside['salience'];
   for (const { version, status, snapshot } of readSnapshots(store, row.memoryNo, [...found.keys()])) {
     room.readBytes -= Buffer.byteLength(snapshot);
-    const replaced = parseStored(snapshot) as Metadata;
+    const { replaced, aside } = parseSnapshot(snapshot);
+    if (version === oldest.expiresAt) ({ ttlMs } = aside);
+    if (version === oldest.importance) ({ salience } = aside);
     for (const [field] of found.get(version)!) values.set(field, replaced[field]!);
     if (version === oldest.validTo) isEndOfLink = status === 'superseded';
   }
@@ -172,5 +192,7 @@ export function valuesBefore(
   return {
     columns: Object.fromEntries(columns),
     status: status === row.status ? undefined : (status as MemoryRow['status'] | undefined),
+    ttlMs,
+    salience,
   };
 }

@@ -123,7 +123,8 @@ export interface Jobs {
   /**
    * Cancels an unfinished job, even while a worker runs it. Its memory stays and is found by its words; the reading of
    * a document is given up with its job.
-   * @throws EngineError `not_found`; `conflict` if the job has ended
+   * @throws EngineError `not_found`; `conflict` if the job has ended, or if it has read its document and waits for the
+   *   jobs of the document's chunks
    */
   cancelJob(id: string): Promise<Job>;
   /**

@@ -32,6 +32,24 @@ test.each([
   expect(await fixture.tenant.listConsolidations({ limit: 10 })).toEqual([]);
 });
 
+test('what was made of memories of a later time, from before the clock was set back, is not made over and over', async () => {
+  const fixture = await openTestEngine();
+  onTestFinished(() => fixture.close());
+  const { tenant, clock } = fixture;
+  clock.advance(3_600_000);
+  for (const content of POOL) await fixture.add({ content, userId: 'ana' });
+  await fixture.drain();
+  clock.advance(-3_600_000);
+  const made: string[][] = [];
+  for (let run = 0; run < 3; run += 1) {
+    await tenant.consolidate({ userId: 'ana', again: false });
+    for (let round = 0; (await fixture.askQuestions()).claimed > 0; round++) expect(round).toBeLessThan(100);
+    made.push((await tenant.listConsolidations({ limit: 10 })).map(({ id }) => id));
+  }
+  expect(made[0]).toHaveLength(1);
+  expect(made).toEqual([made[0], made[0], made[0]]);
+});
+
 test('a run that has many outdated memories to erase lets others in, and stops when it is told to', async () => {
   const fixture = await openTestEngine();
   onTestFinished(() => fixture.close());

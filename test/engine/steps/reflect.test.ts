@@ -144,6 +144,17 @@ describe('an insight', () => {
     expect(await again(['Ana has family in the south', [1, 2]])).toEqual(['Ana has family in the south', INSIGHT]);
   });
 
+  test('is kept if the earlier one that rests on all of its sources was archived, as one of them has changed', async () => {
+    const { fixture, chat, ids } = await reflected();
+    fixture.clock.advance(1_000);
+    await fixture.tenant.patchMemory(ids[0]!, { content: 'Ana took the night train to Vienna.' });
+    await fixture.drain();
+    const later = 'Ana travels by night train wherever she can';
+    chat.say(answer([later, [1, 3]]));
+    await reflectOn(fixture);
+    expect((await reflectionsOf(fixture)).map(({ content }) => content)).toEqual([later]);
+  });
+
   test('goes with a memory that it rests on, and leaves no word', async () => {
     const { fixture, ids, reflection } = await reflected();
     expect(idsWithWord(fixture, 'whenever')).toEqual([reflection.id]);
