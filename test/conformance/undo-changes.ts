@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { putConcludedEdge } from '../../src/engine/store/edges.ts';
 import { decayMemories } from '../../src/engine/upkeep/decay-memories.ts';
 import { openTestEngine, type TestEngine } from '../support/engine-fixture.ts';
-import { exportText, portableLines } from '../support/portable.ts';
+import { exportText } from '../support/portable.ts';
 import { newMemory } from '../support/new-memory.ts';
 
 export const HOUR_MS = 3_600_000;
@@ -124,32 +124,5 @@ export function testUndoneChanges(settings: () => Promise<Record<string, string>
     expect(await tenant.getMemory(conclusion.id)).toMatchObject({ status: 'archived' });
     expect(await undo(fixture)).toMatchObject({ restored: 1, unrestored: 0 });
     expect(await tenant.getMemory(conclusion.id)).toMatchObject({ status: 'archived', content: 'Anna likes the sea.' });
-  });
-
-  test('links that a leaked key imported as automatic ones, between memories of others, are undone like stated ones', async () => {
-    await using fixture = await open();
-    const { tenant } = fixture;
-    const [first, second, third] = await Promise.all(
-      ['Anna sails.', 'Ben rows.', 'Carla swims.'].map((content) => fixture.add({ content })),
-    );
-    const [claim, insight] = [1, 2].map((no) => `01a1fe30-e25b-7576-a0c2-3c4e3646bd7${no}`);
-    const memories = [claim, insight].map((id) => ({ type: 'memory', id, content: `Claim ${id}` }));
-    const link = (src: string, dst: string, type: string) =>
-      ({ type: 'link', src, dst, link_type: type, automatic: true }) as const;
-    const links = [
-      link(second!.id, first!.id, 'supersedes'),
-      { ...link(third!.id, second!.id, 'contradicts'), winner: third!.id },
-      link(third!.id, claim!, 'derived_from'),
-      link(insight!, claim!, 'derived_from'),
-    ];
-    const lines = portableLines([...memories, ...links].map((line) => JSON.stringify(line)).join('\n'));
-    const outcomes = await tenant.as('leaked').importLines(lines);
-    expect(outcomes.map(({ kind }) => kind)).toEqual(lines.map(() => 'stored'));
-    const made = await tenant.listLinks(insight!);
-    expect(made.filter(({ automatic }) => automatic)).toMatchObject([{ id: claim, type: 'derived_from' }]);
-    expect(await undo(fixture)).toMatchObject({ memories: 2, restored: 0, unrestored: 0 });
-    for (const { id } of [first!, second!, third!])
-      expect(await tenant.getMemory(id)).toMatchObject({ status: 'active' });
-    expect(fixture.batch.open().store.prepare('SELECT count(*) FROM edges').pluck().get()).toBe(0);
   });
 }

@@ -19,7 +19,7 @@ import { appendItems, insertLog, type LogRow } from '../store/session-logs.ts';
 import { ensureWriter } from '../store/writers.ts';
 import { indexedBytes, MAX_INDEXED_BYTES, putText, workOf } from '../store/word-index/memory-text.ts';
 import { reindexFollowers } from '../store/word-index/waiting-contexts.ts';
-import type { EdgeType, ImportOutcome, PortableLine, PortableLink, PortableLogItem, PortableMemory } from '../types.ts';
+import type { ImportOutcome, PortableLine, PortableLink, PortableLogItem, PortableMemory } from '../types.ts';
 import { refuseOverBacklog } from './accept.ts';
 import { storeVectors } from './import-vectors.ts';
 import { judgeLine, type NewLine, type ResolvedLink } from './judge-import.ts';
@@ -169,20 +169,6 @@ function storeLogItem(context: WriteContext, line: PortableLogItem, log: LogRow 
 }
 
 /**
- * Tells whether an imported link may be one that Cairn made. Any other counts as stated by the importing key, so that
- * an undo of the key removes it: Cairn supersedes nothing and decides no contradiction, and with an automatic
- * `derived_from` link a memory of somebody else would be erased together with one that the key imported.
- */
-function mayBeAutomatic({ store, writtenBy }: WriteContext, { key, winner }: ResolvedLink): boolean {
-  if (key.type !== 'derived_from') return AUTOMATIC_TYPES.has(key.type) && winner === null;
-  const [made] = readMemoryRows(store, [key.src]);
-  return made?.written_by === (writtenBy ?? null);
-}
-
-/** The types, beside `derived_from`, of links that Cairn makes by itself. */
-const AUTOMATIC_TYPES: ReadonlySet<EdgeType> = new Set(['waypoint', 'supports', 'contradicts']);
-
-/**
  * Stores a link, and gives its memories the statuses that follow from it, unless they were imported with their
  * statuses.
  */
@@ -193,12 +179,11 @@ function storeLink(
   toReindex: ReindexQueue,
 ): void {
   const { store, now } = context;
-  const automatic = line.automatic && mayBeAutomatic(context, { key, winner });
   insertExactLink(
     store,
     { src: key.src, dst: key.dst, winner },
-    { ...line, automatic, weight: line.weight ?? DEFAULT_WEIGHTS[line.link_type] },
-    { writerNo: automatic ? null : ensureWriter(store, context.writtenBy), now },
+    { ...line, weight: line.weight ?? DEFAULT_WEIGHTS[line.link_type] },
+    { writerNo: line.automatic ? null : ensureWriter(store, context.writtenBy), now },
   );
   const statusOf = (id: string) => findTwinById(store, id)!.status;
   const settle = (memoryNo: number, ends: { readonly endsAt?: number } = {}) => {
