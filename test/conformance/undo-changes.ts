@@ -80,6 +80,8 @@ export function testUndoneChanges(settings: () => Promise<Record<string, string>
     for (const importance of [0, 1])
       for (const id of [ids[0]!, ids[2]!]) await tenant.as('leaked').patchMemory(id, { importance });
     clock.advanceDays(20);
+    for (const id of ids.slice(0, 2)) await tenant.reinforceMemory(id, 0.15);
+    clock.advanceDays(20);
     expect(await undo(fixture)).toMatchObject({ restored: 2, unrestored: 0 });
     clock.advanceDays(20);
     const [first, second, third, fourth] = await Promise.all(ids.map((id) => tenant.getMemory(id)));

@@ -5,6 +5,7 @@ import { ingestUrlSchema } from '../../src/api/schemas/documents.ts';
 import { itemSchema } from '../../src/api/schemas/items.ts';
 import { addSchema, patchSchema } from '../../src/api/schemas/memories.ts';
 import { LINE_SCHEMAS } from '../../src/api/schemas/portable.ts';
+import { countLongAddresses } from '../../src/engine/store/postgres/moved-file.ts';
 import { newMemory, openTestEngine } from '../support/engine-fixture.ts';
 import { newDocument } from '../support/new-document.ts';
 import { startPostgres } from '../support/postgres.ts';
@@ -30,6 +31,15 @@ test('the address of a page has a greatest length as it is stored', () => {
   const isValid = (url: string) => ingestUrlSchema.safeParse({ url }).success;
   const urls = [page(2_048), page(2_049), `https://example.com/${chinese(200)}`, `https://example.com/${chinese(300)}`];
   expect(urls.map(isValid)).toEqual([true, false, true, false]);
+});
+
+test('pages that an earlier version has accepted with longer ones are counted before a move', async () => {
+  await using fixture = await openTestEngine();
+  const { store } = fixture;
+  await fixture.tenant.addDocument(newDocument({ kind: 'url', url: page(2_048) }, { userId: 'ana' }));
+  expect(countLongAddresses(store)).toBe(0);
+  store.write(() => store.prepare('UPDATE documents SET user_id = ?').run(chinese(185)));
+  expect(countLongAddresses(store)).toBe(1);
 });
 
 const server = await startPostgres();

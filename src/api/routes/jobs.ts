@@ -92,7 +92,7 @@ export const jobRoutes: readonly Route[] = [
     description: 'Its memory stays, as `failed` if it has no vector yet, and queries find it by its words.',
     params: { id: JOB_ID },
     replies: JOB_NOW,
-    errors: { not_found: NO_JOB, conflict: 'The job has ended.' },
+    errors: { not_found: NO_JOB, conflict: 'The job has ended, or waits for the chunks of its document.' },
     async handle({ tenant, params, send }) {
       send(200, jobItem(await tenant.cancelJob(params.id)));
     },

@@ -30,7 +30,7 @@ import type { WriteContext } from './write-context.ts';
  * is on disk already; the worker fetches the page of a URL. A file that is already known by its external id or bytes is
  * read again only if it or a stated field changed, or its latest reading failed (`isUnchanged`), so that a client may
  * send it twice. A known page is fetched again, unless a fetch of it with the same fields is still to come.
- * @throws EngineError `invalid` for a page whose URL and user are too long together (`refuseLongAddress`);
+ * @throws EngineError `invalid` for a new page whose URL and user are too long together (`refuseLongAddress`);
  *   `unavailable` over `OM_MAX_BACKLOG` and if the file is gone; what `refuseDocumentOverQuota` throws; `conflict` for
  *   a known document that lacks a tag of `withinTags` or, with `onlyNew`, would be read again or is another key's
  */
@@ -44,7 +44,6 @@ export function addDocument(
   }: AddDocumentOptions & { readonly document: NewDocument; readonly quota?: Quota | null },
 ): DocumentReply {
   const { store, now } = context;
-  refuseLongAddress({ ...document, url: urlOf(document) });
   // A key that only adds learns nothing of the documents of others: their bytes are new to it.
   const onlyBy = onlyNew ? (findWriter(store, context.writtenBy ?? '') ?? null) : undefined;
   const existing = findKnownDocument(store, document, now, onlyBy);
@@ -57,6 +56,7 @@ export function addDocument(
       'conflict',
       'this document is stored already with other content, which your key cannot change',
     );
+  if (existing === undefined) refuseLongAddress({ ...document, url: urlOf(document) });
   refuseDocumentOverQuota(context, quota, countAdded(store, existing));
   if (existing !== undefined) return readAgain(context, existing, document);
   refuseOverBacklog(context, 1);
@@ -85,7 +85,7 @@ export function replaceDocument(
   refuseDocumentOverQuota(context, quota, countAdded(store, row));
   const own = row.external_id === '' ? null : row.external_id;
   const replacement = { ...document, externalId: document.externalId ?? own, userId: row.user_id };
-  refuseLongAddress({ ...replacement, url: urlOf(replacement) });
+  if (urlOf(document) !== row.url) refuseLongAddress({ ...replacement, url: urlOf(replacement) });
   if (replacement.externalId !== null && replacement.externalId !== own) {
     if (findKnownDocument(store, replacement, now) !== undefined)
       throw new EngineError('conflict', 'another document of this user has this external_id');

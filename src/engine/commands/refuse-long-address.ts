@@ -1,10 +1,5 @@
 import { EngineError } from '../errors.ts';
-
-/**
- * Greatest number of bytes of a user's id and the URL of a page together, for a page without an external id. Such a
- * page is found by both, and an entry of an index in PostgreSQL has at most 2,704 bytes.
- */
-const MOST_BYTES = 2_600;
+import { MAX_ADDRESS_BYTES } from '../store/documents.ts';
 
 /** @throws EngineError `invalid` if a page without an external id could not be found by its user and its URL */
 export function refuseLongAddress(page: {
@@ -13,10 +8,11 @@ export function refuseLongAddress(page: {
   readonly url: string;
 }): void {
   if (page.externalId !== null || page.url === '') return;
+  const most = MAX_ADDRESS_BYTES;
   const bytes = Buffer.byteLength(page.userId) + Buffer.byteLength(page.url);
-  if (bytes > MOST_BYTES)
+  if (bytes > most)
     throw new EngineError(
       'invalid',
-      `url: with user_id it has ${bytes} bytes, and at most ${MOST_BYTES} are allowed without an external_id: give one`,
+      `url: with user_id it has ${bytes} bytes, and at most ${most} are allowed without an external_id: give one`,
     );
 }

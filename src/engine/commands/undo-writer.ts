@@ -175,7 +175,7 @@ function restore(
   if (prepared !== 'done') return { begun: search, ...(prepared === 'begun' ? {} : { hasManyReflections: true }) };
   changeMemory(context, row, { columns, status: former.status, isPrepared: true });
   if (typeof former.ttlMs === 'number') setItemTtl(context.store, row.memoryNo, former.ttlMs);
-  if (search.oldest.importance !== undefined) restoreSalience(context, row, former);
+  restoreSalience(context, row, former);
   const isEndChanged = search.oldest.validTo !== undefined;
   if (former.status !== undefined || 'valid_from' in columns || isEndChanged) settleByLinks(context, row);
   return 'restored';
@@ -194,12 +194,19 @@ function withLifetime({ now }: WriteContext, row: MemoryRow, { columns, ttlMs }:
 }
 
 /**
- * Gives a memory the salience that it would have if its importance had not been changed. If the revision does not tell
- * it, as one of version 0.1.0, a memory without an importance gets the salience of a new one.
+ * Gives a memory whose importance is restored the salience that it would have if the importance had not been changed:
+ * the former one, with what recalls have added since. If the revision does not tell it, as one of version 0.1.0, a
+ * memory without an importance gets the salience of a new one.
+ * @param row the memory before its values were restored
  */
 function restoreSalience({ store, now }: WriteContext, row: MemoryRow, { columns, salience }: FormerValues): void {
+  if (salience === undefined) return;
+  const { former, replacedAt } = salience;
   const additional = sectorsFromBits(row.sectors, row.primary_sector).length - 1;
-  if (salience !== undefined) setSalience(store, row.memoryNo, decayed(salience, row.decay_lambda, now), now);
+  const byNow = (value: number, at: number) => decayed({ value, at }, row.decay_lambda, now);
+  const stated = row.importance === null ? 0 : byNow(row.importance, replacedAt);
+  const added = Math.max(0, byNow(row.salience, row.salience_at) - stated);
+  if (former !== undefined) setSalience(store, row.memoryNo, Math.min(1, byNow(former.value, former.at) + added), now);
   else if (columns.importance === null) setSalience(store, row.memoryNo, initialSalience(null, additional), now);
 }
 

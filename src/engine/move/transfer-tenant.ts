@@ -2,7 +2,7 @@
 
 import type { Config } from '../config.ts';
 import { EngineError } from '../errors.ts';
-import { countZeroLabels, requireSameColumns } from '../store/postgres/moved-file.ts';
+import { countLongAddresses, countZeroLabels, requireSameColumns } from '../store/postgres/moved-file.ts';
 import type { MovedColumns } from '../store/postgres/moved-tables.ts';
 import { findInfo } from '../store/store-info.ts';
 import { REBUILDING } from '../tenant-file/open-tenant.ts';
@@ -90,6 +90,13 @@ function requireMovable(from: MovedTenant, columns: MovedColumns): void {
     throw new EngineError(
       'unprocessable',
       `${zeros} memories have U+0000 in their tags or files, which PostgreSQL cannot hold: change them first`,
+    );
+  }
+  const long = countLongAddresses(file);
+  if (long > 0) {
+    throw new EngineError(
+      'unprocessable',
+      `${long} pages have too long a user and URL for PostgreSQL: delete them, and add them with an external_id`,
     );
   }
 }

@@ -15,6 +15,12 @@ import type { Store } from './open-store.ts';
 import { isByOneOf } from './writers.ts';
 import { beginningOf } from '../text/beginning-of.ts';
 
+/**
+ * Greatest number of bytes of a user's id and the URL of a page together, for a page without an external id. Such a
+ * page is found by both, and an entry of an index in PostgreSQL has at most 2,704 bytes.
+ */
+export const MAX_ADDRESS_BYTES = 2_600;
+
 /** A row of `documents`. Times are Unix ms; `external_id` and `url` are '' if the document has none. */
 export interface DocumentRow {
   readonly document_no: number;

@@ -290,7 +290,7 @@ export function readNewReflectionsOn(
 
 /**
  * Tells whether there is one reflection that is derived from all of these memories, and perhaps from further ones. One
- * that is no longer active does not count if one of these memories was changed since it was made: it was archived then.
+ * that Cairn archived because the text of a memory below it was changed does not count.
  * @param sources numbers of memories, at least one, each once
  * @param options.heavierThan weight up to which a link does not count
  */
@@ -302,12 +302,14 @@ export function hasReflectionOnAll(
   return (
     store
       .prepare(
-        `SELECT 1 FROM json_each(?) AS s CROSS JOIN edges e ON e.dst = s.value AND e.type = 'derived_from'
-           CROSS JOIN memory_dynamics d ON d.seq = e.src CROSS JOIN memories r ON r.seq = e.src
-           CROSS JOIN memories m ON m.seq = e.dst
-         WHERE e.automatic = 1 AND e.weight > ? AND NOT EXISTS (SELECT 1 FROM consolidations WHERE memory = e.src)
-         GROUP BY e.src HAVING count(*) = ?
-           AND (max(d.status) = 'active' OR max(m.updated_at) <= max(r.created_at)) LIMIT 1`,
+        `SELECT 1 FROM (
+           SELECT e.src AS seq FROM json_each(?) AS s CROSS JOIN edges e ON e.dst = s.value AND e.type = 'derived_from'
+           WHERE e.automatic = 1 AND e.weight > ? AND NOT EXISTS (SELECT 1 FROM consolidations WHERE memory = e.src)
+           GROUP BY e.src HAVING count(*) = ?) AS r
+         CROSS JOIN memory_dynamics d ON d.seq = r.seq
+         WHERE d.status <> 'archived' OR coalesce((
+           SELECT by_link FROM memory_revisions WHERE memory = r.seq AND status = 'active' AND fields = 'status'
+           ORDER BY version DESC LIMIT 1), 0) = 0 LIMIT 1`,
       )
       .get(JSON.stringify(sources), heavierThan, sources.length) !== undefined
   );

@@ -322,10 +322,16 @@ export function readSnapshots(
   store: Store,
   memoryNo: number,
   versions: readonly number[],
-): Iterable<{ readonly version: number; readonly status: MemoryStatus; readonly snapshot: string }> {
+): Iterable<{
+  readonly version: number;
+  readonly status: MemoryStatus;
+  readonly snapshot: string;
+  /** Time of the change that replaced the values, Unix ms. */
+  readonly replacedAt: number;
+}> {
   return store
     .prepare(
-      `SELECT version, status, snapshot FROM memory_revisions
+      `SELECT version, status, snapshot, replaced_at AS replacedAt FROM memory_revisions
        WHERE memory = ? AND version IN (SELECT value FROM json_each(?))`,
     )
     .iterate(memoryNo, JSON.stringify(versions)) as ReturnType<typeof readSnapshots>;

@@ -155,8 +155,11 @@ export interface FormerValues {
   readonly status: MemoryRow['status'] | undefined;
   /** The former lifetime of an item whose expiry was changed, as `Aside` has it. */
   readonly ttlMs: Aside['ttlMs'];
-  /** The former salience of a memory whose importance was changed, as `Aside` has it. */
-  readonly salience: Aside['salience'];
+  /**
+   * The former salience of a memory whose importance was changed, as `Aside` has it, and the time of the first of these
+   * changes (Unix ms). Undefined if the importance was not changed.
+   */
+  readonly salience: { readonly former: Aside['salience']; readonly replacedAt: number } | undefined;
 }
 
 /**
@@ -176,12 +179,12 @@ export function valuesBefore(
   const values = new Map<string, Json>();
   let isEndOfLink = false;
   let ttlMs: Aside['ttlMs'];
-  let salience: Aside['salience'];
-  for (const { version, status, snapshot } of readSnapshots(store, row.memoryNo, [...found.keys()])) {
+  let salience: FormerValues['salience'];
+  for (const { version, status, snapshot, replacedAt } of readSnapshots(store, row.memoryNo, [...found.keys()])) {
     room.readBytes -= Buffer.byteLength(snapshot);
     const { replaced, aside } = parseSnapshot(snapshot);
     if (version === oldest.expiresAt) ({ ttlMs } = aside);
-    if (version === oldest.importance) ({ salience } = aside);
+    if (version === oldest.importance) salience = { former: aside.salience, replacedAt };
     for (const [field] of found.get(version)!) values.set(field, replaced[field]!);
     if (version === oldest.validTo) isEndOfLink = status === 'superseded';
   }

@@ -1,6 +1,7 @@
 /** Reads and writes the rows of a tenant's SQLite file for `cairn move`. */
 
 import { EngineError } from '../../errors.ts';
+import { MAX_ADDRESS_BYTES } from '../documents.ts';
 import type { SqliteStore } from '../open-store.ts';
 import { inSets, type MovedRow, type RowReader, type RowWriter } from './moved-rows.ts';
 import { MOVED_TABLES, NUMBERS, type MovedColumn, type MovedColumns } from './moved-tables.ts';
@@ -109,4 +110,16 @@ export function countZeroLabels({ db }: Pick<SqliteStore, 'db'>): number {
   let found = 0;
   for (const labels of rows as Iterable<string>) if (ZERO.test(labels)) found += 1;
   return found;
+}
+
+/**
+ * Counts the pages without an external id whose user and URL are longer together than a request may make them: an entry
+ * of an index may not hold them. Only an earlier version has accepted such pages.
+ */
+export function countLongAddresses({ db }: Pick<SqliteStore, 'db'>): number {
+  const found = db.prepare(
+    `SELECT count(*) FROM documents
+     WHERE external_id = '' AND url <> '' AND octet_length(user_id) + octet_length(url) > ?`,
+  );
+  return found.pluck().get(MAX_ADDRESS_BYTES) as number;
 }
