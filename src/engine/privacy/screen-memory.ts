@@ -13,6 +13,8 @@ export type ScreenedFields = {
 } & {
   readonly value?: Json | undefined;
   readonly authors?: readonly string[] | undefined;
+  /** Headings above a part of a document, the outermost first. */
+  readonly headings?: readonly string[] | undefined;
   readonly url?: string | undefined;
 };
 
@@ -34,6 +36,11 @@ export async function screenFields<T extends ScreenedFields>(screening: Screenin
   for (const name of ['tags', 'files', 'entities', 'authors'] as const) {
     const list = fields[name];
     if (list) screened[name] = await screenList(screening, name, list);
+  }
+  if (fields.headings) {
+    const headings = [];
+    for (const heading of fields.headings) headings.push(await screening.screen('heading', heading));
+    screened.headings = headings;
   }
   if (fields.metadata !== undefined) {
     screened.metadata = (await screenJson(screening, 'metadata', fields.metadata)) as Metadata;

@@ -209,14 +209,16 @@ async function screenLine(guard: PrivacyGuard, line: PortableLine): Promise<Port
     case 'memory': {
       const { memory_type: type, external_id: externalId, ...rest } = line;
       if (line.item !== null) await guard.fields({ externalId: line.item.key });
-      const { fields } = await guard.fields({ ...rest, type, externalId });
-      const { type: screened, externalId: named, ...others } = fields;
+      const headings = line.document?.heading_path;
+      const { fields } = await guard.fields({ ...rest, type, externalId, headings });
+      const { type: screened, externalId: named, headings: above = [], ...others } = fields;
       const isSameText = others.content === line.content && others.title === line.title;
       return {
         ...others,
         type: 'memory',
         memory_type: screened,
         external_id: named,
+        document: line.document && { ...line.document, heading_path: above },
         vectors: isSameText ? line.vectors : undefined,
       };
     }

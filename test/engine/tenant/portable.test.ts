@@ -259,6 +259,20 @@ test.each(['content', 'title'] as const)('vectors of a %s that is redacted on im
   expect(copy.all(vectors, lines[0]!.id)).toEqual(again.all(vectors, lines[0]!.id));
 });
 
+test('headings above the parts of a document are redacted on import', async () => {
+  await using fixture = await openTestEngine({ settings: { OM_CHUNK_TOKENS: '64', OM_CHUNK_OVERLAP_TOKENS: '0' } });
+  const text = `# Harbour\n\nBerths.\n\n## Ask ana@harbour-mail.de\n\n${'The ferry leaves at noon. '.repeat(200)}`;
+  await fixture.tenant.addDocument(newDocument(await upload(fixture.tenant, text)));
+  await fixture.drain();
+  await using copy = await openTestEngine({ settings: { OM_PII: 'redact' } });
+  const lines = portableLines(await exportText(fixture.tenant, {}));
+  await copy.tenant.importLines(lines);
+  const headings = 'SELECT heading_path FROM chunks ORDER BY chunk_index';
+  expect(JSON.stringify(fixture.all(headings))).toContain('ana@harbour-mail.de');
+  expect(JSON.stringify(copy.all(headings))).toContain('Ask [REDACTED:email]');
+  expect(JSON.stringify(copy.all(headings))).not.toContain('ana@harbour-mail.de');
+});
+
 test('a line with two vectors of one window is refused by itself', async () => {
   const { fixture } = await filled();
   const lines = portableLines(await exportText(fixture.tenant, { vectors: true })).filter(
