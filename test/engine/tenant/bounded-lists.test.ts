@@ -4,6 +4,7 @@ import { boundTenant } from '../../../src/engine/tenant/bound-tenant.ts';
 import type { ListPage } from '../../../src/engine/types.ts';
 import { readQuestionsBefore } from '../../../src/engine/store/questions-before.ts';
 import { listMemoryPlaces } from '../../../src/engine/store/memory-pages.ts';
+import { listNamespaces } from '../../../src/engine/store/namespace-lists.ts';
 import { listNames } from '../../../src/engine/store/name-lists.ts';
 import { createWorkBudget, ROW_BYTES, runWithin } from '../../../src/engine/store/work-budget.ts';
 import { contextOf, inContextOf } from '../../../src/engine/store/session-context.ts';
@@ -28,15 +29,17 @@ const clearOf = (cursor: string | null) => Buffer.from(cursor ?? '', 'base64url'
 
 test('a page of namespaces ends after 5,000 that do not match or have no item that is seen', async () => {
   await using fixture = await openTestEngine();
-  const { tenant, store } = fixture;
+  const { tenant, store, clock } = fixture;
   store.write(() =>
     store.prepare(`${NUMBERS} INSERT INTO namespaces (user_no, path) SELECT 0, 'hidden.n' || n FROM numbers`).run(),
   );
   const item = { ...newMemory({ content: '', tags: ['red'] }), key: 'k', value: 1, content: null };
   await tenant.putItem({ ...item, namespace: 'open.last' });
-  const bound = boundTenant(tenant, { tags: ['red'] });
   for (const suffix of ['', 'last']) {
-    const pages = await pagesOf((cursor) => bound.listNamespaces({ prefix: '', suffix }, { limit: 10, cursor }));
+    const seen = { prefix: '', suffix, withinTags: ['red'] };
+    // No time passes, so that no page ends by it.
+    const page = (cursor?: string) => listNamespaces(store, seen, { limit: 10, cursor, now: clock.now() }, () => 0);
+    const pages = await pagesOf((cursor) => Promise.resolve(page(cursor)));
     expect(pages).toHaveLength(2);
     expect(pages.flatMap(({ items }) => items)).toMatchObject([{ path: 'open.last', items: 1 }]);
     expect(clearOf(pages[0]!.next)).not.toContain('hidden');
