@@ -15,8 +15,9 @@ export const SESSIONS: Readonly<Record<OpenStoreOptions['role'], string>> = {
  * the form that `wire-values.ts` reads. No timeout of the server ends a statement or a session: Cairn bounds its
  * statements itself, and some, such as the erasure of a tenant, may take hours.
  */
-export const BEGIN_SESSION = `SET statement_timeout = 0; SET lock_timeout = 0;
-  SET bytea_output = hex; SET extra_float_digits = 1;
+export const BEGIN_SESSION = `
+  SELECT set_config('statement_timeout', '0', false), set_config('lock_timeout', '0', false),
+    set_config('bytea_output', 'hex', false), set_config('extra_float_digits', '1', false);
   SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ('transaction_timeout', 'idle_session_timeout')`;
 
 /**
