@@ -128,8 +128,8 @@ export interface LeftToOthers {
  * delete which broke off has hidden are hidden anew, and so become those of this delete. The filter is applied to the
  * documents themselves, since a document that has not been read yet has no memory to match. If the filter names
  * writers, and only the next version of a document is theirs, its reading is dropped, and the document stays;
- * `eraseAbandoned` without an erasure erases that version. The
- * caller searches for the candidates before the write, so that the search does not hold up other writes.
+ * `eraseAbandoned` without an erasure erases that version. The caller searches for the candidates before the write, so
+ * that the search does not hold up other writes.
  * @param documentNos `documentNo` of each candidate
  * @returns a receipt that counts the hidden documents and all cancelled jobs
  */
