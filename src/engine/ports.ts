@@ -270,8 +270,13 @@ export interface ParseResult extends Omit<ParsedDocument, 'text' | 'pages'> {
   readonly tokens: number;
   /** Headings in order, at most 200, each with its level 1..6. If there are more, the outermost are kept. */
   readonly outline: readonly { readonly level: number; readonly text: string }[];
-  /** The chunks; `sensitive` names the kinds of sensitive values that are marked in a chunk, and is absent for none. */
+  /**
+   * The chunks; `sensitive` names the kinds of sensitive values that are marked in a chunk and in what stands above it
+   * (headings, the document's title), and is absent if none were looked for.
+   */
   readonly chunks: readonly (Chunk & { readonly content: string; readonly sensitive?: readonly SensitiveKind[] })[];
+  /** Kinds of sensitive values that are marked in title, authors and outline; absent if none were looked for. */
+  readonly sensitive?: readonly SensitiveKind[];
 }
 
 /**

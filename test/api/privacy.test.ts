@@ -229,6 +229,49 @@ describe('a document', () => {
     expect(shown.text).not.toContain(MAIL);
   });
 
+  test('is marked in each memory that shows a value: a chunk, its headings, the outline and the name of the file', async () => {
+    const settings = { OM_EMBEDDINGS: 'none', OM_CHUNK_TOKENS: '64', OM_CHUNK_OVERLAP_TOKENS: '0' };
+    const api = await startApi({ folder: tempFolder(), workers: true, settings });
+    onTestFinished(() => api.stop());
+    const marksOf = async (data: string, file: string) => {
+      const body = { data, file_name: file, external_id: 'kept', content_type: 'text/markdown' };
+      const { body: reply } = await api.request('POST', '/memory/ingest', { body });
+      await vi.waitFor(
+        async () => {
+          const { body: shown } = await api.request('GET', `/documents/${reply['document_id'] as string}`);
+          expect([shown.state, shown['error'] ?? null]).toEqual(['ready', null]);
+        },
+        { timeout: 120_000 },
+      );
+      const { items } = (await api.request('GET', '/memory/all?l=200')).body;
+      const parts = await Promise.all(items.map(async ({ id }) => (await api.request('GET', `/memory/${id}`)).body));
+      return parts.map((part) => {
+        const { sensitive: marks = [] } = part['metadata'] as { readonly sensitive?: readonly string[] };
+        return { text: `${part['title'] as string}\n${part['content'] as string}`, marks };
+      });
+    };
+    const section = (heading: string, name: string, more = '') =>
+      `# ${heading}\n\n${`The ${name} goes up the hill. `.repeat(9)}${more}\n\n`;
+    const parts = [
+      section('One', 'alpaca', `Write to ${MAIL}.`),
+      section(`On ${KEY}`, 'bison'),
+      section('Three', 'cat'),
+    ];
+    const book = parts.join('');
+    expect((await marksOf(book, 'book.md')).flatMap(({ marks }) => marks)).toEqual([]);
+    await api.request('PUT', '/settings/privacy', { body: { secrets: 'mark', personal: 'mark' } });
+    const after = await marksOf(`${book}${section('Four', 'dingo')}`, 'book.md');
+    const shown = [MAIL, 'github_pat', 'dingo'].map((word) => after.filter(({ text }) => text.includes(word)).length);
+    expect(Math.min(...shown)).toBeGreaterThan(0);
+    for (const { text, marks } of after) {
+      const kinds = [...(text.includes(MAIL) ? ['email'] : []), ...(text.includes('github_pat') ? ['github_key'] : [])];
+      expect([text, marks]).toEqual([text, kinds]);
+    }
+    const named = await marksOf(book, `${MAIL} of today.md`);
+    expect(named.filter(({ marks }) => !marks.includes('email'))).toEqual([]);
+    expect(named.flatMap(({ marks }) => marks)).toContain('github_key');
+  });
+
   test('fails if the policy refuses it', async () => {
     const settings = { OM_EMBEDDINGS: 'none', OM_PII: 'secrets=refuse' };
     const api = await startApi({ folder: tempFolder(), workers: true, settings });

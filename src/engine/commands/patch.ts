@@ -1,4 +1,5 @@
 import { EngineError } from '../errors.ts';
+import { joinMarks } from '../privacy/screen-memory.ts';
 import type { Store } from '../store/open-store.ts';
 import { setSalience } from '../store/dynamics.ts';
 import { deleteConcludedRelations, deleteWaypoint, listSuperseded } from '../store/edges.ts';
@@ -326,9 +327,8 @@ function changedColumns(before: MemoryRow, patch: MemoryPatch): MemoryColumns {
 function withMarks(before: MemoryRow, patch: MemoryPatch, marked: readonly SensitiveKind[]): MemoryPatch {
   const stored = JSON.parse(before.metadata) as Metadata;
   const { sensitive: earlier } = stored;
-  const kinds = Array.isArray(earlier) ? [...new Set([...(earlier as Json[]), ...marked])].sort() : marked;
   const metadata = Object.fromEntries(Object.entries(patch.metadata ?? {}).filter(([key]) => key !== 'sensitive'));
-  const withKinds = { ...metadata, sensitive: [...kinds] };
+  const withKinds = { ...metadata, sensitive: joinMarks(earlier, marked) };
   const bytesWith = (added: Metadata) => Buffer.byteLength(JSON.stringify(mergeMetadata(stored, added)));
   const isTooMuch = bytesWith(withKinds) > MAX_METADATA_BYTES && bytesWith(metadata) <= MAX_METADATA_BYTES;
   return { ...patch, metadata: isTooMuch ? metadata : withKinds };

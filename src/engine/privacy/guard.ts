@@ -24,8 +24,9 @@ export interface PrivacyGuard {
   fields<T extends ScreenedFields>(fields: T): Promise<{ readonly fields: T; readonly report: ScreenReport }>;
   /**
    * Screens the text, the title, the authors and the headings of a parsed document.
-   * @returns the document to store: markers stand for redacted values, `omissions` counts those of the text, and the
-   *   `sensitive` of each chunk names the kinds that were marked in it
+   * @returns the document to store: markers stand for redacted values, `omissions` counts those of the text, the
+   *   `sensitive` of each chunk names the kinds that were marked in it, in the headings above it and in the title, and
+   *   that of the document those in its title, authors and outline
    * @throws EngineError `unprocessable` for values that the policy refuses, and for over 500,000 values in the text;
    *   `unavailable` while the external analyzer cannot be reached and `OM_PII_FAIL` is `refuse`
    */
@@ -55,7 +56,7 @@ export function createGuard({ policy, analyzer, count }: GuardOptions): PrivacyG
       const screened = await counting(now, screening, () => screenFields(screening, fields));
       const report = screening.report();
       if (report.marked.length === 0) return { fields: screened, report };
-      return { fields: { ...screened, metadata: markMetadata(screened.metadata ?? {}, screening) }, report };
+      return { fields: { ...screened, metadata: markMetadata(screened.metadata ?? {}, report.marked) }, report };
     },
     async document(parsed) {
       const now = policy();

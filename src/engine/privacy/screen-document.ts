@@ -1,6 +1,6 @@
 import type { ParseResult } from '../ports.ts';
 import { takeTurn } from '../turns.ts';
-import type { Omission, PrivacyPolicy, SensitiveSpan } from '../types.ts';
+import type { Omission, PrivacyMode, PrivacyPolicy, SensitiveKind, SensitiveSpan } from '../types.ts';
 import { groupOf } from './policy.ts';
 import { markerOf, type Screening } from './screening.ts';
 
@@ -8,7 +8,8 @@ import { markerOf, type Screening } from './screening.ts';
  * Screens the text of a document as a whole, so that a value that is split between two chunks is found. The redacted
  * text is cut again at the chunk boundaries; where a value that is redacted lies across the boundary of two chunks,
  * each of them gets its whole marker. Title, authors, headings and outline are screened one by one.
- * @returns the document to store; its chunks name the kinds that the policy marks
+ * @returns the document to store. In `sensitive` each chunk names the kinds that the policy marks in its text, in the
+ *   headings above it and in the title, and the document those in its title, authors and outline
  * @throws EngineError `unprocessable` if the policy refuses a kind that was found; else as `Screening.find`
  */
 export async function screenDocument(
@@ -19,30 +20,46 @@ export async function screenDocument(
   const text = textOf(parsed);
   const spans = await screening.find('document', text);
   const screened = await screening.apply('document', text, spans);
-  const inMode = (mode: string) => spans.filter(({ kind }) => policy[groupOf(kind)] === mode);
-  const move = moverOf(inMode('redact'));
-  const marked = inMode('mark');
+  const inMode = (mode: PrivacyMode, found: readonly SensitiveSpan[]) =>
+    found.filter(({ kind }) => policy[groupOf(kind)] === mode);
+  const redacted = inMode('redact', spans);
+  const move = moverOf(redacted);
+  const marked = inMode('mark', spans);
+  const screenField = async (field: string, given: string, kinds: Set<SensitiveKind>): Promise<string> => {
+    const found = await screening.find(field, given);
+    for (const { kind } of inMode('mark', found)) kinds.add(kind);
+    return screening.apply(field, given, found);
+  };
+  const ofTitle = new Set<SensitiveKind>();
+  const title = parsed.title && (await screenField('title', parsed.title, ofTitle));
   const chunks = [];
   for (const chunk of parsed.chunks) {
     await takeTurn();
-    const kinds = spansWithin(marked, chunk.startOffset, chunk.endOffset);
+    const within = spansWithin(marked, chunk.startOffset, chunk.endOffset);
+    const kinds = new Set([...ofTitle, ...within.map(({ kind }) => kind)]);
+    const headingPath = [];
+    for (const heading of chunk.headingPath) headingPath.push(await screenField('heading', heading, kinds));
     const startOffset = move(chunk.startOffset, 'start');
     const endOffset = move(chunk.endOffset, 'end');
     chunks.push({
       ...chunk,
       startOffset,
       endOffset,
-      headingPath: await screenAll(screening, 'heading', chunk.headingPath),
+      headingPath,
       content: screened.slice(startOffset, endOffset),
-      sensitive: [...new Set(kinds.map(({ kind }) => kind))].sort(),
+      sensitive: [...kinds].sort(),
     });
   }
+  const ofDocument = new Set(ofTitle);
   const outline = [];
-  for (const entry of parsed.outline) outline.push({ ...entry, text: await screening.screen('heading', entry.text) });
-  const title = parsed.title && (await screening.screen('title', parsed.title));
-  const authors = [...new Set(await screenAll(screening, 'author', parsed.authors))];
-  const omissions = [...(parsed.omissions ?? []), ...redactionsOf(inMode('redact'))];
-  return { ...parsed, title, authors, outline, chunks, characters: screened.length, omissions };
+  for (const entry of parsed.outline) {
+    outline.push({ ...entry, text: await screenField('heading', entry.text, ofDocument) });
+  }
+  const authors = new Set<string>();
+  for (const author of parsed.authors) authors.add(await screenField('author', author, ofDocument));
+  const omissions = [...(parsed.omissions ?? []), ...redactionsOf(redacted)];
+  const fields = { title, authors: [...authors], outline, chunks, characters: screened.length, omissions };
+  return { ...parsed, ...fields, sensitive: [...ofDocument].sort() };
 }
 
 /**
@@ -95,10 +112,4 @@ function countEndedBy(spans: readonly SensitiveSpan[], offset: number): number {
     else high = middle;
   }
   return low;
-}
-
-async function screenAll(screening: Screening, field: string, texts: readonly string[]): Promise<string[]> {
-  const screened = [];
-  for (const text of texts) screened.push(await screening.screen(field, text));
-  return screened;
 }

@@ -1,6 +1,6 @@
 import { EngineError } from '../errors.ts';
 import { takeTurn } from '../turns.ts';
-import { MAX_METADATA_BYTES, type Json, type Metadata, type NewMemory } from '../types.ts';
+import { MAX_METADATA_BYTES, type Json, type Metadata, type NewMemory, type SensitiveKind } from '../types.ts';
 import type { Screening } from './screening.ts';
 
 /**
@@ -53,15 +53,23 @@ export async function screenFields<T extends ScreenedFields>(screening: Screenin
 }
 
 /**
- * Adds the kinds of sensitive values that a screening marked to metadata, under the key `sensitive`. The metadata is
- * returned unchanged if no kind was marked, or if it would exceed 16 KiB.
+ * Adds kinds of sensitive values that were marked to metadata, under the key `sensitive`. If a list stands there
+ * already, they join it. The metadata is returned unchanged if there are no kinds, or if it would exceed 16 KiB.
  */
-export function markMetadata(metadata: Metadata, { report }: Pick<Screening, 'report'>): Metadata {
-  const { marked } = report();
-  if (marked.length === 0) return metadata;
-  const noted = { ...metadata, sensitive: marked };
+export function markMetadata(metadata: Metadata, kinds: readonly SensitiveKind[]): Metadata {
+  if (kinds.length === 0) return metadata;
+  const { sensitive: earlier } = metadata;
+  const noted = { ...metadata, sensitive: joinMarks(earlier, kinds) };
   // Metadata that is full cannot hold the mark, and a memory must not be lost for that.
   return Buffer.byteLength(JSON.stringify(noted)) > MAX_METADATA_BYTES ? metadata : noted;
+}
+
+/**
+ * Returns the kinds that metadata name in `sensitive` together with newly marked ones, sorted, each once.
+ * @param earlier value of `sensitive`; anything but a list is replaced
+ */
+export function joinMarks(earlier: Json | undefined, kinds: readonly SensitiveKind[]): Json[] {
+  return [...new Set<Json>([...(Array.isArray(earlier) ? (earlier as readonly Json[]) : []), ...kinds])].sort();
 }
 
 async function screenList(screening: Screening, field: string, list: readonly string[]): Promise<string[]> {

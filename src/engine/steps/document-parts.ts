@@ -1,9 +1,12 @@
 import { createHash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import type { ParseResult } from '../ports.ts';
+import { markMetadata } from '../privacy/screen-memory.ts';
 import { readChunkTexts, ROOT_INDEX, type ChunkPlace } from '../store/chunks.ts';
+import { readMemoryRows } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
 import { gistOf } from '../text/gist.ts';
-import type { SensitiveKind } from '../types.ts';
+import type { Metadata, SensitiveKind } from '../types.ts';
 import type { DocumentReading } from './document-reading.ts';
 import { beginningOf } from '../text/beginning-of.ts';
 
@@ -15,7 +18,7 @@ export interface DocumentPart extends ChunkPlace {
   readonly title: string;
   readonly content: string;
   readonly gist: string;
-  /** Kinds of sensitive values that are marked in the memory's text; left out if there are none. */
+  /** Kinds of sensitive values that are marked in the memory's title and text; left out if none were looked for. */
   readonly sensitive?: readonly SensitiveKind[];
 }
 
@@ -35,9 +38,10 @@ export function partsOf(title: string, parsed: ParseResult): DocumentPart[] {
   const gist = gistOf(first.content, title);
   const outline = parsed.outline.map(({ level, text }) => `${'  '.repeat(level - 1)}- ${text}`).join('\n');
   const content = beginningOf([title, gist, outline].filter(Boolean).join('\n\n'), MAX_ROOT_CHARACTERS);
+  const sensitive = [...new Set([...(parsed.sensitive ?? []), ...(first.sensitive ?? [])])].sort();
   const whole = { startOffset: 0, endOffset: parsed.characters, pageFrom: null, pageTo: null, headingPath: [] };
   return [
-    { ...whole, index: ROOT_INDEX, tokens: 0, title, content: content || '…', gist },
+    { ...whole, index: ROOT_INDEX, tokens: 0, title, content: content || '…', gist, sensitive },
     ...parsed.chunks.map((chunk, index) => ({
       ...chunk,
       index,
@@ -49,8 +53,8 @@ export function partsOf(title: string, parsed: ParseResult): DocumentPart[] {
 
 /**
  * Finds those memories of the document's live generation (the reading that queries find) that have the same title and
- * text as one of the new parts; other fields may differ. These memories are kept, with vectors, links, salience and
- * strength.
+ * text as one of the new parts, and the marks of its sensitive values; other fields may differ. These memories are
+ * kept, with vectors, links, salience and strength.
  * @returns `memoryNo` of each kept memory by the index of its part; empty if there is no live generation
  */
 export function keepEqualParts(
@@ -67,9 +71,18 @@ export function keepEqualParts(
   }
   for (const part of parts) {
     const memory = memoriesByKey.get(keyOf(part.index, part.title, part.content))?.shift();
-    if (memory !== undefined) kept.set(part.index, memory);
+    if (memory !== undefined && hasMarks(store, memory, part.sensitive ?? [])) kept.set(part.index, memory);
   }
   return kept;
+}
+
+/** Whether the metadata of a memory name these kinds of sensitive values, or have no room for them. */
+function hasMarks(store: Store, memoryNo: number, kinds: readonly SensitiveKind[]): boolean {
+  if (kinds.length === 0) return true;
+  return readMemoryRows(store, [memoryNo]).every((row) => {
+    const metadata = JSON.parse(row.metadata) as Metadata;
+    return isDeepStrictEqual(markMetadata(metadata, kinds), metadata);
+  });
 }
 
 function keyOf(index: number, title: string, content: string): string {

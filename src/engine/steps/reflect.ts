@@ -4,6 +4,7 @@ import { enqueueReflection } from '../commands/request-reflection.ts';
 import type { WriteContext } from '../commands/write-context.ts';
 import { EngineError, isEngineError } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
+import { markMetadata } from '../privacy/screen-memory.ts';
 import { drawInsights, type Insight, type KnownInsight } from '../reasoning/draw-insights.ts';
 import { putConcludedEdge } from '../store/edges.ts';
 import { compileFilter } from '../store/filter.ts';
@@ -23,7 +24,7 @@ import {
   listUnreflected,
   type ReflectionScope,
 } from '../store/reflections.ts';
-import type { NewMemory } from '../types.ts';
+import type { NewMemory, SensitiveKind } from '../types.ts';
 import { statementOf, unchangedOf } from './shown-memories.ts';
 import { writeContextOf, type StepContext } from './step-context.ts';
 
@@ -106,13 +107,19 @@ export async function reflect(context: StepContext, question: Question, signal?:
   return asks;
 }
 
+/** An insight as it is stored, with the kinds of sensitive values that are marked in its text. */
+interface ScreenedInsight extends Insight {
+  readonly marked: readonly SensitiveKind[];
+}
+
 /** Screens insights as memories are screened; those that the tenant's privacy policy refuses are left out. */
-async function screened({ guard }: StepContext, insights: readonly Insight[]): Promise<readonly Insight[]> {
-  if (guard?.isOn() !== true) return insights;
-  const kept: Insight[] = [];
+async function screened({ guard }: StepContext, insights: readonly Insight[]): Promise<readonly ScreenedInsight[]> {
+  if (guard?.isOn() !== true) return insights.map((insight) => ({ ...insight, marked: [] }));
+  const kept: ScreenedInsight[] = [];
   for (const insight of insights) {
     try {
-      kept.push({ ...insight, text: (await guard.fields({ content: insight.text })).fields.content });
+      const { fields, report } = await guard.fields({ content: insight.text });
+      kept.push({ ...insight, text: fields.content, marked: report.marked });
     } catch (error) {
       if (!isEngineError(error, 'unprocessable')) throw error;
     }
@@ -170,7 +177,7 @@ async function askFor(
 function keep(
   context: WriteContext,
   { sessionId, memories }: Material,
-  { insight, model, job }: { readonly insight: Insight; readonly model: string; readonly job: string },
+  { insight, model, job }: { readonly insight: ScreenedInsight; readonly model: string; readonly job: string },
 ): void {
   const { store, now } = context;
   const sources = insight.sources.map((place) => memories[place]!);
@@ -179,7 +186,7 @@ function keep(
   const memoryNos = sources.map(({ memoryNo }) => memoryNo);
   if (hasReflectionOnAll(store, memoryNos, { heavierThan: DEFAULT_WEIGHTS.mentions })) return;
   const { user_id: userId } = read[0]!;
-  const memory = memoryOf(insight.text, { userId, sessionId: sessionId ?? '', model, job });
+  const memory = memoryOf(insight, { userId, sessionId: sessionId ?? '', model, job });
   const [outcome] = addMemories(context, { items: [memory], options: { bulk: true, matchesDerived: true } }).outcomes;
   if (outcome?.kind !== 'accepted') return;
   const reflection = findMemoryNos(store, [outcome.id]).get(outcome.id)!;
@@ -195,7 +202,7 @@ function keep(
  * so that the memories of a job can be found.
  */
 function memoryOf(
-  content: string,
+  { text: content, marked }: ScreenedInsight,
   { userId, sessionId, model, job }: { userId: string; sessionId: string; model: string; job: string },
 ): NewMemory {
   return {
@@ -204,7 +211,7 @@ function memoryOf(
     sessionId,
     type: REFLECTION_TYPE,
     confidence: CONFIDENCE,
-    metadata: { sector: 'reflective', reflection_job: job, reflection_model: model },
+    metadata: markMetadata({ sector: 'reflective', reflection_job: job, reflection_model: model }, marked),
     tags: [],
     files: [],
     title: '',

@@ -1,9 +1,11 @@
 import { changeMemory, endsTooMany } from '../commands/patch.ts';
+import { markMetadata } from '../privacy/screen-memory.ts';
 import { listParts } from '../store/chunks.ts';
 import type { GenerationRow } from '../store/document-generations.ts';
 import { holdsLease } from '../store/job-leases.ts';
 import type { DocumentClaim } from '../store/jobs.ts';
 import { readMemoryRows, type MemoryColumns, type MemoryRow } from '../store/memories.ts';
+import type { Metadata, SensitiveKind } from '../types.ts';
 import { commitInSlices } from './commit-in-slices.ts';
 import { writeContextOf, type StepContext } from './step-context.ts';
 
@@ -51,12 +53,13 @@ function changedLabels(before: MemoryRow, generation: GenerationRow): MemoryColu
 }
 
 /**
- * Returns the metadata of a document together with the field that marks the memory's own sensitive values. Both are
+ * Returns the metadata of a document together with the kinds that mark the memory's own sensitive values. Both are
  * JSON.
  * @param before metadata of the memory
  * @param metadata metadata of the document
  */
 function keepMarks(before: string, metadata: string): string {
   const { sensitive } = JSON.parse(before) as { sensitive?: unknown };
-  return sensitive === undefined ? metadata : JSON.stringify({ ...(JSON.parse(metadata) as object), sensitive });
+  if (!Array.isArray(sensitive)) return metadata;
+  return JSON.stringify(markMetadata(JSON.parse(metadata) as Metadata, sensitive as SensitiveKind[]));
 }

@@ -2,6 +2,7 @@ import { settleDocument } from '../commands/settle-document.ts';
 import { decayLambdaOf, initialSalience } from '../dynamics.ts';
 import { failpoint } from '../failpoint.ts';
 import type { ParseResult } from '../ports.ts';
+import { markMetadata } from '../privacy/screen-memory.ts';
 import { type DocumentRow } from '../store/documents.ts';
 import { countChunks, insertChunk, ROOT_INDEX } from '../store/chunks.ts';
 import { getGenerationRow, putStages, showGeneration, type GenerationRow } from '../store/document-generations.ts';
@@ -142,7 +143,7 @@ function insertPart(context: StepContext, store: Store, reading: DocumentReading
     sessionId: generation.session_id,
     tags: JSON.parse(generation.tags) as string[],
     files: [],
-    metadata: withMarks(JSON.parse(generation.metadata) as Metadata, part.sensitive),
+    metadata: markMetadata(JSON.parse(generation.metadata) as Metadata, part.sensitive ?? []),
     type: generation.type,
     title: part.title,
     gist: part.gist,
@@ -174,11 +175,6 @@ function insertPart(context: StepContext, store: Store, reading: DocumentReading
     insertJob(store, { ...job, trace, now });
   }
   return memoryNo;
-}
-
-/** Adds the kinds of sensitive values that are marked in a chunk to its metadata. */
-function withMarks(metadata: Metadata, sensitive: DocumentPart['sensitive']): Metadata {
-  return sensitive === undefined || sensitive.length === 0 ? metadata : { ...metadata, sensitive };
 }
 
 /**

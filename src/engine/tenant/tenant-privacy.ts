@@ -3,6 +3,7 @@ import type { Tenant } from '../engine.ts';
 import type { ScreenedItem } from '../commands/accept.ts';
 import { isEngineError } from '../errors.ts';
 import { createGuard, type PrivacyGuard } from '../privacy/guard.ts';
+import { markMetadata } from '../privacy/screen-memory.ts';
 import { isRejected, rejected } from '../rejected-item.ts';
 import { nextTurn } from '../turns.ts';
 import type { AddItem, NewDocument, NewMemory } from '../types.ts';
@@ -71,5 +72,6 @@ export async function screenHandedIn(guard: PrivacyGuard, document: NewDocument)
   const { fields } = await guard.fields({ title, type, tags, metadata, externalId });
   if (fileName === null || source.kind !== 'upload') return { ...document, ...fields };
   const named = await guard.fields({ title: fileName });
-  return { ...document, ...fields, source: { ...source, fileName: named.fields.title } };
+  const marked = markMetadata(fields.metadata, named.report.marked);
+  return { ...document, ...fields, metadata: marked, source: { ...source, fileName: named.fields.title } };
 }
