@@ -256,10 +256,7 @@ export interface ParseRequest {
   readonly overlapTokens: number;
 }
 
-/**
- * A document that was read and cut into chunks, which hold its text and cover it without gaps. `language` is the one
- * that the file names, else the one that was detected in its text.
- */
+/** A document in chunks, which cover its text without gaps. `language`: the one that the file names, else detected. */
 export interface ParseResult extends Omit<ParsedDocument, 'text' | 'pages'> {
   readonly format: DocumentFormat;
   /** Number of pages that were read, hidden ones left out; null for a file without any. */
@@ -270,12 +267,9 @@ export interface ParseResult extends Omit<ParsedDocument, 'text' | 'pages'> {
   readonly tokens: number;
   /** Headings in order, at most 200, each with its level 1..6. If there are more, the outermost are kept. */
   readonly outline: readonly { readonly level: number; readonly text: string }[];
-  /**
-   * The chunks; `sensitive` names the kinds of sensitive values that are marked in a chunk and in what stands above it
-   * (headings, the document's title), and is absent if none were looked for.
-   */
+  /** The chunks; `sensitive`: kinds marked in a chunk, its headings and the title; absent if none were sought. */
   readonly chunks: readonly (Chunk & { readonly content: string; readonly sensitive?: readonly SensitiveKind[] })[];
-  /** Kinds of sensitive values that are marked in title, authors and outline; absent if none were looked for. */
+  /** Kinds that are marked in title, authors and outline; absent if none were sought. */
   readonly sensitive?: readonly SensitiveKind[];
 }
 

@@ -227,6 +227,11 @@ describe('remedies are true', () => {
     expect((await expectTrueRemedy({ ...query, ...one }, await last(one))).outcome).toBe('document_limit');
     const kind = { per_document: 0, top_k: { knowledge: 1 } };
     expect((await expectTrueRemedy({ ...query, ...kind }, await last(kind))).outcome).toBe('kind_limit');
+    const without = { per_document: 0, include_episodes: false };
+    expect((await expectTrueRemedy({ ...query, ...without }, root!)).changes).toEqual({
+      include_episodes: true,
+      top_k: null,
+    });
   });
 
   test('deep_recall: it was superseded, and the live end is named', async () => {

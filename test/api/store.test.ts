@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { createManualClock } from '../support/engine-fixture.ts';
 import { startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -106,6 +106,23 @@ test('a query ranks within prefix and filter, fills up with what it does not ran
   for (let offset = 0; offset < 4; offset += 1)
     pages.push(...(await keysOf({ namespace_prefix: ['q'], query: 'cat', limit: 1, offset })));
   expect(pages.sort()).toEqual(['cat', 'hidden', 'part', 'twin']);
+});
+
+test('a search reinforces nothing, so that its pages keep one order', async () => {
+  for (const key of ['one', 'two', 'three']) await put({ namespace: ['pages'], key, value: { of: 'a kite' } });
+  const asked = { namespace_prefix: ['pages'], query: 'kite', limit: 1 };
+  expect(await keysOf(asked)).toHaveLength(1);
+  // A later query, whose reinforcement is applied after that of the search.
+  const { body } = await api.request('POST', '/memory/query', {
+    body: { query: 'kite', filters: { namespace: 'pages' } },
+  });
+  expect(body.matches).toHaveLength(3);
+  const useOf = async () =>
+    (await Promise.all(body.matches.map(({ id }) => api.request('GET', `/memory/${id}`)))).map(
+      (reply) => reply.body['access_count'],
+    );
+  await vi.waitFor(async () => expect(await useOf()).not.toContain(0), { timeout: 120_000 });
+  expect(await useOf()).toEqual([1, 1, 1]);
 });
 
 test('namespaces are listed by prefix, suffix and depth', async () => {

@@ -273,7 +273,8 @@ interface Ranking {
 /**
  * Returns the items that a query ranks, best first, at most 200 and at most `wanted`; none for an empty query. No item
  * is dropped for being similar to another. The same number of items is ranked for every page, since ranking more
- * candidates could change the order of the earlier items.
+ * candidates could change the order of the earlier items. Nothing is reinforced: that would change the order before the
+ * next page, also for items that were not sent.
  */
 async function rank(call: TenantCall, { query, userId, namespace, value, wanted }: Ranking): Promise<Found[]> {
   if (query === '') return [];
@@ -286,7 +287,8 @@ async function rank(call: TenantCall, { query, userId, namespace, value, wanted 
     perDocument: 0,
     collapseSimilar: false,
     writerShare: 1,
-    ...(isPublicRead(principal) ? { reinforce: false, isLogged: false } : {}),
+    reinforce: false,
+    ...(isPublicRead(principal) ? { isLogged: false } : {}),
   };
   const { hits } = await tenant.query(asked, clientGone(response));
   // Its caller reads no item after those that are wanted, so they need no main memory.

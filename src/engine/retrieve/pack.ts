@@ -15,7 +15,7 @@ export interface Packed {
   readonly candidate: Candidate;
   readonly memory: Memory;
   /** Ids of the near-duplicates that were left out because of this hit, best first; empty if there are none. */
-  readonly similar: readonly string[];
+  readonly similar: string[];
 }
 
 /** The hits of a query, and the candidates that were left out. */
@@ -121,7 +121,7 @@ export function pack(store: Store, ranked: readonly Candidate[], query: Complete
       quotas.giveBack(root.place);
       cut.set(root.hit.candidate.row.memoryNo, 'document_limit');
     }
-    const hit: Packed = { candidate, memory, similar: duplicates.take(memory) };
+    const hit: Packed = { candidate, memory, similar: duplicates.take(memory, root?.hit.similar) };
     packed.push(hit);
     quotas.take(place, origin?.chunk === null);
     if (origin !== undefined) roots.take(origin, { hit, place });

@@ -1,6 +1,6 @@
 import type { Json, Memory } from '../types.ts';
 import type { CompleteQuery } from './options.ts';
-import { lookFurther, raiseK, widenAll, widenBudget } from './remedy-bounds.ts';
+import { liftKindLimit, lookFurther, raiseK, widenAll, widenBudget } from './remedy-bounds.ts';
 import { firstHeld, passFilter, showSource, TIME_CONDITIONS } from './remedy-filters.ts';
 import {
   type Change,
@@ -112,10 +112,13 @@ async function remedyFor(current: Trial, asked: CompleteQuery, attempt: Attempt)
     }
     case 'not_exact':
     case 'near_duplicate':
-    case 'document_limit':
-    case 'kind_limit': {
+    case 'document_limit': {
       const { says, sets, change } = SWITCHES[inspection.outcome];
       return { says, lifts: 'bound', sets, request: { ...request, ...change } };
+    }
+    case 'kind_limit': {
+      const { change, ...remedy } = liftKindLimit(request);
+      return { ...remedy, request: { ...request, ...change } };
     }
     case 'over_budget':
       return widenBudget(current, asked, attempt);
@@ -143,11 +146,6 @@ const SWITCHES = {
     says: 'other hits of its document came back: set per_document to 0',
     sets: { per_document: 0 },
     change: { perDocument: 0 },
-  },
-  kind_limit: {
-    says: 'as many hits of its kind came back as top_k allows: remove top_k',
-    sets: { top_k: null },
-    change: { topK: undefined },
   },
 } as const;
 

@@ -174,6 +174,22 @@ interface Widening extends Change {
 }
 
 /**
+ * Makes the change that lifts the limit on hits of a kind: it removes `top_k`, and sets `include_episodes` to true if
+ * the query asks for no episodes.
+ */
+export function liftKindLimit({ includeEpisodes }: MemoryQuery): Widening {
+  const says = 'as many hits of its kind came back as top_k allows: remove top_k';
+  if (includeEpisodes !== false) return { ...bound(says, { top_k: null }), change: { topK: undefined } };
+  return {
+    ...bound('it is an episode, which include_episodes leaves out: set include_episodes to true and remove top_k', {
+      include_episodes: true,
+      top_k: null,
+    }),
+    change: { includeEpisodes: true, topK: undefined },
+  };
+}
+
+/**
  * Lists a change for each of these limits that does not have its widest value yet, those first that rarely matter: a
  * `vector_weight` of 0 or 1, `collapse_similar`, `token_budget`, `top_k`, `per_document`, `relative_floor`, `cut`,
  * `min_score`, `k_dense`, `k_sparse` and `k`. `max_hops`, which leaves memories out as well, is not among them.
@@ -193,7 +209,7 @@ function wideningsOf({ request, recall: { query } }: Trial): Widening[] {
         ...bound(`raise token_budget to ${MAX_TOKENS}`, { token_budget: MAX_TOKENS }),
         change: { tokenBudget: MAX_TOKENS },
       },
-    query.topK !== undefined && { ...bound('remove top_k', { top_k: null }), change: { topK: undefined } },
+    query.topK !== undefined && liftKindLimit(request),
     query.perDocument > 0 && { ...bound('set per_document to 0', { per_document: 0 }), change: { perDocument: 0 } },
     query.relativeFloor > 0 && {
       ...bound('lower relative_floor to 0', { relative_floor: 0 }),

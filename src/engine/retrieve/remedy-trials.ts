@@ -67,7 +67,8 @@ export function createTrials(
   { request: asked, recall, inspection, signal }: Explained,
 ): { readonly attempt: Attempt; readonly attemptLast: Attempt; readonly notTried: ReadonlySet<string> } {
   const embeddings = new Map(recall.vectors.map(({ modelNo, embedding }) => [modelNo, embedding]));
-  // No trial asks a language model, or a provider that failed: each would wait for it.
+  // No trial asks a language model, or a provider that failed: each would wait for it. Where the request asks for the
+  // model, the built-in reranker runs.
   const trialContext: RetrieveContext = {
     ...context,
     get store() {
@@ -98,7 +99,8 @@ export function createTrials(
     left -= 1;
     // Between two trials the thread can do other work: notice an aborted request, or answer other requests.
     await nextTurn();
-    const result = hasEnded() ? undefined : await runStages(trialContext, request, signal);
+    const ranked: MemoryQuery = request.rerank === 'llm' ? { ...request, rerank: 'builtin' } : request;
+    const result = hasEnded() ? undefined : await runStages(trialContext, ranked, signal);
     // The results of a trial that ended early say nothing about the changed request.
     if (result === undefined || result.end !== null) {
       for (const field of newFields(tried, request)) notTried.add(field);

@@ -66,10 +66,12 @@ export function createRepeatedHits(collapses: boolean) {
     },
     /**
      * Adds a memory as a hit, with which later memories are compared.
-     * @returns the ids of the memories that repeat the hit: an empty array, which later calls of `isRepeated` fill
+     * @param similar what `take` returned for a hit in whose place this one comes; what repeats that one then counts as
+     *   repeating this one
+     * @returns the ids of the memories that repeat the hit: by default an empty array, which later calls of
+     *   `isRepeated` fill
      */
-    take(memory: Memory): readonly string[] {
-      const similar: string[] = [];
+    take(memory: Memory, similar: string[] = []): string[] {
       if (!collapses || !hasKnownWriter(memory)) return similar;
       const source = sourceOf(memory);
       const list = known.get(source) ?? [];

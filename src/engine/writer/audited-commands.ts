@@ -60,7 +60,6 @@ const AUDITED: { readonly [N in WriteCommandName]?: Describe<N> } = {
     isEmpty(receipt) ? null : { action: 'memory.delete', detail: { id, ...countsOf(receipt) } },
   hideMatching: ({ filter }, { receipt }) => deletedBy(filter, receipt),
   deleteMatching: ({ filter }, { receipt }) => deletedBy(filter, receipt),
-  deleteExpired: (_, { receipt }) => (isEmpty(receipt) ? null : { action: 'memory.expire', detail: countsOf(receipt) }),
   closeErasure: ({ erasure: { id, kind } }) => ({ action: 'erasure.receipt', detail: { id, kind } }),
   reinforceMemory: ({ id }) => ({ action: 'memory.reinforce', detail: { id } }),
   eraseRecalls: (_, { recalls }) => (recalls === 0 ? null : { action: 'recall.erase', detail: { recalls } }),

@@ -4,7 +4,6 @@ import { addMemories } from '../commands/accept.ts';
 import { cancelJob, discardJob } from '../commands/end-job.ts';
 import {
   deleteDocument,
-  deleteExpired,
   deleteMatching,
   deleteMemory,
   ERASE_PENDING,
@@ -97,7 +96,6 @@ export const WRITE_COMMANDS = {
   deleteMemory: recorded(deleteMemory),
   hideMatching: recorded(hideMatching),
   deleteMatching: recorded(deleteMatching),
-  deleteExpired,
   putUploadPart: ({ store, now }: WriteContext, part: UploadPart) => putUploadPart(store, part, now),
   deleteUploadParts: ({ store }: WriteContext, { name }: { readonly name: string }) => deleteUploadParts(store, name),
   addDocument,

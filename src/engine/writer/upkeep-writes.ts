@@ -29,7 +29,7 @@ const UPKEEP_WRITES: ReadonlySet<WriteCommandName> = new Set<WriteCommandName>([
 
 /**
  * Tells whether reads that begin after a write was answered must see it: false for the writes in `UPKEEP_WRITES`, true
- * for all others, upkeep such as `deleteExpired` included.
+ * for all others.
  */
 export function mustBeSeen(name: WriteCommandName): boolean {
   return !UPKEEP_WRITES.has(name);

@@ -347,6 +347,14 @@ describe('an expired memory', () => {
     fixture.clock.set(START + 214);
     expect(await expireMemories(fixture.maintenance)).toBe(215);
     expect(fixture.get('SELECT count(*) FROM memories')).toBe(15);
+    const records = fixture.all<{ detail: string }>(`SELECT detail FROM audit WHERE action = 'memory.expire'`);
+    const counts = records.map(({ detail }) => (JSON.parse(detail) as { memories: number }).memories);
+    expect(counts.reduce((sum, count) => sum + count, 0)).toBe(215);
+    const { erased } = await fixture.tenant.diff({
+      ...{ from: START, to: START + 214, axis: 'recorded', fadedBelow: 0, limit: 10 },
+      filter: {},
+    });
+    expect(erased).toEqual({ deleted: 0, expired: 215 });
   });
 });
 

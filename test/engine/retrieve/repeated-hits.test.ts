@@ -19,6 +19,17 @@ test('texts that differ in numbers only say nearly the same', () => {
   expect(repeats(memory(SAID), memory(SAID.toUpperCase()))).toBe(true);
 });
 
+test('what repeats a hit that gave way counts as repeating the hit in its place', () => {
+  const near = createRepeatedHits(true);
+  const similar = near.take(memory(SAID));
+  const early = memory(SAID.replace('4096', '5120'));
+  const late = memory(SAID.replace('4096', '6144'));
+  expect(near.isRepeated(early)).toBe(true);
+  const inItsPlace = near.take(memory('a chunk with other words'), similar);
+  expect(near.isRepeated(late)).toBe(true);
+  expect(inItsPlace).toEqual([early.id, late.id]);
+});
+
 test.each([
   ['a denial', SAID.replace('ended well', 'has not ended well')],
   ['another name', SAID.replace('harbour', 'airport')],

@@ -49,6 +49,17 @@ function ask({ tenant }: TestEngine, more: Partial<MemoryQuery> = {}): Promise<Q
 const contents = ({ hits }: QueryResult) => hits.map(({ memory }) => memory.content);
 const stageOf = ({ trace }: QueryResult) => trace!.find(({ stage }) => stage === 'rerank by model');
 
+test('a memory that an answer of the model left out is explained, and no trial asks the model', async () => {
+  await using fixture = await open();
+  provider.chat.say('[1, 2, 3, 4]');
+  const request = { query: QUERY, k: 1, filter: {}, rerank: 'llm', minScore: 0, relativeFloor: 0 } as const;
+  const { hits } = await fixture.tenant.query({ ...request, k: 2 });
+  const explained = await fixture.tenant.explain(request, hits[1]!.memory.id);
+  expect(explained).toMatchObject({ outcome: 'beyond_k', changes: { k: 2 } });
+  // The answer of the query is kept, and serves the explanation.
+  expect(provider.chat.calls).toHaveLength(1);
+});
+
 describe('a good answer', () => {
   test('orders the hits, and the scores stay in their order', async () => {
     await using fixture = await open();

@@ -97,13 +97,14 @@ export const rateRecall = tool({
 export const explainRecall = tool({
   name: 'explain_recall',
   title: 'Explain a recall',
-  description: 'Say why recall does or does not return a memory for a query, and what would return it.',
+  description: 'Say why recall does or does not return a memory for the same input, and what would return it.',
   needs: 'read',
   limited: 'queries',
   annotations: READS,
-  input: z.strictObject({ query: query.describe('The query as it was asked.'), id: givenId.describe('Memory id.') }),
+  input: recallInput.omit({ token: true }).extend({ id: givenId.describe('Memory id.') }),
   async run(call, input, { signal }) {
-    const explained = await call.tenant.explain(toQuery(call, input), input.id, signal);
+    // The tokens of an answer are counted by its format.
+    const explained = await call.tenant.explain({ ...toQuery(call, input), format: 'prompt' }, input.id, signal);
     const { outcome, rank, score, failedFilters, supersededBy, terms, cosine, remedies, changes } = explained;
     const list = (name: string, values: readonly string[]) =>
       values.length === 0 ? [] : [`${name}: ${values.map((value) => quoteLine(value, TITLE_CHARACTERS)).join(', ')}`];
