@@ -48,9 +48,11 @@ export async function diffWork({ tenant, clock, batch }: TestEngine): Promise<vo
   expect(diff(ample, stored, changed, { userIds: ['ana'] })).toMatchObject({
     ...{ counts: [0, CHANGED, CONTRADICTIONS], shown: [0, LIMIT, LIMIT], degraded: false },
   });
-  expect(diff(ample, stored, changed, { userIds: ['ben'] })).toMatchObject({
-    ...{ counts: [0, 0, 0], degraded: false, left: ample - ROW_BYTES * CONTRADICTIONS },
-  });
+  const ofBen = diff(ample, stored, changed, { userIds: ['ben'] });
+  expect(ofBen).toMatchObject({ counts: [0, 0, 0], degraded: false });
+  // A file begins at the memories of the user, and PostgreSQL may begin at the changes.
+  const others = store.ahead === null ? CONTRADICTIONS : CHANGED + CONTRADICTIONS;
+  expect(ofBen.left).toBeGreaterThanOrEqual(ample - ROW_BYTES * others);
   const ended = { degraded: true, left: -ROW_BYTES };
   expect(diff(ROW_BYTES * ROWS, START, stored)).toMatchObject({ counts: [ROWS, 0, 0], ...ended });
   expect(diff(ROW_BYTES * ROWS, stored, changed)).toMatchObject({ counts: [0, 0, 0], ...ended });
