@@ -10,7 +10,7 @@ const memory = cairnMemory({
   url: process.env.CAIRN_URL ?? 'http://127.0.0.1:8080',
   apiKey: process.env.CAIRN_API_KEY,
   userId: 'ana',
-  recallTimeoutMs: 60_000, // Here the memory matters more than a quick reply.
+  timeoutMs: 60_000, // Here the memory matters more than a quick reply.
 });
 const agent = createAgent({
   model,

@@ -174,7 +174,7 @@ function tooSlow(number: number, longestMs: number): EngineError {
   const seconds = Math.round(longestMs / 1000);
   return new EngineError(
     'invalid',
-    `line ${number} did not arrive within ${seconds} s: send each line in one go, the time between two lines is free`,
+    `line ${number} did not arrive within ${seconds} s: send each line in one go, and the next one when you have it`,
   );
 }
 

@@ -28,6 +28,12 @@ export interface ConnectionOptions {
 }
 
 /**
+ * How long a client waits: `usual` gives a request up when the server has sent nothing for 90 s, and a method after
+ * 10 min; `patient` gives up either after an hour, for methods whose reply comes only when long work is done.
+ */
+export type Patience = 'usual' | 'patient';
+
+/**
  * A client of the HTTP API for commands: the methods of the published client, and three kinds of requests that the
  * published client lacks. A failure of the server or the connection is a `CliError` with a message of one line; in a
  * loop over a stream of events it stays a `CairnError`.
@@ -96,6 +102,8 @@ const TIMEOUT_MS = 90_000;
  * `TIMEOUT_MS`. Forms, lines and long replies have no such limit.
  */
 const LONGEST_MS = 600_000;
+/** Longest silence, and longest time of a request, of a patient client (ms). */
+const PATIENT_MS = 3_600_000;
 /** Longest line of an NDJSON reply that is read, in bytes; what sends a longer one counts as no Cairn server. */
 const MAX_LINE_BYTES = 1024 * 1024;
 
@@ -104,10 +112,14 @@ const MAX_LINE_BYTES = 1024 * 1024;
  * or CAIRN_API_KEY, or OM_API_KEY; without any, no key is sent. Nothing is sent yet.
  * @throws CliError with exit code 2 for an address that is not HTTP
  */
-export function connect({ url, key }: ConnectionOptions, environment: NodeJS.ProcessEnv = process.env): Client {
+export function connect(
+  { url, key }: ConnectionOptions,
+  environment: NodeJS.ProcessEnv = process.env,
+  patience: Patience = 'usual',
+): Client {
   const base = parseUrl(url ?? (environment.CAIRN_URL || `http://127.0.0.1:${environment.OM_PORT || 8080}`));
   const secret = key ?? (environment.CAIRN_API_KEY || environment.OM_API_KEY);
-  const server: ServerAddress = { base, shownUrl: base.origin + base.pathname.slice(0, -1), secret };
+  const server: ServerAddress = { base, shownUrl: base.origin + base.pathname.slice(0, -1), secret, patience };
   return {
     ...operationsOf(server),
     sendForm: async (method, path, form) => expectReply(server, { method, path, ...encodeForm(form) }),
@@ -126,7 +138,7 @@ function operationsOf(server: ServerAddress): Omit<Client, 'sendForm' | 'exchang
     key: server.secret,
     // A failure is shown at once. Commands that send many requests wait for a busy server in `retryWhileBusy`.
     retries: 0,
-    timeoutMs: LONGEST_MS,
+    timeoutMs: server.patience === 'patient' ? PATIENT_MS : LONGEST_MS,
     fetch: (url, init) => fetchOver(server, url, init),
   });
   const methods = Object.entries(client).map(([name, method]: [string, (input?: object) => unknown]) => {
@@ -180,6 +192,7 @@ interface ServerAddress {
   /** Address in the form in which messages show it, without a slash at its end. */
   readonly shownUrl: string;
   readonly secret: string | undefined;
+  readonly patience: Patience;
 }
 
 async function expectReply<Reply>(server: ServerAddress, outgoing: Outgoing): Promise<Reply> {
@@ -246,7 +259,7 @@ async function* receive(server: ServerAddress, path: string, accept = '*/*'): As
  *   be used
  */
 function openRequest(
-  { base, shownUrl, secret }: ServerAddress,
+  { base, shownUrl, secret, patience }: ServerAddress,
   { method, path, headers }: Outgoing,
   { isNew }: { readonly isNew: boolean },
 ): http.ClientRequest {
@@ -261,8 +274,9 @@ function openRequest(
   // A failure after the response began reaches whoever reads the response. Without a listener it would also end the
   // process.
   request.on('error', () => {});
-  return request.setTimeout(TIMEOUT_MS, () =>
-    request.destroy(new ConnectionError(`${shownUrl} has been silent for ${TIMEOUT_MS / 1000} s`)),
+  const silenceMs = patience === 'patient' ? PATIENT_MS : TIMEOUT_MS;
+  return request.setTimeout(silenceMs, () =>
+    request.destroy(new ConnectionError(`${shownUrl} has been silent for ${silenceMs / 1000} s`)),
   );
 }
 

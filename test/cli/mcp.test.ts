@@ -84,6 +84,26 @@ test('a redirect is told and not followed, so the key goes nowhere else', async 
   expect(seen).toEqual([]);
 });
 
+test.each([
+  ['without a body', {}, ''],
+  ['with JSON of its own', { 'content-type': 'application/json' }, '{"message":"Forbidden"}'],
+  ['with half a document', { 'content-type': 'application/json' }, '{"jsonrpc"'],
+])('an error of a proxy %s answers the request with its status', async (_, headers, body) => {
+  const proxy = http.createServer(({ url }, response) => {
+    if (url === '/health') return void response.end('{"ok":true,"embedding":{}}');
+    response.writeHead(502, headers).end(body);
+  });
+  await once(proxy.listen(0, '127.0.0.1'), 'listening');
+  onTestFinished(() => void proxy.close());
+  const input = `${JSON.stringify({ jsonrpc: '2.0', id: 7, method: 'tools/list' })}\n`;
+  const { stdout } = await runCairn(['mcp', '--url', addressOf(proxy)], { input });
+  expect(JSON.parse(stdout)).toEqual({
+    jsonrpc: '2.0',
+    id: 7,
+    error: { code: -32603, message: 'the server answered 502' },
+  });
+});
+
 function addressOf(server: http.Server): string {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }

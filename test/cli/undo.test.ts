@@ -24,5 +24,7 @@ test('the lists of standing queries and webhooks name their key, and an undo of 
   expect([undone.code, undone.stderr]).toEqual([0, '']);
   expect(undone.stdout).toContain('erased 1 memory and 0 documents');
   expect(undone.stdout).toContain('erased 1 standing query and 2 webhooks');
+  const receipt = /told this once: (\S+)\.\S+/.exec(undone.stdout)?.[1];
+  expect((await cairn('erasures')).stdout).toContain(receipt);
   for (const list of ['standing', 'webhooks']) expect((await cairn(list, 'list')).stdout).not.toContain(record.id);
 });

@@ -191,6 +191,20 @@ describe('changing', () => {
     expect((await api.request('GET', `/memory/${id}`)).body['status']).toBe('active');
   });
 
+  browserTest('a memory that has a successor already gets no second one', async () => {
+    const old = await remember('The key hangs in the hall.', { user_id: 'ida' });
+    await using opened = await openConsole(api.url, `memory/${old}`);
+    const { page } = opened;
+    await signIn(page, ADMIN_KEY);
+    await page.getByRole('button', { name: 'Supersede' }).click();
+    await remember('The key hangs in the kitchen.', { user_id: 'ida', supersedes: old });
+    await page.getByLabel('Text').fill('The key hangs in the attic.');
+    await page.getByRole('dialog').getByRole('button', { name: 'Supersede' }).click();
+    await page.locator('.toast').waitFor();
+    const { items } = (await api.request('GET', '/memory/all?user_id=ida')).body;
+    expect(items.map(({ content }) => content)).toEqual(['The key hangs in the kitchen.']);
+  });
+
   browserTest('what somebody else changed meanwhile is not overwritten', async () => {
     const id = await remember('The colour of the door is green.');
     await using opened = await openConsole(api.url, `memory/${id}`);

@@ -109,6 +109,24 @@ browserTest('files and links that are dropped are read, and read again; what may
   await page.getByRole('row').filter({ hasText: '127.0.0.1:1/link' }).getByText('failed').waitFor();
 });
 
+browserTest('a document that is read again keeps its expiry, its time and the name of its file', async () => {
+  const kept = { expires_at: Date.now() + 30 * 86_400_000, event_time: 1_560_000_000_000, file_name: 'storks.md' };
+  const file = {
+    data: '# Storks\n\nStorks nest on roofs.',
+    content_type: 'text/markdown',
+    type: 'bird',
+    tags: ['roof'],
+  };
+  const { body } = await api.request('POST', '/memory/ingest?wait=60000', { body: { ...file, ...kept } });
+  await using opened = await openConsole(api.url, `document/${String(body['document_id'])}`);
+  const { page } = opened;
+  await signIn(page, ADMIN_KEY);
+  await page.getByRole('button', { name: 'Read again' }).click();
+  await page.getByText('0 new, 1 kept, 0 removed').waitFor();
+  const { body: after } = await api.request('GET', `/documents/${String(body['document_id'])}`);
+  expect(after).toMatchObject({ ...kept, type: 'bird', tags: ['roof'], title: 'Storks' });
+});
+
 browserTest('parts without a heading are told by their words; a list says why it is empty', async () => {
   const { body } = await api.request('POST', '/memory/ingest?wait=60000', { body: { text: 'Owls hoot at night.' } });
   await using opened = await openConsole(api.url, `document/${String(body['document_id'])}`);

@@ -20,7 +20,8 @@ import { ensureTenant, openPostgresStore, readCatalog } from '../../src/engine/s
 import { putEntities } from '../../src/engine/store/put-entities.ts';
 import { SELECT_USER } from '../../src/engine/store/users.ts';
 import { contentHash } from '../../src/engine/text/content-hash.ts';
-import { commitGroup } from '../../src/engine/writer/group-commit.ts';
+import type { EngineError } from '../../src/engine/errors.ts';
+import { commitGroup, type WriteRequest } from '../../src/engine/writer/group-commit.ts';
 import { v7 as uuidv7 } from 'uuid';
 import { newMemory } from '../support/new-memory.ts';
 import { startPostgres } from '../support/postgres.ts';
@@ -373,6 +374,24 @@ describe.skipIf(server === undefined)('statements to PostgreSQL', () => {
     }
     expect(read(database)).toEqual(read(file));
     file.close();
+  });
+
+  test('a request of which a statement fails takes none of its group along', () => {
+    const store = open('failing');
+    const context = {
+      ...{ store, indexes: new Map(), config: readConfig({}), now: 1_000 },
+      ...{ newId: uuidv7, backlog: { atMost: 0 } },
+    };
+    const add = (content: string) =>
+      ({ name: 'addMemories', input: { items: [newMemory({ content })], options: {} } }) as const;
+    store.prepare('ALTER TABLE webhooks RENAME TO hooks').run();
+    const failing = { name: 'deleteWebhook', input: { id: 'w' } } as const;
+    const missing = { name: 'deleteEval', input: { name: 'none' } } as const;
+    const resultsOf = (requests: readonly WriteRequest[]) =>
+      commitGroup(context, requests).map((result) => (result.ok ? 'ok' : (result.error as EngineError).code));
+    expect(resultsOf([add('one'), failing, add('two')])).toEqual(['ok', 'internal', 'ok']);
+    expect(resultsOf([failing, missing])).toEqual(['internal', 'not_found']);
+    expect(store.prepare('SELECT content FROM memories ORDER BY seq').pluck().all()).toEqual(['one', 'two']);
   });
 
   test('a group of adds takes a few statements, whatever its size', () => {

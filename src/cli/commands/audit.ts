@@ -71,7 +71,7 @@ export async function undoKey(
       exitCode: 2,
     });
   }
-  const undone = await connect(connection).deleteMemories({ written_by: keyId });
+  const undone = await connect(connection, process.env, 'patient').deleteMemories({ written_by: keyId });
   const { removed, restored = 0, unrestored = 0, standing_queries: queries = 0, webhooks = 0, servers = 0 } = undone;
   print(
     `erased ${counted(removed.memories, 'memory', 'memories')} and ${counted(removed.documents, 'document')}; ` +
@@ -84,4 +84,5 @@ export async function undoKey(
   if (unrestored > 0) {
     print(`${counted(unrestored, 'memory', 'memories')} of others keep what it wrote: others changed them since`);
   }
+  if (undone.erasure !== undefined) print(`receipt, with the salt of its hashes, told this once: ${undone.erasure}`);
 }

@@ -25,10 +25,10 @@ export interface EvalOptions extends ConnectionOptions {
  */
 export async function runEvals(name: string | undefined, options: EvalOptions): Promise<void> {
   const { copy, ...rest } = options;
-  if (copy === undefined) return runOn(connect(rest), name, rest);
+  if (copy === undefined) return runOn(connect(rest, process.env, 'patient'), name, rest);
   const service = await startCopy(copy, connect(rest));
   try {
-    await runOn(connect({ url: service.url }, {}), name, rest);
+    await runOn(connect({ url: service.url }, {}, 'patient'), name, rest);
   } finally {
     await service.stop();
   }

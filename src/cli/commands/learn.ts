@@ -16,7 +16,7 @@ export interface LearnOptions extends ConnectionOptions {
  * proposals, accepts one (the tenant's queries then use it), or reverts an accepted one.
  */
 export async function learn({ list, accept, revert, json, ...connection }: LearnOptions): Promise<void> {
-  const client = connect(connection);
+  const client = connect(connection, process.env, 'patient');
   const show = (reply: object, lines: readonly string[]) => print(...(json ? [JSON.stringify(reply, null, 2)] : lines));
   if (accept !== undefined || revert !== undefined) {
     const reply = await (accept === undefined

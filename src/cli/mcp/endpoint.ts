@@ -71,9 +71,11 @@ export function createMcpEndpoint({ finder, address: first, target, key }: McpEn
       const type = response.headers.get('content-type') ?? '';
       if (type.startsWith('text/event-stream') && response.body !== null) return yield* eventsOf(response.body);
       const body = await response.text();
-      if (body === '') return;
-      if (!type.startsWith('application/json')) throw new Error(refusalOf(response.status, body));
-      yield JSON.stringify(JSON.parse(body));
+      // Only what Cairn accepted without an answer, which are notifications, has none.
+      if (response.status === 202 && body === '') return;
+      const answer = type.startsWith('application/json') ? parseJson(body) : undefined;
+      if (!isMessage(answer)) throw new Error(refusalOf(response.status, body));
+      yield JSON.stringify(answer);
     },
   };
 }
@@ -88,17 +90,26 @@ async function* eventsOf(body: NonNullable<Response['body']>): AsyncGenerator<st
   }
 }
 
+/** Whether a value is a message of JSON-RPC, or a list of them. A proxy or gateway may answer with other JSON. */
+function isMessage(value: unknown): boolean {
+  return [value].flat().every((one) => typeof one === 'object' && one !== null && Object.hasOwn(one, 'jsonrpc'));
+}
+
+/** Parses JSON; undefined for what is none. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
 /**
  * Returns one line about a reply that is not JSON-RPC: the `detail` of a problem document (for 401 with how to give a
  * key), else only its status.
  */
 function refusalOf(status: number, body: string): string {
-  try {
-    const { detail } = JSON.parse(body) as Partial<Problem>;
-    if (detail !== undefined)
-      return status === 401 ? `${detail}; for cairn mcp: pass --key, or set CAIRN_API_KEY` : detail;
-  } catch {
-    // It is no problem document.
-  }
-  return `the server answered ${status}`;
+  const { detail } = (parseJson(body) ?? {}) as Partial<Problem>;
+  if (typeof detail !== 'string') return `the server answered ${status}`;
+  return status === 401 ? `${detail}; for cairn mcp: pass --key, or set CAIRN_API_KEY` : detail;
 }

@@ -97,7 +97,7 @@ function ChangeSelection({ asking, chosen, onClose, onDone, onForgotten }: Chang
     const receipts: Deleted[] = [];
     const failed = await forEach(chosen, async (memory) => {
       if (asking === 'forget') receipts.push(await send<Deleted>('DELETE', `/memory/${memory.id}`));
-      else await send('PATCH', `/memory/${memory.id}`, { body: changesOf(asking, memory, listOf(tags)) });
+      else await send('PATCH', `/memory/${memory.id}`, changesOf(asking, memory, listOf(tags)));
     });
     onForgotten(receipts);
     say(failed === 0 ? texts.browse.done(chosen.length) : texts.browse.partly(chosen.length - failed, failed));
@@ -121,8 +121,10 @@ function ChangeSelection({ asking, chosen, onClose, onDone, onForgotten }: Chang
   );
 }
 
-function changesOf(asking: 'tag' | 'archive', { tags }: MemoryItem, added: readonly string[]): object {
-  return asking === 'archive' ? { status: 'archived' } : { tags: [...new Set([...tags, ...added])] };
+/** Returns the request that archives a memory, or that adds tags to it unless it was changed since it was read. */
+function changesOf(asking: 'tag' | 'archive', { tags, version }: MemoryItem, added: readonly string[]) {
+  if (asking === 'archive') return { body: { status: 'archived' } };
+  return { body: { tags: [...new Set([...tags, ...added])] }, headers: { 'if-match': `"${version}"` } };
 }
 
 /**

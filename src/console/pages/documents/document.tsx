@@ -206,19 +206,23 @@ function Actions({ document, onChange, onRemoved }: ActionsProps) {
   );
 }
 
+const BINARY_FORMATS: ReadonlySet<string> = new Set(['pdf', 'docx', 'pptx', 'xlsx', 'epub']);
+
 /**
- * Makes the service read a document again. A web page is fetched from its address; of a file, the service has kept only
- * the extracted text, and reads that.
+ * Makes the service read a document again, with the fields that it has. A web page is fetched from its address; of a
+ * file, the service has kept only the extracted text, and reads that. It keeps the name of a file of text; that of any
+ * other, such as `book.pdf`, would contradict the text.
  */
 async function readAgain(document: DocumentItem): Promise<void> {
-  const { url, title, user_id: user, tags, type, metadata } = document;
-  const described = { user_id: user, title, tags, metadata, ...(type === null ? {} : { type }) };
+  const { url, title, user_id, tags, type, metadata, event_time, expires_at, file_name, format } = document;
+  const described = { user_id, title, tags, metadata, type, event_time, expires_at };
   const body =
     url === null
       ? {
           ...described,
           text: await send<string>('GET', `/documents/${document.id}/content`),
           content_type: 'text/markdown',
+          file_name: BINARY_FORMATS.has(format ?? '') ? null : file_name,
         }
       : { ...described, url };
   await send('PUT', `/documents/${document.id}`, { body });

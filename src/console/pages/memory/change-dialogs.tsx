@@ -137,9 +137,8 @@ export function Supersede({ memory, onClose, onDone }: ChangeProps) {
   const save = async () => {
     const { user_id: user, session_id: session, tags, type } = memory;
     const added = await send<{ id: string }>('POST', '/memory/add', {
-      body: { content, user_id: user, session_id: session, tags, ...(type === null ? {} : { type }) },
+      body: { content, user_id: user, session_id: session, tags, type, supersedes: memory.id },
     });
-    await send('POST', '/memory/supersede', { body: { old_id: memory.id, new_id: added.id } });
     onDone();
     go(hrefOf(['memory', added.id]));
   };
