@@ -27,16 +27,19 @@ export function serveQueueBoard({ engine, stop }: ApiContext, accessControl: Acc
    */
   async function obtainBoard(queuesAt: NonNullable<Engine['queuesAt']>): Promise<Board> {
     const state = engine.queueState();
-    const current = await opening;
+    const awaited = opening;
+    const current = await awaited;
     if (current?.isUp() && (state.mode === 'embedded' || state.isUp)) return current;
-    if (current !== undefined) {
+    // Another request may have closed it and opened the next one meanwhile.
+    if (current !== undefined && opening === awaited) {
       current.close();
       opening = undefined;
     }
     if (state.mode !== 'embedded' && !state.isUp) throw queuesAreDown(queuesAt);
-    opening ??= openBoard(queuesAt, engine);
-    opening.catch(() => (opening = undefined));
-    return opening;
+    if (opening !== undefined) return opening;
+    const opened = openBoard(queuesAt, engine);
+    opened.catch(() => (opening = undefined));
+    return (opening = opened);
   }
 
   return async (request: Request, response: Response, next: NextFunction): Promise<void> => {

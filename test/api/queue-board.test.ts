@@ -1,4 +1,11 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import express from 'express';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import type { AccessControl } from '../../src/api/access-control.ts';
+import { serveQueueBoard } from '../../src/api/queue-board.ts';
+import type { ApiContext } from '../../src/api/route.ts';
+import { DEFAULT_TENANT } from '../../src/engine/index.ts';
 import { findPrograms, startPostgres } from '../support/postgres.ts';
 import { canStartRedis, startRedisServer, type RedisServer } from '../support/redis.ts';
 import { ADMIN_KEY, startApi, type TestApi } from '../support/start-api.ts';
@@ -144,6 +151,26 @@ describe.skipIf(!canStartRedis())('with Redis', () => {
     await expect.poll(async () => (await read()).status).toBe(200);
   });
 
+  test('two requests that find the connection lost open one new connection together', async () => {
+    const { api, redis } = await startWithRedis();
+    const ask = await serveTogether(api);
+    const own = redis.connect();
+    onTestFinished(() => own.disconnect());
+    const clients = async () =>
+      ((await own.call('CLIENT', 'LIST')) as string).split('\n').flatMap((line) => /^id=(\d+)/.exec(line)?.[1] ?? []);
+    const before = await clients();
+    expect(await ask(1)).toEqual([200]);
+    const [board, ...more] = (await clients()).filter((id) => !before.includes(id));
+    expect(more).toEqual([]);
+
+    // The connection is refused until the requests come.
+    await own.config('SET', 'maxclients', before.length);
+    await own.call('CLIENT', 'KILL', 'ID', board!);
+    await expect.poll(async () => own.info('stats')).toMatch(/rejected_connections:[1-9]/);
+    expect(await ask(2, () => own.config('SET', 'maxclients', 1_000))).toEqual([200, 200]);
+    await expect.poll(async () => (await clients()).length).toBe(before.length + 1);
+  });
+
   test('a Redis that takes a command and never answers holds up no page for long', async () => {
     const { api, redis } = await startWithRedis();
     const read = () => api.request('GET', `${BOARD}/api/queues`);
@@ -181,6 +208,37 @@ test.skipIf(findPrograms() === undefined)(
     await expect.poll(async () => (await read()).status).toBe(200);
   },
 );
+
+/**
+ * Serves a board of its own with the engine of `api`, to which it hands requests in one step.
+ * @returns a function that sends this number of requests, and returns their statuses; `before` is awaited when all of
+ *   them have arrived
+ */
+async function serveTogether({ engine }: TestApi) {
+  const admitAll = { admit: async () => ({ tenantId: DEFAULT_TENANT }) } as unknown as AccessControl;
+  const stopping = new AbortController();
+  const board = serveQueueBoard({ engine, stop: stopping.signal } as ApiContext, admitAll);
+  const waiting: (() => void)[] = [];
+  let wanted = 0;
+  let before: () => Promise<unknown> = async () => {};
+  const app = express().use(BOARD, async (request, response, next) => {
+    waiting.push(() => void (board(request, response, next) as Promise<void>).catch(next));
+    if (waiting.length < wanted) return;
+    await before();
+    for (const hand of waiting.splice(0)) hand();
+  });
+  const server = app.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    stopping.abort();
+    server.close();
+  });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}${BOARD}/api/queues`;
+  return async (requests: number, first = before) => {
+    [wanted, before] = [requests, first];
+    return Promise.all(Array.from({ length: requests }, async () => (await fetch(url)).status));
+  };
+}
 
 interface Queue {
   readonly name: string;

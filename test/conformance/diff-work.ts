@@ -38,18 +38,28 @@ export async function diffWork({ tenant, clock, batch }: TestEngine): Promise<vo
     return { counts: [counts.added, counts.changed, counts.contradicted], shown, degraded, left: budget.left };
   };
   const ample = 1_000_000;
-  expect(diff(ample, START, stored)).toEqual({
-    ...{ counts: [ADDED, 0, 0], shown: [LIMIT, 0, 0], degraded: false, left: ample - ROW_BYTES * ADDED },
-  });
+  // Memories, changes and contradictions outside of the window are looked at, too.
+  const whole = { degraded: false, left: ample - ROW_BYTES * (ADDED + CHANGED + CONTRADICTIONS) };
+  expect(diff(ample, START, stored)).toEqual({ counts: [ADDED, 0, 0], shown: [LIMIT, 0, 0], ...whole });
   expect(diff(ample, stored, changed)).toEqual({
-    ...{ counts: [0, CHANGED, CONTRADICTIONS], shown: [0, LIMIT, LIMIT], degraded: false },
-    left: ample - ROW_BYTES * (CHANGED + CONTRADICTIONS),
+    ...{ counts: [0, CHANGED, CONTRADICTIONS], shown: [0, LIMIT, LIMIT] },
+    ...whole,
   });
+  expect(diff(ample, stored, changed, { userIds: ['ana'] })).toMatchObject({
+    ...{ counts: [0, CHANGED, CONTRADICTIONS], shown: [0, LIMIT, LIMIT], degraded: false },
+  });
+  const ofBen = diff(ample, stored, changed, { userIds: ['ben'] });
+  expect(ofBen).toMatchObject({ counts: [0, 0, 0], degraded: false });
+  // A file begins at the memories of the user, and PostgreSQL may begin at the changes.
+  const others = store.ahead === null ? CONTRADICTIONS : CHANGED + CONTRADICTIONS;
+  expect(ofBen.left).toBeGreaterThanOrEqual(ample - ROW_BYTES * others);
   const ended = { degraded: true, left: -ROW_BYTES };
   expect(diff(ROW_BYTES * ROWS, START, stored)).toMatchObject({ counts: [ROWS, 0, 0], ...ended });
-  expect(diff(ROW_BYTES * (CHANGED + ROWS), stored, changed)).toMatchObject({ counts: [0, CHANGED, ROWS], ...ended });
+  expect(diff(ROW_BYTES * ROWS, stored, changed)).toMatchObject({ counts: [0, 0, 0], ...ended });
+  const until = (rows: number) => diff(ROW_BYTES * (ADDED + rows), stored, changed);
+  expect(until(CHANGED + ROWS)).toMatchObject({ counts: [0, CHANGED, ROWS], ...ended });
   // The last memory may have further changes.
-  expect(diff(ROW_BYTES * ROWS, stored, changed)).toMatchObject({ counts: [0, ROWS - 1, 0], ...ended });
+  expect(until(ROWS)).toMatchObject({ counts: [0, ROWS - 1, 0], ...ended });
   // What a condition has let through before it ended is shown.
   const parsed = ROW_BYTES + JSON.stringify(TAGS).length;
   const ofTag = diff(ROWS * (parsed + ROW_BYTES), START, stored, { tags: TAGS });

@@ -13,6 +13,7 @@ import { liveThrough } from '../conformance/store.ts';
 import { CHANGED_LINKS } from '../conformance/changed-links.ts';
 import { diffTopics } from '../conformance/diff-topics.ts';
 import { diffWork } from '../conformance/diff-work.ts';
+import { pairsWork } from '../conformance/pairs-work.ts';
 import { pastExport, pastHits, pastNeighbours, pastSizes } from '../conformance/past-sizes.ts';
 import { pastVectors } from '../conformance/past-vectors.ts';
 import { erasesNames, undoStanding, UNDO_SETTINGS } from '../conformance/undo-standing.ts';
@@ -121,6 +122,13 @@ describe.skipIf(server === undefined)('a tenant in PostgreSQL', () => {
   test('a difference counts its rows while it reads them, and ends with its work', async () => {
     await using fixture = await openTestEngine({ settings: { OM_DATABASE_URL: await emptyDatabase() } });
     await diffWork(fixture);
+  });
+
+  test('lists of pairs count what they leave out, and end with their work', async () => {
+    await using fixture = await openTestEngine({
+      settings: { OM_EMBEDDINGS: 'none', OM_DATABASE_URL: await emptyDatabase() },
+    });
+    await pairsWork(fixture);
   });
 
   test('an export has no vectors of texts that were written after it began', async () => {

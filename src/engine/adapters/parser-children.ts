@@ -1,3 +1,4 @@
+import { EngineError } from '../errors.ts';
 import type { ParserProcess } from './parser-process.ts';
 
 /** The child processes of a parser pool. Each child reads documents of one tenant only. */
@@ -72,10 +73,15 @@ export function createParserChildren({ start, size, idleMs }: ParserChildrenOpti
     for (const parser of surplusOf({ idle: [...idle.keys()], tenants, size })) discard(parser);
   };
 
-  /** Starts a new child if documents of several tenants alternate and no unused child is ready. */
+  /** Starts a new child if documents of several tenants alternate, no unused child is ready, and one can be started. */
   const prepareNext = () => {
     const isFreshReady = [...idle.keys()].some((parser) => !tenants.has(parser));
-    if (!isFreshReady && new Set(tenants.values()).size > 1) keep(add());
+    try {
+      if (!isFreshReady && new Set(tenants.values()).size > 1) keep(add());
+    } catch (error) {
+      // A document that needs it later tries again, and is told.
+      if (!(error instanceof EngineError)) throw error;
+    }
   };
 
   return {

@@ -1,8 +1,10 @@
 /** Reads the links between memories that contradict each other; `edges.ts` writes them. */
 
+import { countingRows } from './counted-rows.ts';
+import { createFirstEntries } from './first-entries.ts';
 import type { Store } from './open-store.ts';
 import { outerOrder } from './outer-order.ts';
-import { readUntilWorkEnds, ROW_BYTES, spendWork } from './work-budget.ts';
+import { readUntilWorkEnds } from './work-budget.ts';
 
 /** A link between two memories that contradict each other, from `a` to `b`, both by number. */
 export interface Contradiction {
@@ -29,9 +31,10 @@ export interface ProposedContradiction {
 
 /**
  * Lists at most `limit` contradictions between active memories that a language model or a rule proposes and no caller
- * has stated or decided, latest first. Memories that have expired at `now` (Unix ms) have none.
+ * has stated or decided, latest first. Memories that have expired at `now` (Unix ms) have none. It examines every
+ * contradiction, and those are missing that come after the end of the work budget.
  * @param asked.userId lists only those of this user; undefined for those of all users
- * @param asked.limit undefined for as many as half of the remaining work budget allows
+ * @param asked.limit undefined for all that half of the remaining work budget suffices for
  */
 export function listProposed(
   store: Store,
@@ -41,27 +44,29 @@ export function listProposed(
     now,
   }: { readonly userId: string | undefined; readonly limit: number | undefined; readonly now: number },
 ): ProposedContradiction[] {
+  const passes = `e.automatic = 1 AND e.winner IS NULL
+    AND (m.expires_at IS NULL OR m.expires_at > :now) AND (n.expires_at IS NULL OR n.expires_at > :now)
+    AND (:user IS NULL OR m.user_no = (SELECT user_no FROM users WHERE user_id = :user))
+    AND d.status = 'active' AND o.status = 'active'`;
   const statement = store.prepare(
     `SELECT e.src AS earlier, e.dst AS later, CASE WHEN e.similarity IS NULL THEN 'form' ELSE 'model' END AS by,
          e.similarity, e.created_at AS createdAt
        FROM edges e INDEXED BY edges_contradicting
          CROSS JOIN memories m ON m.seq = e.dst CROSS JOIN memory_dynamics d ON d.seq = e.dst
          CROSS JOIN memories n ON n.seq = e.src CROSS JOIN memory_dynamics o ON o.seq = e.src
-       WHERE e.type = 'contradicts' AND e.automatic = 1 AND e.winner IS NULL
-         AND (m.expires_at IS NULL OR m.expires_at > :now) AND (n.expires_at IS NULL OR n.expires_at > :now)
-         AND (:user IS NULL OR m.user_no = (SELECT user_no FROM users WHERE user_id = :user))
-         AND d.status = 'active' AND o.status = 'active'
-       ORDER BY e.created_at DESC, e.dst DESC, e.src DESC LIMIT :limit`,
+       WHERE ${countingRows(store, passes)} AND e.type = 'contradicts'`,
   );
-  const parameters = { user: userId ?? null, limit: limit ?? Number.MAX_SAFE_INTEGER, now };
-  if (limit !== undefined) return statement.all(parameters) as ProposedContradiction[];
-  const { rows } = readUntilWorkEnds(function* () {
-    for (const row of statement.iterate(parameters) as Iterable<ProposedContradiction>) {
-      spendWork(ROW_BYTES);
-      yield row;
-    }
-  }, 0.5);
-  return rows;
+  // Sorted here, so that those that were read are known when the work ends.
+  const latest = createFirstEntries<ProposedContradiction>(
+    limit ?? Infinity,
+    (one, other) => other.createdAt - one.createdAt || other.later - one.later || other.earlier - one.earlier,
+  );
+  const share = limit === undefined ? 0.5 : 1;
+  readUntilWorkEnds(function* (): Generator<never> {
+    const rows = statement.iterate({ user: userId ?? null, now }) as Iterable<ProposedContradiction>;
+    for (const row of rows) latest.add(row);
+  }, share);
+  return [...latest.list()];
 }
 
 /** Greatest number of contradictions that `listContradictions` returns. */

@@ -1,16 +1,18 @@
 /**
  * Scans a tenant for what changed between two times, the start and the end of a window. One pass over the memories in
  * scope finds those that were added, ended or faded (lost salience); revisions and contradictions have much smaller
- * tables of their own. Rows are counted and dropped one by one, so that a scan of any length takes little memory.
+ * tables of their own. Rows are dropped one by one, so that a scan of any length takes little memory. All that are
+ * examined count as work, also those that did not change.
  */
 
 import { DAY_MS } from '../dynamics.ts';
 import type { DiffOptions, MemoryFilter } from '../types.ts';
+import { countingRows } from './counted-rows.ts';
 import { SALIENCE_AT } from './faded-sql.ts';
 import { type CompiledFilter, compileFilter, type FilterCondition } from './filter.ts';
 import { createFirstEntries } from './first-entries.ts';
 import type { Store } from './open-store.ts';
-import { noteWork, readUntilWorkEnds, ROW_BYTES, spendWork } from './work-budget.ts';
+import { hasWorkEnded, readUntilWorkEnds } from './work-budget.ts';
 
 /** A request to compare two times, with the memories that its topic selects. */
 export interface DiffRequest extends DiffOptions {
@@ -115,16 +117,6 @@ function boundsAt(
   return conditions.findLast(({ name }) => name === 'bounds') ?? ALWAYS;
 }
 
-/** Yields rows, each of which counts as work. Call inside `readUntilWorkEnds`. */
-function* counted<Row>(rows: Iterable<Row>, { countsWork }: CompiledFilter): Generator<Row> {
-  // A statement that counts its work may have ended with the budget, and the rows that it returned are valid.
-  const count = countsWork ? noteWork : spendWork;
-  for (const row of rows) {
-    count(ROW_BYTES);
-    yield row;
-  }
-}
-
 interface ScannedRow {
   readonly memoryNo: number;
   readonly createdAt: number;
@@ -144,19 +136,17 @@ function scanMemories(store: Store, request: DiffRequest, scope: CompiledFilter,
   const { from, to, axis, fadedBelow, filter } = request;
   const source = filter.userIds?.length === 1 ? 'memories m INDEXED BY memories_by_time' : 'memories m';
   const began = axis === 'recorded' ? 'm.created_at' : 'coalesce(m.valid_from, m.event_time)';
+  const hasChanged = `(${began} > ? AND ${began} <= ?) OR (m.valid_to > ? AND m.valid_to <= ?)
+    OR (d.salience >= ? AND d.salience_at <= ? AND ${SALIENCE_AT} < ?)`;
   const statement = store.prepare(
     `SELECT m.seq AS memoryNo, m.created_at AS createdAt, coalesce(m.valid_from, m.event_time) AS startsAt,
        m.valid_to AS validTo, d.status, d.salience, d.salience_at AS salienceAt, d.decay_lambda AS lambda
      FROM ${source} CROSS JOIN memory_dynamics d ON d.seq = m.seq
-     WHERE ((${began} > ? AND ${began} <= ?) OR (m.valid_to > ? AND m.valid_to <= ?)
-       OR (d.salience >= ? AND d.salience_at <= ?
-         AND ${SALIENCE_AT} < ?))
-       AND ${scope.sql}`,
+     WHERE ${countingRows(store, hasChanged)} AND ${scope.sql}`,
   );
   const values = [from, to, from, to, fadedBelow, from, to, fadedBelow, ...scope.parameters];
   readUntilWorkEnds(function* (): Generator<never> {
-    const rows = statement.iterate(...values) as Iterable<ScannedRow>;
-    for (const row of counted(rows, scope)) noteMemory(row, request, found);
+    for (const row of statement.iterate(...values) as Iterable<ScannedRow>) noteMemory(row, request, found);
   });
 }
 
@@ -195,17 +185,22 @@ interface RevisionRow {
 function scanRevisions(store: Store, request: DiffRequest, scope: CompiledFilter, found: FoundLists): void {
   const { from, to, filter, now } = request;
   const atStart = boundsAt(filter, from, now);
+  const [source, memory] =
+    filter.userIds?.length === 1
+      ? ['memories m INDEXED BY memories_by_user CROSS JOIN memory_revisions r ON r.memory = m.seq', 'm.seq']
+      : ['memory_revisions r CROSS JOIN memories m ON m.seq = r.memory', 'r.memory'];
   const statement = store.prepare(
     `SELECT r.memory AS memoryNo, r.replaced_at AS at, r.fields, r.by_link AS byLink, r.status AS before,
        coalesce((SELECT n.status FROM memory_revisions n WHERE n.memory = r.memory AND n.version = r.version + 1),
          d.status) AS after, m.created_at > ? AS isNew, (${atStart.sql}) AS isWithin
-     FROM memory_revisions r CROSS JOIN memories m ON m.seq = r.memory CROSS JOIN memory_dynamics d ON d.seq = m.seq
-     WHERE r.replaced_at > ? AND r.replaced_at <= ? AND ${scope.sql} ORDER BY r.memory, r.version`,
+     FROM ${source} CROSS JOIN memory_dynamics d ON d.seq = m.seq
+     WHERE ${countingRows(store, 'r.replaced_at > ? AND r.replaced_at <= ?')} AND ${scope.sql}
+     ORDER BY ${memory}, r.version`,
   );
   const values = [from, ...atStart.parameters, from, to, ...scope.parameters];
   readUntilWorkEnds(function* (): Generator<never> {
     const rows = statement.iterate(...values) as Iterable<RevisionRow>;
-    for (const changes of changesIn(counted(rows, scope))) noteChanges(changes, found);
+    for (const changes of changesIn(rows)) noteChanges(changes, found);
   });
 }
 
@@ -220,7 +215,10 @@ interface Changes {
   readonly fields: Set<string>;
 }
 
-/** Sums up changes that are sorted by memory and version: yields one result for each memory. */
+/**
+ * Sums up changes that are sorted by memory and version: yields one result for each memory. If the work budget ended,
+ * that of the last one is left out, since further changes of it may be missing.
+ */
 function* changesIn(rows: Iterable<RevisionRow>): Generator<Changes> {
   let changes: Changes | undefined;
   for (const row of rows) {
@@ -234,7 +232,7 @@ function* changesIn(rows: Iterable<RevisionRow>): Generator<Changes> {
     if (fields.length > 0) changes.lastByCaller = row;
     if (row.before !== row.after) changes.lastMove = row;
   }
-  if (changes !== undefined) yield changes;
+  if (changes !== undefined && !hasWorkEnded()) yield changes;
 }
 
 function noteChanges({ first, last, lastByCaller, lastMove, fields }: Changes, found: FoundLists): void {
@@ -280,7 +278,7 @@ const PAIRS_AT_ONCE = 1_000;
 function scanContradictions(store: Store, { from, to }: DiffRequest, scope: CompiledFilter, found: FoundLists): void {
   const recorded = store.prepare(
     `SELECT src AS a, dst AS b, winner, automatic, created_at AS at FROM edges INDEXED BY edges_contradicting
-     WHERE type = 'contradicts' AND created_at > ? AND created_at <= ? ORDER BY created_at, src, dst`,
+     WHERE ${countingRows(store, 'created_at > ? AND created_at <= ?')} AND type = 'contradicts'`,
   );
   const passing = store
     .prepare(
@@ -297,7 +295,6 @@ function scanContradictions(store: Store, { from, to }: DiffRequest, scope: Comp
   };
   readUntilWorkEnds(function* (): Generator<never> {
     for (const row of recorded.iterate(from, to) as Iterable<Omit<Pair, 'automatic'> & { automatic: number }>) {
-      spendWork(ROW_BYTES);
       pairs.push({ ...row, automatic: row.automatic === 1 });
       if (pairs.length === PAIRS_AT_ONCE) notePairs();
     }

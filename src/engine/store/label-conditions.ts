@@ -50,12 +50,14 @@ export function withinNamespace(path: string, forFew: boolean): [sql: string, ..
 
 /**
  * Defines the SQL functions on a connection. When the work budget is used up, the functions that parse JSON return
- * false for every row.
+ * false for every row, and so does `may_work`, which subtracts the number of bytes that it is given (`countingRows`).
  */
 export function defineLabelFunctions(db: Database.Database): void {
   const wantedTags = keepLast((text) => JSON.parse(text) as string[]);
   const wantedKeys = keepLast((text) => (JSON.parse(text) as KeyCondition[]).map(checkOf));
   const options = { deterministic: true, directOnly: true };
+  // Not deterministic, or SQLite would call it once for a statement.
+  db.function('may_work', { directOnly: true }, (bytes: unknown) => (spendWork(bytes as number) ? 1 : 0));
   db.function('tags_pass', options, (tags: unknown, wanted: unknown) => {
     const text = typeof tags === 'string' ? tags : '[]';
     if (!spendWork(ROW_BYTES + text.length)) return 0;

@@ -74,10 +74,12 @@ function requireRoomForOneMore(store: Store, userId: string | undefined, length:
   const refuseOver = (whose: string, most: { count: number; characters: number }, where = '', ...of: string[]) => {
     const { count, characters } = store
       .prepare(
-        `SELECT count(*) AS count, coalesce(sum(length(query) + length(filter)), 0) AS characters
+        `SELECT count(*) AS count, coalesce(sum(length(filter) +
+           CASE WHEN instr(query, ?) > 0 THEN octet_length(query) ELSE length(query) END), 0) AS characters
          FROM standing_queries ${where}`,
       )
-      .get(...of) as { count: number; characters: number };
+      // SQLite's `length` ends at U+0000, so that a text with it counts by its bytes.
+      .get('\0', ...of) as { count: number; characters: number };
     if (count >= most.count)
       throw new EngineError('conflict', `${whose} has at most ${most.count} standing queries: delete one first`);
     if (characters + length <= most.characters) return;
@@ -225,7 +227,7 @@ export interface ComparedQuery {
   readonly query: string;
   readonly filter: MemoryFilter;
   readonly minScore: number | null;
-  /** Number of characters of the query and of the JSON of its filter. */
+  /** Number of characters (UTF-16 code units) of the query and of the JSON of its filter. */
   readonly characters: number;
 }
 
@@ -273,12 +275,14 @@ export function listQueryNos(store: Store): number[] {
 export function readComparedQueries(store: Store, queryNos: readonly number[]): ComparedQuery[] {
   const rows = store
     .prepare(
-      `SELECT query_no AS queryNo, user_id AS userId, query, filter, min_score AS minScore,
-         length(query) + length(filter) AS characters FROM standing_queries
+      `SELECT query_no AS queryNo, user_id AS userId, query, filter, min_score AS minScore FROM standing_queries
        WHERE query_no IN (SELECT value FROM json_each(?)) ORDER BY query_no`,
     )
-    .all(JSON.stringify(queryNos)) as (Omit<ComparedQuery, 'filter'> & { filter: string })[];
-  return rows.map((row) => ({ ...row, filter: parseStored(row.filter) as MemoryFilter }));
+    .all(JSON.stringify(queryNos)) as (Omit<ComparedQuery, 'filter' | 'characters'> & { filter: string })[];
+  return rows.map((row) => {
+    const characters = row.query.length + row.filter.length;
+    return { ...row, filter: parseStored(row.filter) as MemoryFilter, characters };
+  });
 }
 
 /** A memory that is still to be compared with the standing queries, with the number of its note. */

@@ -25,7 +25,7 @@ const MAX_STATED = 300;
  */
 export async function learnSectors({ open, config }: LearnContext, pause: () => Promise<void>): Promise<void> {
   if (config.OM_SECTOR_CLASSIFIER !== 'learned') return;
-  const stated = listStatedSectors(open().store, MAX_STATED);
+  const stated = await listStatedSectors(() => open().store, MAX_STATED, pause);
   const correction = await fitCorrection(
     stated.map((row) => ({ text: textOfMemory(row), sector: row.sector })),
     pause,

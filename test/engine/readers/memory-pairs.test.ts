@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { readNearDuplicates } from '../../../src/engine/readers/near-duplicates.ts';
+import { pairsWork } from '../../conformance/pairs-work.ts';
 import { newMemory, openTestEngine, START, type TestMemory } from '../../support/engine-fixture.ts';
 import { linkInPairs } from '../../support/link-in-pairs.ts';
 
@@ -13,6 +14,11 @@ async function withPairs(memories: readonly TestMemory[]) {
   linkInPairs(fixture.store, (at) => ({ similarity: 0.99 - at / 10_000, foundAt: START - at }));
   return fixture;
 }
+
+test('lists of pairs count what they leave out, and end with their work', async () => {
+  await using fixture = await openTestEngine({ settings: { OM_EMBEDDINGS: 'none' } });
+  await pairsWork(fixture);
+});
 
 test('pairs with an expired memory do not take the place of others', async () => {
   const expiresAt = START + 1_000;

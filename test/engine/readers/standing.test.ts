@@ -263,7 +263,7 @@ test('many queries are indexed in several reads, and later ones only by what cha
   const read = async () => {
     prepared.length = 0;
     const { rest } = await compareStanding(watched, asked);
-    const texts = prepared.filter((sql) => sql.includes('length(query) + length(filter)')).length;
+    const texts = prepared.filter((sql) => sql.includes('query, filter, min_score AS minScore')).length;
     return { isIndexing: rest?.afterQuery === 0, texts };
   };
   const reads = [await read(), await read(), await read(), await read()];

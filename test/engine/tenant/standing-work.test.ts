@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { handEvents } from '../../../src/engine/store/hand-events.ts';
+import { listQueryNos, readComparedQueries } from '../../../src/engine/store/standing.ts';
 import { claimDeliveries } from '../../../src/engine/store/webhooks.ts';
 import { type ClaimedDelivery, STANDING_LIMITS } from '../../../src/engine/types.ts';
 import { openTestEngine, START } from '../../support/engine-fixture.ts';
@@ -43,6 +44,19 @@ test('the standing queries of a tenant have a bound in characters, filters inclu
   await expect(tenant.createStandingQuery(long)).rejects.toMatchObject({ code: 'conflict' });
   await tenant.createStandingQuery(about('ferry'));
   await fixture.close();
+});
+
+test('a standing query counts by all of its characters, also by those behind a U+0000', async () => {
+  await using fixture = await openTestEngine();
+  const { tenant, store } = fixture;
+  const query = `\0${'harbour '.repeat(1_000)}`;
+  const add = () => tenant.createStandingQuery(about(query));
+  const count = Math.floor(STANDING_LIMITS.charactersOfUser / (query.length + 2));
+  await Promise.all(Array.from({ length: count }, add));
+  await expect(add()).rejects.toMatchObject({ code: 'conflict', message: /of a user .* 200000 characters/ });
+  expect(readComparedQueries(store, listQueryNos(store)).map(({ characters }) => characters)).toEqual(
+    Array(count).fill(query.length + 2),
+  );
 });
 
 test('one user has a tenth of the standing queries, by their number and by their characters', async () => {

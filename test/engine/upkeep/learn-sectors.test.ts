@@ -24,6 +24,8 @@ async function addRules(fixture: TestEngine, sector: Sector): Promise<string[]> 
   return ids;
 }
 
+const statedIn = ({ batch }: TestEngine, pause = noPause) => listStatedSectors(() => batch.open().store, 10, pause);
+
 async function nextDay({ clock, batch }: TestEngine): Promise<void> {
   clock.advance(DAY_MS + 1);
   expect(await runDueSchedules(batch)).toContain('sectors');
@@ -98,7 +100,7 @@ test('learning lets others have the thread, and of long texts reads only what th
     return lines.join('\n').slice(0, 200_000);
   });
   for (const content of contents) await fixture.add({ content, title: 'Ünder way', metadata: { sector: 'semantic' } });
-  const stated = listStatedSectors(fixture.batch.open().store, 10);
+  const stated = await statedIn(fixture);
   for (const [at, row] of stated.entries()) {
     expect(row.content.length).toBeLessThan(9_000);
     const whole = textOfMemory({ title: 'Ünder way', content: contents[at]! });
@@ -108,6 +110,28 @@ test('learning lets others have the thread, and of long texts reads only what th
   const rows = THINGS.flatMap((thing) => [0, 1].map(() => ({ text: ruleOf(thing), sector: 'procedural' as const })));
   await fitCorrection(rows, async () => void (paused += 1));
   expect(paused).toBe(72);
+});
+
+test('stated sectors are searched a few thousand memories at a time, the newest first', async () => {
+  await using fixture = await openTestEngine();
+  await fixture.add({ content: ruleOf('mast'), metadata: { sector: 'semantic' } });
+  fixture.store.write(() => fixture.store.prepare('UPDATE sqlite_sequence SET seq = 5000').run());
+  await fixture.add({ content: ruleOf('keel'), metadata: { sector: 'procedural' } });
+  let paused = 0;
+  const stated = await statedIn(fixture, async () => void (paused += 1));
+  expect(stated.map(({ sector }) => sector)).toEqual(['semantic', 'procedural']);
+  expect(paused).toBe(2);
+});
+
+test('of a long text with a U+0000 no more is read than of others', async () => {
+  await using fixture = await openTestEngine();
+  const content = `\0${'harbour '.repeat(25_000)}`;
+  await fixture.add({ content, metadata: { sector: 'semantic' } });
+  const short = `a\0${ruleOf('mast')}`;
+  await fixture.add({ content: short, metadata: { sector: 'semantic' } });
+  const stated = await statedIn(fixture);
+  expect(stated[0]!.content.length).toBeLessThan(16_001);
+  expect(stated[1]!.content).toBe(short);
 });
 
 test('the sector of a reflection is stated by nobody', async () => {
@@ -121,5 +145,5 @@ test('the sector of a reflection is stated by nobody', async () => {
   await fixture.tenant.reflect({ userId: 'ana', sessionId: null });
   await fixture.askQuestions();
   expect(await fixture.tenant.listReflections('ana', 10)).toMatchObject([{ metadata: { sector: 'reflective' } }]);
-  expect(listStatedSectors(fixture.batch.open().store, 10)).toMatchObject([{ sector: 'semantic' }]);
+  expect(await statedIn(fixture)).toMatchObject([{ sector: 'semantic' }]);
 });

@@ -1,6 +1,6 @@
 /**
- * Counts the work of conditions that parse the JSON of each row, which run on the server, against the work budget of
- * the request.
+ * Counts the work of conditions that run on the server, and that parse the JSON of each row or count each row
+ * (`countingRows`), against the work budget of the request.
  */
 import { noteWork, workLeft } from '../work-budget.ts';
 import type { BlockingConnection, Queued } from './blocking-connection.ts';
@@ -12,9 +12,9 @@ const LIMIT_WORK = `SELECT set_config('cairn.work_until',
 /** SQL that reads how many bytes of work a query has left. */
 const READ_WORK_LEFT = `SELECT current_setting('cairn.work_left')::bigint`;
 
-/** Whether a statement counts its work now: it parses the JSON of each row, and its request has a work budget. */
+/** Whether a statement counts its work now: it has such conditions, and its request has a work budget. */
 export function isCounted(sql: string): boolean {
-  return workLeft().ms !== Infinity && /\b(?:tags_pass|metadata_passes|value_passes)\(/.test(sql);
+  return workLeft().ms !== Infinity && /\b(?:may_work|tags_pass|metadata_passes|value_passes)\(/.test(sql);
 }
 
 /**
