@@ -103,7 +103,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
   const gate = createGate();
   const runs = createRuns({ logger, mostMs: options.runMostMs });
   const providers = createProviderPauses(signal);
-  const sweeps = startSweeps({ ...options, signal, ownersOf: runs.ownersOf });
+  const sweeps = startSweeps({ ...options, signal, runs });
 
   return {
     recover: sweeps.recover,

@@ -16,6 +16,8 @@ export interface Runs {
   run<T>(path: string, work: (owner: string) => Promise<T>): Promise<T>;
   /** Returns the names of the runs in progress on a file, whose leases are to be renewed. */
   ownersOf(path: string): readonly string[];
+  /** Returns the paths of the files on which a run is in progress, each once. */
+  paths(): readonly string[];
 }
 
 /**
@@ -46,5 +48,6 @@ export function createRuns({ logger, mostMs = MAX_RUN_MS }: { logger: Logger; mo
       }
     },
     ownersOf: (path) => [...underWay].flatMap(([owner, file]) => (file === path ? [owner] : [])),
+    paths: () => [...new Set(underWay.values())],
   };
 }

@@ -10,12 +10,13 @@ import {
   runDueSchedules,
 } from '../engine/for-workers.ts';
 import { isStillUnreachable, serialiseError } from '../engine/index.ts';
+import type { Runs } from './runs.ts';
 
 /**
- * Upkeep of tenants' files. Every second each open file gets a checkpoint of its log, lease renewal, recovery of jobs
- * and, if fewer than 4 files are being cleaned, clean-up; at each tick (every 15 s) all files get them all, and the
- * schedules that are due are run. With `dueTenants`, only files that need it or have a run in progress are looked at.
- * If the upkeep of a file fails, that is logged and the other files are still looked after.
+ * Upkeep of tenants' files. Every second each file that is open or has a run in progress gets a checkpoint of its log,
+ * lease renewal, recovery of jobs and, if fewer than 4 files are being cleaned, clean-up; at each tick (every 15 s) all
+ * files get them all, and the schedules that are due are run. With `dueTenants`, only files that need it or have a run
+ * in progress are looked at. If the upkeep of a file fails, that is logged and the other files are still looked after.
  */
 export interface Sweeps {
   /**
@@ -41,15 +42,16 @@ export interface SweepsOptions extends Omit<MaintenanceContext, 'open' | 'signal
   readonly listPaths: () => readonly string[];
   /** Finds the tenants that need upkeep, where they are in PostgreSQL; null or left out if all are looked at. */
   readonly dueTenants?: DueTenants | null | undefined;
-  /** Lists the names of the runs in progress on a file, which own the leases that are renewed. */
-  readonly ownersOf: (path: string) => readonly string[];
+  /** The runs in progress, which own the leases that are renewed. */
+  readonly runs: Pick<Runs, 'ownersOf' | 'paths'>;
   /** Aborts when the worker stops. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Time between two sweeps of the open files (ms), far shorter than the shortest lease. Each renews the leases of runs
- * and makes jobs with a lapsed lease due again; files that are not open wait for the tick (`TICK`).
+ * Time between two sweeps of the files that are open or have a run in progress (ms), far shorter than the shortest
+ * lease. Each renews the leases of runs and makes jobs with a lapsed lease due again; other files wait for the tick
+ * (`TICK`).
  */
 const SWEEP_MS = 1_000;
 /**
@@ -59,11 +61,13 @@ const SWEEP_MS = 1_000;
 const MOST_CLEANED = 4;
 
 export function startSweeps(options: SweepsOptions): Sweeps {
-  const { pool, listPaths, signal, clock, dueTenants = null } = options;
+  const { pool, listPaths, runs, signal, clock, dueTenants = null } = options;
   const guarded = createGuard(options);
   const underWay = new Set<Promise<void>>();
   const cleaner = createCleaner();
-  const sweeping = sweepOpenFiles();
+  const contextOf = (path: string): MaintenanceContext => ({ ...options, open: () => pool.get(path) });
+  const listInUse = () => pathsInUse(options);
+  const sweeping = sweepFilesInUse();
 
   return {
     recover: ({ everyOwner }) =>
@@ -73,10 +77,10 @@ export function startSweeps(options: SweepsOptions): Sweeps {
     ended: async () => void (await Promise.allSettled([sweeping, ...underWay])),
   };
 
-  async function sweepOpenFiles(): Promise<void> {
+  async function sweepFilesInUse(): Promise<void> {
     while (!signal.aborted) {
       await pause(SWEEP_MS, undefined, { signal }).catch(() => {});
-      await inTurn(pool.openPaths, (path) => lookAfter(path, { isTick: false }), dueTenants?.beginSweep());
+      await inTurn(listInUse, (path) => lookAfter(path, { isTick: false }), dueTenants?.beginSweep());
     }
   }
 
@@ -108,7 +112,7 @@ export function startSweeps(options: SweepsOptions): Sweeps {
     isDue: (path: string) => boolean = () => true,
   ): Promise<void> {
     let paths: readonly string[] = [];
-    const isNeeded = (path: string) => options.ownersOf(path).length > 0 || isDue(path);
+    const isNeeded = (path: string) => runs.ownersOf(path).length > 0 || isDue(path);
     await guarded('sweep_failed', () => void (paths = list().filter(isNeeded)));
     for (const path of paths) {
       // Opening files holds this thread up, and with many tenants nothing else would get a turn.
@@ -116,10 +120,6 @@ export function startSweeps(options: SweepsOptions): Sweeps {
       if (signal.aborted) return;
       await work(path);
     }
-  }
-
-  function contextOf(path: string): MaintenanceContext {
-    return { ...options, open: () => pool.get(path) };
   }
 
   async function track(work: Promise<void>): Promise<void> {
@@ -156,9 +156,19 @@ function createCleaner() {
   };
 }
 
+/**
+ * Lists the open files, and then those with a run in progress that the pool has closed: a step may wait for a minute
+ * without using its file, while others are opened. A tenant that was erased or moves just now is left out.
+ */
+function pathsInUse({ pool, runs, listPaths }: SweepsOptions): string[] {
+  const open = pool.openPaths();
+  const closed = runs.paths().filter((path) => !open.includes(path));
+  return closed.length === 0 ? open : [...open, ...listPaths().filter((path) => closed.includes(path))];
+}
+
 /** Extends the leases of the runs in progress on a file by OM_LEASE_MS from now. */
-function renewRuns({ config, clock, pool, ownersOf }: SweepsOptions, path: string): void {
-  const owners = ownersOf(path);
+function renewRuns({ config, clock, pool, runs }: SweepsOptions, path: string): void {
+  const owners = runs.ownersOf(path);
   if (owners.length === 0) return;
   const { store } = pool.get(path);
   store.write(() => {

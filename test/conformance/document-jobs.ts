@@ -1,8 +1,9 @@
 /** What is expected of an older job of a document for which another file was handed in, on each engine. */
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { runNextDocument } from '../../src/engine/batches/run-document.ts';
+import { DocumentError } from '../../src/engine/documents/document-error.ts';
 import type { PageFetcher } from '../../src/engine/ports.ts';
 import { uploadsFolder } from '../../src/engine/documents/uploads.ts';
 import { tendDocuments } from '../../src/engine/upkeep/tend-documents.ts';
@@ -79,6 +80,97 @@ export function testImportedPageTorso(settings: () => Promise<Record<string, str
     await fixture.drain();
     expect(await tenant.getDocument(document.id)).toMatchObject({ state: 'ready', error: null });
     expect((await tenant.query({ query: 'alpacas', k: 5, filter: {} })).hits).toHaveLength(1);
+  });
+}
+
+/**
+ * Defines the tests of a page that is handed in again while its chunks are still to be embedded.
+ * @param settings the database in which each test stores its memories
+ */
+export function testPageReadAgain(settings: () => Promise<Record<string, string>>): void {
+  const url = 'https://example.com/zoo';
+  const open = async (again: () => Promise<'unchanged'> = () => Promise.resolve('unchanged')) => {
+    const bytes = Buffer.from('# Zoo\n\nAlpacas and bisons.');
+    const sha256 = createHash('sha256').update(bytes).digest();
+    const page = { bytes, sha256, declared: 'markdown' as const, charset: null, extension: 'md' };
+    const pageFetcher: PageFetcher = {
+      fetch: async (asked, known) =>
+        known === null ? { ...page, url: asked, etag: '"1"', lastModified: null } : again(),
+      close: async () => {},
+    };
+    const fixture = await openTestEngine({ settings: { ...(await settings()), OM_JOB_ATTEMPTS: '1' }, pageFetcher });
+    onTestFinished(() => fixture.close());
+    const { tenant } = fixture;
+    const handIn = async () => {
+      const { document, jobId, token } = await tenant.addDocument(newDocument({ kind: 'url', url }));
+      return { documentId: document.id, jobId: jobId!, hasEnded: () => tenant.waitFor(token!, 0) };
+    };
+    const first = await handIn();
+    await fixture.readDocument();
+    return { fixture, tenant, first, second: await handIn() };
+  };
+
+  test('a page that has not changed is ready, and each receipt satisfied, once its chunks are embedded', async () => {
+    const { fixture, tenant, first, second } = await open();
+    await fixture.readDocument();
+    expect(await tenant.getDocument(first.documentId)).toMatchObject({ state: 'processing', readyAt: null });
+    for (const { jobId, hasEnded } of [first, second]) {
+      expect(await tenant.getJob(jobId)).toMatchObject({ step: 'settle', state: 'queued' });
+      expect(await hasEnded()).toBe(false);
+    }
+    await fixture.drain();
+    expect(await tenant.getDocument(first.documentId)).toMatchObject({
+      state: 'ready',
+      readyAt: expect.any(Number),
+      progress: { stages: { encode: expect.any(Number) } },
+    });
+    for (const { jobId, hasEnded } of [first, second]) {
+      expect(await tenant.getJob(jobId)).toMatchObject({ state: 'done' });
+      expect(await hasEnded()).toBe(true);
+    }
+  });
+
+  test.each(['cancelled', 'failed'])('a second reading that is %s leaves a page processing until then', async (end) => {
+    const error = new DocumentError('fetch_refused', 'the page may not be fetched any more');
+    const { fixture, tenant, first, second } = await open(() => Promise.reject(error));
+    if (end === 'cancelled') await tenant.cancelDocument(first.documentId);
+    else await fixture.readDocument();
+    const { progress } = await tenant.getDocument(first.documentId);
+    expect(progress).toMatchObject({ chunks: 1, embedded: 0 });
+    const seen = { error: end === 'failed' ? { code: error.code, message: error.message } : null };
+    expect(await tenant.getDocument(first.documentId)).toMatchObject({ ...seen, state: 'processing' });
+    expect([await first.hasEnded(), await second.hasEnded()]).toEqual([false, true]);
+    await fixture.drain();
+    expect(await tenant.getDocument(first.documentId)).toMatchObject({ ...seen, state: 'ready' });
+    expect(await first.hasEnded()).toBe(true);
+  });
+
+  test('a page that is being read again when its chunks are embedded becomes ready after the reading', async () => {
+    let seen: unknown;
+    const { fixture, tenant, first, second } = await open(async () => {
+      // Bulk jobs wait for half a minute while documents are read.
+      fixture.clock.advance(31_000);
+      while ((await fixture.runBatch()).claimed > 0);
+      seen = [await first.hasEnded(), (await tenant.getDocument(first.documentId)).state];
+      return 'unchanged';
+    });
+    await fixture.readDocument();
+    expect(seen).toEqual([true, 'processing']);
+    expect(await second.hasEnded()).toBe(true);
+    expect(await tenant.getDocument(first.documentId)).toMatchObject({
+      ...{ state: 'ready', error: null, readyAt: expect.any(Number) },
+    });
+  });
+
+  test('the job of a reading waits no longer for chunks once another one is shown in its place', async () => {
+    const { fixture, tenant, first } = await open();
+    const other = newDocument({ kind: 'url', url }, { tags: ['zoo'] });
+    const { jobId } = await tenant.addDocument(other);
+    await fixture.readDocument();
+    expect(await tenant.getJob(first.jobId)).toMatchObject({ state: 'cancelled' });
+    expect(await tenant.getJob(jobId!)).toMatchObject({ step: 'settle', state: 'queued' });
+    await fixture.drain();
+    expect(await tenant.getDocument(first.documentId)).toMatchObject({ state: 'ready', tags: ['zoo'] });
   });
 }
 

@@ -28,9 +28,9 @@ async function handIn({ tenant, clock }: ExpiringFixture, text: string, minutes:
 }
 
 /** Hands in a version that is read and expires after one minute, and one that waits and expires after ten. */
-async function handInTwo(fixture: ExpiringFixture, old = '# Monday\n\nAlpaca stew.'): Promise<string> {
-  const { document } = await handIn(fixture, old, 1);
-  await fixture.drain();
+async function handInTwo(fixture: ExpiringFixture, work: () => Promise<unknown> = fixture.drain): Promise<string> {
+  const { document } = await handIn(fixture, '# Monday\n\nAlpaca stew.', 1);
+  await work();
   expect(await handIn(fixture, '# Tuesday\n\nBison soup.', 10)).toMatchObject({
     outcome: 'replaced',
     document: { id: document.id, title: 'Monday' },
@@ -127,11 +127,12 @@ async function keepsParts(fixture: ExpiringFixture): Promise<void> {
   expect(await find(fixture, 'alpaca')).toContain('Menu');
 }
 
-async function fails(fixture: ExpiringFixture): Promise<void> {
+async function fails(fixture: ExpiringFixture, work = fixture.drain, state = 'ready'): Promise<void> {
   const { tenant, clock } = fixture;
-  const id = await handInTwo(fixture);
+  const id = await handInTwo(fixture, work);
   await readWith(fixture, () => () => Promise.reject(new Error('the reader is out of order')));
-  expect(await tenant.getDocument(id)).toMatchObject({ title: 'Monday', error: { message: expect.any(String) } });
+  const error = { message: expect.any(String) };
+  expect(await tenant.getDocument(id)).toMatchObject({ state, title: 'Monday', error });
   clock.advance(2 * MINUTE_MS);
   const { jobId } = await tenant.getDocument(id);
   await expectWaiting(fixture, id, 'failed');
@@ -140,6 +141,12 @@ async function fails(fixture: ExpiringFixture): Promise<void> {
   await tenant.retryJob(jobId!);
   await fixture.drain();
   expect(await tenant.getDocument(id)).toMatchObject({ state: 'ready', title: 'Tuesday', error: null });
+  expect(await tenant.countJobs()).toMatchObject({ queued: 0, dead: 0 });
+}
+
+/** Checks that the older version is not embedded yet when the newer one fails. */
+async function failsEarly(fixture: ExpiringFixture): Promise<void> {
+  await fails(fixture, async () => Number(await readWith(fixture, (real) => real.parse)), 'processing');
 }
 
 /** Checks that a key is bound by the tags of the version that has not expired. */
@@ -179,7 +186,8 @@ export const EXPIRING_CHECKS: readonly (readonly [string, (fixture: ExpiringFixt
   ['a newer version that waits outlives the one that queries find', outlives],
   ['a document that is sent again after its first version expired stays one document', staysOne],
   ['a version that expires while the newer one is read leaves it the parts that both have', keepsParts],
-  ['a newer version that failed outlives the one that queries find, and can be retried', fails],
+  ['a newer version that failed outlives the one that queries find, and can be retried', (fixture) => fails(fixture)],
+  ['a newer version that failed before the one that queries find was embedded outlives it, too', failsEarly],
   ['the tags of the version that has not expired say which keys reach a document', bindsByNext],
   ['an expired version goes, too, if the reading of the newer one is cancelled', isCancelled],
 ];

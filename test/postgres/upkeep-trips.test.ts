@@ -63,7 +63,7 @@ describe.skipIf(server === undefined)('upkeep of tenants to which nothing happen
     const { clock, metrics, logger } = fixture.maintenance;
     const sweeps = startSweeps({
       ...{ clock, metrics, logger, config, pool, dueTenants: due },
-      ...{ listPaths: () => paths, ownersOf: () => [], signal: stopped.signal },
+      ...{ listPaths: () => paths, runs: { ownersOf: () => [], paths: () => [] }, signal: stopped.signal },
     });
     const stop = async () => {
       stopped.abort();

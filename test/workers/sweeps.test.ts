@@ -1,7 +1,11 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { ERASE_PENDING } from '../../src/engine/commands/erase.ts';
 import { openTenant, type OpenTenant } from '../../src/engine/tenant-file/open-tenant.ts';
+import { silentLogger } from '../../src/engine/ports.ts';
+import { claimJobs } from '../../src/engine/store/job-claims.ts';
 import { findInfo, putInfo } from '../../src/engine/store/store-info.ts';
+import { createTenantPool } from '../../src/engine/tenant-file/tenant-pool.ts';
+import { createRuns } from '../../src/workers/runs.ts';
 import { startSweeps } from '../../src/workers/sweeps.ts';
 import { openTestEngine, type TestEngine } from '../support/engine-fixture.ts';
 import { seedMemories } from '../support/seed-store.ts';
@@ -41,6 +45,46 @@ test('another tenant is cleaned while a large word index is', async () => {
   expect(wasFirst).toBe(true);
 });
 
+test('leases of a run are renewed while the pool has closed its file for others', async () => {
+  await using fixture = await openTestEngine({ settings: { OM_EMBEDDINGS: 'none' } });
+  const { clock } = fixture;
+  await fixture.add({ content: 'The harbour is closed on Mondays.' });
+  fixture.engine.control.createTenant('second');
+  const files = ['default', 'second'].map((tenant) => fixture.engine.control.findTenantPath(tenant)!);
+  const [file, other] = files as [string, string];
+  const options = { role: 'worker', identity: null, now: clock.now() } as const;
+  const pool = createTenantPool(1, (path) => openTenant(path, options));
+  const stop = new AbortController();
+  const runs = createRuns({ logger: silentLogger });
+  const begun = Promise.withResolvers<void>();
+  const ends = Promise.withResolvers<void>();
+  const run = runs.run(file, async (owner) => {
+    const { store } = pool.get(file);
+    const claim = { owner, leaseMs: 15_000, now: clock.now(), limit: 1, step: 'encode' } as const;
+    expect(store.write(() => claimJobs(store, claim))).toHaveLength(1);
+    begun.resolve();
+    await ends.promise;
+  });
+  await begun.promise;
+  pool.get(other);
+  expect(pool.openPaths()).toEqual([other]);
+  const sweeps = startSweeps({ ...fixture.maintenance, pool, listPaths: () => files, runs, signal: stop.signal });
+  onTestFinished(async () => {
+    stop.abort();
+    await sweeps.ended();
+    pool.close();
+  });
+  const job = () => fixture.get('SELECT state, lease_until - ? AS left FROM jobs', clock.now());
+  expect(job()).toEqual({ state: 'active', left: 15_000 });
+  clock.advance(14_000);
+  await expect.poll(job).toEqual({ state: 'active', left: 15_000 });
+  pool.get(other);
+  clock.advance(14_000);
+  await expect.poll(job).toEqual({ state: 'active', left: 15_000 });
+  ends.resolve();
+  await run;
+});
+
 /** Opens two tenants, of which the first has a large word index. `erase` notes that deleted text is to be erased. */
 async function openBoth(fixture: TestEngine) {
   const now = fixture.clock.now();
@@ -72,7 +116,7 @@ function sweep(fixture: TestEngine, { files, get, ownersOf }: Swept): void {
   const sweeps = startSweeps({
     ...fixture.maintenance,
     pool: { get, evict() {}, openPaths: () => [...files], close() {} },
-    ...{ listPaths: () => files, ownersOf, signal: stop.signal },
+    ...{ listPaths: () => files, runs: { ownersOf, paths: () => [] }, signal: stop.signal },
   });
   onTestFinished(async () => {
     stop.abort();

@@ -251,7 +251,9 @@ export const documentRoutes: readonly Route[] = [
     forBoundKeys: true,
     limited: ['adds'],
     summary: 'Stops the reading of a document',
-    description: 'The document becomes `cancelled`, or `ready` if queries still find an earlier version of it.',
+    description:
+      'The document becomes `cancelled`, or `ready` if queries still find an earlier version of it; `processing` ' +
+      'while chunks of that version are still to be embedded.',
     params: { id: DOCUMENT_ID },
     query: ownerQuery,
     replies: { 200: { description: 'The document as it is now.', json: documentSchema } },

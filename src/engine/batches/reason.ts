@@ -83,24 +83,20 @@ async function ask(
   const batch = { ...context, provider: context.provider ?? createProviderHealth() };
   const { metrics, provider } = batch;
   const end = metrics.steps.startTimer({ step: 'reason' });
-  const { wasAnswered, failures } = await tracedBatch(batch, 'reason', questions, () =>
-    askAll(batch, questions, signal),
-  );
+  const { answered, failures } = await tracedBatch(batch, 'reason', questions, () => askAll(batch, questions, signal));
   end({ outcome: failures.length === 0 ? 'ok' : 'failed' });
   const { store } = batch.open();
   // A long run is handed back for its next slice, and is not done then.
   const done = store.read(() => questions.filter((question) => wasDoneUnder(store, question)));
   metrics.finishedJobs.inc({ state: 'done' }, done.length);
-  if (wasAnswered) {
-    provider.noteAnswer();
-    provider.noteWorked(batch.open().store.path);
-  }
+  for (const question of answered) provider.noteAnswer(nameOf(store.path, question));
+  if (answered.length > 0) provider.noteWorked(store.path);
   return { claimed: questions.length, providerPauseMs: recordFailedQuestions(batch, failures, signal) };
 }
 
 interface AskResult {
-  /** Whether the language model answered at least one question. */
-  readonly wasAnswered: boolean;
+  /** The jobs whose question the language model answered. */
+  readonly answered: readonly Question[];
   readonly failures: readonly Failed[];
 }
 
@@ -111,20 +107,19 @@ async function askAll(
 ): Promise<AskResult> {
   const waiting = [...questions];
   const failures: Failed[] = [];
-  let wasAnswered = false;
+  const answered: Question[] = [];
   const work = async () => {
     for (let question = waiting.shift(); question !== undefined; question = waiting.shift()) {
       try {
         signal?.throwIfAborted();
-        const isAnswered = await HANDLERS[question.kind](context, question, signal);
-        wasAnswered ||= isAnswered;
+        if (await HANDLERS[question.kind](context, question, signal)) answered.push(question);
       } catch (error) {
         failures.push([question, error]);
       }
     }
   };
   await Promise.all(Array.from({ length: ASKED_AT_ONCE }, work));
-  return { wasAnswered, failures };
+  return { answered, failures };
 }
 
 /**
@@ -143,13 +138,19 @@ function recordFailedQuestions(
     store.write(() => failures.forEach(([question]) => releaseJob(store, question, now, now)));
     return null;
   }
-  const nameOf = ([{ jobNo }]: Failed) => `${store.path}:${jobNo}`;
   const onProvider = failures.filter(([, error]) => isEngineError(error, 'unavailable'));
-  const atFault = new Set(onProvider.filter((failed) => batch.provider.failsAmongAnswers(nameOf(failed))));
-  for (const failed of onProvider) batch.provider.noteFailureAlone(nameOf(failed));
+  const atFault = new Set(
+    onProvider.filter((failed) => batch.provider.failsAmongAnswers(nameOf(store.path, failed[0]))),
+  );
+  for (const [question] of onProvider) batch.provider.noteFailureAlone(nameOf(store.path, question));
   recordFailures(batch, [...atFault], 'charge');
   return recordFailures(
     batch,
     failures.filter((failed) => !atFault.has(failed)),
   );
+}
+
+/** Returns the name of a job by which the health of the language model knows it. */
+function nameOf(ledger: string, { jobNo }: Pick<Question, 'jobNo'>): string {
+  return `${ledger}:${jobNo}`;
 }

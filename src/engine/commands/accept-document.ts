@@ -126,7 +126,7 @@ function readAgain(
   { always } = { always: false },
 ): DocumentReply {
   refuseOverBacklog(context, 1);
-  cancelDocumentJobs(context.store, row.document_no, context.now);
+  cancelDocumentJobs(context.store, row.document_no, { which: 'reading', now: context.now });
   return begin(context, row, { document, always, outcome: row.live_no === null ? 'accepted' : 'replaced' });
 }
 
@@ -199,7 +199,7 @@ function isUnchanged(store: Store, row: DocumentRow, document: NewDocument): boo
 }
 
 /**
- * Stops the reading of a document that waits, is running or has failed. If an earlier reading was complete, its text
+ * Stops the reading of a document that waits, is running or has failed. If queries find an earlier reading, its text
  * stays.
  * @throws EngineError `not_found`; `conflict` if the document has no such reading
  */

@@ -233,7 +233,7 @@ function abandonDocuments({ store, now, erasing }: WriteContext, documentNos: re
   let jobs = 0;
   if (documentNos.length > 0) erasing?.names(listNames(store, documentNos));
   for (const documentNo of documentNos) {
-    jobs += cancelDocumentJobs(store, documentNo, now);
+    jobs += cancelDocumentJobs(store, documentNo, { which: 'all', now });
     hideDocument(store, documentNo, { erasure: erasing?.id ?? null, now });
   }
   return { ...EMPTY_RECEIPT, documents: documentNos.length, jobs };

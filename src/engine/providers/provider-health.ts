@@ -4,8 +4,11 @@
  * identified by the path of its tenant's file, a job by this path and its `jobNo`, a model by name and dimensions.
  */
 export interface ProviderHealth {
-  /** Records that the provider returned vectors for any text. */
-  noteAnswer(): void;
+  /**
+   * Records that the provider returned vectors for any text; at the step `reason`, that the language model answered.
+   * @param job the job whose own question was answered: an earlier failure of it (`noteFailureAlone`) is forgotten
+   */
+  noteAnswer(job?: string): void;
   /**
    * Records that a batch of this ledger failed on the provider.
    * @returns how many batches of the ledger failed in a row, this one included
@@ -22,8 +25,9 @@ export interface ProviderHealth {
    */
   noteWorked(ledger: string): void;
   /**
-   * Whether `noteFailureAlone` recorded this job earlier, and the provider has answered since, with no failed batch and
-   * no such failure of any job after that answer: then the job's text is probably at fault, and not the provider.
+   * Whether `noteFailureAlone` recorded this job earlier, and the provider has answered since, though not this job,
+   * with no failed batch and no such failure of any job after that answer: then the job's text is probably at fault,
+   * and not the provider.
    */
   failsAmongAnswers(job: string): boolean;
   /** Records whether the latest call of this model was answered; used if several models are in use. */
@@ -58,8 +62,9 @@ export function createProviderHealth(): ProviderHealth {
   let answering = false;
   let pauses = 0;
   return {
-    noteAnswer() {
+    noteAnswer(job) {
       answering = true;
+      if (job !== undefined) failedAlone.delete(job);
     },
     noteFailedBatch(ledger) {
       answering = false;

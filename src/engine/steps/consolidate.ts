@@ -22,7 +22,7 @@ import {
 import { setLastSeen } from '../store/dynamics.ts';
 import { putConcludedEdge } from '../store/edges.ts';
 import { listOutdatedGathered } from '../store/gatherable.ts';
-import { finishJob, releaseJob, type Question } from '../store/jobs.ts';
+import { finishJob, releaseJob, yieldJob, type Question } from '../store/jobs.ts';
 import { holdsLease } from '../store/job-leases.ts';
 import { readMemoryRows, type MemoryRow } from '../store/memories.ts';
 import type { ConsolidationMethod, Metadata, NewMemory } from '../types.ts';
@@ -86,7 +86,7 @@ export async function consolidate(context: StepContext, question: Question, sign
     for (const thread of threads) {
       if (thread === null) {
         await yieldTurn();
-        if (signal?.aborted === true) return handBack(context, question, asked);
+        if (signal?.aborted === true) return handBack(context, question, asked, releaseJob);
         continue;
       }
       const { content, method } = await contentOf(context, thread, signal);
@@ -269,12 +269,19 @@ function storeProgress(
 
 /**
  * Hands the job back to the ledger, so that other jobs come next before it continues.
+ * @param giveBack `yieldJob` after a slice that made progress; `releaseJob` after one that did not, whose crashes and
+ *   failed attempts stay counted
  * @returns `asked`, unchanged: whether a language model wrote one of the texts
  */
-function handBack({ open, clock }: StepContext, question: Question, asked: boolean): boolean {
+function handBack(
+  { open, clock }: StepContext,
+  question: Question,
+  asked: boolean,
+  giveBack: typeof yieldJob | typeof releaseJob = yieldJob,
+): boolean {
   const { store } = open();
   const now = clock.now();
-  store.write(() => releaseJob(store, question, now, now));
+  store.write(() => giveBack(store, question, now, now));
   return asked;
 }
 

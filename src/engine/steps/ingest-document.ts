@@ -1,5 +1,6 @@
 import { setImmediate as yieldTurn } from 'node:timers/promises';
 import { eraseMemories } from '../commands/erase.ts';
+import { settleDocument } from '../commands/settle-document.ts';
 import type { DocumentWait } from '../control/document-shares.ts';
 import { DocumentError, NO_TEXT_FOUND } from '../documents/document-error.ts';
 import { requireRoomToRead } from '../documents/uploads.ts';
@@ -15,6 +16,7 @@ import {
   putStages,
   showGeneration,
 } from '../store/document-generations.ts';
+import { awaitChunks, isAwaitingChunks } from '../store/document-jobs.ts';
 import { findDocumentRow, setDocumentState } from '../store/documents.ts';
 import { finishJob, type DocumentClaim } from '../store/jobs.ts';
 import { holdsLease } from '../store/job-leases.ts';
@@ -203,21 +205,30 @@ async function screened(guard: StepContext['guard'], parsed: ParseResult): Promi
 }
 
 /**
- * Ends the reading of a web page that has not changed; queries find the text of the earlier reading. Nothing is written
- * if the claim no longer holds the job; the outcome is the same.
+ * Ends the reading of a web page that has not changed; queries find the text of the earlier reading. The job waits for
+ * the chunks of that reading which are still to be embedded. Nothing is written if the claim no longer holds the job;
+ * the outcome is the same.
  */
-function leaveAsItWas(
-  { open, clock }: StepContext,
+async function leaveAsItWas(
+  context: StepContext,
   claim: DocumentClaim,
   { document }: DocumentReading,
-): IngestOutcome {
-  const { store } = open();
-  store.write(() => {
-    if (!holdsLease(store, claim)) return;
-    dropNextGeneration(store, document.document_no);
-    setDocumentState(store, document.document_no, { state: 'ready', now: clock.now() });
-    finishJob(store, claim, clock.now());
+): Promise<IngestOutcome> {
+  const { document_no: documentNo, live_no: live } = document;
+  const { store } = context.open();
+  const now = context.clock.now();
+  const unfinished = store.write(() => {
+    if (!holdsLease(store, claim)) return undefined;
+    dropNextGeneration(store, documentNo);
+    setDocumentState(store, documentNo, { state: 'processing', now });
+    const shown = getGenerationRow(store, live!);
+    // This reading may have cancelled the earlier job before that had given the kept memories their fields.
+    if (shown.settled_at === null && !isAwaitingChunks(store, documentNo)) return shown;
+    awaitChunks(store, claim, now);
+    settleDocument(store, documentNo, now);
+    return undefined;
   });
+  if (unfinished !== undefined) await finishShown(context, claim, unfinished);
   return { kind: 'unchanged' };
 }
 

@@ -13,6 +13,7 @@ import { relinkedUpTo } from '../store/reembed.ts';
 import { compareStored } from '../store/vector-encoding.ts';
 import {
   type EncodedVector,
+  hasVector,
   type MemoryVector,
   readVectors,
   readWholeVectors,
@@ -116,8 +117,10 @@ export async function linkMemories(context: StepContext, claims: readonly Claim[
         // waypoint later, and one that has been reached since the search has a better one.
         if (claim.memoryNo <= Math.min(upTo, relinkedUpTo(store))) {
           const models = liveModelsOf(context.open());
-          // A similarity that was measured before another model went live says nothing now.
-          if (linkModel({ store, liveModels: models }, claim.memoryNo).modelNo !== near.modelNo) {
+          // A similarity says nothing that was measured before another model went live, or by a vector that is gone
+          // since: its memory was erased, or has another text.
+          const isOfModel = linkModel({ store, liveModels: models }, claim.memoryNo).modelNo === near.modelNo;
+          if (!isOfModel || (near.nearest !== undefined && !areThere(store, near.nearest))) {
             outdated.push(claim);
             return false;
           }
@@ -150,7 +153,7 @@ function prefetch(store: Store, linked: readonly Linked[]): void {
   prefetchForLink(
     store,
     claims,
-    linked.map(({ nearest }) => nearest?.memoryNo),
+    linked.map(({ nearest }) => nearest),
   );
 }
 
@@ -335,6 +338,14 @@ export function putNearest(
 ): void {
   deleteWaypoint(store, memoryNo);
   if (nearest !== undefined && nearest.similarity >= threshold) drawWaypoint(store, memoryNo, nearest, { now, models });
+}
+
+/**
+ * Whether both vectors by which a neighbour was found are still stored. A vector's number is never used again, so these
+ * are then the vectors that were measured.
+ */
+export function areThere(store: Store, { vectorNos }: Neighbour): boolean {
+  return vectorNos.every((vectorNo) => hasVector(store, vectorNo));
 }
 
 /**

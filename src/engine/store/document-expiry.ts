@@ -49,7 +49,9 @@ export function dropLiveGeneration(store: Store, documentNo: number, now: number
     .run(documentNo);
   const next = store
     .prepare(
-      `UPDATE documents SET live_no = NULL, state = iif(state = 'ready', 'failed', state), updated_at = ?
+      `UPDATE documents SET live_no = NULL,
+         state = iif(state = 'ready' OR (state = 'processing' AND error_code IS NOT NULL), 'failed', state),
+         updated_at = ?
        WHERE document_no = ? RETURNING next_no`,
     )
     .pluck()

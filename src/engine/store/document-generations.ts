@@ -2,6 +2,7 @@ import { EngineError } from '../errors.ts';
 import type { ParseResult } from '../ports.ts';
 import type { DocumentFormat, NewDocument, DocumentReceipt } from '../types.ts';
 import { ABANDONED, findDocumentRow, takeIdentity, type DocumentRow, findErasedDocument } from './documents.ts';
+import { cancelDocumentJobs } from './document-jobs.ts';
 import { hashOfPieces } from '../text/content-hash.ts';
 import type { Store } from './open-store.ts';
 import { storedExpiry } from './stored-expiry.ts';
@@ -248,7 +249,8 @@ export interface ShowOptions {
 /**
  * Makes a generation visible to queries, in place of the one that they found before. Chunks that both generations hold
  * move to the new one, and become its writer's. The document becomes `processing`, loses its error, has no next
- * generation any more, and takes session, source and URL of the generation. Call inside a write.
+ * generation any more, and takes session, source and URL of the generation. Jobs that wait for chunks of the replaced
+ * one are cancelled. Call inside a write.
  * @returns `replaced`: number of the generation that queries found before; null if there was none
  */
 export function showGeneration(
@@ -266,6 +268,7 @@ export function showGeneration(
       )
       .run({ next: generationNo, live: replaced });
     store.prepare(`UPDATE document_generations SET hidden = ${ABANDONED} WHERE generation_no = ?`).run(replaced);
+    cancelDocumentJobs(store, documentNo, { which: 'awaiting', now });
   }
   store
     .prepare('UPDATE document_generations SET hidden = 0, shown_at = ?, receipt = ? WHERE generation_no = ?')
@@ -282,13 +285,17 @@ export function showGeneration(
 }
 
 /**
- * Stores that no job of a chunk of a document's live generation is unfinished: a `processing` document becomes `ready`.
+ * Stores that no job of a chunk of a document's live generation is unfinished: a `processing` document becomes `ready`,
+ * unless a next generation is being read.
  * If it is the first time, the generation gets `now` as the time at which it settled, and the time since it was shown
  * (ms) as the duration of its stage `encode`. Call inside a write.
  */
 export function noteSettled(store: Store, documentNo: number, now: number): void {
   store
-    .prepare(`UPDATE documents SET state = 'ready', updated_at = ? WHERE document_no = ? AND state = 'processing'`)
+    .prepare(
+      `UPDATE documents SET state = 'ready', updated_at = ? WHERE document_no = ? AND state = 'processing'
+         AND (next_no IS NULL OR error_code IS NOT NULL)`,
+    )
     .run(now, documentNo);
   store
     .prepare(

@@ -30,7 +30,7 @@ export function hasUnfinishedChunks(store: Store, documentNo: number): boolean {
 }
 
 /**
- * Marks the job of a document at the step `settle` as done if no job of its chunks is unfinished, even if some of those
+ * Marks the jobs of a document at the step `settle` as done if no job of its chunks is unfinished, even if some chunks'
  * jobs are dead or cancelled. Call inside a write.
  * @returns whether a job was marked; false if a chunk's job is unfinished or no job waits
  */
@@ -71,12 +71,30 @@ export function listForgotten(
     .all(looked, limit) as number[];
 }
 
-/** Finds the unfinished job that reads a document or waits for its chunks; undefined if there is none. */
+/**
+ * Tells whether a job of the document waits at the step `settle`. When it ends, `noteSettled` makes a `processing`
+ * document `ready`.
+ */
+export function isAwaitingChunks(store: Store, documentNo: number): boolean {
+  return (
+    store
+      .prepare(
+        `SELECT 1 FROM jobs INDEXED BY jobs_by_document
+         WHERE document = ? AND document > 0 AND state = 'queued' AND kind = 'document' AND step = 'settle' LIMIT 1`,
+      )
+      .get(documentNo) !== undefined
+  );
+}
+
+/**
+ * Finds the newest unfinished job that reads a document or waits for its chunks; undefined if there is none. While a
+ * document is read again, its earlier job may still wait for chunks.
+ */
 export function findOpenDocumentJob(store: Store, documentNo: number): { id: string; jobNo: number } | undefined {
   return store
     .prepare(
       `SELECT id, seq AS jobNo FROM jobs
-       WHERE document = ? AND document > 0 AND kind = 'document' AND state IN ${UNFINISHED} LIMIT 1`,
+       WHERE document = ? AND document > 0 AND kind = 'document' AND state IN ${UNFINISHED} ORDER BY seq DESC LIMIT 1`,
     )
     .get(documentNo) as { id: string; jobNo: number } | undefined;
 }
@@ -109,18 +127,27 @@ export function documentOfJob(store: Store, id: string): number | null {
   return row?.document ?? null;
 }
 
+/** SQL conditions on an unfinished job of a document: whether it reads the document, or waits for its chunks. */
+const WHICH = { all: 'true', reading: `step <> 'settle'`, awaiting: `step = 'settle'` };
+
 /**
- * Cancels the unfinished job that reads a document or waits for its chunks; a worker that has claimed it can no longer
- * commit anything for it. The jobs of the chunks are not cancelled. Call inside a write.
+ * Cancels unfinished jobs of a document; a worker that has claimed one can no longer commit anything for it. The jobs
+ * of the chunks are not cancelled. Call inside a write.
+ * @param which `reading` for the job that reads it, `awaiting` for those that wait for the chunks of what queries find
+ *   now, and alone tell when these are embedded; `all` for both
  * @returns the number of cancelled jobs
  */
-export function cancelDocumentJobs(store: Store, documentNo: number, now: number): number {
+export function cancelDocumentJobs(
+  store: Store,
+  documentNo: number,
+  { which, now }: { readonly which: keyof typeof WHICH; readonly now: number },
+): number {
   return store
     .prepare(
       `UPDATE jobs SET state = 'cancelled', finished_at = ?, lease_owner = NULL, lease_until = NULL,
          lease_epoch = lease_epoch + 1,
          updated_at = ?, ${noteEvents(['cancelled'])}
-       WHERE document = ? AND document > 0 AND kind = 'document' AND state IN ${UNFINISHED}`,
+       WHERE document = ? AND document > 0 AND kind = 'document' AND state IN ${UNFINISHED} AND ${WHICH[which]}`,
     )
     .run(now, now, now, documentNo).changes;
 }

@@ -98,8 +98,8 @@ export function readDocuments(store: Store, documentNos: readonly number[], now:
 export function toDocument(store: Store, row: DocumentRow): Document {
   const shown = row.live_no ?? row.next_no ?? lastGeneration(store, row.document_no);
   const generation = shown === null ? undefined : getGenerationRow(store, shown);
-  const isBeingRead = row.next_no !== null && (row.state === 'queued' || row.state === 'processing');
-  const read = isBeingRead ? getGenerationRow(store, row.next_no) : generation;
+  const mayBeRead = row.error_code === null && (row.state === 'queued' || row.state === 'processing');
+  const read = mayBeRead && row.next_no !== null ? getGenerationRow(store, row.next_no) : generation;
   const job = store
     .prepare(`SELECT id FROM jobs WHERE document = ? AND document > 0 AND kind = 'document' ORDER BY seq DESC LIMIT 1`)
     .get(row.document_no) as { id: string } | undefined;

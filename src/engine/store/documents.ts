@@ -10,6 +10,7 @@
 
 import { EngineError } from '../errors.ts';
 import type { DocumentState, NewDocument, Document, ErasureFilter } from '../types.ts';
+import { isAwaitingChunks } from './document-jobs.ts';
 import { tagsPass } from './label-conditions.ts';
 import type { Store } from './open-store.ts';
 import { isByOneOf } from './writers.ts';
@@ -96,7 +97,8 @@ export function asOf(store: Store, row: DocumentRow, now: number): DocumentRow {
     )
     .get(row.live_no, now, row.next_no) as Pick<DocumentRow, 'session_id' | 'source' | 'url'> | undefined;
   if (next === undefined) return row;
-  return { ...row, ...next, live_no: null, state: row.state === 'ready' ? 'failed' : row.state };
+  const hasFailed = row.state === 'ready' || (row.state === 'processing' && row.error_code !== null);
+  return { ...row, ...next, live_no: null, state: hasFailed ? 'failed' : row.state };
 }
 
 /**
@@ -198,8 +200,8 @@ export function setDocumentState(
 
 /**
  * Stores that the job of a document's next generation has failed for good. The document becomes `failed`; if queries
- * find an earlier generation, it becomes `ready` and has the error, too. A document that is being erased or does not
- * exist is left as it is. Call inside a write.
+ * find an earlier generation, it becomes `ready`, or `processing` while a job still waits for chunks of that one, and
+ * has the error, too. A document that is being erased or does not exist is left as it is. Call inside a write.
  */
 export function failDocument(
   store: Store,
@@ -208,7 +210,8 @@ export function failDocument(
 ): void {
   const row = findDocumentRow(store, documentNo);
   if (row === undefined || row.state === 'deleting') return;
-  const state = row.live_no === null ? 'failed' : 'ready';
+  const found = isAwaitingChunks(store, documentNo) ? 'processing' : 'ready';
+  const state = row.live_no === null ? 'failed' : found;
   setDocumentState(store, documentNo, { state, error: { code, message }, now });
   store.prepare('UPDATE document_generations SET failed_at = ? WHERE generation_no = ?').run(now, row.next_no);
 }

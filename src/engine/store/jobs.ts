@@ -6,6 +6,7 @@
  *   queued ──claim──► active ──advance──► (next step) ──finish──► done
  *     ▲                 │ fail: failed, waits for run_at; after the last attempt: dead
  *     │                 │ release: queued again, nothing counted
+ *     │                 │ yield: queued again after a slice of a long step, crashes and attempts reset
  *     └──── recover ────┘ crash: suspect, runs with suspects only; three crashes while alone: dead
  *
  * Jobs that were active together when their worker died are suspects. They run again in groups, with no other job in
@@ -287,6 +288,21 @@ export function failJob(store: Store, held: HeldJob, failure: Failure, now: numb
  */
 export function releaseJob(store: Store, held: HeldJob, runAt: number, now: number): void {
   requeue(store, held, { suspect: null, runAt, now });
+}
+
+/**
+ * Returns a job to the queue at its present step after a slice of its work, due at `runAt` (Unix ms). The slice went
+ * well, so the job is no suspect any more, and its crashes and failed attempts are reset. A job that the claim no
+ * longer holds stays as it is. Call inside a write.
+ */
+export function yieldJob(store: Store, held: HeldJob, runAt: number, now: number): void {
+  store
+    .prepare(
+      `UPDATE jobs SET state = 'queued', suspect = 0, crashes = 0, attempts = 0, run_at = ?, lease_owner = NULL,
+         lease_until = NULL,
+         updated_at = ? WHERE seq = ? AND lease_epoch = ? AND state = 'active'`,
+    )
+    .run(runAt, now, held.jobNo, held.epoch);
 }
 
 /**

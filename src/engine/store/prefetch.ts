@@ -20,7 +20,7 @@ import type { Foresight } from './foresight.ts';
 import type { Store } from './open-store.ts';
 import { SELECT_CONCLUDED } from './reflections.ts';
 import { SELECT_LATEST_WITH_TIME } from './session-context.ts';
-import { SELECT_ANY_VECTOR } from './vectors.ts';
+import { SELECT_ANY_VECTOR, SELECT_WHETHER_VECTOR } from './vectors.ts';
 import { findUserNo, SELECT_USER } from './users.ts';
 import { SELECT_WRITER } from './writers.ts';
 
@@ -103,18 +103,24 @@ export function prefetchForEncode(store: Store, claims: readonly Claim[]): void 
 
 /**
  * Prefetches the lookups that the link step makes for the memories of these claimed jobs. Call inside a write.
- * @param neighbours for each claim the number of the nearest memory; undefined for none
+ * @param neighbours for each claim the nearest memory, with the numbers of the vectors that were compared; undefined
+ *   for none
  */
 export function prefetchForLink(
   store: Store,
   claims: readonly Claim[],
-  neighbours: readonly (number | undefined)[],
+  neighbours: readonly ({ readonly memoryNo: number; readonly vectorNos: readonly number[] } | undefined)[],
 ): void {
   prefetchLeases(store, claims);
   const pairs = claims.slice(0, MAX_PREFETCHED).flatMap(({ memoryNo }, place) => {
     const neighbour = neighbours[place];
-    return neighbour === undefined ? [] : [[memoryNo, neighbour]];
+    return neighbour === undefined ? [] : [[memoryNo, neighbour.memoryNo]];
   });
+  const compared = neighbours.slice(0, MAX_PREFETCHED).flatMap((neighbour) => neighbour?.vectorNos ?? []);
+  store.ahead?.ask(
+    SELECT_WHETHER_VECTOR,
+    compared.map((vectorNo) => [vectorNo]),
+  );
   store.ahead?.ask(SELECT_PRIMARY_SECTORS, pairs);
   const ends = new Set([
     ...claims.slice(0, MAX_PREFETCHED).map(({ memoryNo }) => memoryNo),

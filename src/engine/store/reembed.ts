@@ -197,20 +197,6 @@ export function withdrawReembedJobs(store: Store): number | undefined {
 }
 
 /**
- * Queues the controller again after a slice of its work, due at `runAt` (Unix ms), and resets its crashes and failed
- * attempts. If the claim no longer holds the controller, nothing changes. Call inside a write.
- */
-export function yieldReembedController(store: Store, held: HeldJob, runAt: number, now: number): void {
-  store
-    .prepare(
-      `UPDATE jobs SET state = 'queued', suspect = 0, crashes = 0, attempts = 0, run_at = ?, lease_owner = NULL,
-         lease_until = NULL,
-         updated_at = ? WHERE seq = ? AND lease_epoch = ? AND state = 'active'`,
-    )
-    .run(runAt, now, held.jobNo, held.epoch);
-}
-
-/**
  * Deletes the job of a memory that has got its new vectors. It is not kept as done, since the vectors show that, and a
  * million such jobs would be useless. Only the epoch of the claim is checked: call `holdsLease` before, in the same
  * write.

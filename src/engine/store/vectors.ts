@@ -353,9 +353,12 @@ export function readVectorsAfter(
   }));
 }
 
+/** SQL that selects a row if the vector with this number exists. */
+export const SELECT_WHETHER_VECTOR = 'SELECT 1 FROM vectors WHERE vector_no = ?';
+
 /** Tells whether the vector with this number still exists. Numbers are never given twice. */
 export function hasVector(store: Store, vectorNo: number): boolean {
-  return store.prepare('SELECT 1 FROM vectors WHERE vector_no = ?').get(vectorNo) !== undefined;
+  return store.prepare(SELECT_WHETHER_VECTOR).get(vectorNo) !== undefined;
 }
 
 /** Returns the highest number of a stored vector of any space; 0 if there is none. */

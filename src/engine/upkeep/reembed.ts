@@ -13,10 +13,10 @@ import { takeBackMemories } from '../commands/reembed.ts';
 import { EngineError } from '../errors.ts';
 import type { Logger } from '../ports.ts';
 import { commitInSlices } from '../steps/commit-in-slices.ts';
-import { findNearest, type Found, linkModel, loadIndexes, type Neighbour, putNearest } from '../steps/link.ts';
+import { areThere, findNearest, type Found, linkModel, loadIndexes, putNearest } from '../steps/link.ts';
 import { settleLinkBases, waypointThreshold } from '../steps/settle-link-bases.ts';
 import { liveSources, type StepContext } from '../steps/step-context.ts';
-import { finishJob, type HeldJob } from '../store/jobs.ts';
+import { finishJob, type HeldJob, yieldJob } from '../store/jobs.ts';
 import { holdsLease } from '../store/job-leases.ts';
 import {
   areSameModels,
@@ -28,7 +28,6 @@ import {
   type SectorModels,
 } from '../store/live-model.ts';
 import { listMemoryNosAfter } from '../store/memories.ts';
-import type { Store } from '../store/open-store.ts';
 import {
   countReembedJobs,
   countUpTo,
@@ -38,12 +37,11 @@ import {
   listUnembedded,
   listSurplus,
   putReembed,
-  yieldReembedController,
   type ReembedRecord,
   type ReembedTrial,
 } from '../store/reembed.ts';
 import { countGivenUp } from '../store/refused-memories.ts';
-import { deleteVector, hasVector } from '../store/vectors.ts';
+import { deleteVector } from '../store/vectors.ts';
 import type { OpenTenant } from '../tenant-file/open-tenant.ts';
 import { prepareFit } from './calibrate-scores.ts';
 import { BREATH_MS, LOOKED_AT, noteTending } from './tend-reembed.ts';
@@ -113,7 +111,7 @@ export async function controlReembed(context: ControllerContext, claim: HeldJob,
   const isFinished = store.write(() => {
     if (!holdsLease(store, claim)) return false;
     if (next !== 'finished') {
-      yieldReembedController(store, claim, now + next.inMs, now);
+      yieldJob(store, claim, now + next.inMs, now);
       return false;
     }
     if (findReembed(store) !== undefined) appendEvent(store, 'reembed.finished');
@@ -316,14 +314,6 @@ async function relinkNext(context: ControllerContext, claim: HeldJob): Promise<'
 function isCurrent(tenant: Pick<OpenTenant, 'store' | 'liveModels'>, { memoryNo, modelNo, nearest }: Found): boolean {
   const isThere = nearest === undefined || areThere(tenant.store, nearest);
   return isThere && linkModel(tenant, memoryNo).modelNo === modelNo;
-}
-
-/**
- * Whether both vectors by which a neighbour was found are still stored. A vector's number is never used again, so these
- * are then the vectors that were measured.
- */
-function areThere(store: Store, { vectorNos }: Neighbour): boolean {
-  return vectorNos.every((vectorNo) => hasVector(store, vectorNo));
 }
 
 /**

@@ -304,6 +304,23 @@ test('a run that was stopped goes on where it was', async () => {
   expectNoOrphans(fixture.store);
 });
 
+test('a slice that went well clears the run of crashes and failed attempts', async () => {
+  const fixture = await open();
+  await addAll(fixture, POOL);
+  await addAll(fixture, POOL, { userId: 'ben' });
+  await fixture.tenant.consolidate({ userId: null, again: false });
+  const kept = `SELECT state, suspect, crashes, attempts FROM jobs WHERE kind = 'consolidation'`;
+  fixture.store.db.exec(`UPDATE jobs SET suspect = 64, crashes = 2, attempts = 4 WHERE kind = 'consolidation'`);
+  const stop = new AbortController();
+  const stopped = fixture.askQuestions({ alone: true, signal: stop.signal });
+  stop.abort();
+  expect(await stopped).toMatchObject({ claimed: 1 });
+  expect(await fixture.tenant.listConsolidations({ limit: 10 })).toHaveLength(1);
+  expect(fixture.get(kept)).toEqual({ state: 'queued', suspect: 0, crashes: 0, attempts: 0 });
+  expect(await fixture.askQuestions()).toMatchObject({ claimed: 1 });
+  expect(await fixture.tenant.listConsolidations({ limit: 10 })).toHaveLength(2);
+});
+
 test('an undo ends a run that is under way', async () => {
   const fixture = await open();
   await addAll(fixture, POOL);

@@ -704,6 +704,38 @@ describe('said anew of the same text', () => {
     expect(await fixture.tenant.getJob(jobId!)).toMatchObject({ state: 'done', crashes: 0 });
   });
 
+  test('a page that is handed in again meanwhile, and has not changed, goes on where it was broken off', async () => {
+    const long = `# Handbook\n\n${Array.from({ length: 100 }, (_, at) => section(`Alpaca ${at}`)).join('')}`;
+    const bytes = Buffer.from(long);
+    const sha256 = createHash('sha256').update(bytes).digest();
+    const pageFetcher: PageFetcher = {
+      async fetch(url, known) {
+        const page = { url, bytes, sha256, declared: 'markdown' as const, charset: null, extension: 'md' };
+        return known === null ? { ...page, etag: '"1"', lastModified: null } : 'unchanged';
+      },
+      close: async () => {},
+    };
+    const fixture = await openTestEngine({ settings: SMALL_CHUNKS, pageFetcher });
+    onTestFinished(() => fixture.close());
+    const handIn = (tag: string) =>
+      fixture.tenant.addDocument(newDocument({ kind: 'url', url: 'https://example.com/handbook' }, { tags: [tag] }));
+    const { document } = await handIn('zebu');
+    await fixture.drain();
+    await handIn('yak');
+    const reading = fixture.readDocument();
+    await expect.poll(() => idsWithWord(fixture, 'yak').length, { interval: 1 }).toBeGreaterThan(0);
+    await handIn('yak');
+    await reading;
+    expect(idsWithWord(fixture, 'zebu').length).toBeGreaterThan(0);
+    await fixture.drain();
+    expect(await fixture.tenant.getDocument(document.id)).toMatchObject({
+      state: 'ready',
+      readyAt: expect.any(Number),
+    });
+    expect(idsWithWord(fixture, 'zebu')).toEqual([]);
+    expect(fixture.get(`SELECT count(*) FROM memories WHERE tags <> '["yak"]'`)).toBe(0);
+  });
+
   test('another name, format or charset of the same bytes is read as that', async () => {
     const fixture = await open();
     const latin = Buffer.from('# Café\n\nCrème brûlée costs seven euros.', 'latin1');

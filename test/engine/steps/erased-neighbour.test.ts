@@ -1,0 +1,3 @@
+import { testErasedNeighbour } from '../../conformance/erased-neighbour.ts';
+
+testErasedNeighbour(() => Promise.resolve({}));
