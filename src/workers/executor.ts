@@ -16,13 +16,13 @@ import {
   runNextQuestions,
 } from '../engine/for-workers.ts';
 import {
-  type EmbedLogEntry,
   EngineError,
   isStillUnreachable,
   type Logger,
   type RetrievalOptions,
   serialiseError,
 } from '../engine/index.ts';
+import type { CallLog } from './call-log.ts';
 import { createGate } from './gate.ts';
 import { DUE_STEPS, type DueWork, type NamedWork, type RunWork } from './job-source.ts';
 import { createProviderPauses } from './provider-pauses.ts';
@@ -75,10 +75,10 @@ export interface ExecutorOptions extends Omit<StepContext, 'open' | 'newId' | 'g
    */
   readonly listPaths: () => readonly string[];
   /**
-   * Returns the provider calls of all runs since it was last called. They are logged in the file of the tenant whose
-   * run has just ended, even if another run made some of them meanwhile.
+   * The provider calls of the runs. When a run ends, those of its tenant are logged in the tenant's file. If it is
+   * undefined, no calls are logged.
    */
-  readonly takeCalls?: (() => readonly EmbedLogEntry[]) | undefined;
+  readonly callLog?: CallLog | undefined;
   /** Time after which a run (the work on one batch of jobs) that has not ended is given up (ms); by default an hour. */
   readonly runMostMs?: number | undefined;
 }
@@ -100,6 +100,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
   const { logger, pool } = options;
   const stop = new AbortController();
   const { signal } = stop;
+  const during: CallLog['during'] = options.callLog?.during ?? ((_, work) => work());
   const gate = createGate();
   const runs = createRuns({ logger, mostMs: options.runMostMs });
   const providers = createProviderPauses(signal);
@@ -154,8 +155,10 @@ export function createExecutor(options: ExecutorOptions): Executor {
     const { path, step } = work;
     const provider = providers.healthOf(step);
     try {
-      const { claimed, providerPauseMs } = await runs.run(path, (owner) =>
-        runWork({ ...contextOf(options, path), owner, provider }, work, { ...how, signal }),
+      const { claimed, providerPauseMs } = await during(path, () =>
+        runs.run(path, (owner) =>
+          runWork({ ...contextOf(options, path), owner, provider }, work, { ...how, signal }),
+        ),
       );
       if (providerPauseMs !== null) providers.pause(step, providerPauseMs);
       return claimed;
@@ -194,12 +197,12 @@ function postpone({ pool, clock }: Files, { path, jobNos }: NamedWork, ms: numbe
   return 0;
 }
 
-function logCalls({ pool, takeCalls }: Pick<ExecutorOptions, 'pool' | 'takeCalls'>, path: string): void {
-  const calls = takeCalls?.() ?? [];
-  if (calls.length === 0) return;
-  const { store } = pool.get(path);
-  store.write(() => {
-    for (const call of calls) appendEmbedLog(store, call);
+function logCalls({ pool, callLog }: Pick<ExecutorOptions, 'pool' | 'callLog'>, path: string): void {
+  callLog?.flush(path, (calls) => {
+    const { store } = pool.get(path);
+    store.write(() => {
+      for (const call of calls) appendEmbedLog(store, call);
+    });
   });
 }
 
