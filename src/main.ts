@@ -40,6 +40,8 @@ export interface RunningService {
    * service.
    */
   readonly died: Promise<Error>;
+  /** Resolves with the reason if the writer thread has ended; the caller should then stop the service. */
+  readonly writerDied: Promise<Error> | undefined;
 }
 
 /**
@@ -80,7 +82,8 @@ export async function startService(config: Config, logger: Logger = silentLogger
     const api = await start({ engine, metricsText, activity: () => activity.read() });
     started.push(api);
     apiMetrics = api.metrics;
-    return { url: api.url, metricsUrl: metricsServer?.url, died: worker.died, stop };
+    const { died: writerDied } = engine.lead.transport;
+    return { url: api.url, metricsUrl: metricsServer?.url, died: worker.died, writerDied, stop };
   } catch (error) {
     await stop();
     throw error;
@@ -103,8 +106,8 @@ async function startWork(
 }
 
 /**
- * Runs the whole service (`npm start`) until SIGTERM, SIGINT or the death of the worker thread ends it. Returns once
- * the service is ready.
+ * Runs the whole service (`npm start`) until SIGTERM, SIGINT or the death of the worker thread or of the writer thread
+ * ends it. Returns once the service is ready.
  */
 export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
   const config = readConfig(environment);
@@ -112,10 +115,12 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
   warnOfReadableEnvFile(environment, logger);
   const service = await startService(config, logger);
   const end = endOnSignals(config, logger, () => service.stop());
-  void service.died.then((error) => {
-    logger.error({ error: error.message }, 'worker_died');
-    end('worker died', 1);
-  });
+  const endWithout = (part: 'worker' | 'writer') => (error: Error) => {
+    logger.error({ error: error.message }, `${part}_died`);
+    end(`${part} died`, 1);
+  };
+  void service.died.then(endWithout('worker'));
+  void service.writerDied?.then(endWithout('writer'));
   releaseMemoryAfterStart();
   logger.info(
     {
