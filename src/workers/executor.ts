@@ -102,7 +102,11 @@ export function createExecutor(options: ExecutorOptions): Executor {
   const { signal } = stop;
   const during: CallLog['during'] = options.callLog?.during ?? ((_, work) => work());
   const gate = createGate();
-  const runs = createRuns({ logger, mostMs: options.runMostMs });
+  const runs = createRuns({
+    logger,
+    mostMs: options.runMostMs,
+    takeBack: (path, owner) => sweeps.takeBack(path, owner),
+  });
   const providers = createProviderPauses(signal);
   const sweeps = startSweeps({ ...options, signal, ownersOf: runs.ownersOf });
 
@@ -156,8 +160,11 @@ export function createExecutor(options: ExecutorOptions): Executor {
     const provider = providers.healthOf(step);
     try {
       const { claimed, providerPauseMs } = await during(path, () =>
-        runs.run(path, (owner) =>
-          runWork({ ...contextOf(options, path), owner, provider }, work, { ...how, signal }),
+        runs.run(path, (owner, givenUp) =>
+          runWork({ ...contextOf(options, path), owner, provider }, work, {
+            ...how,
+            signal: AbortSignal.any([signal, givenUp]),
+          }),
         ),
       );
       if (providerPauseMs !== null) providers.pause(step, providerPauseMs);

@@ -24,6 +24,12 @@ export interface Sweeps {
    */
   recover(options: { readonly everyOwner: boolean }): Promise<void>;
   /**
+   * Ends the leases of a run on the file at `path`, and makes its jobs due again as those of a worker that died. A
+   * failure is logged; then the leases end at their time.
+   * @param owner name of the run; its leases must no longer be renewed
+   */
+  takeBack(path: string, owner: string): Promise<void>;
+  /**
    * Looks after all files and runs the schedules that are due there. A schedule that is interrupted by a stop is still
    * due at the next tick.
    */
@@ -68,6 +74,13 @@ export function startSweeps(options: SweepsOptions): Sweeps {
   return {
     recover: ({ everyOwner }) =>
       track(inTurn(listPaths, (path) => guarded('recover_failed', () => recoverJobs(contextOf(path), { everyOwner })))),
+    takeBack: (path, owner) =>
+      guarded('recover_failed', () => {
+        const context = contextOf(path);
+        const { store } = context.open();
+        store.write(() => renewLeases(store, owner, clock.now()));
+        recoverJobs(context, { everyOwner: false });
+      }),
     tick: () =>
       track(inTurn(listPaths, (path) => lookAfter(path, { isTick: true }), dueTenants?.beginTick(clock.now()))),
     ended: async () => void (await Promise.allSettled([sweeping, ...underWay])),
