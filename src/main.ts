@@ -61,7 +61,9 @@ export async function startService(config: Config, logger: Logger = silentLogger
     const lock = await (queueServerOf(config) === null ? acquireInstanceLock : shareInstanceLock)(config.paths.lock);
     started.push({ stop: () => lock.release() });
     const worker = await startWork(config, { logger, metrics, tracing });
-    started.push({ stop: () => worker.drain() });
+    let drained: Promise<void> | undefined;
+    const drain = () => (drained ??= worker.drain());
+    started.push({ stop: drain });
     const engine = await openEngine({
       config,
       logger,
@@ -80,7 +82,13 @@ export async function startService(config: Config, logger: Logger = silentLogger
     started.push(activity);
     const start = config.OM_API_PROCESSES > 1 ? startApiProcesses : startApi;
     const api = await start({ engine, metricsText, activity: () => activity.read() });
-    started.push(api);
+    started.push({
+      stop() {
+        // The worker finishes its steps while requests are answered. Its own stop, which comes later, waits for it.
+        drain().catch(() => {});
+        return api.stop();
+      },
+    });
     apiMetrics = api.metrics;
     const { died: writerDied } = engine.lead.transport;
     return { url: api.url, metricsUrl: metricsServer?.url, died: worker.died, writerDied, stop };
