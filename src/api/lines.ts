@@ -34,8 +34,8 @@ export interface Line {
  * @param options `maxBytes` is the greatest length of a line without its line feed; a longer line is yielded with
  *   `bytes` null. `hold` is told after each chunk how many bytes of an unfinished line are kept in memory; what it
  *   throws ends the lines. `idleMs` is the longest time for which the stream is waited for at a stretch (ms), after
- *   which it is destroyed; the time that the caller takes for the lines does not count. `now` is a clock that never goes
- *   back (ms)
+ *   which it is destroyed; the time that the caller takes for the lines does not count. `now` is a clock that never
+ *   goes back (ms)
  * @throws EngineError, only if `hold` is given: `invalid` if over 64 KiB of a line have come, and the stream was waited
  *   for longer than 25 s for each MiB of `maxBytes` since the line began, since a client that sends a byte a minute
  *   would keep the memory otherwise; `invalid` for more than 100,000 blank lines in a row

@@ -100,13 +100,8 @@ export function createExecutor(options: ExecutorOptions): Executor {
   const { logger, pool } = options;
   const stop = new AbortController();
   const { signal } = stop;
-  const during: CallLog['during'] = options.callLog?.during ?? ((_, work) => work());
   const gate = createGate();
-  const runs = createRuns({
-    logger,
-    mostMs: options.runMostMs,
-    takeBack: (path, owner) => sweeps.takeBack(path, owner),
-  });
+  const runs = createRuns({ logger, mostMs: options.runMostMs, takeBack: (...run) => sweeps.takeBack(...run) });
   const providers = createProviderPauses(signal);
   const sweeps = startSweeps({ ...options, signal, ownersOf: runs.ownersOf });
 
@@ -158,20 +153,14 @@ export function createExecutor(options: ExecutorOptions): Executor {
     refuseWhileStopping();
     const { path, step } = work;
     const provider = providers.healthOf(step);
-    try {
-      const { claimed, providerPauseMs } = await during(path, () =>
-        runs.run(path, (owner, givenUp) =>
-          runWork({ ...contextOf(options, path), owner, provider }, work, {
-            ...how,
-            signal: AbortSignal.any([signal, givenUp]),
-          }),
-        ),
-      );
-      if (providerPauseMs !== null) providers.pause(step, providerPauseMs);
-      return claimed;
-    } finally {
-      logCalls(options, path);
-    }
+    const { claimed, providerPauseMs } = await withCallsLogged(options, path, () =>
+      runs.run(path, (owner, givenUp) => {
+        const context = { ...contextOf(options, path), owner, provider };
+        return runWork(context, work, { ...how, signal: AbortSignal.any([signal, givenUp]) });
+      }),
+    );
+    if (providerPauseMs !== null) providers.pause(step, providerPauseMs);
+    return claimed;
   }
 }
 
@@ -204,13 +193,23 @@ function postpone({ pool, clock }: Files, { path, jobNos }: NamedWork, ms: numbe
   return 0;
 }
 
-function logCalls({ pool, callLog }: Pick<ExecutorOptions, 'pool' | 'callLog'>, path: string): void {
-  callLog?.flush(path, (calls) => {
-    const { store } = pool.get(path);
-    store.write(() => {
-      for (const call of calls) appendEmbedLog(store, call);
+/** Does the work of a run on the file at `path`. When it has ended, its provider calls are logged in this file. */
+async function withCallsLogged<T>(
+  { pool, callLog }: Pick<ExecutorOptions, 'pool' | 'callLog'>,
+  path: string,
+  work: () => Promise<T>,
+): Promise<T> {
+  if (callLog === undefined) return work();
+  try {
+    return await callLog.during(path, work);
+  } finally {
+    callLog.flush(path, (calls) => {
+      const { store } = pool.get(path);
+      store.write(() => {
+        for (const call of calls) appendEmbedLog(store, call);
+      });
     });
-  });
+  }
 }
 
 interface HowToRun {

@@ -3,8 +3,8 @@ import { EngineError, type Logger } from '../engine/index.ts';
 
 /**
  * The runs in progress in a worker; a run is the work on one batch of jobs of a file. Each run has a unique name, which
- * is the owner of its leases. A run that takes too long is given up: it is aborted, and its jobs fall due, like those of
- * a worker that died.
+ * is the owner of its leases. A run that takes too long is given up: it is aborted, and its jobs fall due, like those
+ * of a worker that died.
  */
 export interface Runs {
   /**

@@ -74,13 +74,7 @@ export function startSweeps(options: SweepsOptions): Sweeps {
   return {
     recover: ({ everyOwner }) =>
       track(inTurn(listPaths, (path) => guarded('recover_failed', () => recoverJobs(contextOf(path), { everyOwner })))),
-    takeBack: (path, owner) =>
-      guarded('recover_failed', () => {
-        const context = contextOf(path);
-        const { store } = context.open();
-        store.write(() => renewLeases(store, owner, clock.now()));
-        recoverJobs(context, { everyOwner: false });
-      }),
+    takeBack: (path, owner) => guarded('recover_failed', () => takeBackRun(contextOf(path), owner)),
     tick: () =>
       track(inTurn(listPaths, (path) => lookAfter(path, { isTick: true }), dueTenants?.beginTick(clock.now()))),
     ended: async () => void (await Promise.allSettled([sweeping, ...underWay])),
@@ -167,6 +161,13 @@ function createCleaner() {
       await cleanAfterErase(context).finally(() => cleaning.delete(path));
     },
   };
+}
+
+/** Ends the leases of a run now, and makes its jobs due again. */
+function takeBackRun(context: MaintenanceContext, owner: string): void {
+  const { store } = context.open();
+  store.write(() => renewLeases(store, owner, context.clock.now()));
+  recoverJobs(context, { everyOwner: false });
 }
 
 /** Extends the leases of the runs in progress on a file by OM_LEASE_MS from now. */
