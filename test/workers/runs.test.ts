@@ -24,7 +24,7 @@ test('a step that never ends its await is given up: its jobs are taken back, and
     logger,
     pool: { get: fixture.batch.open, evict() {}, openPaths: () => [fixture.file], close() {} },
     listPaths: () => [fixture.file],
-    runMostMs: 2_000,
+    runMostMs: 5_000,
   });
   await stuck.promise;
   neverEnding.clear();
@@ -62,7 +62,7 @@ test('a run that is given up calls no provider any more, and its jobs run again 
     ...fixture.batch,
     pool: { get: fixture.batch.open, evict() {}, openPaths: () => [fixture.file], close() {} },
     listPaths: () => [fixture.file],
-    runMostMs: 2_000,
+    runMostMs: 5_000,
   });
   await aborted.promise;
   expect(await fixture.tenant.waitFor(token!, 120_000)).toBe(true);
