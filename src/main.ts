@@ -40,6 +40,8 @@ export interface RunningService {
    * service.
    */
   readonly died: Promise<Error>;
+  /** Resolves with the reason if the writer thread has ended; the caller should then stop the service. */
+  readonly writerDied: Promise<Error> | undefined;
 }
 
 /**
@@ -59,7 +61,9 @@ export async function startService(config: Config, logger: Logger = silentLogger
     const lock = await (queueServerOf(config) === null ? acquireInstanceLock : shareInstanceLock)(config.paths.lock);
     started.push({ stop: () => lock.release() });
     const worker = await startWork(config, { logger, metrics, tracing });
-    started.push({ stop: () => worker.drain() });
+    let drained: Promise<void> | undefined;
+    const drain = () => (drained ??= worker.drain());
+    started.push({ stop: drain });
     const engine = await openEngine({
       config,
       logger,
@@ -78,9 +82,16 @@ export async function startService(config: Config, logger: Logger = silentLogger
     started.push(activity);
     const start = config.OM_API_PROCESSES > 1 ? startApiProcesses : startApi;
     const api = await start({ engine, metricsText, activity: () => activity.read() });
-    started.push(api);
+    started.push({
+      stop() {
+        // The worker finishes its steps while requests are answered. Its own stop, which comes later, waits for it.
+        drain().catch(() => {});
+        return api.stop();
+      },
+    });
     apiMetrics = api.metrics;
-    return { url: api.url, metricsUrl: metricsServer?.url, died: worker.died, stop };
+    const { died: writerDied } = engine.lead.transport;
+    return { url: api.url, metricsUrl: metricsServer?.url, died: worker.died, writerDied, stop };
   } catch (error) {
     await stop();
     throw error;
@@ -103,8 +114,8 @@ async function startWork(
 }
 
 /**
- * Runs the whole service (`npm start`) until SIGTERM, SIGINT or the death of the worker thread ends it. Returns once
- * the service is ready.
+ * Runs the whole service (`npm start`) until SIGTERM, SIGINT or the death of the worker thread or of the writer thread
+ * ends it. Returns once the service is ready.
  */
 export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
   const config = readConfig(environment);
@@ -112,10 +123,12 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
   warnOfReadableEnvFile(environment, logger);
   const service = await startService(config, logger);
   const end = endOnSignals(config, logger, () => service.stop());
-  void service.died.then((error) => {
-    logger.error({ error: error.message }, 'worker_died');
-    end('worker died', 1);
-  });
+  const endWithout = (part: 'worker' | 'writer') => (error: Error) => {
+    logger.error({ error: error.message }, `${part}_died`);
+    end(`${part} died`, 1);
+  };
+  void service.died.then(endWithout('worker'));
+  void service.writerDied?.then(endWithout('writer'));
   releaseMemoryAfterStart();
   logger.info(
     {

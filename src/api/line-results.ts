@@ -2,7 +2,7 @@ import type { Response } from 'express';
 import { EngineError, takeTurn } from '../engine/index.ts';
 import { awaitDrain } from './await-drain.ts';
 
-/** Longest pause in an upload, after which it is given up (ms). */
+/** Longest time for which an upload is waited for without a byte of it, after which it is given up (ms). */
 export const IDLE_MS = 60_000;
 /**
  * Greatest number of results in a JSON reply, and the number of their bytes from which it takes no further ones. They

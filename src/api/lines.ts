@@ -33,7 +33,9 @@ export interface Line {
  * the stream throws, so the unfinished last line of an aborted upload is never yielded.
  * @param options `maxBytes` is the greatest length of a line without its line feed; a longer line is yielded with
  *   `bytes` null. `hold` is told after each chunk how many bytes of an unfinished line are kept in memory; what it
- *   throws ends the lines. `now` is a clock that never goes back (ms)
+ *   throws ends the lines. `idleMs` is the longest time for which the stream is waited for at a stretch (ms), after
+ *   which it is destroyed; the time that the caller takes for the lines does not count. `now` is a clock that never
+ *   goes back (ms)
  * @throws EngineError, only if `hold` is given: `invalid` if over 64 KiB of a line have come, and the stream was waited
  *   for longer than 25 s for each MiB of `maxBytes` since the line began, since a client that sends a byte a minute
  *   would keep the memory otherwise; `invalid` for more than 100,000 blank lines in a row
@@ -43,28 +45,42 @@ export async function* linesOf(
   {
     maxBytes,
     hold,
+    idleMs,
     now = () => performance.now(),
-  }: { readonly maxBytes: number; readonly hold?: (bytes: number) => void; readonly now?: () => number },
+  }: {
+    readonly maxBytes: number;
+    readonly hold?: (bytes: number) => void;
+    readonly idleMs?: number;
+    readonly now?: () => number;
+  },
 ): AsyncGenerator<readonly Line[]> {
   const reader = new LineReader(maxBytes, hold === undefined ? Infinity : MAX_BLANK_LINES);
   /** Time for which the stream was waited for since the current line began (ms). */
   let waitedMs = 0;
   const longestMs = (maxBytes / MIB) * MS_PER_MIB;
   let doneAt = now();
-  // If the caller leaves the loop early, the response is still to be written, so the connection must stay open.
-  for await (const chunk of stream.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-    if (reader.size > 0) waitedMs += now() - doneAt;
-    const before = reader.number;
-    for (const lines of reader.linesIn(chunk)) {
-      // A line that ended in this chunk counts until the caller is done with it.
-      if (lines.length > 0) yield lines;
-      await takeTurn();
+  const startIdleTimer = () => (idleMs === undefined ? undefined : setTimeout(() => stream.destroy(), idleMs));
+  let idle = startIdleTimer();
+  try {
+    // If the caller leaves the loop early, the response is still to be written, so the connection must stay open.
+    for await (const chunk of stream.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+      clearTimeout(idle);
+      if (reader.size > 0) waitedMs += now() - doneAt;
+      const before = reader.number;
+      for (const lines of reader.linesIn(chunk)) {
+        // A line that ended in this chunk counts until the caller is done with it.
+        if (lines.length > 0) yield lines;
+        await takeTurn();
+      }
+      if (reader.number > before) waitedMs = 0;
+      hold?.(reader.size);
+      if (hold !== undefined && waitedMs > longestMs && reader.size > WAITING_BYTES)
+        throw tooSlow(reader.number + 1, longestMs);
+      doneAt = now();
+      idle = startIdleTimer();
     }
-    if (reader.number > before) waitedMs = 0;
-    hold?.(reader.size);
-    if (hold !== undefined && waitedMs > longestMs && reader.size > WAITING_BYTES)
-      throw tooSlow(reader.number + 1, longestMs);
-    doneAt = now();
+  } finally {
+    clearTimeout(idle);
   }
   const last = reader.end();
   if (last.length > 0) yield last;

@@ -15,8 +15,9 @@ import { startApiProcesses } from './processes/start-processes.ts';
 import { type RunningApi, startApi } from './start.ts';
 
 /**
- * Runs the API without workers (`npm run start:api`), until a signal ends it. The jobs of accepted memories wait in the
- * database for a worker process with the same data folder. Returns once the API is ready.
+ * Runs the API without workers (`npm run start:api`), until a signal or the death of the writer thread ends it. The
+ * jobs of accepted memories wait in the database for a worker process with the same data folder. Returns once the API
+ * is ready.
  */
 export async function serveApi(environment: NodeJS.ProcessEnv): Promise<void> {
   const config = readConfig(environment);
@@ -39,13 +40,17 @@ export async function serveApi(environment: NodeJS.ProcessEnv): Promise<void> {
   const start = config.OM_API_PROCESSES > 1 ? startApiProcesses : startApi;
   const api = await start({ engine, metricsText, activity: () => activity.read() });
   apiMetrics = api.metrics;
-  endOnSignals(config, logger, async () => {
+  const end = endOnSignals(config, logger, async () => {
     activity.stop();
     await api.stop();
     await metricsServer?.stop();
     await engine.close();
     await tracing?.close();
     lock.release();
+  });
+  void engine.lead.transport.died?.then((error) => {
+    logger.error({ error: error.message }, 'writer_died');
+    end('writer died', 1);
   });
   releaseMemoryAfterStart();
   logger.info({ url: api.url, metrics: metricsServer?.url }, 'ready');

@@ -16,13 +16,13 @@ import {
   runNextQuestions,
 } from '../engine/for-workers.ts';
 import {
-  type EmbedLogEntry,
   EngineError,
   isStillUnreachable,
   type Logger,
   type RetrievalOptions,
   serialiseError,
 } from '../engine/index.ts';
+import type { CallLog } from './call-log.ts';
 import { createGate } from './gate.ts';
 import { DUE_STEPS, type DueWork, type NamedWork, type RunWork } from './job-source.ts';
 import { createProviderPauses } from './provider-pauses.ts';
@@ -75,10 +75,10 @@ export interface ExecutorOptions extends Omit<StepContext, 'open' | 'newId' | 'g
    */
   readonly listPaths: () => readonly string[];
   /**
-   * Returns the provider calls of all runs since it was last called. They are logged in the file of the tenant whose
-   * run has just ended, even if another run made some of them meanwhile.
+   * The provider calls of the runs. When a run ends, those of its tenant are logged in the tenant's file. If it is
+   * undefined, no calls are logged.
    */
-  readonly takeCalls?: (() => readonly EmbedLogEntry[]) | undefined;
+  readonly callLog?: CallLog | undefined;
   /** Time after which a run (the work on one batch of jobs) that has not ended is given up (ms); by default an hour. */
   readonly runMostMs?: number | undefined;
 }
@@ -101,7 +101,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
   const stop = new AbortController();
   const { signal } = stop;
   const gate = createGate();
-  const runs = createRuns({ logger, mostMs: options.runMostMs });
+  const runs = createRuns({ logger, mostMs: options.runMostMs, takeBack: (...run) => sweeps.takeBack(...run) });
   const providers = createProviderPauses(signal);
   const sweeps = startSweeps({ ...options, signal, runs });
 
@@ -153,15 +153,14 @@ export function createExecutor(options: ExecutorOptions): Executor {
     refuseWhileStopping();
     const { path, step } = work;
     const provider = providers.healthOf(step);
-    try {
-      const { claimed, providerPauseMs } = await runs.run(path, (owner) =>
-        runWork({ ...contextOf(options, path), owner, provider }, work, { ...how, signal }),
-      );
-      if (providerPauseMs !== null) providers.pause(step, providerPauseMs);
-      return claimed;
-    } finally {
-      logCalls(options, path);
-    }
+    const { claimed, providerPauseMs } = await withCallsLogged(options, path, () =>
+      runs.run(path, (owner, givenUp) => {
+        const context = { ...contextOf(options, path), owner, provider };
+        return runWork(context, work, { ...how, signal: AbortSignal.any([signal, givenUp]) });
+      }),
+    );
+    if (providerPauseMs !== null) providers.pause(step, providerPauseMs);
+    return claimed;
   }
 }
 
@@ -194,13 +193,23 @@ function postpone({ pool, clock }: Files, { path, jobNos }: NamedWork, ms: numbe
   return 0;
 }
 
-function logCalls({ pool, takeCalls }: Pick<ExecutorOptions, 'pool' | 'takeCalls'>, path: string): void {
-  const calls = takeCalls?.() ?? [];
-  if (calls.length === 0) return;
-  const { store } = pool.get(path);
-  store.write(() => {
-    for (const call of calls) appendEmbedLog(store, call);
-  });
+/** Does the work of a run on the file at `path`. When it has ended, its provider calls are logged in this file. */
+async function withCallsLogged<T>(
+  { pool, callLog }: Pick<ExecutorOptions, 'pool' | 'callLog'>,
+  path: string,
+  work: () => Promise<T>,
+): Promise<T> {
+  if (callLog === undefined) return work();
+  try {
+    return await callLog.during(path, work);
+  } finally {
+    callLog.flush(path, (calls) => {
+      const { store } = pool.get(path);
+      store.write(() => {
+        for (const call of calls) appendEmbedLog(store, call);
+      });
+    });
+  }
 }
 
 interface HowToRun {

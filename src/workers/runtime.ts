@@ -9,14 +9,8 @@ import {
   openRateLimits,
   readRetrievalDefaultsOf,
 } from '../engine/for-workers.ts';
-import {
-  type Config,
-  type EmbedLogEntry,
-  type Logger,
-  type Metrics,
-  type Tracing,
-  systemClock,
-} from '../engine/index.ts';
+import { type Config, type Logger, type Metrics, type Tracing, systemClock } from '../engine/index.ts';
+import { createCallLog } from './call-log.ts';
 import { createExecutor } from './executor.ts';
 import type { RunWork } from './job-source.ts';
 import { createLedgerSource } from './ledger-source.ts';
@@ -75,17 +69,15 @@ function openOn(
   { config, logger, metrics, tracing = null, ledgers }: RuntimeOptions,
 ): Runtime {
   const clock = systemClock;
-  const calls: EmbedLogEntry[] = [];
-  const onCall = (entry: EmbedLogEntry) => void calls.push(entry);
-  const { budget, ...parts } = openParts({ config, clock, metrics, tracing, role: 'worker', onCall });
+  const callLog = createCallLog();
+  const { budget, ...parts } = openParts({ config, clock, metrics, tracing, role: 'worker', onCall: callLog.note });
   const { pool, listPaths } = followPlacements({ config, control, pool: parts.pool, logger });
   const guardOf = createTenantGuards({ config, clock, metrics, control });
   const rates = openRateLimits(counterPlaceOf(config, config.paths.rates), clock);
   const shareOf = createTenantShares(control, rates);
   const common = { config, clock, logger, listPaths };
-  const takeCalls = () => calls.splice(0);
   const defaultsOf = (file: string) => readRetrievalDefaultsOf(control, file);
-  const own = { guardOf, shareOf, defaultsOf, takeCalls };
+  const own = { guardOf, shareOf, defaultsOf, callLog };
   const dueTenants = openDueTenants(config, parts.identity);
   const executor = createExecutor({ ...common, ...parts, pool, metrics, tracing, dueTenants, ...own });
   const source = ledgers && createLedgerSource({ ...common, pool, readers: readersOf(config) });

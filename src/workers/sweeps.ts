@@ -25,6 +25,12 @@ export interface Sweeps {
    */
   recover(options: { readonly everyOwner: boolean }): Promise<void>;
   /**
+   * Ends the leases of a run on the file at `path`, and makes its jobs due again as those of a worker that died. A
+   * failure is logged; then the leases end at their time.
+   * @param owner name of the run; its leases must no longer be renewed
+   */
+  takeBack(path: string, owner: string): Promise<void>;
+  /**
    * Looks after all files and runs the schedules that are due there. A schedule that is interrupted by a stop is still
    * due at the next tick.
    */
@@ -72,6 +78,7 @@ export function startSweeps(options: SweepsOptions): Sweeps {
   return {
     recover: ({ everyOwner }) =>
       track(inTurn(listPaths, (path) => guarded('recover_failed', () => recoverJobs(contextOf(path), { everyOwner })))),
+    takeBack: (path, owner) => guarded('recover_failed', () => takeBackRun(contextOf(path), owner)),
     tick: () =>
       track(inTurn(listPaths, (path) => lookAfter(path, { isTick: true }), dueTenants?.beginTick(clock.now()))),
     ended: async () => void (await Promise.allSettled([sweeping, ...underWay])),
@@ -164,6 +171,13 @@ function pathsInUse({ pool, runs, listPaths }: SweepsOptions): string[] {
   const open = pool.openPaths();
   const closed = runs.paths().filter((path) => !open.includes(path));
   return closed.length === 0 ? open : [...open, ...listPaths().filter((path) => closed.includes(path))];
+}
+
+/** Ends the leases of a run now, and makes its jobs due again. */
+function takeBackRun(context: MaintenanceContext, owner: string): void {
+  const { store } = context.open();
+  store.write(() => renewLeases(store, owner, context.clock.now()));
+  recoverJobs(context, { everyOwner: false });
 }
 
 /** Extends the leases of the runs in progress on a file by OM_LEASE_MS from now. */

@@ -1,7 +1,9 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import http from 'node:http';
 import { createInterface } from 'node:readline';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { IDLE_MS } from '../../src/api/line-results.ts';
 import { ADMIN_KEY, startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -95,6 +97,29 @@ describe('NDJSON upload', () => {
     expect(JSON.parse((await lines.next()).value as string)).toMatchObject({ line: 2, state: 'queued' });
     expect(JSON.parse((await lines.next()).value as string)).toMatchObject({ accepted: 2, rejected: 0 });
     expect((await lines.next()).done).toBe(true);
+  });
+
+  test('a client that sends nothing for a minute is cut off, by the wait for its lines and not by its socket', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const received: http.IncomingMessage[] = [];
+    const note = (message: unknown) => void received.push((message as { request: http.IncomingMessage }).request);
+    subscribe('http.server.request.start', note);
+    onTestFinished(() => void unsubscribe('http.server.request.start', note));
+    const request = upload();
+    request.on('error', () => {});
+    request.write('{"content":"before a long silence","user_id":"n7"}\n');
+    const [response] = (await once(request, 'response')) as [http.IncomingMessage];
+    response.on('error', () => {});
+    await once(response, 'data');
+    // It would also run while the server works on lines, when nothing is read.
+    expect(received.map(({ socket }) => socket.timeout ?? 0)).toEqual([0]);
+    await expect.poll(() => vi.getTimerCount()).toBe(1);
+    await vi.advanceTimersByTimeAsync(IDLE_MS - 1);
+    expect(response.destroyed).toBe(false);
+    await vi.advanceTimersByTimeAsync(1);
+    await expect.poll(() => response.destroyed).toBe(true);
+    expect(await listed('n7')).toEqual(['before a long silence']);
   });
 
   test('a key that is revoked meanwhile ends an open upload; what was accepted stays', async () => {

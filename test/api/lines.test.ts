@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { groupsOf, type Line, linesOf } from '../../src/api/lines.ts';
 import { turnsDuring } from '../support/turns-during.ts';
 
@@ -119,6 +119,24 @@ describe('lines', () => {
       const halves = Array.from({ length: 8 }, () => `\n${'x'.repeat(80 * 1024)}`);
       expect(await readSlowly(halves, { pauseMs: 10, workMs: 30_000 })).toBe(8);
     });
+  });
+
+  test('that stop arriving end the stream; the time that the caller takes for lines is no silence', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const stream = new Readable({ read() {} });
+    const batches = linesOf(stream, { maxBytes: 10, idleMs: 1_000 });
+    for (const line of ['a', 'b']) {
+      const next = batches.next();
+      await vi.advanceTimersByTimeAsync(999);
+      stream.push(`${line}\n`);
+      expect((await next).value).toMatchObject([{ bytes: Buffer.from(line) }]);
+      await vi.advanceTimersByTimeAsync(5_000);
+    }
+    const cut = expect(batches.next()).rejects.toMatchObject({ code: 'ERR_STREAM_PREMATURE_CLOSE' });
+    await vi.advanceTimersByTimeAsync(1_000);
+    await cut;
+    expect([stream.destroyed, vi.getTimerCount()]).toEqual([true, 0]);
   });
 
   test('that are all there at once leave turns to others', async () => {

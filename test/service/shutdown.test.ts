@@ -71,6 +71,19 @@ async function beginAdd(service: ServiceProcess) {
   };
 }
 
+test('SIGTERM: the worker stops at once, and not only when the requests in flight are answered', async () => {
+  const folder = tempFolder();
+  const service = await startServiceProcess({ folder });
+  const inFlight = await beginAdd(service);
+  service.signal('SIGTERM');
+  await service.logged('worker_drained');
+  expect(await inFlight.finish({ content: LAST_WORDS })).toBe(202);
+  expect(await service.exited).toEqual({ code: 0, signal: null });
+  const next = await startServiceProcess({ folder });
+  expect(await next.idle()).toMatchObject({ done: 1 });
+  await next.end('SIGTERM');
+});
+
 test('SIGTERM under load: what is in flight is answered, work is handed back, the log is emptied, the exit code is 0', async () => {
   const load = await startUnderLoad();
   const { restart, next } = await load.endAs(async (service) => {

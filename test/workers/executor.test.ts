@@ -111,3 +111,32 @@ test('the language model is asked again for a text that another tenant had, and 
   expect(chat.calls).toHaveLength(2);
   expect(chat.calls[1]!.body).toEqual(chat.calls[0]!.body);
 });
+
+test("the calls of one tenant's run are logged with that tenant, whichever run ends first", async () => {
+  const { chat, url, close } = await startFakeProvider({ dimensions: 256 });
+  onTestFinished(close);
+  const llm = { OM_LLM_MODEL: 'small', OM_LLM_BASE_URL: url, OM_ENTITY_EXTRACTION: 'llm' };
+  await using fixture = await openTestEngine({ settings: { OM_EMBEDDINGS: 'none', ...llm } });
+  fixture.clock.set(systemClock.now());
+  const { control } = fixture.engine;
+  control.createTenant('second');
+  const [first, second] = await Promise.all(['default', 'second'].map((id) => fixture.engine.tenant(id)));
+  const metrics = createMetrics();
+  const runtime = openRuntime({ config: fixture.batch.config, logger: silentLogger, metrics, ledgers: null });
+  const encode = (id: string) => runtime.run({ kind: 'due', path: control.findTenantPath(id)!, step: 'encode' });
+  await second!.addMemories(['Ann lives in Porto.', 'Bo lives in Oslo.'].map((content) => newMemory({ content })));
+
+  chat.setMode('hang', { times: 1 });
+  const running = encode('second');
+  // One of its calls is answered, and the other one is still under way.
+  await expect.poll(async () => (await metrics.languageModelCalls.get()).values).toMatchObject([{ value: 1 }]);
+  expect(await encode('default')).toBe(0);
+  expect(await first!.listProviderCalls({}, { limit: 9, offset: 0 })).toEqual({ items: [], total: 0 });
+  await Promise.all([runtime.drain(), running]);
+  const { items } = await second!.listProviderCalls({}, { limit: 9, offset: 0 });
+  expect(items.map(({ purpose, error }) => [purpose, error?.code])).toEqual([
+    ['entities', 'unavailable'],
+    ['entities', undefined],
+  ]);
+  expect(await first!.listProviderCalls({}, { limit: 9, offset: 0 })).toMatchObject({ total: 0 });
+});

@@ -24,7 +24,7 @@ test('a step that never ends its await is given up: its jobs are taken back, and
     logger,
     pool: { get: fixture.batch.open, evict() {}, openPaths: () => [fixture.file], close() {} },
     listPaths: () => [fixture.file],
-    runMostMs: 50,
+    runMostMs: 5_000,
   });
   await stuck.promise;
   neverEnding.clear();
@@ -33,5 +33,40 @@ test('a step that never ends its await is given up: its jobs are taken back, and
   fixture.clock.advance(5_000);
   expect(await fixture.tenant.waitFor(token!, 120_000)).toBe(true);
   expect(await fixture.tenant.countJobs()).toMatchObject({ done: 3, dead: 0 });
+  await worker.drain();
+});
+
+test('a run that is given up calls no provider any more, and its jobs run again as suspects at once', async () => {
+  const aborted = Promise.withResolvers<void>();
+  let isStuck = true;
+  await using fixture = await openTestEngine({
+    embedder: (embedder) => ({
+      ...embedder,
+      embed(texts, options) {
+        if (!isStuck) return embedder.embed(texts, options);
+        return new Promise((_, reject) => {
+          options.signal!.addEventListener('abort', () => {
+            isStuck = false;
+            aborted.resolve();
+            reject(options.signal!.reason as Error);
+          });
+        });
+      },
+    }),
+  });
+  const { token } = await fixture.tenant.addMemories([
+    newMemory({ content: 'slow' }),
+    newMemory({ content: 'slower' }),
+  ]);
+  const worker = startLedgerWorker({
+    ...fixture.batch,
+    pool: { get: fixture.batch.open, evict() {}, openPaths: () => [fixture.file], close() {} },
+    listPaths: () => [fixture.file],
+    runMostMs: 5_000,
+  });
+  await aborted.promise;
+  expect(await fixture.tenant.waitFor(token!, 120_000)).toBe(true);
+  const { items } = await fixture.tenant.listJobs({ limit: 9, offset: 0 });
+  for (const { timeline } of items) expect(timeline.map(({ event }) => event)).toContain('crashed');
   await worker.drain();
 });

@@ -37,7 +37,6 @@ export async function addLines(call: TenantCall, { withReceipt }: { readonly wit
   }
   // The key is checked before each group, so that the summary still says which lines are stored.
   const requireAdmitted = admissionCheck(call);
-  request.setTimeout(IDLE_MS, () => request.destroy());
   const { OM_READER_TIMEOUT_MS: readerTimeoutMs } = api.engine.config;
   const results = wantsLines(request)
     ? streamedResults(response, 202, readerTimeoutMs)
@@ -47,7 +46,10 @@ export async function addLines(call: TenantCall, { withReceipt }: { readonly wit
   };
   try {
     const { hold } = placeOfBody(request);
-    for await (const group of groupsOf(linesOf(request, { maxBytes: MAX_JSON_BYTES, hold }), GROUP_LINES)) {
+    for await (const group of groupsOf(
+      linesOf(request, { maxBytes: MAX_JSON_BYTES, hold, idleMs: IDLE_MS }),
+      GROUP_LINES,
+    )) {
       // The key may be revoked during the upload; from then on nothing more is written.
       requireAdmitted();
       results.requireRoom(group[0]!.number);

@@ -77,7 +77,6 @@ export async function importLines(call: TenantCall, body: Readable, asked: Impor
   const { api, request, response } = call;
   // The key is checked before each group, so that the summary still says what is stored.
   const requireAdmitted = admissionCheck(call);
-  request.setTimeout(IDLE_MS, () => request.destroy());
   const results = streamedResults(response, 200, api.engine.config.OM_READER_TIMEOUT_MS);
   const session = new ImportSession(call, asked);
   // A dry run remembers what the lines before would have stored, so it judges one group after the other.
@@ -93,7 +92,10 @@ export async function importLines(call: TenantCall, body: Readable, asked: Impor
   };
   try {
     const { hold } = held;
-    for await (const group of groupsOf(linesOf(body, { maxBytes: MAX_LINE_BYTES, hold }), GROUP_LINES)) {
+    for await (const group of groupsOf(
+      linesOf(body, { maxBytes: MAX_LINE_BYTES, hold, idleMs: IDLE_MS }),
+      GROUP_LINES,
+    )) {
       requireAdmitted();
       takeTokens(call, 'batch_items', group.length);
       const bytes = held.take(group);

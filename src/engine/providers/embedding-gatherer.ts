@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import pLimit from 'p-limit';
 import type { ProviderBudget } from '../control/provider-budget.ts';
 import { EngineError, isEngineError } from '../errors.ts';
@@ -26,6 +27,10 @@ export interface GathererOptions {
   readonly budget?: ProviderBudget | undefined;
   /** Servers of the same model that are called, in order, if the embedder's own server fails; none by default. */
   readonly fallbacks?: readonly ProviderServer[] | undefined;
+  /**
+   * Called with every provider call that has ended, in the asynchronous context of the caller whose text was the first
+   * in it.
+   */
   readonly onCall?: ((call: ProviderCall) => void) | undefined;
   readonly tracing?: Tracing | null | undefined;
 }
@@ -92,6 +97,8 @@ interface Entry {
   readonly waiters: Set<Waiter>;
   /** W3C trace context of the first caller that waits for the text; null if that caller is not traced. */
   readonly trace: string | null;
+  /** Runs a function in the asynchronous context of the first caller that waits for the text. */
+  readonly inContext: <T>(work: () => T) => T;
   /** The call that carries the text; undefined while the text is queued. */
   call: Call | undefined;
 }
@@ -172,7 +179,9 @@ function createTextQueue(options: GathererOptions, maxTokens: () => number): Tex
 
   function add(text: string): Entry {
     const trace = options.tracing?.active()?.traceparent ?? null;
-    const entry: Entry = { text, tokens: estimateTokens(text), waiters: new Set(), trace, call: undefined };
+    const inContext = AsyncLocalStorage.snapshot();
+    const tokens = estimateTokens(text);
+    const entry: Entry = { text, tokens, waiters: new Set(), trace, inContext, call: undefined };
     entries.set(text, entry);
     queuedTokens += entry.tokens;
     return entry;
@@ -236,7 +245,10 @@ function createBatchSender(servers: Servers, purpose: Purpose, options: Gatherer
       signal: call.controller.signal,
       traces: options.tracing ? tracesOf(entries) : [],
     };
-    const vectors = await callProvider(servers, request, { onCall, tracing: options.tracing });
+    // A timer or the end of another call may have started this one, in the context of a caller with no text in it.
+    const vectors = await entries[0]!.inContext(() =>
+      callProvider(servers, request, { onCall, tracing: options.tracing }),
+    );
     bound.noteAnswer(request.tokens);
     return vectors;
   }

@@ -25,6 +25,11 @@ export interface GroupTransport {
   evict(path: string): Promise<void>;
   /** Closes every file. */
   close(): Promise<void>;
+  /**
+   * Resolves with the error if the writer thread has ended before `close`: it is not replaced, and no write succeeds
+   * any more. Absent if the code that commits is not on a thread of this process.
+   */
+  readonly died?: Promise<Error>;
 }
 
 /** A request that waits for its commit. */

@@ -35,7 +35,8 @@ type Asked = WriterMessage extends infer Message ? (Message extends unknown ? Om
  * Starts the writer thread. It commits, so that an fsync or a wait for the lock never blocks the event loop that serves
  * requests. A group is sent to the thread at once, even while an earlier group is being committed, so that the thread
  * does not wait for work. The thread answers the groups of a file in order, and files take turns (`CommitQueue`). If
- * the thread ends, every write fails with `unavailable`; one that waits for its answer also has `mayBeWritten`.
+ * the thread ends, `died` resolves, and every write fails with `unavailable`; one that waits for its answer also has
+ * `mayBeWritten`.
  */
 export function startWriterThread({
   config,
@@ -49,12 +50,15 @@ export function startWriterThread({
   const waiting = new Map<number, { resolve: (reply: unknown) => void; reject: (error: Error) => void }>();
   let lastId = 0;
   let dead: EngineError | undefined;
+  let isClosing = false;
+  const died = Promise.withResolvers<Error>();
   let busy: BusyTotals = { retries: 0, waitedMs: 0, timeouts: 0 };
   metrics.watchBusy(() => busy);
   const fail = (cause: unknown) => {
     const ended = (mayBeWritten: boolean) =>
       new EngineError('unavailable', 'the writer thread ended', { cause, mayBeWritten });
     dead ??= ended(false);
+    if (!isClosing) died.resolve(cause instanceof Error ? cause : dead);
     // It may have committed what it was asked to, and ended before its answer came.
     for (const request of waiting.values()) request.reject(ended(true));
     waiting.clear();
@@ -83,7 +87,9 @@ export function startWriterThread({
     },
     pack: packInput,
     evict: (path) => ask<void>({ kind: 'evict', path }),
+    died: died.promise,
     async close() {
+      isClosing = true;
       if (!dead) await ask<void>({ kind: 'close' });
       await thread.terminate();
     },

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { AsyncLocalStorage } from 'node:async_hooks';
 import fs from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import os from 'node:os';
@@ -108,6 +109,21 @@ describe('gathering', () => {
     const gatherer = gather();
     await Promise.all([gatherer.embed('x', 'document'), gatherer.embed('y', 'query'), gatherer.embed('z', 'document')]);
     expect(reported.map(({ purpose, texts }) => `${purpose} ${texts}`).sort()).toEqual(['document 2', 'query 1']);
+  });
+
+  test('a call is reported in the context of the caller of its first text, whoever started it', async () => {
+    const caller = new AsyncLocalStorage<string>();
+    const told: [string | undefined, number][] = [];
+    const onCall = ({ texts }: ProviderCall) => void told.push([caller.getStore(), texts]);
+    const gatherer = gather({ concurrency: 1, maxBatchTexts: 2, lingerMs: 0, onCall });
+    const embed = (name: string, texts: readonly string[]) =>
+      caller.run(name, () => gatherer.embedAll(texts, 'document'));
+    await Promise.all([embed('ana', ['one', 'two', 'three']), embed('bo', ['four', 'five']), embed('eve', ['six'])]);
+    expect(told).toEqual([
+      ['ana', 2],
+      ['ana', 2],
+      ['bo', 2],
+    ]);
   });
 
   test('texts that arrive while every call is taken fill the next batch', async () => {
