@@ -229,10 +229,13 @@ function withRole(holder: Holder, access: GuardedByRole): Holder {
 /**
  * Returns the holder (the identified caller) with the tenant that the request names in the header `x-cairn-tenant`;
  * without this header, with its first tenant. The error message does not reveal whether a tenant of that name exists.
- * @throws EngineError `forbidden` if the key has no access to the tenant, or the header is given twice
+ * @throws EngineError `forbidden` if the key has no access to the tenant, the header is given twice, or it is missing
+ *   and the first tenant of the key is gone
  */
 function inTenant(holder: Holder, request: IncomingMessage): Holder {
   const named = request.headersDistinct[TENANT_HEADER];
+  if (named === undefined && holder.mustNameTenant)
+    throw new EngineError('forbidden', `${TENANT_HEADER}: the first tenant of your key is gone, so name another one`);
   if (named === undefined || (named.length === 1 && named[0] === holder.tenantId)) return holder;
   const [tenantId = ''] = named;
   if (named.length > 1 || !holder.tenantIds.includes(tenantId))

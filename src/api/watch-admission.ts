@@ -1,5 +1,5 @@
 import type { Response } from 'express';
-import { EngineError } from '../engine/index.ts';
+import { EngineError, type Tenant } from '../engine/index.ts';
 import { localsOf } from './reply.ts';
 import type { TenantCall } from './route.ts';
 
@@ -68,6 +68,15 @@ export function admissionCheck({ api, principal, response }: TenantCall): () => 
     if (!isAdmitted || !api.engine.control.isHolderValid(principal))
       throw new EngineError('unauthenticated', 'this key or session has ended or was revoked');
   };
+}
+
+/**
+ * Returns the tenant of a request whose work takes many commits, such as a delete by filter. Once the caller's key or
+ * session has ended, no further commit is made, and the method fails with EngineError `unauthenticated`. What was
+ * written by then stays.
+ */
+export function tenantWhileAdmitted(call: TenantCall): Tenant {
+  return call.tenant.whileAdmitted(admissionCheck(call));
 }
 
 /** Checks all callers, in as many turns of the event loop as are needed, unless the last check still goes on. */

@@ -151,6 +151,12 @@ export interface Tenant
    * @param keyId public id of the key; `environment`, `anonymous`, `cli` and `oidc:…` are callers without a stored key
    */
   as(keyId: string): Tenant;
+  /**
+   * Returns this tenant for one caller that may be refused meanwhile, such as one whose key is revoked during a delete
+   * of many commits. What a method has written by then stays written, as after any failure.
+   * @param check is called before each write, which fails with what it throws
+   */
+  whileAdmitted(check: () => void): Tenant;
   /** Lists records of the audit log, the newest first. Rejects with the reason of `signal` once it is aborted. */
   listAudit(filter: AuditFilter, signal?: AbortSignal): Promise<AuditRecord[]>;
   /** Appends a record to the audit log for an action that does not write to this tenant's file, such as a read. */

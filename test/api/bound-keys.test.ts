@@ -91,6 +91,14 @@ describe('a key that is bound to a user', () => {
     expect((await api.request('DELETE', '/memory', { key, body: {} })).status).toBe(400);
   });
 
+  test('is not told by a delete whether others have the text', async () => {
+    const key = keyOf({ userId: 'ida' });
+    const { id } = await api.add({ content: 'The gate code is 4711.' }, key);
+    const { body } = await api.request('DELETE', `/memory/${id}`, { key });
+    expect(body['removed']).toMatchObject({ memories: 1, stored_replies: 0 });
+    expect(body['removed']).not.toHaveProperty('cached_embeddings');
+  });
+
   test('leaves a receipt and a record of a delete that name only the conditions that it had', async () => {
     const key = keyOf({ userId: 'ida' });
     await api.add({ content: 'A memory of Ida.', session_id: 's' }, key);
@@ -331,6 +339,21 @@ describe('keys', () => {
     expect(await get('acme')).toBe(404);
     expect([await get('umbrella'), await get('nobody')]).toEqual([403, 403]);
     control.eraseTenant('umbrella');
+  });
+
+  test('name their tenant once the first of several is gone: nothing comes to the next one unasked', async () => {
+    const { control } = api.engine;
+    for (const id of ['north', 'south', 'west']) control.createTenant(id);
+    const key = keyOf({ tenantId: 'north', furtherTenantIds: ['south', 'west'] });
+    const add = (headers: Record<string, string> = {}) =>
+      api.request('POST', '/memory/add', { key, headers, body: { content: 'Of the north.' } });
+    control.eraseTenant('west');
+    expect((await add()).status).toBe(202);
+    control.eraseTenant('north');
+    const refused = await add();
+    expect([refused.status, refused.body.detail]).toEqual([403, expect.stringContaining('x-cairn-tenant')]);
+    expect((await add({ 'x-cairn-tenant': 'south' })).status).toBe(202);
+    control.eraseTenant('south');
   });
 
   test('are listed for admins of their tenant, without secrets and without other tenants', async () => {

@@ -276,6 +276,34 @@ async function countsNothingInStages({ tenant, drain }: TestEngine): Promise<voi
   }
 }
 
+/** Checks that a move tells nothing of namespaces whose items stay where they are. */
+async function movesPastOtherNamespaces({ tenant }: TestEngine): Promise<void> {
+  const put = (namespace: string, tags: string[]) =>
+    tenant.putItem({ ...newMemory({ content: '' }), content: null, value: 1, namespace, key: 'k', tags });
+  await put('pay.of.the.board', ['hr']);
+  await put('pay.mine', TAGS);
+  const bound = boundTenant(tenant, { tags: TAGS });
+  const move = { userId: '', namespace: 'pay', to: 'x'.repeat(512 - '.mine'.length) };
+  const tooLong = { code: 'invalid', message: 'to: a path below it would have more than 512 characters' };
+  await expect(tenant.moveNamespace(move)).rejects.toMatchObject(tooLong);
+  expect(await bound.moveNamespace(move)).toEqual({ items: 1, namespaces: 1 });
+  const place = { userId: '', key: 'k' };
+  expect(await bound.getItem({ ...place, namespace: `${move.to}.mine` })).toMatchObject({ value: 1 });
+  expect(await tenant.getItem({ ...place, namespace: 'pay.of.the.board' })).toMatchObject({ value: 1 });
+  await put('pay.of.the.team', TAGS);
+  await expect(bound.moveNamespace(move)).rejects.toMatchObject(tooLong);
+}
+
+/** Checks that an add finds the memory within the bounds that says the same, behind one outside. */
+async function findsDuplicatesBehindOthers({ tenant }: TestEngine): Promise<void> {
+  const says = newMemory({ content: 'The harbour.' });
+  const bound = boundTenant(tenant, { tags: TAGS });
+  const { outcomes } = await bound.addMemories([says]);
+  assert(outcomes[0]?.kind === 'accepted');
+  await tenant.addMemories([{ ...says, onDuplicate: 'keep' }]);
+  expect((await bound.addMemories([says])).outcomes).toMatchObject([{ kind: 'duplicate', id: outcomes[0].id }]);
+}
+
 /** The checks, each with the end of the name of its test. */
 export const TAG_BOUNDS = [
   ['the fields that a memory had before it had them', hidesEarlierFields],
@@ -289,4 +317,6 @@ export const TAG_BOUNDS = [
   ['how many memories there are outside, by the stages or the log of a query', countsNothingInStages],
   ['a chunk that lost them, through its document', readsChunksWithinBounds],
   ['a memory without them that supersedes one with them', namesNoOtherSuccessor],
+  ['namespaces of items without them, by a move', movesPastOtherNamespaces],
+  ['a newer memory without them that says the same as its own', findsDuplicatesBehindOthers],
 ] as const;

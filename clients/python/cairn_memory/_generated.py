@@ -187,7 +187,7 @@ DeleteReceipt = TypedDict("DeleteReceipt", {
     "edges": "int",
     "revisions": "int",
     "jobs": "int",
-    "cached_embeddings": "int",
+    "cached_embeddings": "NotRequired[int]",
     "stored_replies": "int",
 })
 

@@ -12,6 +12,7 @@ import {
 } from '../schemas/consolidations.ts';
 import { noQuery, waitQuery } from '../schemas/values.ts';
 import { readFinished, waitMsOf } from '../wait-for-writes.ts';
+import { tenantWhileAdmitted } from '../watch-admission.ts';
 
 const ID = '01a21580-5d1c-7d6a-9a35-0f4a8a0b6f11';
 /** Greatest number of proposals in the reply to a dry run. */
@@ -117,8 +118,8 @@ export const consolidationRoutes: readonly Route[] = [
       200: { description: 'The consolidation, or the run, is undone.', json: undoneReply, example: { undone: 1 } },
     },
     errors: { not_found: 'No consolidation and no run has this id.' },
-    async handle({ tenant, params: { id }, send }) {
-      send(200, await tenant.undoConsolidation(id));
+    async handle(call) {
+      call.send(200, await tenantWhileAdmitted(call).undoConsolidation(call.params.id));
     },
   }),
 ];

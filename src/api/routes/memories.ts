@@ -23,6 +23,7 @@ import {
   timelineReply,
 } from '../schemas/memory-replies.ts';
 import { ownerQuery } from '../schemas/values.ts';
+import { tenantWhileAdmitted } from '../watch-admission.ts';
 import { deletedItem, memoryItem, revisionItem, screenedItem, toPatch } from '../wire/memories.ts';
 import { PAGE_END, pageEnd, sendMemories } from './memory-list.ts';
 import { getOwnedMemory, MEMORY_ID, readForReply, readOwnedMemory } from './owned-memory.ts';
@@ -183,22 +184,22 @@ export const memoryRoutes: readonly Route[] = [
       'back. With an admin key it begins with the other servers that the key registered for federated queries.',
     body: { json: deleteSchema, orQuery: 'filter', example: { user_id: 'ana', tags: ['deploy', 'staging'] } },
     replies: { 200: { description: 'What was removed.', json: deletedReply } },
-    async handle({ api, principal, tenant, readBody, send }) {
-      const { user_id, session_id, tags, files, written_by } = await readBody();
+    async handle(call) {
+      const { user_id, session_id, tags, files, written_by } = await call.readBody();
       const isUndo = written_by !== undefined && [user_id, session_id, tags, files].every((by) => by === undefined);
       let servers: number | undefined;
-      if (isUndo && principal.role === 'admin') {
-        const { tenantId, keyId } = principal;
-        servers = await changeControl({ api, principal }, 'removeServersWrittenBy', tenantId, written_by, keyId);
+      if (isUndo && call.principal.role === 'admin') {
+        const { tenantId, keyId } = call.principal;
+        servers = await changeControl(call, 'removeServersWrittenBy', tenantId, written_by, keyId);
       }
-      const receipt = await tenant.deleteMemories({
+      const receipt = await tenantWhileAdmitted(call).deleteMemories({
         userIds: user_id === undefined ? undefined : [user_id],
         sessionIds: session_id === undefined ? undefined : [session_id],
         tags,
         files,
         writtenBy: written_by === undefined ? undefined : [written_by],
       });
-      send(200, { ...deletedItem(receipt), ...(servers === undefined ? {} : { servers }) });
+      call.send(200, { ...deletedItem(receipt), ...(servers === undefined ? {} : { servers }) });
     },
   }),
   route({

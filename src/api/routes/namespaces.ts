@@ -13,6 +13,7 @@ import { deletedReply } from '../schemas/deleted-reply.ts';
 import { parse } from '../schemas/parse.ts';
 import { noQuery } from '../schemas/values.ts';
 import { clientGone } from '../wait-for-writes.ts';
+import { tenantWhileAdmitted } from '../watch-admission.ts';
 import { itemOf } from '../wire/items.ts';
 import { namespaceItem, toListPage } from '../wire/lists.ts';
 import { deletedItem } from '../wire/memories.ts';
@@ -89,10 +90,10 @@ export const namespaceRoutes: readonly Route[] = [
       conflict:
         'The target holds an item with one of the keys; nothing was moved, unless it was put there during the move.',
     },
-    async handle({ tenant, params, readBody, send }) {
-      const { user_id, to } = await readBody();
-      const namespace = parse(namespaceSchema, params.name);
-      send(200, await tenant.moveNamespace({ userId: user_id ?? '', namespace, to }));
+    async handle(call) {
+      const { user_id, to } = await call.readBody();
+      const namespace = parse(namespaceSchema, call.params.name);
+      call.send(200, await tenantWhileAdmitted(call).moveNamespace({ userId: user_id ?? '', namespace, to }));
     },
   }),
   route({
@@ -109,9 +110,9 @@ export const namespaceRoutes: readonly Route[] = [
     params: { name: NAMESPACE },
     query: namespaceOwnerQuery,
     replies: { 200: { description: 'What was removed.', json: deletedReply } },
-    async handle({ tenant, params, query, send }) {
-      const namespace = parse(namespaceSchema, params.name);
-      send(200, deletedItem(await tenant.deleteNamespace({ userId: query.user_id ?? '', namespace })));
+    async handle(call) {
+      const place = { userId: call.query.user_id ?? '', namespace: parse(namespaceSchema, call.params.name) };
+      call.send(200, deletedItem(await tenantWhileAdmitted(call).deleteNamespace(place)));
     },
   }),
 ];

@@ -3,6 +3,7 @@ import { userIdSchema, userPageQuery } from '../schemas/memories.ts';
 import { deletedReply } from '../schemas/deleted-reply.ts';
 import { userMemoryPage } from '../schemas/memory-replies.ts';
 import { parse } from '../schemas/parse.ts';
+import { tenantWhileAdmitted } from '../watch-admission.ts';
 import { deletedItem } from '../wire/memories.ts';
 import { PAGE_END, sendMemories } from './memory-list.ts';
 
@@ -39,9 +40,9 @@ export const userRoutes: readonly Route[] = [
       'erased, too. `deleted` is 0 for an unknown user.',
     params: { id: USER_ID },
     replies: { 200: { description: 'What was removed.', json: deletedReply } },
-    async handle({ tenant, params, send }) {
-      const receipt = await tenant.deleteMemories({ userIds: [parse(userIdSchema, params.id)] });
-      send(200, deletedItem(receipt));
+    async handle(call) {
+      const userIds = [parse(userIdSchema, call.params.id)];
+      call.send(200, deletedItem(await tenantWhileAdmitted(call).deleteMemories({ userIds })));
     },
   }),
 ];

@@ -11,6 +11,7 @@ import {
   webhookList,
 } from '../schemas/standing.ts';
 import { noQuery } from '../schemas/values.ts';
+import { tenantWhileAdmitted } from '../watch-admission.ts';
 import { PAGE_END } from './memory-list.ts';
 import { sendListed } from './send-page.ts';
 import { createdWebhookItem, deliveryItem, toWebhook, webhookItem } from '../wire/standing.ts';
@@ -157,8 +158,8 @@ export const webhookRoutes: readonly Route[] = [
     query: noQuery,
     errors: UNKNOWN,
     replies: { 200: { description: 'How many are tried again.', json: retried, example: { retried: 3 } } },
-    async handle({ tenant, params, send }) {
-      send(200, { retried: await tenant.retryDeliveries(params.id) });
+    async handle(call) {
+      call.send(200, { retried: await tenantWhileAdmitted(call).retryDeliveries(call.params.id) });
     },
   }),
   route({

@@ -11,7 +11,9 @@ const deleteReceipt = z
     edges: count,
     revisions: count,
     jobs: count.describe('Jobs of erased memories; they end and stay in the ledger without the id of the memory.'),
-    cached_embeddings: count,
+    cached_embeddings: count
+      .exactOptional()
+      .describe('Texts that no other memory has, whose embeddings went. Left out for a key bound to a user or tags.'),
     stored_replies: count.describe('Replies that were stored for idempotency keys.'),
   })
   .describe('Numbers of removed rows, by kind; `edges` are links, `revisions` earlier versions.')

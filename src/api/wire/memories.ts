@@ -218,6 +218,7 @@ function snakeCase(name: string): string {
 
 /** Makes the reply to a delete: the numbers of removed rows by kind, and the other fields of the delete's receipt. */
 export function deletedItem(receipt: Receipted<ErasureReceipt>): DeletedItem {
+  const { cachedEmbeddings } = receipt;
   const removed = {
     memories: receipt.memories,
     documents: receipt.documents,
@@ -225,7 +226,7 @@ export function deletedItem(receipt: Receipted<ErasureReceipt>): DeletedItem {
     edges: receipt.edges,
     revisions: receipt.revisions,
     jobs: receipt.jobs,
-    cached_embeddings: receipt.cachedEmbeddings,
+    ...(cachedEmbeddings === undefined ? {} : { cached_embeddings: cachedEmbeddings }),
     stored_replies: receipt.storedReplies,
   };
   const { restored, unrestored, logItems, standingQueries, webhooks } = receipt;

@@ -572,7 +572,8 @@ export type DeleteReceipt = {
   readonly revisions: number;
   /** Jobs of erased memories; they end and stay in the ledger without the id of the memory. */
   readonly jobs: number;
-  readonly cached_embeddings: number;
+  /** Texts that no other memory has, whose embeddings went. Left out for a key bound to a user or tags. */
+  readonly cached_embeddings?: number;
   /** Replies that were stored for idempotency keys. */
   readonly stored_replies: number;
 };

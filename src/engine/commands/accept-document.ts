@@ -22,7 +22,7 @@ import { dropReading } from './drop-reading.ts';
 import { encodeReceipt } from './write-receipt.ts';
 import { refuseLongAddress } from './refuse-long-address.ts';
 import { refuseDocumentOverQuota, type Quota } from './quota.ts';
-import { getBoundDocument } from './within-bounds.ts';
+import { getBoundDocument, versionTags } from './within-bounds.ts';
 import type { WriteContext } from './write-context.ts';
 
 /**
@@ -32,7 +32,8 @@ import type { WriteContext } from './write-context.ts';
  * send it twice. A known page is fetched again, unless a fetch of it with the same fields is still to come.
  * @throws EngineError `invalid` for a new page whose URL and user are too long together (`refuseLongAddress`);
  *   `unavailable` over `OM_MAX_BACKLOG` and if the file is gone; what `refuseDocumentOverQuota` throws; `conflict` for
- *   a known document that lacks a tag of `withinTags` or, with `onlyNew`, would be read again or is another key's
+ *   a known document of which a version lacks a tag of `withinTags` (`versionTags`) or, with `onlyNew`, which would be
+ *   read again or is another key's
  */
 export function addDocument(
   context: WriteContext,
@@ -49,7 +50,8 @@ export function addDocument(
   const existing = findKnownDocument(store, document, now, onlyBy);
   if (existing !== undefined && onlyNew && toDocument(store, existing).writtenBy !== context.writtenBy)
     throw new EngineError('conflict', 'another key has stored a document with this external_id or url already');
-  if (existing !== undefined) requireTags(toDocument(store, existing).tags, withinTags);
+  if (existing !== undefined && withinTags.length > 0)
+    for (const tags of versionTags(store, existing)) requireTags(tags, withinTags);
   if (existing !== undefined && isUnchanged(store, existing, document)) return leave(context, existing);
   if (existing !== undefined && onlyNew)
     throw new EngineError(

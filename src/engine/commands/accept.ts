@@ -217,7 +217,7 @@ function acceptMemory(
   const older = memory.supersedes === undefined ? undefined : getReplaced(context, memory.supersedes, bounds);
   const userNo = ensureUser(store, memory.userId);
   const hash = contentHash(memory.content);
-  const found = findTwin(store, { memory, userNo, hash, matchesDerived, now });
+  const found = findTwin(store, { memory, userNo, hash, matchesDerived, now, withinTags });
   const isNameLeft = found?.isExpired === 1;
   const twin = isNameLeft ? undefined : found;
   if (twin !== undefined) {
@@ -320,15 +320,14 @@ function findTwin(
     memory,
     userNo,
     hash,
-    matchesDerived,
-    now,
-  }: { memory: NewMemory; userNo: number; hash: Buffer; matchesDerived: boolean; now: number },
+    ...options
+  }: { memory: NewMemory; userNo: number; hash: Buffer } & Parameters<typeof findDuplicate>[2],
 ): (Twin & Partial<NamedTwin>) | undefined {
   if (memory.externalId !== null) {
-    return findByExternalId(store, { externalId: memory.externalId, userNo }, now);
+    return findByExternalId(store, { externalId: memory.externalId, userNo }, options.now);
   }
   if (memory.onDuplicate === 'keep') return undefined;
-  return findDuplicate(store, { ...memory, contentHash: hash, userNo }, { matchesDerived, now });
+  return findDuplicate(store, { ...memory, contentHash: hash, userNo }, options);
 }
 
 /**

@@ -122,13 +122,14 @@ export function moveNamespace(context: WriteContext, slice: MoveSlice): MovedSli
  * @throws EngineError `invalid` if one of the two paths lies below the other or equals it, or a new path is too long
  */
 function eachStretch(
-  { store }: Reading,
+  reading: Reading,
   { userId, namespace, to, after, limit, withinTags }: MoveSlice,
   visit: (stretch: Stretch) => StretchDone,
 ): MovedSlice {
   if (`${to}.`.startsWith(`${namespace}.`) || `${namespace}.`.startsWith(`${to}.`)) {
     throw new EngineError('invalid', 'to: neither of the two paths may lie below the other, or be the same');
   }
+  const { store } = reading;
   let [items, namespaces, left] = [0, 0, limit];
   const userNo = findUserNo(store, userId);
   if (userNo === undefined) return { items, namespaces, next: null };
@@ -138,10 +139,10 @@ function eachStretch(
     const begun = after?.path === before ? after : { path: before, key: '', isCounted: false };
     if (left <= 0) return { items, namespaces, next: begun };
     const path = `${to}${before.slice(namespace.length)}`;
-    if (path.length > MAX_NAMESPACE_CHARACTERS) throw pathTooLong();
     const target = findNamespaceNo(store, userNo, path);
     const stretch = { userNo, namespaceNo, path, target, afterKey: begun.key, limit: left, withinTags };
-    const { moved, steps, lastKey } = visit(stretch);
+    const { moved, steps, lastKey } =
+      path.length > MAX_NAMESPACE_CHARACTERS ? passOver(reading, stretch) : visit(stretch);
     items += moved;
     namespaces += moved > 0 && !begun.isCounted ? 1 : 0;
     left -= Math.max(1, steps);
@@ -149,6 +150,17 @@ function eachStretch(
     if (lastKey !== null) return { items, namespaces, next: { path: before, key: lastKey, isCounted } };
   }
   return { items, namespaces, next: null };
+}
+
+/**
+ * Passes over a stretch whose new path would be too long, if all of its items stay where they are, since they lack a
+ * tag of `withinTags`. A key that is bound to tags must not learn which namespaces such items have.
+ * @throws EngineError `invalid` if an item would be moved, or the whole namespace
+ */
+function passOver(reading: Reading, stretch: Stretch): StretchDone {
+  const { own, ...done } = readStretch(reading, stretch);
+  if (stretch.withinTags.length === 0 || own.length > 0) throw pathTooLong();
+  return { moved: 0, ...done };
 }
 
 /**

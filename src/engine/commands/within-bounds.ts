@@ -1,9 +1,11 @@
 import { EngineError } from '../errors.ts';
 import { hasTags, requireBounds } from '../store/bounds.ts';
+import { getGenerationRow } from '../store/document-generations.ts';
 import { toDocument } from '../store/document-views.ts';
 import { type DocumentRow, findErasableRow, getDocumentRow } from '../store/documents.ts';
 import { getMemoryRow, type MemoryRow } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
+import { parseStored } from '../store/stored-json.ts';
 import type { DocumentDeleteOptions } from '../types.ts';
 import type { WriteContext } from './write-context.ts';
 
@@ -23,12 +25,23 @@ export function getBoundMemory({ store, now }: WriteContext, id: string, withinT
 
 /**
  * Reads the row of a document that a command is about to change, as `getBoundMemory` reads that of a memory.
- * @throws EngineError `not_found`, as `getDocumentRow`, also for a document that lacks a tag of `withinTags`
+ * @throws EngineError `not_found`, as `getDocumentRow`, also for a document of which a version lacks a tag of
+ *   `withinTags` (`versionTags`)
  */
 export function getBoundDocument({ store, now }: WriteContext, id: string, withinTags: Tags = []): DocumentRow {
   const row = getDocumentRow(store, id, now);
-  if (withinTags.length === 0 || hasTags(toDocument(store, row).tags, withinTags)) return row;
+  if (withinTags.length === 0 || versionTags(store, row).every((tags) => hasTags(tags, withinTags))) return row;
   throw new EngineError('not_found', 'no document with this id');
+}
+
+/**
+ * Returns the tags of the version of a document that callers see, and of the version that waits to be read, if there is
+ * one. A change drops that version, which may take the document out of the bounds of a key.
+ */
+export function versionTags(store: Store, row: DocumentRow): (readonly string[])[] {
+  const shown = toDocument(store, row).tags;
+  if (row.live_no === null || row.next_no === null) return [shown];
+  return [shown, parseStored(getGenerationRow(store, row.next_no).tags) as string[]];
 }
 
 /**

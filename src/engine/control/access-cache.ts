@@ -266,6 +266,7 @@ function holderFromRow(row: KeyRow): Holder {
     keyId: row.id,
     ...(row.user_id === null ? {} : { userId: row.user_id }),
     ...(tags.length === 0 ? {} : { tags }),
+    ...(row.first_place === 0 ? {} : { mustNameTenant: true }),
     expiresAt: row.expires_at,
   };
 }

@@ -117,6 +117,8 @@ export interface TenantRow {
 export interface KeyRow {
   readonly id: string;
   readonly tenants: string;
+  /** Place of the first of these tenants among all for which the key was made; above 0 once an earlier one is gone. */
+  readonly first_place: number;
   readonly role: Role;
   readonly label: string;
   readonly digest: Buffer;
@@ -164,7 +166,8 @@ export interface ControlStatements {
 }
 
 const KEYS = `SELECT keys.*, (SELECT json_group_array(tenant_id ORDER BY place) FROM key_tenants
-                              WHERE key_id = keys.id) AS tenants FROM keys`;
+                              WHERE key_id = keys.id) AS tenants,
+                (SELECT min(place) FROM key_tenants WHERE key_id = keys.id) AS first_place FROM keys`;
 /** Columns of a tenant's placement, and the join that they need, in PostgreSQL. */
 const PLACED = {
   columns: 'p.database, coalesce(p.number, 0) AS placed, p.moving IS NOT NULL AS is_moving',

@@ -286,15 +286,17 @@ export function isRun(
 
 /**
  * Lists consolidations, newest first, undone ones included.
- * @throws EngineError `invalid` if no consolidation has the id `before`
+ * @throws EngineError `invalid` if no consolidation, or none of the user `userId`, has the id `before`
  */
 export function listConsolidations(store: Store, page: ConsolidationPage): Consolidation[] {
   const { userId, runId, before, limit } = page;
   const from =
     before === undefined
       ? Number.MAX_SAFE_INTEGER
-      : (store.prepare('SELECT consolidation_no FROM consolidations WHERE id = ?').pluck().get(before) as
-          number | undefined);
+      : (store
+          .prepare(`SELECT c.consolidation_no FROM consolidations c WHERE c.id = :before AND ${ofUser}`)
+          .pluck()
+          .get({ before, user: userId ?? null }) as number | undefined);
   if (from === undefined) throw new EngineError('invalid', 'before: no consolidation has this id');
   const rows = store
     .prepare(

@@ -104,12 +104,17 @@ export function duplicateParameters(key: DuplicateKey, now: number): unknown[] {
  * them; and reflections and other derived memories, which are erased with their sources. An archived memory is found.
  * Of the memories with this text in the session, the newest 500 are looked at.
  * @param options.matchesDerived whether derived memories are found, too
- * @returns undefined if there is none
+ * @param options.withinTags of several memories that say this, the newest with all of these tags is returned
+ * @returns the newest, unless another is preferred for its tags; undefined if there is none
  */
 export function findDuplicate(
   store: Store,
   key: DuplicateKey,
-  { now, matchesDerived }: { readonly now: number; readonly matchesDerived: boolean },
+  {
+    now,
+    matchesDerived,
+    withinTags,
+  }: { readonly now: number; readonly matchesDerived: boolean; readonly withinTags: readonly string[] },
 ): Twin | undefined {
   if (store.ahead === null) {
     const found = store.prepare(SELECT_SAME_HASH).pluck();
@@ -117,8 +122,13 @@ export function findDuplicate(
   }
   const texts = store.ahead === null ? IN_FILES : IN_POSTGRES;
   const select = store.prepare(matchesDerived ? texts.withDerived : texts.alone);
-  const twins = select.all(...duplicateParameters(key, now)) as Twin[];
-  return twins.find(({ content }) => contentHash(content).equals(key.contentHash));
+  const alike = select.all(...duplicateParameters(key, now)) as Twin[];
+  const twins = alike.filter(({ content }) => contentHash(content).equals(key.contentHash));
+  const isWithin = ({ tags }: Twin) => {
+    const own = JSON.parse(tags) as string[];
+    return withinTags.every((tag) => own.includes(tag));
+  };
+  return twins.find(isWithin) ?? twins[0];
 }
 
 /** The memory that has an external id. */

@@ -92,7 +92,7 @@ export function appendEvent(store: Store, kind: EventKind): void {
  * Deletes at most `limit` of the oldest events: those up to the last one that is older than `before` (Unix ms) or is
  * not among the newest `rows` events. The newest event stays, so that no number is given twice. Events also stay until
  * their deliveries to webhooks were made. Numbers that `keepUserNo` kept are deleted, too, once the oldest event is
- * later than the erasure of their user. Call inside a write.
+ * later than the erasure of their user, and none of the events has the number. Call inside a write.
  * @returns the number of deleted events
  */
 export function purgeEvents(
@@ -107,8 +107,14 @@ export function purgeEvents(
            SELECT event_no, at FROM events ORDER BY event_no LIMIT ?) WHERE at < ? OR event_no <= ?)`,
     )
     .run(Math.min(newest, 1 + handedOut(store)), limit, before, newest - rows);
-  // A user without events needs no number any more.
-  store.prepare('DELETE FROM erased_users WHERE erased_at < (SELECT at FROM events ORDER BY event_no LIMIT 1)').run();
+  // A user without events needs no number any more. The times alone do not tell, as a clock may have been set back; the
+  // events are gone through only if there is such a user.
+  store
+    .prepare(
+      `DELETE FROM erased_users WHERE erased_at < (SELECT at FROM events ORDER BY event_no LIMIT 1)
+         AND user_no NOT IN (SELECT user_no FROM events WHERE user_no IS NOT NULL)`,
+    )
+    .run();
   return changes;
 }
 

@@ -40,6 +40,7 @@ export function boundTenant(whole: Tenant, bounds: Bounds): Tenant {
   return {
     id: tenant.id,
     as: (keyId) => boundTenant(tenant.as(keyId), bounds),
+    whileAdmitted: (check) => boundTenant(tenant.whileAdmitted(check), bounds),
     listAudit: refused,
     recordAction: (action, detail) => tenant.recordAction(action, detail),
     privacyPolicy: () => tenant.privacyPolicy(),

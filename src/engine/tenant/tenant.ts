@@ -54,6 +54,7 @@ function tenantFor(options: TenantOptions, state: TenantState, viewOf: (keyId: s
   return {
     id: options.id,
     as: viewOf,
+    whileAdmitted: (check) => tenantFor({ ...options, writer: checkedWriter(options.writer, check) }, state, viewOf),
     stats: () => options.readers.read(options.path, 'stats', {}),
     listAudit: (filter, signal) =>
       listAudit(filter, (part) => options.readers.read(options.path, 'readAuditSlice', part, signal), signal),
@@ -94,4 +95,15 @@ function optionsFor(options: TenantOptions, keyId: string): TenantOptions {
 /** Makes a writer whose commands are run in the name of an API key. */
 function writerFor(writer: Writer, keyId: string): Writer {
   return { ...writer, write: (path, name, input) => writer.write(path, name, input, keyId) };
+}
+
+/** Makes a writer that calls `check` before each command, and rejects with what it throws. */
+function checkedWriter(writer: Writer, check: () => void): Writer {
+  return {
+    ...writer,
+    async write(...call) {
+      check();
+      return writer.write(...call);
+    },
+  };
 }

@@ -33,6 +33,11 @@ export interface Principal extends Bounds {
 export interface Holder extends Principal {
   /** Tenants that the holder may choose from; `tenantId` is the first. */
   readonly tenantIds: readonly string[];
+  /**
+   * Whether a request must name its tenant: the first one of the key was erased or has moved away, and what was meant
+   * for it must not come to the next one. Left out for others.
+   */
+  readonly mustNameTenant?: true;
   /** Time from which the key or token is refused, Unix ms; null if it never expires. */
   readonly expiresAt: number | null;
 }

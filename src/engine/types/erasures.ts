@@ -73,9 +73,11 @@ export const ERASURE_HASHES = 1_024;
 
 /**
  * Counts of a delete with `erasure`, the id and the salt of its receipt joined by a dot. The salt is returned only
- * here. `erasure` is absent if no receipt was made.
+ * here. `erasure` is absent if no receipt was made, and `cachedEmbeddings` for a caller that does not reach the whole
+ * tenant: the count tells whether any other memory of the tenant has the text of an erased one.
  */
-export type Receipted<Receipt extends DeleteReceipt = DeleteReceipt> = Receipt & { readonly erasure?: string };
+export type Receipted<Receipt extends DeleteReceipt = DeleteReceipt> = Omit<Receipt, 'cachedEmbeddings'> &
+  Partial<Pick<DeleteReceipt, 'cachedEmbeddings'>> & { readonly erasure?: string };
 
 /** Receipt of a delete in a list: `words` and `phrases` are the numbers of its hashes. */
 export interface ErasureSummary extends Omit<Erasure, 'ids' | 'words' | 'phrases' | 'salted'> {

@@ -1,4 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
+import type { EngineError } from '../../../src/engine/errors.ts';
+import { boundTenant } from '../../../src/engine/tenant/bound-tenant.ts';
 import type { MemoryFilter, MemoryQuery } from '../../../src/engine/types.ts';
 import { runDueSchedules } from '../../../src/engine/upkeep/schedules.ts';
 import {
@@ -330,6 +332,21 @@ test('an undo ends a run that is under way', async () => {
   expect(await fixture.tenant.getJob(jobId)).toMatchObject({ state: 'cancelled' });
   expect(await fixture.tenant.listConsolidations({ limit: 10 })).toEqual([]);
   await expect(fixture.tenant.undoConsolidation('none')).rejects.toMatchObject({ code: 'not_found' });
+});
+
+test('the consolidation of another user is none before which a page may begin', async () => {
+  const { fixture } = await gathered();
+  const [ofAna] = await fixture.tenant.listConsolidations({ limit: 1 });
+  const before = ofAna!.id;
+  expect(await fixture.tenant.listConsolidations({ userId: 'ana', before, limit: 9 })).toEqual([]);
+  const bound = boundTenant(fixture.tenant, { userId: 'ben' });
+  const refusal = async (id: string) =>
+    bound.listConsolidations({ before: id, limit: 9 }).then(
+      () => 'none',
+      ({ code, message }: EngineError) => `${code} ${message}`,
+    );
+  expect(await refusal('none')).toBe('invalid before: no consolidation has this id');
+  expect(await refusal(before)).toBe(await refusal('none'));
 });
 
 test('an undo for one user goes on with the run over all users', async () => {

@@ -134,6 +134,25 @@ describe('a document that leaves the bounds of a key before the commit', () => {
   });
 });
 
+test('a version that takes a document out of the bounds of a key is neither dropped nor replaced by that key', async () => {
+  const { tenant } = fixture;
+  const { id } = await importDocument(tenant, TAGS);
+  const { jobId } = await tenant.replaceDocument(
+    id,
+    newDocument(pageAt('https://example.org/'), { externalId: 'page' }),
+  );
+  const bound = boundTenant(tenant, { tags: TAGS });
+  expect((await bound.getDocument(id)).tags).toEqual(TAGS);
+  const own = newDocument(pageAt('https://example.org/own'), { externalId: 'page' });
+  await expect(bound.cancelDocument(id)).rejects.toSatisfy(notFound);
+  await expect(bound.replaceDocument(id, own)).rejects.toSatisfy(notFound);
+  await expect(bound.addDocument(own)).rejects.toMatchObject({ code: 'conflict' });
+  expect((await tenant.getJob(jobId!)).state).toBe('queued');
+  // A version within the bounds is the key's to drop.
+  await tenant.replaceDocument(id, newDocument(pageAt('https://example.org/'), { tags: TAGS }));
+  expect(await bound.cancelDocument(id)).toMatchObject({ state: 'ready', tags: TAGS });
+});
+
 test('an item that was read before it came into the bounds is not found, though it is within them now', async () => {
   const { tenant } = fixture;
   const place = { userId: '', namespace: 'settings', key: 'theme' };
