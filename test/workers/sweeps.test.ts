@@ -55,7 +55,8 @@ test('leases of a run are renewed while the pool has closed its file for others'
   const options = { role: 'worker', identity: null, now: clock.now() } as const;
   const pool = createTenantPool(1, (path) => openTenant(path, options));
   const stop = new AbortController();
-  const runs = createRuns({ logger: silentLogger });
+  const takeBack = () => Promise.resolve();
+  const runs = createRuns({ logger: silentLogger, takeBack });
   const begun = Promise.withResolvers<void>();
   const ends = Promise.withResolvers<void>();
   const run = runs.run(file, async (owner) => {
