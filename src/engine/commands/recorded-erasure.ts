@@ -63,7 +63,7 @@ export function recorded<Input extends object, Output>(
 function* textsOf(store: Store, row: MemoryRow): Generator<string> {
   const { content, title, gist, entities, tags, files, session_id: session, external_id: key, namespace, type } = row;
   const own = [content, title, gist, session, key, namespace, type];
-  yield* own.filter((text) => text !== null && text !== '');
+  yield* own.filter((text): text is string => text !== null && text !== '');
   for (const json of [entities, tags, files, statedMetadata(row), row.value])
     if (json !== null && json !== '[]' && json !== '{}') yield* readingsOfJson(json);
   for (const snapshot of iterateSnapshots(store, row.memoryNo)) yield* readingsOfJson(snapshot);
