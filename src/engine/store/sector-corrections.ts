@@ -22,19 +22,24 @@ const LOOKED_AT = 100_000;
  */
 const READ_CHARACTERS = 2_000;
 
+/** A memory whose sector was stated. */
+interface StatedSector {
+  readonly memoryNo: number;
+  readonly title: string;
+  readonly content: string;
+  readonly sector: Sector;
+}
+
 /**
  * Lists the newest memories whose `metadata.sector` states a sector, the oldest of them first: at most `limit`, among
  * the newest 100,000 memory numbers. Chunks of documents are left out, since all chunks repeat what was stated once;
  * reflections (`metadata.reflection_job`), too, while they have the sector that they were stored with, which nobody
  * stated. Of a text of more than 4,000 characters, the result has the first and the last 2,000 on lines of their own.
  */
-export function listStatedSectors(
-  store: Store,
-  limit: number,
-): { readonly title: string; readonly content: string; readonly sector: Sector }[] {
+export function listStatedSectors(store: Store, limit: number): StatedSector[] {
   const rows = store
     .prepare(
-      `SELECT m.title, m.metadata ->> '$.sector' AS sector,
+      `SELECT m.seq AS memoryNo, m.title, m.metadata ->> '$.sector' AS sector,
          CASE WHEN length(m.content) <= ${2 * READ_CHARACTERS} THEN m.content
            ELSE substr(m.content, 1, ${READ_CHARACTERS}) || char(10)
              || substr(m.content, length(m.content) - ${READ_CHARACTERS - 1}) END AS content
@@ -44,8 +49,17 @@ export function listStatedSectors(
          AND (m.metadata ->> '$.sector' <> 'reflective' OR m.metadata ->> '$.reflection_job' IS NULL)
        ORDER BY m.seq DESC LIMIT ?`,
     )
-    .all(LOOKED_AT, JSON.stringify(SECTORS), limit) as { title: string; content: string; sector: Sector }[];
+    .all(LOOKED_AT, JSON.stringify(SECTORS), limit) as StatedSector[];
   return rows.toReversed();
+}
+
+/** Tells whether none of these memories was erased. */
+export function areStored(store: Store, memoryNos: readonly number[]): boolean {
+  const found = store
+    .prepare('SELECT count(*) FROM memories WHERE seq IN (SELECT value FROM json_each(?))')
+    .pluck()
+    .get(JSON.stringify(memoryNos)) as number;
+  return found === memoryNos.length;
 }
 
 /**
