@@ -134,7 +134,52 @@ test('deletes of users, documents, items and namespaces have receipts, too', asy
   expect(named.items).toHaveLength(2);
 });
 
+test('names that other items and a log still have are passed over', async () => {
+  const put = (user: string, key: string) =>
+    api.request('PUT', '/items', {
+      body: { user_id: user, namespace: 'zephyr.quillfeather', key, content: 'Zweibelkuchen is served', type: 'gruff' },
+    });
+  for (const [user, key] of [
+    ['ana', 'zanzibarite'],
+    ['ana', 'obsidianholm'],
+    ['ben', 'zanzibarite'],
+  ] as const)
+    await put(user, key);
+  const log = await api.request('POST', '/sessions/trip2027/log', {
+    body: { user_id: 'ana', items: [{ said: 'Hello' }] },
+  });
+  expect(log.status).toBe(200);
+  const { id } = await api.add({ content: 'On the way', user_id: 'ana', session_id: 'trip2027' });
+  for (const call of [`/memory/${id}`, '/items?user_id=ana&namespace=zephyr.quillfeather&key=zanzibarite']) {
+    const { status, body } = await api.request('DELETE', call);
+    expect([call, status]).toEqual([call, 200]);
+    await expectCleaned(String(body['erasure']));
+  }
+});
+
 describe('remains are found', () => {
+  test('of the first words of lines, also of those that a change replaced', async () => {
+    const id = await addReady('People:\nZanzibarite\nQuillfeather');
+    const backup = path.join(folder, 'backup.sqlite');
+    expect((await runCairn(['backup', backup], { settings: { OM_DB_PATH: database } })).code).toBe(0);
+    await api.request('PATCH', `/memory/${id}`, { body: { content: 'none' } });
+    const receipt = await erase(id);
+    expect(await search([receipt, '--path', backup])).toMatchObject({ code: 1, remains: [backup] });
+  });
+
+  test('of the namespaces and types of all that a delete by filter erased', async () => {
+    await api.request('PUT', '/items', {
+      body: { user_id: 'ana', namespace: 'zephyr.quillfeather', key: 'k', content: 'They come', type: 'zanzibarite' },
+    });
+    const { body } = await api.request('DELETE', '/users/ana/memories');
+    const receipt = String(body['erasure']);
+    await expectCleaned(receipt);
+    const shown = ['zephyr', 'quillfeather', 'zanzibarite'].map((word) => path.join(folder, `${word}.txt`));
+    for (const file of shown) fs.writeFileSync(file, path.basename(file, '.txt'));
+    const { remains } = await search([receipt, ...shown.flatMap((file) => ['--path', file])]);
+    expect(remains.toSorted()).toEqual(shown.toSorted());
+  });
+
   test.each([
     ['of rare words', RARE],
     ['of common words in their order', COMMON],

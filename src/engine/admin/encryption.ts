@@ -1,5 +1,6 @@
 /**
- * Encrypts the files of a data folder, decrypts them, or changes their keys. The caller holds the instance lock. Each
+ * Encrypts the files of a data folder, decrypts them, or changes their keys. The caller holds the instance lock, and no
+ * program may have the folder open, which is checked before anything is changed (EngineError `conflict`). Each
  * function can be repeated after an interruption at any moment: it continues with the files that are left. The control
  * database, which shows the state of the folder, comes last.
  */
@@ -27,6 +28,7 @@ import { fingerprintOf, newDataKey } from '../control/wrapped-key.ts';
 import { countUploads, resealUploads } from '../documents/uploads.ts';
 import { EngineError } from '../errors.ts';
 import type { FileKey } from '../find-file-key.ts';
+import { requireUnused } from '../store/check-database.ts';
 import { databaseForm, type DatabaseForm } from '../store/database-form.ts';
 import { openDatabase } from '../store/open-database.ts';
 import { resealFile } from './reseal.ts';
@@ -174,12 +176,18 @@ function requireKey({ masterKey }: Config): Uint8Array {
   throw new EngineError('invalid', 'no encryption key is set: set OM_ENCRYPTION_KEY_FILE to a file with 64 hex digits');
 }
 
+/**
+ * Opens the control database for `work`, once it has made sure that no process has it open: a running engine always
+ * has, but holds the files of its tenants only while it uses them.
+ */
 async function withControl(config: Config, work: (control: SqliteControlFile) => Promise<void>): Promise<void> {
   const { control: file } = config.paths;
   const form = databaseForm(file);
   if (form === 'empty')
     throw new EngineError('not_found', 'nothing is stored yet: is OM_DB_PATH what the server uses?');
-  const control = openControlFile(file, form === 'sealed' ? controlKeyOf(config) : null);
+  const key = form === 'sealed' ? controlKeyOf(config) : null;
+  requireUnused(file, key);
+  const control = openControlFile(file, key);
   try {
     await work(control);
   } finally {

@@ -38,10 +38,11 @@ export function copyWithKey(from: string, fromKey: FileKey | null, to: string, t
 /**
  * Encrypts a database with another key, or decrypts it if `toKey` is null: a copy is made and compared (`compare`), and
  * replaces the file in one step. If that is interrupted, the file is completely the old one or completely the new one.
- * No process may have the file open.
+ * No process may have the file open, or write to it before it is replaced.
  * @param change work on the copy before it is compared, such as wrapping its keys anew
- * @throws EngineError `conflict` if a process has the file open; `internal` if the copy differs; `unprocessable` if the
- *   file or the copy is damaged; what `copyWithKey` and `change` throw
+ * @throws EngineError `conflict` if a process has the file open at the beginning or at the end, or has written to it
+ *   meanwhile; `internal` if the copy differs; `unprocessable` if the file or the copy is damaged; what `copyWithKey`
+ *   and `change` throw
  */
 export async function resealFile(
   file: string,
@@ -50,6 +51,7 @@ export async function resealFile(
   change: (copy: string) => void = () => {},
 ): Promise<void> {
   requireUnused(file, fromKey);
+  const before = readFirstPage(file);
   const copy = `${file}.sealing`;
   try {
     fs.rmSync(copy, { force: true });
@@ -59,12 +61,31 @@ export async function resealFile(
     compare(file, fromKey, copy, toKey);
     syncToDisk(copy);
     await failpoint('before-reseal');
+    // A program that embeds the engine takes no lock, and may have written to the file since it was copied.
+    requireUnused(file, fromKey);
+    if (!readFirstPage(file).equals(before))
+      throw new EngineError('conflict', `another process wrote to ${path.basename(file)}: stop all, and begin again`);
     fs.renameSync(copy, file);
     syncToDisk(path.dirname(file));
     await failpoint('after-reseal');
   } finally {
     for (const suffix of ['', '-wal', '-shm']) fs.rmSync(copy + suffix, { force: true });
   }
+}
+
+/**
+ * Reads the beginning of a database, which each commit changes that is in no log: it has the counter of changes, and of
+ * an encrypted page another nonce.
+ */
+function readFirstPage(file: string): Buffer {
+  const page = Buffer.alloc(4_096);
+  const handle = fs.openSync(file, 'r');
+  try {
+    fs.readSync(handle, page, 0, page.length, 0);
+  } finally {
+    fs.closeSync(handle);
+  }
+  return page;
 }
 
 function isSameKey(one: FileKey | null, other: FileKey | null): boolean {

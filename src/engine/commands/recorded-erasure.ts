@@ -3,7 +3,7 @@ import type { MemoryRow } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
 import { iterateSnapshots } from '../store/revisions.ts';
 import { parseStored } from '../store/stored-json.ts';
-import { gatherErasedWords } from '../text/erased-words.ts';
+import { gatherErasedWords, readingsOfJson } from '../text/erased-words.ts';
 import type { OpenErasure } from '../types.ts';
 import type { ErasureNotes, WriteContext } from './write-context.ts';
 
@@ -56,16 +56,17 @@ export function recorded<Input extends object, Output>(
 }
 
 /**
- * Yields the texts of a memory: its fields and stated entities, then what its newest changes replaced, newest first
- * (`iterateSnapshots`). Empty fields are left out.
+ * Yields the texts of a memory: its fields and stated entities, its type, and the namespace and key of an item, then
+ * what its newest changes replaced, newest first (`iterateSnapshots`). Empty fields are left out. Fields in JSON are
+ * read as `readingsOfJson` does.
  */
 function* textsOf(store: Store, row: MemoryRow): Generator<string> {
-  const { content, title, gist, entities, tags, files, session_id: session, external_id: external } = row;
-  const { value } = row;
-  const named = [session, external ?? '', value ?? ''];
-  const own = [content, title, gist, entities, tags, files, statedMetadata(row), ...named];
-  yield* own.filter((text) => text !== '' && text !== '[]' && text !== '{}');
-  yield* iterateSnapshots(store, row.memoryNo);
+  const { content, title, gist, entities, tags, files, session_id: session, external_id: key, namespace, type } = row;
+  const own = [content, title, gist, session, key, namespace, type];
+  yield* own.filter((text): text is string => text !== null && text !== '');
+  for (const json of [entities, tags, files, statedMetadata(row), row.value])
+    if (json !== null && json !== '[]' && json !== '{}') yield* readingsOfJson(json);
+  for (const snapshot of iterateSnapshots(store, row.memoryNo)) yield* readingsOfJson(snapshot);
 }
 
 /**

@@ -109,14 +109,28 @@ export function readDataKey({ paths, masterKey }: KeySettings, controlKey: FileK
     const found = listDataKeys(db, masterKey!, owner)[0];
     if (found === undefined) throw new EngineError('not_found', `no data key of ${described(owner)}`);
     if (found.next === null) return found.key;
-    throw new EngineError(
-      'unprocessable',
-      `a change of the data key of ${described(owner)} was broken off: stop the server and run ` +
-        '`cairn rekey --data-keys` again',
-    );
+    throw brokenOff(owner);
   } finally {
     db.close();
   }
+}
+
+function brokenOff(owner: string): EngineError {
+  return new EngineError(
+    'unprocessable',
+    `a change of the data key of ${described(owner)} was broken off: stop the server and run ` +
+      '`cairn rekey --data-keys` again',
+  );
+}
+
+/**
+ * Makes sure that no change of the data keys was interrupted, since some tenants could not be opened then. In
+ * PostgreSQL (`db` is null) there are no data keys.
+ * @throws EngineError `unprocessable`
+ */
+export function requireNoKeyChange(db: Database.Database | null): void {
+  const row = db?.prepare<[], DataKeyRow>('SELECT * FROM data_keys WHERE next_wrapped IS NOT NULL LIMIT 1').get();
+  if (row !== undefined) throw brokenOff(row.owner);
 }
 
 /**

@@ -11,7 +11,14 @@ import { openAccessCache, type AccessCache } from './access-cache.ts';
 import type { Holder } from '../types.ts';
 import { DEFAULT_TENANT, type ControlDatabase } from './control-database.ts';
 import { openControlFile, type ControlFile } from './control-file.ts';
-import { destroyDataKey, ensureDataKey, SHARED_OWNER, useMasterKey, type KeySettings } from './data-keys.ts';
+import {
+  destroyDataKey,
+  ensureDataKey,
+  requireNoKeyChange,
+  SHARED_OWNER,
+  useMasterKey,
+  type KeySettings,
+} from './data-keys.ts';
 import { createKeyRecords, digestOf } from './key-records.ts';
 import { createKeyUses, type KeyUses } from './key-uses.ts';
 import { deleteMark, describeMark, findMark } from './moved-marks.ts';
@@ -57,13 +64,20 @@ interface Context {
  * Opens the control database beside the default tenant's file, or with OM_DATABASE_URL in PostgreSQL, and makes it and
  * the default tenant if they are absent.
  * @throws EngineError `invalid` for a path that cannot be a database's; `unprocessable` for a file that is no database
- *   or is from a newer Cairn; `conflict` if its tenants were moved away, a move into this folder is not complete, or
- *   OM_DATABASE_URL is set although the folder has a control file; errors of the database as EngineErrors
+ *   or is from a newer Cairn, or if a change of the data keys was interrupted; `conflict` if its tenants were moved
+ *   away, a move into this folder is not complete, or OM_DATABASE_URL is set although the folder has a control file;
+ *   errors of the database as EngineErrors
  */
 export function openControlDatabase(config: Config, clock: Clock): ControlDatabase {
   useMasterKey(config);
   const file = openFile(config);
   requireNotMoved(file);
+  try {
+    requireNoKeyChange(file.db);
+  } catch (error) {
+    file.close();
+    throw error;
+  }
   const { statements } = file;
   if (statements.findTenant.get(DEFAULT_TENANT) === undefined) {
     file.write(() => statements.insertTenant.run(DEFAULT_TENANT, clock.now()));

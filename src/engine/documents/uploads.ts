@@ -34,6 +34,23 @@ export function uploadsFolder(tenantPath: string): string {
 }
 
 /**
+ * Returns the path of a waiting file. A name may come from a restored database of a stranger, and could lead to any
+ * file of the server.
+ * @returns undefined for a name that `createUploadFile` cannot have made
+ */
+function findPath(tenantPath: string, name: string): string | undefined {
+  return NAME.test(name) ? path.join(uploadsFolder(tenantPath), name) : undefined;
+}
+
+/**
+ * Returns the path of a waiting file that is to be read.
+ * @throws DocumentError `upload_missing` for a name that `createUploadFile` cannot have made
+ */
+function pathOf(tenantPath: string, name: string): string {
+  return findPath(tenantPath, name) ?? throwGone(undefined);
+}
+
+/**
  * Number of bytes on the disk that must stay free when documents are stored, or an eighth of the disk if that is less:
  * without space for its log, SQLite cannot even delete.
  */
@@ -115,8 +132,8 @@ function makeFolder(folder: string): void {
 /**
  * Reads a whole waiting file: from the tenant's folder, decrypted if the tenant's data is encrypted, or from its rows
  * in PostgreSQL.
- * @throws DocumentError `upload_missing` if it is gone, or if the file in the folder cannot be read or decrypted; in
- *   PostgreSQL also the errors of the database
+ * @throws DocumentError `upload_missing` if it is gone, if the file in the folder cannot be read or decrypted, or if
+ *   `createUploadFile` cannot have made its name; in PostgreSQL also the errors of the database
  */
 export async function readUpload(store: Store, name: string): Promise<Buffer> {
   return hasUploadParts(store) ? readParts(store, name) : readFile(store.path, name);
@@ -132,11 +149,12 @@ function readParts(store: Store, name: string): Buffer {
 
 /**
  * Reads a waiting file of the tenant's folder as it is on the disk, in parts of 256 KiB (`PART_BYTES`), in order, so
- * that each can be stored as a row in PostgreSQL. An empty file gives one empty part. It throws a system error if the
- * file is gone.
+ * that each can be stored as a row in PostgreSQL. An empty file gives one empty part.
+ * @throws DocumentError `upload_missing` for a name that `createUploadFile` cannot have made; a system error if the
+ *   file is gone
  */
 export function* readInParts(tenantPath: string, name: string): Generator<UploadPart> {
-  const file = fs.openSync(path.join(uploadsFolder(tenantPath), name), 'r');
+  const file = fs.openSync(pathOf(tenantPath, name), 'r');
   try {
     for (let part = 0; ; part += 1) {
       const data = Buffer.alloc(PART_BYTES);
@@ -155,10 +173,10 @@ export function* readInParts(tenantPath: string, name: string): Generator<Upload
  * @throws EngineError `unprocessable` for a name that `createUploadFile` cannot have made
  */
 export function writeUploadPart(tenantPath: string, { name, part, data }: UploadPart): void {
-  if (!NAME.test(name)) throw new EngineError('unprocessable', 'a waiting file has a name that is no name of one');
-  const folder = uploadsFolder(tenantPath);
+  const file = findPath(tenantPath, name);
+  if (file === undefined) throw new EngineError('unprocessable', 'a waiting file has a name that is no name of one');
+  const folder = path.dirname(file);
   if (!fs.existsSync(folder)) makeFolder(folder);
-  const file = path.join(folder, name);
   createPrivateFile(file);
   const opened = fs.openSync(file, 'r+');
   try {
@@ -170,7 +188,7 @@ export function writeUploadPart(tenantPath: string, { name, part, data }: Upload
 }
 
 async function readFile(tenantPath: string, name: string): Promise<Buffer> {
-  const stored = await fs.promises.readFile(path.join(uploadsFolder(tenantPath), name)).catch(throwGone);
+  const stored = await fs.promises.readFile(pathOf(tenantPath, name)).catch(throwGone);
   const key = keyOfFile(tenantPath);
   const bytes = key === null ? stored : unseal(key.bytes, name, stored);
   if (bytes !== undefined) return bytes;
@@ -192,8 +210,8 @@ const READ_BYTES = 256 * 1024;
  * Reads a part of a waiting file in buffers of at most 256 KiB. Of an encrypted file, only the frames that the part
  * touches are read.
  * @param part offsets in the file as it was sent (bytes); `end` is exclusive
- * @throws DocumentError `upload_missing` for an encrypted file that cannot be opened or decrypted; a system error for
- *   an unencrypted file that cannot be read
+ * @throws DocumentError `upload_missing` for an encrypted file that cannot be opened or decrypted, and for a name that
+ *   `createUploadFile` cannot have made; a system error for an unencrypted file that cannot be read
  */
 export async function* readUploadPart(
   tenantPath: string,
@@ -201,7 +219,7 @@ export async function* readUploadPart(
   { start, end }: { readonly start: number; readonly end: number },
 ): AsyncGenerator<Buffer> {
   if (start === end) return;
-  const file = path.join(uploadsFolder(tenantPath), name);
+  const file = pathOf(tenantPath, name);
   const key = keyOfFile(tenantPath);
   if (key === null) {
     yield* fs.createReadStream(file, { start, end: end - 1, highWaterMark: READ_BYTES }) as AsyncIterable<Buffer>;
@@ -268,10 +286,12 @@ export function countUploads(tenantPath: string): { readonly sealed: number; rea
 }
 
 /**
- * Tells whether a waiting file exists in the tenant's folder. Files that wait in rows of PostgreSQL are not looked for.
+ * Tells whether a waiting file exists in the tenant's folder, which is false for a name that `createUploadFile` cannot
+ * have made. Files that wait in rows of PostgreSQL are not looked for.
  */
 export function hasUpload(tenantPath: string, name: string): boolean {
-  return fs.existsSync(path.join(uploadsFolder(tenantPath), name));
+  const file = findPath(tenantPath, name);
+  return file !== undefined && fs.existsSync(file);
 }
 
 /** Tells whether a waiting file exists: in the tenant's folder, or in its rows in PostgreSQL. */
@@ -284,7 +304,8 @@ export function isUploadThere(store: Store, name: string): boolean {
  * `createUploadFile` cannot have made is ignored.
  */
 export function removeUpload(tenantPath: string, name: string): void {
-  if (NAME.test(name)) fs.rmSync(path.join(uploadsFolder(tenantPath), name), { force: true });
+  const file = findPath(tenantPath, name);
+  if (file !== undefined) fs.rmSync(file, { force: true });
 }
 
 /**
@@ -292,7 +313,8 @@ export function removeUpload(tenantPath: string, name: string): void {
  * needs it: a file system may take 15 ms to free the blocks of some megabytes.
  */
 export async function discardUpload(tenantPath: string, name: string): Promise<void> {
-  if (NAME.test(name)) await fs.promises.rm(path.join(uploadsFolder(tenantPath), name), { force: true });
+  const file = findPath(tenantPath, name);
+  if (file !== undefined) await fs.promises.rm(file, { force: true });
 }
 
 /**

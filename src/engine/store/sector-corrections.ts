@@ -31,6 +31,7 @@ const READ_CHARACTERS = 2_000;
 
 /** A memory whose `metadata.sector` states a sector. */
 interface StatedSector {
+  readonly memoryNo: number;
   readonly title: string;
   readonly content: string;
   readonly sector: Sector;
@@ -68,7 +69,7 @@ function newestStated(
   return store
     .prepare(
       // SQLite's length ends at U+0000, so that the bytes count, too.
-      `SELECT m.title, m.metadata ->> '$.sector' AS sector,
+      `SELECT m.seq AS memoryNo, m.title, m.metadata ->> '$.sector' AS sector,
          CASE WHEN length(m.content) <= ${whole} AND octet_length(m.content) <= ${bytes} THEN m.content
            ELSE substr(m.content, 1, ${READ_CHARACTERS}) || char(10)
              || substr(m.content, length(m.content) - ${READ_CHARACTERS - 1}) END AS content
@@ -79,6 +80,15 @@ function newestStated(
        ORDER BY m.seq DESC LIMIT ?`,
     )
     .all(above, upTo, JSON.stringify(SECTORS), limit) as StatedSector[];
+}
+
+/** Tells whether none of these memories was erased. */
+export function areStored(store: Store, memoryNos: readonly number[]): boolean {
+  const found = store
+    .prepare('SELECT count(*) FROM memories WHERE seq IN (SELECT value FROM json_each(?))')
+    .pluck()
+    .get(JSON.stringify(memoryNos)) as number;
+  return found === memoryNos.length;
 }
 
 /**

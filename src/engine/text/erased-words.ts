@@ -46,6 +46,20 @@ export function phrasesOf(text: string): Set<string> {
   return phrases;
 }
 
+/**
+ * Yields JSON with the escapes in its strings replaced by the characters that they stand for, so that words and phrases
+ * are those of the texts: a line feed before `Anna` is stored as `\n`, and would make it the word `nanna`. If there
+ * were any, it also yields the JSON as it is stored, which is how a file holds it.
+ */
+export function* readingsOfJson(json: string): Generator<string> {
+  const text = json.replace(ESCAPES, (escape) => JSON.parse(`"${escape}"`) as string);
+  yield text;
+  if (text !== json) yield json;
+}
+
+/** Matches an escape in a string of JSON. */
+const ESCAPES = /\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt])/g;
+
 /** Returns the first 12 hex digits of the SHA-256 hash over `salt` and `piece`. */
 export function saltedHash(salt: string, piece: string): string {
   return hash('sha256', `${salt}\0${piece}`, 'hex').slice(0, DIGITS);

@@ -253,6 +253,22 @@ describe('documents that wait to be read', () => {
       { state: 'failed', error: { code: 'upload_missing' } },
     ]);
   });
+
+  test('are lost where the backup names a file elsewhere, which is not read', async () => {
+    await wait();
+    await backupDatabase({ from: file, to: inFolder('copy') });
+    const copy = new Database(inFolder('copy'));
+    copy.prepare('UPDATE document_generations SET upload = ?').run('../secret.md');
+    copy.close();
+    fs.writeFileSync(inFolder('secret.md'), 'The heron key is Zanzibarite.');
+    expect(await restoreDatabase({ from: inFolder('copy'), to: file, now: 0 })).toMatchObject({ lost: 1 });
+
+    await using fixture = await openTestEngine({ file, clock: createManualClock(Date.now() + 1_000) });
+    await fixture.drain();
+    expect((await fixture.tenant.listDocuments({}, { limit: 9, offset: 0 })).items).toMatchObject([
+      { state: 'failed', error: { code: 'upload_missing' } },
+    ]);
+  });
 });
 
 test('a check counts memories and changes nothing', async () => {

@@ -2,7 +2,11 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
+import { changeDataKeys } from '../../../src/engine/admin/encryption.ts';
 import { readConfig } from '../../../src/engine/config.ts';
+import { openControlFile } from '../../../src/engine/control/control-file.ts';
+import { controlKeyOf, putNextKey } from '../../../src/engine/control/data-keys.ts';
+import { newDataKey } from '../../../src/engine/control/wrapped-key.ts';
 import { createSealer, unseal, unsealPart } from '../../../src/engine/documents/sealed-bytes.ts';
 import { openEngine } from '../../../src/engine/open-engine.ts';
 import { checkDatabase } from '../../../src/engine/store/check-database.ts';
@@ -69,6 +73,22 @@ describe('is refused, and left as it is', () => {
     expect(message).toMatch(/cairn.control.sqlite cannot be opened with this encryption key/);
     expect(message).not.toContain(other);
     expect(filesOf(folder)).toEqual(before);
+  });
+
+  test('a folder in which a change of any data key was interrupted', async () => {
+    const folder = tempFolder();
+    const settings = { OM_ENCRYPTION_KEY: newKey() };
+    const engine = await open(folder, settings);
+    engine.control.createTenant('zeta');
+    await engine.close();
+    const config = readConfig(settingsOf(folder, settings));
+    const control = openControlFile(config.paths.control, controlKeyOf(config));
+    const [master, next] = [config.masterKey!, newDataKey('aegis')];
+    putNextKey(control.db, master, 'zeta', next);
+    control.close();
+    expect(await refusal(folder, settings)).toMatch(/data key of tenant zeta was broken off.*cairn rekey --data-keys/);
+    await changeDataKeys(config, () => {});
+    await (await open(folder, settings)).close();
   });
 
   test('a folder in clear with a key', async () => {

@@ -1,10 +1,19 @@
 import fs from 'node:fs';
 import path from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
 import { expect, onTestFinished, test } from 'vitest';
 import { createArrivingSpace } from '../../../src/engine/documents/arriving-space.ts';
-import { uploadsFolder } from '../../../src/engine/documents/uploads.ts';
+import {
+  hasUpload,
+  readInParts,
+  readUpload,
+  readUploadPart,
+  removeUpload,
+  uploadsFolder,
+  writeUploadPart,
+} from '../../../src/engine/documents/uploads.ts';
 import type { Tenant } from '../../../src/engine/engine.ts';
 import { createMetrics } from '../../../src/engine/metrics.ts';
 import { createInlineReaders } from '../../../src/engine/readers/readers.ts';
@@ -134,3 +143,22 @@ test('a known document whose waiting file is gone is read from the file that com
   await tendDocuments(fixture.maintenance);
   expect([documents(fixture), uploads(fixture)]).toEqual([1, []]);
 });
+
+test.each(['../secret', '/etc/hostname', '', '01a21887-1b20-737e-9d6d-0ba88eac16f3.upload/../../secret'])(
+  'a file named %j is no waiting file, and neither read, written nor removed',
+  async (name) => {
+    const { file, store, tenant } = await open();
+    await upload(tenant, TEXT); // It makes the folder.
+    const secret = path.join(path.dirname(file), 'secret');
+    fs.writeFileSync(secret, 'secret');
+    const missing = { code: 'upload_missing' };
+    expect(hasUpload(file, name)).toBe(false);
+    await expect(readUpload(store, name)).rejects.toMatchObject(missing);
+    await expect(buffer(readUploadPart(file, name, { start: 0, end: 1 }))).rejects.toMatchObject(missing);
+    expect(() => [...readInParts(file, name)]).toThrow(expect.objectContaining(missing));
+    const part = { name, part: 0, data: Buffer.from('other') };
+    expect(() => writeUploadPart(file, part)).toThrow(expect.objectContaining({ code: 'unprocessable' }));
+    removeUpload(file, name);
+    expect(fs.readFileSync(secret, 'utf8')).toBe('secret');
+  },
+);

@@ -3,6 +3,7 @@ import { fitCorrection } from '../../../src/engine/sectors/fit-correction.ts';
 import { sectorWordsOf } from '../../../src/engine/sectors/words-to-classify.ts';
 import { textOfMemory } from '../../../src/engine/steps/text-of-memory.ts';
 import { listStatedSectors, readSectorCorrection } from '../../../src/engine/store/sector-corrections.ts';
+import { learnSectors } from '../../../src/engine/upkeep/learn-sectors.ts';
 import { runDueSchedules } from '../../../src/engine/upkeep/schedules.ts';
 import type { Sector } from '../../../src/engine/types.ts';
 import { DAY_MS } from '../../../src/engine/dynamics.ts';
@@ -59,6 +60,37 @@ test('sectors that are stated teach the classifier of the tenant, and are forgot
   await nextDay(fixture);
   expect(readSectorCorrection(fixture.batch.open().store)).toBeNull();
   expect(await sectorOfNew(fixture, ruleOf('prow'))).toBe('semantic');
+});
+
+test('a correction that is learned while memories are erased is learned anew, or deleted in the end', async () => {
+  await using fixture = await openTestEngine();
+  const ids = await addRules(fixture, 'procedural');
+  const { config, open } = fixture.batch;
+  /** Learns, and erases a memory during each of the first attempts. */
+  const learn = async (erased: number) => {
+    let [opened, erasedAt] = [0, 0];
+    const context = { config, open: () => ((opened += 1), open()) };
+    await learnSectors(context, async () => {
+      if (erasedAt === opened || erased === 0) return;
+      [erasedAt, erased] = [opened, erased - 1];
+      await fixture.tenant.deleteMemory(ids.pop()!);
+    });
+    return readSectorCorrection(open().store);
+  };
+  const anew = await learn(1);
+  expect(anew).toEqual(await learn(0));
+  expect(anew?.size).toBeGreaterThan(0);
+  expect(await learn(3)).toBeNull();
+});
+
+test('a correction is deleted once the classifier does not learn', async () => {
+  await using fixture = await openTestEngine();
+  await addRules(fixture, 'procedural');
+  const { config, open } = fixture.batch;
+  await learnSectors({ config, open }, noPause);
+  expect(readSectorCorrection(open().store)).not.toBeNull();
+  await learnSectors({ config: { ...config, OM_SECTOR_CLASSIFIER: 'patterns' }, open }, noPause);
+  expect(readSectorCorrection(open().store)).toBeNull();
 });
 
 const noPause = async () => {};
