@@ -48,8 +48,9 @@ export interface SweepsOptions extends Omit<MaintenanceContext, 'open' | 'signal
 }
 
 /**
- * Time between two sweeps of the open files (ms), far shorter than the shortest lease. Each renews the leases of runs
- * and makes jobs with a lapsed lease due again; files that are not open wait for the tick (`TICK`).
+ * Longest time between two sweeps of the open files (ms); with a short `OM_LEASE_MS` it is a third of a lease. Each
+ * sweep renews the leases of runs and makes jobs with a lapsed lease due again; files that are not open wait for the
+ * tick (`TICK`).
  */
 const SWEEP_MS = 1_000;
 /**
@@ -59,7 +60,7 @@ const SWEEP_MS = 1_000;
 const MOST_CLEANED = 4;
 
 export function startSweeps(options: SweepsOptions): Sweeps {
-  const { pool, listPaths, signal, clock, dueTenants = null } = options;
+  const { pool, listPaths, signal, clock, config, dueTenants = null } = options;
   const guarded = createGuard(options);
   const underWay = new Set<Promise<void>>();
   const cleaner = createCleaner();
@@ -74,8 +75,9 @@ export function startSweeps(options: SweepsOptions): Sweeps {
   };
 
   async function sweepOpenFiles(): Promise<void> {
+    const everyMs = Math.min(SWEEP_MS, config.OM_LEASE_MS / 3);
     while (!signal.aborted) {
-      await pause(SWEEP_MS, undefined, { signal }).catch(() => {});
+      await pause(everyMs, undefined, { signal }).catch(() => {});
       await inTurn(pool.openPaths, (path) => lookAfter(path, { isTick: false }), dueTenants?.beginSweep());
     }
   }
