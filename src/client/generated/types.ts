@@ -4983,7 +4983,7 @@ export type DiffMemoriesReply = {
     /** When it was recorded. */
     readonly at: Timestamp;
   }[];
-  /** Memories whose validity ended without a successor. */
+  /** Memories whose validity ended before a successor began, or without one. */
   readonly ended: readonly {
     readonly memory: StoredMemory;
     /** When the change happened. */
