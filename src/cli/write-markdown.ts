@@ -70,7 +70,7 @@ function noteOf(line: Line, content: string): string {
     permalink: line['id'],
     created: line['created_at'],
     modified: line['updated_at'],
-    ...pick(line, PICKED),
+    ...pick({ ...line, item: nameOf(line['item']) }, PICKED),
   };
   // Metadata with the name of a field above stands below a key of its own.
   const metadata = Object.entries((line['metadata'] ?? {}) as Line);
@@ -83,6 +83,11 @@ function noteOf(line: Line, content: string): string {
     .map(([key, value]) => `${/^[A-Za-z_][\w-]*$/.test(key) ? key : JSON.stringify(key)}: ${JSON.stringify(value)}`)
     .join('\n');
   return `---\n${matter}\n---\n\n${content}${content === '' ? '' : '\n\n'}`;
+}
+
+/** Returns the name of an item without its lifetime, since a note has no expiry that a read could move. */
+function nameOf(item: unknown): unknown {
+  return item === undefined || item === null ? item : { ...item, ttl_ms: undefined };
 }
 
 function pick(line: Line, names: readonly string[]): Line {

@@ -55,9 +55,9 @@ export interface SweepsOptions extends Omit<MaintenanceContext, 'open' | 'signal
 }
 
 /**
- * Time between two sweeps of the files that are open or have a run in progress (ms), far shorter than the shortest
- * lease. Each renews the leases of runs and makes jobs with a lapsed lease due again; other files wait for the tick
- * (`TICK`).
+ * Longest time between two sweeps of the files that are open or have a run in progress (ms); with a short `OM_LEASE_MS`
+ * it is a third of a lease. Each sweep renews the leases of runs and makes jobs with a lapsed lease due again; other
+ * files wait for the tick (`TICK`).
  */
 const SWEEP_MS = 1_000;
 /**
@@ -67,7 +67,7 @@ const SWEEP_MS = 1_000;
 const MOST_CLEANED = 4;
 
 export function startSweeps(options: SweepsOptions): Sweeps {
-  const { pool, listPaths, runs, signal, clock, dueTenants = null } = options;
+  const { pool, listPaths, runs, signal, clock, config, dueTenants = null } = options;
   const guarded = createGuard(options);
   const underWay = new Set<Promise<void>>();
   const cleaner = createCleaner();
@@ -86,7 +86,7 @@ export function startSweeps(options: SweepsOptions): Sweeps {
 
   async function sweepFilesInUse(): Promise<void> {
     while (!signal.aborted) {
-      await pause(SWEEP_MS, undefined, { signal }).catch(() => {});
+      await pause(Math.min(SWEEP_MS, config.OM_LEASE_MS / 3), undefined, { signal }).catch(() => {});
       await inTurn(listInUse, (path) => lookAfter(path, { isTick: false }), dueTenants?.beginSweep());
     }
   }

@@ -154,6 +154,18 @@ describe('what held', () => {
   });
 });
 
+describe('what ended before its successor', () => {
+  test('ended by itself, and is not superseded at its own end', async () => {
+    const old = await add('The rent is 900.', { valid_to: START + 10 * DAY });
+    const next = await add('The rent is 950.', { valid_from: START + 60 * DAY });
+    await api.request('POST', '/memory/supersede', { body: { old_id: old, new_id: next } });
+    const found = await diff({ axis: 'valid', from: START + 5 * DAY, to: START + 70 * DAY });
+    expect(texts(found.ended)).toEqual(['The rent is 900.']);
+    expect(found.superseded).toEqual([]);
+    expect(texts(found.added)).toEqual(['The rent is 950.']);
+  });
+});
+
 describe('a part of what is known', () => {
   test('is chosen by user, session, tag and topic', async () => {
     const from = clock.now() - 1;

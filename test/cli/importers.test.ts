@@ -281,7 +281,7 @@ test('items keep their namespace, key and value in a Markdown export, and its im
   const value = { theme: ['dark', 1, null], on: false };
   const longValue = { text: 'A line\u2028 of a long value\u0085\n. '.repeat(7_000) };
   const lines = [
-    { type: 'memory', id: 'a1', content: 'theme: dark', item, value },
+    { type: 'memory', id: 'a1', content: 'theme: dark', item: { ...item, ttl_ms: 60_000 }, value },
     { type: 'memory', id: 'a2', content: 'off', item: { ...item, key: 'sound' }, value: false },
     { type: 'memory', id: 'a3', content: 'no item', metadata: { item: 'a word', value: 3 } },
     { type: 'memory', id: 'a4', content: '', item: { namespace: '', key: 'empty' }, value: '' },

@@ -27,6 +27,22 @@ test('leases are renewed while a large word index is cleaned after a delete', as
   await expect.poll(() => isPending(erased)).toBe(false);
 });
 
+test('files are swept, and leases renewed, more often if a lease is short', async () => {
+  await using fixture = await openTestEngine({ settings: { OM_EMBEDDINGS: 'none' } });
+  const swept: string[] = [];
+  const long = Promise.withResolvers<void>();
+  const sweepBy = (leaseMs: number, onSweep: () => void) => {
+    const config = { ...fixture.maintenance.config, OM_LEASE_MS: leaseMs };
+    const maintenance = { ...fixture.maintenance, config };
+    const ownersOf = () => (onSweep(), []);
+    sweep({ ...fixture, maintenance }, { files: [fixture.file], get: () => fixture.maintenance.open(), ownersOf });
+  };
+  sweepBy(15_000, () => (swept.push('long'), long.resolve()));
+  sweepBy(500, () => swept.push('short'));
+  await long.promise;
+  expect(swept[0]).toBe('short');
+});
+
 test('another tenant is cleaned while a large word index is', async () => {
   await using fixture = await openTestEngine({ settings: { OM_EMBEDDINGS: 'none' } });
   const { files, open, isPending, erase } = await openBoth(fixture);

@@ -52,7 +52,7 @@ const lists = {
       }),
     )
     .describe('Pairs of memories about which it was recorded that they contradict each other.'),
-  ended: z.array(entry).describe('Memories whose validity ended without a successor.'),
+  ended: z.array(entry).describe('Memories whose validity ended before a successor began, or without one.'),
   archived: z.array(entry).describe('Memories that were archived.'),
   restored: z
     .array(entry)

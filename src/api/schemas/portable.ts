@@ -15,6 +15,7 @@ import { LIMITS, MAX_TIME, MIN_TIME } from './value-limits.ts';
 import { uuid } from './memory-replies.ts';
 import { retrievalSchema } from './query.ts';
 import { newStanding } from './standing.ts';
+import { exportedItem } from './store.ts';
 import {
   anyObject,
   choice,
@@ -29,7 +30,6 @@ import {
   jsonValue,
   label,
   metadata,
-  namespace,
   numberUpTo,
   storedUrl,
   tags,
@@ -122,12 +122,7 @@ const memoryLine = z
     valid_to: orNull(exportedTime),
     expires_at: orNull(exportedTime),
     external_id: orNull(givenId),
-    item: orNull(
-      z.object(
-        { namespace: or(z.union([z.literal(''), namespace]), ''), key: givenId },
-        expected('an object with namespace and key'),
-      ),
-    ).describe('Namespace and key of an item; null for a memory that is no item.'),
+    item: orNull(exportedItem).describe('Name and lifetime of an item; null for a memory that is no item.'),
     value: orNull(jsonValue).describe('Value of an item; null for any other memory.'),
     created_at: orNull(exportedTime),
     updated_at: orNull(exportedTime),

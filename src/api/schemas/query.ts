@@ -95,7 +95,7 @@ export const filtersSchema = z
         .optional()
         .describe(
           'Only memories with one of these statuses. If left out, only active ones; a query also finds those ' +
-            'that `deep_recall`, `include` or `as_of` let in.',
+            'that `deep_recall`, `include` or `as_of` let in, and a list those that `as_of` lets in.',
         ),
       external_ids: ids.optional().describe('Memories with one of these ids in your system.'),
       written_by: ids

@@ -29,6 +29,22 @@ const MAX_STORE_OFFSET = 50_000;
 /** Longest `ttl` of an item in minutes, a hundred years. */
 const MAX_TTL = 52_560_000;
 
+/** Schema of the name and the lifetime of an item in a line of an export. */
+export const exportedItem = z.object(
+  {
+    namespace: z
+      .union([z.literal(''), namespace])
+      .nullish()
+      .transform((value) => value ?? ''),
+    key: givenId,
+    ttl_ms: integer(1, MAX_TTL * 60_000)
+      .nullish()
+      .transform((value) => value ?? null)
+      .describe('Lifetime in ms: a read moves `expires_at` to one lifetime later; null if reads do not move it.'),
+  },
+  expected('an object with namespace and key'),
+);
+
 const nameLabel = label(LIMITS.labelCharacters)
   .min(1, 'labels must not be empty')
   .refine((value) => !/[.:]/.test(value), 'labels must not hold dots and colons');

@@ -1359,7 +1359,7 @@ export type Filters = {
   readonly users?: readonly string[] | undefined;
   /** Memories of these sessions. */
   readonly sessions?: readonly string[] | undefined;
-  /** Only memories with one of these statuses. If left out, only active ones; a query also finds those that `deep_recall`, `include` or `as_of` let in. */
+  /** Only memories with one of these statuses. If left out, only active ones; a query also finds those that `deep_recall`, `include` or `as_of` let in, and a list those that `as_of` lets in. */
   readonly statuses?: readonly ('active' | 'superseded' | 'contradicted' | 'archived')[] | undefined;
   /** Memories with one of these ids in your system. */
   readonly external_ids?: readonly string[] | undefined;
@@ -4363,7 +4363,7 @@ export type CreateStandingQueryInput = {
         readonly tags?: readonly string[] | undefined;
         /** Memories of these sessions. */
         readonly sessions?: readonly string[] | undefined;
-        /** Only memories with one of these statuses. If left out, only active ones; a query also finds those that `deep_recall`, `include` or `as_of` let in. */
+        /** Only memories with one of these statuses. If left out, only active ones; a query also finds those that `deep_recall`, `include` or `as_of` let in, and a list those that `as_of` lets in. */
         readonly statuses?: readonly ('active' | 'superseded' | 'contradicted' | 'archived')[] | undefined;
         /** Memories with one of these ids in your system. */
         readonly external_ids?: readonly string[] | undefined;
@@ -4984,7 +4984,7 @@ export type DiffMemoriesReply = {
     /** When it was recorded. */
     readonly at: Timestamp;
   }[];
-  /** Memories whose validity ended without a successor. */
+  /** Memories whose validity ended before a successor began, or without one. */
   readonly ended: readonly {
     readonly memory: StoredMemory;
     /** When the change happened. */

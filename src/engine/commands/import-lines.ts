@@ -10,7 +10,7 @@ import {
   insertExactRevision,
   showComplete,
 } from '../store/import-rows.ts';
-import { putItemName, releaseItemName } from '../store/items.ts';
+import { putItemName, releaseItemName, setItemTtl } from '../store/items.ts';
 import { insertJob } from '../store/jobs.ts';
 import { ensureUser, readMemoryRows } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
@@ -121,7 +121,10 @@ function storeMemory(
     writerNo: ensureWriter(store, context.writtenBy),
     now,
   });
-  if (line.item !== null) putItemName(store, memoryNo, { userNo, ...line.item });
+  if (line.item !== null) {
+    putItemName(store, memoryNo, { userNo, ...line.item });
+    if (line.item.ttl_ms !== null) setItemTtl(store, memoryNo, line.item.ttl_ms);
+  }
   if (document !== null) {
     const { documentNo, liveNo, chunks } = document as { documentNo: number; liveNo: number; chunks: number };
     const left = (missing.get(documentNo) ?? chunks + 1 - countParts(store, liveNo)) - 1;

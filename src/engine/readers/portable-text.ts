@@ -55,7 +55,10 @@ export function memoryText(row: MemoryRow, origin: MemoryOrigin, vectors: readon
     valid_to: iso(row.valid_to) ?? undefined,
     expires_at: iso(row.expires_at) ?? undefined,
     external_id: origin.external_id ?? undefined,
-    item: origin.item_key === null ? undefined : { namespace: row.namespace ?? '', key: origin.item_key },
+    item:
+      origin.item_key === null
+        ? undefined
+        : { namespace: row.namespace ?? '', key: origin.item_key, ttl_ms: row.ttl_ms ?? undefined },
     value: row.value === null ? undefined : parseStored(row.value),
     created_at: iso(row.created_at),
     updated_at: iso(row.updated_at),

@@ -6,14 +6,14 @@ import type { ReadCommandName } from './commands.ts';
 /**
  * The reads that a standby may answer. Left out are reads on whose result a write depends (what is to be erased, moved
  * or compared), those that clients make after a write (receipts, single documents, jobs, session logs, events,
- * webhooks, recalls), revisions, of which a key that is bound to tags sees those since the memory has its tags, and the
- * rest of a page that an earlier read began, which must not be older than its beginning.
+ * webhooks, recalls), differences, whose next window begins where this one ends, revisions, of which a key that is
+ * bound to tags sees those since the memory has its tags, and the rest of a page that an earlier read began, which must
+ * not be older than its beginning.
  */
 const STANDBY_READS: ReadonlySet<ReadCommandName> = new Set<ReadCommandName>([
   'query',
   'explain',
   'askEval',
-  'diff',
   'timeline',
   'listMemories',
   'listMemoryPlaces',

@@ -123,10 +123,16 @@ interface ScannedRow {
   readonly startsAt: number;
   readonly validTo: number | null;
   readonly status: string;
+  /** Whether a memory that supersedes it had begun by its `validTo`; otherwise it ended by itself. */
+  readonly gaveWay: number | boolean;
   readonly salience: number;
   readonly salienceAt: number;
   readonly lambda: number;
 }
+
+/** SQL that finds a memory which supersedes `m` and begins no later than the validity of `m` ends. */
+const SUCCESSOR_BY_END = `SELECT 1 FROM edges e CROSS JOIN memories n ON n.seq = e.src
+  WHERE e.dst = m.seq AND e.type = 'supersedes' AND coalesce(n.valid_from, n.event_time) <= m.valid_to`;
 
 /**
  * Finds the memories that were added, ended or faded (lost salience) between the two times, and on the axis `valid`
@@ -140,7 +146,8 @@ function scanMemories(store: Store, request: DiffRequest, scope: CompiledFilter,
     OR (d.salience >= ? AND d.salience_at <= ? AND ${SALIENCE_AT} < ?)`;
   const statement = store.prepare(
     `SELECT m.seq AS memoryNo, m.created_at AS createdAt, coalesce(m.valid_from, m.event_time) AS startsAt,
-       m.valid_to AS validTo, d.status, d.salience, d.salience_at AS salienceAt, d.decay_lambda AS lambda
+       m.valid_to AS validTo, d.status, (d.status = 'superseded' AND EXISTS (${SUCCESSOR_BY_END})) AS gaveWay,
+       d.salience, d.salience_at AS salienceAt, d.decay_lambda AS lambda
      FROM ${source} CROSS JOIN memory_dynamics d ON d.seq = m.seq
      WHERE ${countingRows(store, hasChanged)} AND ${scope.sql}`,
   );
@@ -155,8 +162,8 @@ function noteMemory(row: ScannedRow, { from, to, axis, fadedBelow }: DiffRequest
   const { memoryNo, validTo, status } = row;
   const beganAt = axis === 'recorded' ? row.createdAt : row.startsAt;
   if (isIn(beganAt)) found.added.add({ memoryNo, at: beganAt });
-  if (isIn(validTo) && status === 'superseded' && axis === 'valid') found.superseded.add({ memoryNo, at: validTo! });
-  if (isIn(validTo) && status !== 'superseded') found.ended.add({ memoryNo, at: validTo! });
+  if (isIn(validTo) && (status !== 'superseded' || axis === 'valid'))
+    found[Boolean(row.gaveWay) ? 'superseded' : 'ended'].add({ memoryNo, at: validTo! });
   const { salience, salienceAt, lambda } = row;
   const at = (time: number) => salience * Math.exp((-lambda * Math.max(0, time - salienceAt)) / DAY_MS);
   const [salienceFrom, salienceTo] = [at(from), at(to)];

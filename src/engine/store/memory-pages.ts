@@ -27,7 +27,8 @@ interface Ordered {
 }
 
 /**
- * Lists the next memories that pass a filter, with the defaults of `compileFilter`. At most 2,000 memories are
+ * Lists the next memories that pass a filter, with the defaults of `compileFilter`; with `asOf` also superseded ones
+ * that held then. At most 2,000 memories are
  * examined, fewer if their tags or metadata take long, so there may be fewer than `limit`, or none, before the end of
  * the list.
  * @throws EngineError `invalid` for a cursor of another list or order, and for a filter that `compileFilter` refuses
@@ -35,7 +36,8 @@ interface Ordered {
 export function listMemoryPlaces(store: Store, page: PageOrder, wanted: SliceWanted): PlacedSlice {
   const { filter, order, asOf } = page;
   const list = `memories.${order.by}.${order.direction}`;
-  const passes = compileFilter(filter, wanted.now, { asOf });
+  // As in a query, the validity of superseded memories says whether they held at the earlier time.
+  const passes = compileFilter(filter, wanted.now, asOf ? { asOf, statuses: ['active', 'superseded'] } : {});
   const after =
     wanted.cursor === undefined
       ? undefined

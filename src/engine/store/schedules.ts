@@ -88,9 +88,12 @@ export function claimSchedule(store: Store, schedule: Schedule, claim: ScheduleC
 /**
  * Renews a claim at `claim.now` (Unix ms), unless another process has taken it over or it was given up. Call inside a
  * write.
+ * @returns whether the claim is still the caller's
  */
-export function renewSchedule(store: Store, claim: ScheduleClaim): void {
-  if (findClaim(store, claim.name)?.owner === claim.owner) putClaim(store, claim);
+export function renewSchedule(store: Store, claim: ScheduleClaim): boolean {
+  if (findClaim(store, claim.name)?.owner !== claim.owner) return false;
+  putClaim(store, claim);
+  return true;
 }
 
 /**

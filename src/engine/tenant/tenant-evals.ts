@@ -24,10 +24,17 @@ import type { TenantOptions } from './tenant-options.ts';
 import { guardOf } from './tenant-privacy.ts';
 
 /**
- * Time after which a process that began to run the evaluation sets counts as dead, so that another one may run them
- * (ms).
+ * Time after which a process that runs the evaluation sets and has not renewed its claim counts as dead, so that
+ * another one may run them (ms). It is far longer than one question takes, as the claim is renewed between questions.
  */
 const LEASE_MS = 3_600_000;
+
+/** Runs a set as `Evals.runEval` does. @param beforeItem is called before each question; what it throws ends the run */
+type RunSet = (
+  name: string,
+  signal: AbortSignal | undefined,
+  beforeItem?: () => Promise<void>,
+) => ReturnType<Tenant['runEval']>;
 
 /** Makes the methods by which a tenant keeps evaluation sets and runs them. */
 export function createEvalMethods(options: TenantOptions): Pick<Tenant, keyof Evals> {
@@ -50,23 +57,24 @@ export function createEvalMethods(options: TenantOptions): Pick<Tenant, keyof Ev
     listEvals: () => readers.read(path, 'listEvals', {}),
     getEval: (name) => readSet(options, name),
     deleteEval: (name) => writer.write(path, 'deleteEval', { name }),
-    async runEval(name, signal) {
-      const at = clock.now();
-      const set = await readSet(options, name);
-      const defaults = readRetrievalDefaults(control, id);
-      const judged = await askAll(options, set, defaults, signal);
-      const [before] = await methods.listEvalRuns(name, 1);
-      const now = {
-        version: VERSION,
-        model: namesOfModels(options.open().liveModels),
-        ...(await hashesOf(options, set, defaults)),
-      };
-      const run = { at, ...scoresOf(judged), ...now, changed: before === undefined ? [] : changesOf(before, now) };
-      await writer.write(path, 'appendEvalRun', { name, run });
-      return { run, outcomes: judged.map(outcomeOf) };
-    },
+    runEval: (name, signal) => runSet(name, signal),
     listEvalRuns: (name, limit) => readers.readFew(path, 'listEvalRuns', { name, limit }),
-    runDueEvals: (signal) => runDue(options, methods.runEval, signal),
+    runDueEvals: (signal) => runDue(options, runSet, signal),
+  };
+  const runSet: RunSet = async (name, signal, beforeItem) => {
+    const at = clock.now();
+    const set = await readSet(options, name);
+    const defaults = readRetrievalDefaults(control, id);
+    const judged = await askAll(options, set, defaults, signal, beforeItem);
+    const [before] = await methods.listEvalRuns(name, 1);
+    const now = {
+      version: VERSION,
+      model: namesOfModels(options.open().liveModels),
+      ...(await hashesOf(options, set, defaults)),
+    };
+    const run = { at, ...scoresOf(judged), ...now, changed: before === undefined ? [] : changesOf(before, now) };
+    await writer.write(path, 'appendEvalRun', { name, run });
+    return { run, outcomes: judged.map(outcomeOf) };
   };
   return methods;
 }
@@ -108,11 +116,12 @@ async function packSet(
  * Runs all evaluation sets (queries with expected answers) if they are due and no other process runs them.
  * @returns the number of sets that were run; 0 if there are none, they are not due or run elsewhere, `OM_EVAL_EVERY` is
  *   not set, or the tenant may not have rows here (`mayHoldRows`)
- * @throws what the run of a set throws; the sets after it are not run then
+ * @throws what the run of a set throws; the sets after it are not run then. EngineError `conflict` if another process
+ *   took the run over, as the claim was not renewed in time
  */
 async function runDue(
   { path, config, clock, writer, readers }: TenantOptions,
-  runEval: Tenant['runEval'],
+  runSet: RunSet,
   signal: AbortSignal | undefined,
 ): Promise<number> {
   const { OM_EVAL_EVERY: everyMs } = config;
@@ -123,9 +132,16 @@ async function runDue(
   const sets = await readers.read(path, 'listEvals', {});
   if (sets.length === 0 || !(await writer.write(path, 'claimRun', claim))) return 0;
   const startedAt = clock.now();
+  let renewedAt = startedAt;
+  const keepClaim = async () => {
+    if (Math.abs(clock.now() - renewedAt) < LEASE_MS / 4) return;
+    renewedAt = clock.now();
+    if (await writer.write(path, 'renewRun', { name: schedule.name, owner: claim.owner, leaseMs: LEASE_MS })) return;
+    throw new EngineError('conflict', 'another process runs the evaluation sets');
+  };
   let ranAt: number | undefined;
   try {
-    for (const { name } of sets) await runEval(name, signal);
+    for (const { name } of sets) await runSet(name, signal, keepClaim);
     ranAt = startedAt;
     return sets.length;
   } finally {
@@ -166,9 +182,11 @@ async function askAll(
   { items }: NewEvalSet,
   defaults: RetrievalOptions,
   signal: AbortSignal | undefined,
+  beforeItem?: () => Promise<void>,
 ): Promise<Judged[]> {
   const judged: Judged[] = [];
   for (const [place, item] of items.entries()) {
+    await beforeItem?.();
     judged.push(await readers.read(path, 'askEval', { item, place, defaults }, signal));
   }
   return judged;

@@ -241,11 +241,14 @@ function createStandingEmbedder({
   readers,
   writer,
 }: TenantOptions): () => Promise<void> {
-  let askAgainAt = -Infinity;
+  let failedAt = -Infinity;
   return async () => {
     const { liveModels } = open();
     const live = liveModels === null ? undefined : distinctModels(liveModels)[0];
-    if (live === undefined || !hasNeighbours(live) || clock.now() < askAgainAt) return;
+    const since = clock.now() - failedAt;
+    // A clock that was set back does not prolong the pause.
+    const isPaused = since >= 0 && since < EMBED_AGAIN_MS;
+    if (live === undefined || !hasNeighbours(live) || isPaused) return;
     const missing = { modelNo: live.modelNo, limit: EMBEDDED_AT_ONCE };
     const waiting = await readers.read(path, 'listUnembeddedQueries', missing);
     const querySource = waiting.length === 0 ? null : querySourceOf(live);
@@ -254,7 +257,7 @@ function createStandingEmbedder({
       waiting.map(async ({ queryNo, query }) => ({ queryNo, embedding: await querySource.embedQuery(query) })),
     );
     const vectors = embedded.flatMap(({ queryNo, embedding }) => (embedding === null ? [] : { queryNo, embedding }));
-    if (vectors.length < waiting.length) askAgainAt = clock.now() + EMBED_AGAIN_MS;
+    if (vectors.length < waiting.length) failedAt = clock.now();
     if (vectors.length > 0) await writer.write(path, 'putStandingVectors', { modelNo: live.modelNo, vectors });
   };
 }

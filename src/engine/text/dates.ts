@@ -107,14 +107,21 @@ const PATTERNS: readonly Pattern[] = [
     read: ({ year, name }) => dateOf(year, MONTHS.get(name!)!, undefined),
   },
   { pattern: /\byesterday\b|\bgestern\b|昨天|昨日/giu, read: (_, now) => daysFrom(now, -1, 0) },
-  { pattern: /\btoday\b|\bheute\b|今天|今日/giu, read: (_, now) => daysFrom(now, 0, 1) },
+  { pattern: /\btoday\b|\bheute\b|今天|今日(?!头条)/giu, read: (_, now) => daysFrom(now, 0, 1) },
+  // Chinese puts no blanks between words: 上 may end 晚上 or 马上, and 本 may end 日本.
   {
-    pattern: /\blast week\b|\bletzten? Woche\b|\bvorige Woche\b|上(?:个)?(?:周|星期|礼拜)/giu,
+    pattern: /\blast week\b|\bletzten? Woche\b|\bvorige Woche\b|(?<![晚早线马路网桌身])上个?(?:周|星期|礼拜)/giu,
     read: (_, now) => week(now, -1),
   },
-  { pattern: /\bthis week\b|\bdiese[rn]? Woche\b|(?:这|本)(?:个)?(?:周|星期|礼拜)/giu, read: (_, now) => week(now, 0) },
-  { pattern: /\blast month\b|\b(?:letzten|vorigen) Monat\b|上个?月/giu, read: (_, now) => month(now, -1) },
-  { pattern: /\bthis month\b|\bdiese[nm] Monat\b|(?:这个?|本)月/giu, read: (_, now) => month(now, 0) },
+  {
+    pattern: /\bthis week\b|\bdiese[rn]? Woche\b|(?:这|(?<!日)本)个?(?:周|星期|礼拜)/giu,
+    read: (_, now) => week(now, 0),
+  },
+  {
+    pattern: /\blast month\b|\b(?:letzten|vorigen) Monat\b|(?<![晚早线马路网桌身])上个?月/giu,
+    read: (_, now) => month(now, -1),
+  },
+  { pattern: /\bthis month\b|\bdiese[nm] Monat\b|(?:这个?|(?<!日)本)月/giu, read: (_, now) => month(now, 0) },
   { pattern: /\blast year\b|\b(?:letztes|voriges) Jahr\b|去年/giu, read: (_, now) => year(now, -1) },
 ];
 

@@ -94,8 +94,11 @@ export interface PortableMemory {
   readonly valid_to: number | null;
   readonly expires_at: number | null;
   readonly external_id: string | null;
-  /** Namespace and key of an item (memory with a name); null for a memory that is no item. */
-  readonly item: { readonly namespace: string; readonly key: string } | null;
+  /**
+   * Namespace and key of an item (memory with a name), and its lifetime in ms, to which a read renews its expiry (null
+   * if reads do not); null for a memory that is no item.
+   */
+  readonly item: { readonly namespace: string; readonly key: string; readonly ttl_ms: number | null } | null;
   readonly value: Json;
   readonly created_at: number | null;
   readonly updated_at: number | null;

@@ -56,6 +56,7 @@ import {
   claimSchedule,
   noteFailure,
   releaseSchedule,
+  renewSchedule,
   requestRun,
   type RequestedSchedule,
   type Schedule,
@@ -142,6 +143,11 @@ export const WRITE_COMMANDS = {
     { store, now }: WriteContext,
     { schedule, owner, leaseMs }: { readonly schedule: Schedule; readonly owner: string; readonly leaseMs: number },
   ) => claimSchedule(store, schedule, { name: schedule.name, owner, now, leaseMs }),
+  /** Renews the claim on a schedule during a run. @returns false if another process has taken it over */
+  renewRun: (
+    { store, now }: WriteContext,
+    { name, owner, leaseMs }: { readonly name: string; readonly owner: string; readonly leaseMs: number },
+  ) => renewSchedule(store, { name, owner, now, leaseMs }),
   /**
    * Releases the claim on a schedule after a run, unless another process has taken it over. `ranAt` is the time at
    * which a completed run began (Unix ms). If it is left out, the run failed: that is stored in any case, and the

@@ -17,6 +17,7 @@ const UPKEEP_WRITES: ReadonlySet<WriteCommandName> = new Set<WriteCommandName>([
   'forgetDispatchMarks',
   'recoverLeases',
   'claimRun',
+  'renewRun',
   'releaseRun',
   'claimDue',
   'noteAnswers',

@@ -1,11 +1,12 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { DAY_MS } from '../../../src/engine/dynamics.ts';
 import { sealCursor } from '../../../src/engine/store/list-cursor.ts';
 import { listMemoryNos, listMemoryPlaces } from '../../../src/engine/store/memory-pages.ts';
 import { createWorkBudget, ROW_BYTES, runWithin } from '../../../src/engine/store/work-budget.ts';
 import type { Tenant } from '../../../src/engine/engine.ts';
 import { boundTenant } from '../../../src/engine/tenant/bound-tenant.ts';
-import type { ListOrder, Memory, MemoryFilter, MemoryPage, Page } from '../../../src/engine/types.ts';
+import type { AsOf, ListOrder, Memory, MemoryFilter, MemoryPage, Page } from '../../../src/engine/types.ts';
 import { newMemory, openTestEngine, START } from '../../support/engine-fixture.ts';
 
 /** A page as its route sends it: the items of all slices. */
@@ -117,6 +118,29 @@ test('a list for an earlier time shows the values of that time', async () => {
   expect(await allOf(tenant, { files: ['new.ts'] }, { asOf })).toEqual([]);
   expect(await allOf(tenant, { files: ['new.ts'] })).toEqual(['after']);
   expect(await allOf(tenant, { files: ['old.ts'] })).toEqual([]);
+});
+
+test('a list for an earlier time has what held then and was superseded since, on both axes', async () => {
+  await using fixture = await openTestEngine();
+  const { tenant, clock } = fixture;
+  const old = await fixture.add({ content: 'Ann lives in Lisbon' });
+  clock.advanceDays(10);
+  const moved = await fixture.add({ content: 'Ann lives in Porto' });
+  clock.advanceDays(10);
+  await tenant.supersedeMemory({ oldId: old.id, newId: moved.id });
+  const day = (number: number) => START + number * DAY_MS;
+  const looks: [AsOf, string[]][] = [
+    [{ valid: day(5) }, ['Ann lives in Lisbon']],
+    [{ valid: day(10) }, ['Ann lives in Porto']],
+    [{ recorded: day(5) }, ['Ann lives in Lisbon']],
+    [{ recorded: day(15) }, ['Ann lives in Porto', 'Ann lives in Lisbon']],
+    [{ valid: day(5), recorded: day(20) }, ['Ann lives in Lisbon']],
+    [{ valid: day(20), recorded: day(20) }, ['Ann lives in Porto']],
+  ];
+  for (const [asOf, expected] of looks)
+    expect(await allOf(tenant, {}, { asOf }), JSON.stringify(asOf)).toEqual(expected);
+  expect(await allOf(tenant, { statuses: ['active'] }, { asOf: { valid: day(5) } })).toEqual([]);
+  expect(await allOf(tenant, {})).toEqual(['Ann lives in Porto']);
 });
 
 test('a page that looks at many memories which do not pass is short, and the list goes on', async () => {

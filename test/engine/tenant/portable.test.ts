@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
+import { DAY_MS } from '../../../src/engine/dynamics.ts';
 import type { Tenant } from '../../../src/engine/engine.ts';
 import { ImportRehearsal } from '../../../src/engine/tenant/rehearse-import.ts';
 import type {
@@ -9,7 +10,7 @@ import type {
   PortableLink,
   PortableMemory,
 } from '../../../src/engine/types.ts';
-import { expectNoOrphans, openTestEngine, START, type TestEngine } from '../../support/engine-fixture.ts';
+import { expectNoOrphans, newMemory, openTestEngine, START, type TestEngine } from '../../support/engine-fixture.ts';
 import { newDocument, upload } from '../../support/new-document.ts';
 import { exportText, importText, jsonLines, portableLines } from '../../support/portable.ts';
 import { notesAbout } from '../../support/topics.ts';
@@ -363,6 +364,28 @@ test('items of a session log go behind those that it has, in their order', async
   expect(await kindsOf([...lines, ...lineOf(3, 'd')])).toEqual(['known', 'known', 'kept', 'stored']);
   const { items } = await tenant.readLog(place, { limit: 10 });
   expect(items.map(({ item }) => item)).toEqual(['a', 'b', 'here', 'd']);
+});
+
+test('an item that was imported lives on while it is read, as it does where it was exported', async () => {
+  const fixture = await open();
+  onTestFinished(() => fixture.close());
+  const { tenant, clock } = fixture;
+  const place = { userId: 'ana', namespace: 'settings.editor', key: 'theme' };
+  const week = 7 * DAY_MS;
+  const lifetime = { expiresAt: clock.now() + week, ttlMs: week };
+  await tenant.putItem({ ...newMemory({ content: 'dark' }), ...place, value: 'dark', ...lifetime });
+  await tenant.putItem({ ...newMemory({ content: '14' }), ...place, key: 'size', value: 14, expiresAt: START + week });
+  const text = await exportText(tenant);
+  const copy = await openCopy(fixture);
+  await importText(copy.tenant, text);
+  expect(bodyOf(await exportText(copy.tenant))).toEqual(bodyOf(text));
+
+  copy.clock.advanceDays(5);
+  const { id } = await copy.tenant.getItem(place);
+  await copy.tenant.renewItems([id, (await copy.tenant.getItem({ ...place, key: 'size' })).id]);
+  copy.clock.advanceDays(5);
+  expect(await copy.tenant.getItem(place)).toMatchObject({ id, expiresAt: START + 5 * DAY_MS + week });
+  await expect(copy.tenant.getItem({ ...place, key: 'size' })).rejects.toMatchObject({ code: 'not_found' });
 });
 
 test('session logs are exported whole, over several pieces, and as filters select them', async () => {

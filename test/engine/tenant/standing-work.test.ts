@@ -5,6 +5,7 @@ import { listQueryNos, readComparedQueries } from '../../../src/engine/store/sta
 import { claimDeliveries } from '../../../src/engine/store/webhooks.ts';
 import { type ClaimedDelivery, STANDING_LIMITS } from '../../../src/engine/types.ts';
 import { openTestEngine, START } from '../../support/engine-fixture.ts';
+import { startFakeServer } from '../../support/fake-server.ts';
 import { newMemory } from '../../support/new-memory.ts';
 
 const WORDS = 'harbour ferry lighthouse captain anchor compass schooner barnacle mooring starboard';
@@ -32,6 +33,34 @@ test('a memory that may answer many queries is compared with some of them at a t
   const { events } = await tenant.listEvents({ limit: 1_000, kinds: ['standing.answered'] });
   expect(events.map(({ standingId }) => standingId).toSorted()).toEqual(ids.toSorted());
   await fixture.close();
+});
+
+test('a clock that is set back does not prolong the pause after a failure of the provider', async () => {
+  let isDown = false;
+  await using provider = await startFakeServer((response, { text }) => {
+    if (isDown) return void response.writeHead(400, { 'content-type': 'application/json' }).end('{}');
+    const { input } = JSON.parse(text) as { readonly input: readonly string[] };
+    const embedding = Array.from({ length: 1_536 }, (_, at) => Math.sin(at + 1));
+    const data = input.map((_, index) => ({ object: 'embedding', index, embedding }));
+    const body = { object: 'list', model: 'm', data, usage: { prompt_tokens: 1, total_tokens: 1 } };
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+  });
+  const model = { OM_EMBEDDINGS: 'openai', OM_OPENAI_BASE_URL: provider.url, OM_OPENAI_MODEL: 'm', OM_VEC_DIM: '1536' };
+  await using fixture = await openTestEngine({ settings: { ...model, OPENAI_API_KEY: 'key' } });
+  const { tenant, clock } = fixture;
+  await tenant.createStandingQuery(about('harbour ferry'));
+  const tell = async (content: string, isFailing: boolean) => {
+    await fixture.add({ content, userId: 'ana' });
+    await fixture.drain();
+    isDown = isFailing;
+    while ((await tenant.tendStanding(new AbortController().signal)) === 'busy');
+    isDown = false;
+    return fixture.get<number>('SELECT count(*) FROM standing_vectors');
+  };
+  expect(await tell('The ferry leaves the harbour at noon.', true)).toBe(0);
+  expect(await tell('The ferry is late.', false)).toBe(0);
+  clock.set(START - 86_400_000);
+  expect(await tell('The ferry is back in the harbour.', false)).toBe(1);
 });
 
 test('the standing queries of a tenant have a bound in characters, filters included', async () => {
