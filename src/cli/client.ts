@@ -224,7 +224,9 @@ async function ask(server: ServerAddress, outgoing: Outgoing, { isNew = false } 
 async function* exchangeLines(server: ServerAddress, path: string, body: Body): AsyncGenerator<unknown> {
   const headers = { 'content-type': 'application/x-ndjson', accept: 'application/x-ndjson' };
   // The body can be read only once, so the request must not meet a kept connection that has ended.
-  const request = openRequest(server, { method: 'POST', path, headers }, { isNew: true });
+  // Screening a group of lines may take the server minutes, in which it neither reads nor writes.
+  const patient: ServerAddress = { ...server, patience: 'patient' };
+  const request = openRequest(patient, { method: 'POST', path, headers }, { isNew: true });
   const explain = startSending(server, request, body);
   try {
     const [response] = (await once(request, 'response')) as [http.IncomingMessage];

@@ -7,13 +7,16 @@ import type { EmbedLogEntry } from '../engine/index.ts';
  * the file on which the run that made it works.
  */
 export interface CallLog {
-  /** Keeps a call for the file of the run that made it. A call outside of a run is not kept. */
+  /** Keeps a call for the file of the run that made it, the last 1,000. A call outside of a run is not kept. */
   note(call: EmbedLogEntry): void;
   /** Does the work of a run on the file at `path`, and returns its result. Its calls are kept for this file. */
   during<T>(path: string, work: () => Promise<T>): Promise<T>;
   /** Passes the calls that are kept for a file to `write`, if there are any. If `write` throws, they are kept on. */
   flush(path: string, write: (calls: readonly EmbedLogEntry[]) => void): void;
 }
+
+/** Greatest number of calls that are kept for one file; beyond it the oldest is dropped. */
+const MOST_KEPT = 1_000;
 
 export function createCallLog(): CallLog {
   const running = new AsyncLocalStorage<string>();
@@ -24,7 +27,7 @@ export function createCallLog(): CallLog {
       if (path === undefined) return;
       const calls = kept.get(path);
       if (calls === undefined) kept.set(path, [call]);
-      else calls.push(call);
+      else if (calls.push(call) > MOST_KEPT) calls.shift();
     },
     during: (path, work) => running.run(path, work),
     flush(path, write) {

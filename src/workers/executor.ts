@@ -193,9 +193,12 @@ function postpone({ pool, clock }: Files, { path, jobNos }: NamedWork, ms: numbe
   return 0;
 }
 
-/** Does the work of a run on the file at `path`. When it has ended, its provider calls are logged in this file. */
+/**
+ * Does the work of a run on the file at `path`. When it has ended, its provider calls are logged in this file. If they
+ * cannot be logged, the work counts even so, and they are logged after a later run.
+ */
 async function withCallsLogged<T>(
-  { pool, callLog }: Pick<ExecutorOptions, 'pool' | 'callLog'>,
+  { pool, callLog, logger }: Pick<ExecutorOptions, 'pool' | 'callLog' | 'logger'>,
   path: string,
   work: () => Promise<T>,
 ): Promise<T> {
@@ -203,12 +206,16 @@ async function withCallsLogged<T>(
   try {
     return await callLog.during(path, work);
   } finally {
-    callLog.flush(path, (calls) => {
-      const { store } = pool.get(path);
-      store.write(() => {
-        for (const call of calls) appendEmbedLog(store, call);
+    try {
+      callLog.flush(path, (calls) => {
+        const { store } = pool.get(path);
+        store.write(() => {
+          for (const call of calls) appendEmbedLog(store, call);
+        });
       });
-    });
+    } catch (error) {
+      logger.error({ error: serialiseError(error) }, 'calls_not_logged');
+    }
   }
 }
 

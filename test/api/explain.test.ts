@@ -228,10 +228,7 @@ describe('remedies are true', () => {
     const kind = { per_document: 0, top_k: { knowledge: 1 } };
     expect((await expectTrueRemedy({ ...query, ...kind }, await last(kind))).outcome).toBe('kind_limit');
     const without = { per_document: 0, include_episodes: false };
-    expect((await expectTrueRemedy({ ...query, ...without }, root!)).changes).toEqual({
-      include_episodes: true,
-      top_k: null,
-    });
+    expect((await expectTrueRemedy({ ...query, ...without }, root!)).changes).toEqual({ include_episodes: true });
   });
 
   test('deep_recall: it was superseded, and the live end is named', async () => {

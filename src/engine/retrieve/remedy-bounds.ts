@@ -174,18 +174,18 @@ interface Widening extends Change {
 }
 
 /**
- * Makes the change that lifts the limit on hits of a kind: it removes `top_k`, and sets `include_episodes` to true if
- * the query asks for no episodes.
+ * Makes the change that lifts the limit on hits of a kind: it removes `top_k`. If there is none, and the query asks for
+ * no episodes, it sets `include_episodes` to true.
  */
-export function liftKindLimit({ includeEpisodes }: MemoryQuery): Widening {
+export function liftKindLimit({ includeEpisodes, topK }: MemoryQuery): Widening {
   const says = 'as many hits of its kind came back as top_k allows: remove top_k';
-  if (includeEpisodes !== false) return { ...bound(says, { top_k: null }), change: { topK: undefined } };
+  if (includeEpisodes !== false || topK !== undefined)
+    return { ...bound(says, { top_k: null }), change: { topK: undefined } };
   return {
-    ...bound('it is an episode, which include_episodes leaves out: set include_episodes to true and remove top_k', {
+    ...bound('it is an episode, which include_episodes leaves out: set include_episodes to true', {
       include_episodes: true,
-      top_k: null,
     }),
-    change: { includeEpisodes: true, topK: undefined },
+    change: { includeEpisodes: true },
   };
 }
 

@@ -1,12 +1,10 @@
 import { createHash } from 'node:crypto';
-import { isDeepStrictEqual } from 'node:util';
 import type { ParseResult } from '../ports.ts';
 import { markMetadata } from '../privacy/screen-memory.ts';
 import { readChunkTexts, ROOT_INDEX, type ChunkPlace } from '../store/chunks.ts';
-import { readMemoryRows } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
 import { gistOf } from '../text/gist.ts';
-import type { Metadata, SensitiveKind } from '../types.ts';
+import type { Json, Metadata, SensitiveKind } from '../types.ts';
 import type { DocumentReading } from './document-reading.ts';
 import { beginningOf } from '../text/beginning-of.ts';
 
@@ -59,30 +57,33 @@ export function partsOf(title: string, parsed: ParseResult): DocumentPart[] {
  */
 export function keepEqualParts(
   store: Store,
-  { document }: DocumentReading,
+  { document, generation }: DocumentReading,
   parts: readonly DocumentPart[],
 ): Map<number, number> {
   const kept = new Map<number, number>();
   if (document.live_no === null) return kept;
-  const memoriesByKey = new Map<string, number[]>();
-  for (const { memoryNo, index, title, content } of readChunkTexts(store, document.live_no)) {
+  const memoriesByKey = new Map<string, { readonly memoryNo: number; readonly marks: readonly Json[] }[]>();
+  for (const { memoryNo, index, title, content, metadata } of readChunkTexts(store, document.live_no)) {
     const key = keyOf(index, title, content);
-    memoriesByKey.set(key, [...(memoriesByKey.get(key) ?? []), memoryNo]);
+    memoriesByKey.set(key, [...(memoriesByKey.get(key) ?? []), { memoryNo, marks: marksOf(metadata) }]);
   }
+  const stated = JSON.parse(generation.metadata) as Metadata;
   for (const part of parts) {
     const memory = memoriesByKey.get(keyOf(part.index, part.title, part.content))?.shift();
-    if (memory !== undefined && hasMarks(store, memory, part.sensitive ?? [])) kept.set(part.index, memory);
+    // If the document's metadata have no room for marks, a new memory would lack them as well.
+    const { sensitive } = part.sensitive?.length ? markMetadata(stated, part.sensitive) : {};
+    const wanted = Array.isArray(sensitive) ? (sensitive as readonly Json[]) : [];
+    if (memory !== undefined && wanted.every((kind) => memory.marks.includes(kind)))
+      kept.set(part.index, memory.memoryNo);
   }
   return kept;
 }
 
-/** Whether the metadata of a memory name these kinds of sensitive values, or have no room for them. */
-function hasMarks(store: Store, memoryNo: number, kinds: readonly SensitiveKind[]): boolean {
-  if (kinds.length === 0) return true;
-  return readMemoryRows(store, [memoryNo]).every((row) => {
-    const metadata = JSON.parse(row.metadata) as Metadata;
-    return isDeepStrictEqual(markMetadata(metadata, kinds), metadata);
-  });
+/** Returns the kinds of sensitive values that the metadata of a memory, as JSON, name. */
+function marksOf(metadata: string): readonly Json[] {
+  if (!metadata.includes('"sensitive"')) return [];
+  const { sensitive } = JSON.parse(metadata) as Metadata;
+  return Array.isArray(sensitive) ? (sensitive as readonly Json[]) : [];
 }
 
 function keyOf(index: number, title: string, content: string): string {

@@ -142,21 +142,26 @@ export function listParts(store: Store, generationNo: number): number[] {
   return rows.map(({ memory }) => memory);
 }
 
+/** Texts of a memory that is part of a document; `metadata` is JSON. */
+interface ChunkText extends Pick<ChunkPlace, 'index'> {
+  readonly memoryNo: number;
+  readonly title: string;
+  readonly content: string;
+  readonly metadata: string;
+}
+
 /**
  * Reads the memories of a generation (one parsed version of a document) one by one: the root memory (index ROOT_INDEX),
  * then the chunks in the order of the text. The connection cannot write until the iteration has ended.
  */
-export function* readChunkTexts(
-  store: Store,
-  generationNo: number,
-): Generator<{ readonly memoryNo: number; readonly index: number; readonly title: string; readonly content: string }> {
+export function* readChunkTexts(store: Store, generationNo: number): Generator<ChunkText> {
   yield* store
     .prepare(
-      `SELECT c.memory AS memoryNo, c.chunk_index AS "index", m.title, m.content
+      `SELECT c.memory AS memoryNo, c.chunk_index AS "index", m.title, m.content, m.metadata
        FROM chunks c JOIN memories m ON m.seq = c.memory
        WHERE c.generation_no = ? ORDER BY c.chunk_index`,
     )
-    .iterate(generationNo) as IterableIterator<{ memoryNo: number; index: number; title: string; content: string }>;
+    .iterate(generationNo) as IterableIterator<ChunkText>;
 }
 
 /**

@@ -12,7 +12,7 @@ import { SALIENCE_AT } from './faded-sql.ts';
 import { type CompiledFilter, compileFilter, type FilterCondition } from './filter.ts';
 import { createFirstEntries } from './first-entries.ts';
 import type { Store } from './open-store.ts';
-import { hasWorkEnded, readUntilWorkEnds } from './work-budget.ts';
+import { hasWorkEnded, readUntilWorkEnds, ROW_BYTES } from './work-budget.ts';
 
 /** A request to compare two times, with the memories that its topic selects. */
 export interface DiffRequest extends DiffOptions {
@@ -192,16 +192,19 @@ interface RevisionRow {
 function scanRevisions(store: Store, request: DiffRequest, scope: CompiledFilter, found: FoundLists): void {
   const { from, to, filter, now } = request;
   const atStart = boundsAt(filter, from, now);
-  const [source, memory] =
-    filter.userIds?.length === 1
-      ? ['memories m INDEXED BY memories_by_user CROSS JOIN memory_revisions r ON r.memory = m.seq', 'm.seq']
-      : ['memory_revisions r CROSS JOIN memories m ON m.seq = r.memory', 'r.memory'];
+  const isOfOne = filter.userIds?.length === 1;
+  const inWindow = 'r.replaced_at > ? AND r.replaced_at <= ?';
+  // A file counts rows of the first table, which are then those of the memories: their revisions count by themselves.
+  const counted = isOfOne && store.ahead === null ? `may_work(${ROW_BYTES} + 0 * r.version) AND ${inWindow}` : inWindow;
+  const [source, memory] = isOfOne
+    ? ['memories m INDEXED BY memories_by_user CROSS JOIN memory_revisions r ON r.memory = m.seq', 'm.seq']
+    : ['memory_revisions r CROSS JOIN memories m ON m.seq = r.memory', 'r.memory'];
   const statement = store.prepare(
     `SELECT r.memory AS memoryNo, r.replaced_at AS at, r.fields, r.by_link AS byLink, r.status AS before,
        coalesce((SELECT n.status FROM memory_revisions n WHERE n.memory = r.memory AND n.version = r.version + 1),
          d.status) AS after, m.created_at > ? AS isNew, (${atStart.sql}) AS isWithin
      FROM ${source} CROSS JOIN memory_dynamics d ON d.seq = m.seq
-     WHERE ${countingRows(store, 'r.replaced_at > ? AND r.replaced_at <= ?')} AND ${scope.sql}
+     WHERE ${countingRows(store, counted)} AND ${scope.sql}
      ORDER BY ${memory}, r.version`,
   );
   const values = [from, ...atStart.parameters, from, to, ...scope.parameters];
