@@ -109,7 +109,8 @@ const MAX_LINE_BYTES = 1024 * 1024;
 
 /**
  * Makes a client of the server at `url`, or at CAIRN_URL, or at port OM_PORT (8080) of this machine. Its key is `key`,
- * or CAIRN_API_KEY, or OM_API_KEY; without any, no key is sent. Nothing is sent yet.
+ * or CAIRN_API_KEY, or OM_API_KEY; without any, no key is sent. Requests act in the tenant CAIRN_TENANT, by default in
+ * the first one of the key. Nothing is sent yet.
  * @throws CliError with exit code 2 for an address that is not HTTP
  */
 export function connect(
@@ -119,7 +120,8 @@ export function connect(
 ): Client {
   const base = parseUrl(url ?? (environment.CAIRN_URL || `http://127.0.0.1:${environment.OM_PORT || 8080}`));
   const secret = key ?? (environment.CAIRN_API_KEY || environment.OM_API_KEY);
-  const server: ServerAddress = { base, shownUrl: base.origin + base.pathname.slice(0, -1), secret, patience };
+  const tenant = environment.CAIRN_TENANT || undefined;
+  const server: ServerAddress = { base, shownUrl: base.origin + base.pathname.slice(0, -1), secret, tenant, patience };
   return {
     ...operationsOf(server),
     sendForm: async (method, path, form) => expectReply(server, { method, path, ...encodeForm(form) }),
@@ -136,6 +138,7 @@ function operationsOf(server: ServerAddress): Omit<Client, 'sendForm' | 'exchang
   const client = createClient({
     url: server.base.href,
     key: server.secret,
+    tenant: server.tenant,
     // A failure is shown at once. Commands that send many requests wait for a busy server in `retryWhileBusy`.
     retries: 0,
     timeoutMs: server.patience === 'patient' ? PATIENT_MS : LONGEST_MS,
@@ -192,6 +195,8 @@ interface ServerAddress {
   /** Address in the form in which messages show it, without a slash at its end. */
   readonly shownUrl: string;
   readonly secret: string | undefined;
+  /** Id of the tenant in which requests act; undefined for that of the key. */
+  readonly tenant: string | undefined;
   readonly patience: Patience;
 }
 
@@ -261,16 +266,17 @@ async function* receive(server: ServerAddress, path: string, accept = '*/*'): As
  *   be used
  */
 function openRequest(
-  { base, shownUrl, secret, patience }: ServerAddress,
+  { base, shownUrl, secret, tenant, patience }: ServerAddress,
   { method, path, headers }: Outgoing,
   { isNew }: { readonly isNew: boolean },
 ): http.ClientRequest {
   // `fetch` does not fit: it delivers a reply only once the whole body is sent, and it refuses a list of ports.
   const { request: start } = base.protocol === 'https:' ? https : http;
   const authorization = secret ? { authorization: `Bearer ${secret}` } : {};
+  const inTenant = tenant === undefined ? {} : { 'x-cairn-tenant': tenant };
   const request = start(new URL(path.slice(1), base), {
     method,
-    headers: { ...authorization, ...headers },
+    headers: { ...authorization, ...inTenant, ...headers },
     ...(isNew ? { agent: false } : {}),
   });
   // A failure after the response began reaches whoever reads the response. Without a listener it would also end the

@@ -29,6 +29,26 @@ function write(name: string, lines: readonly (object | string)[]): string {
   return file;
 }
 
+test('a key of several tenants acts in the one that CAIRN_TENANT names, over each kind of request', async () => {
+  const { control } = api.engine;
+  for (const name of ['north', 'south']) control.createTenant(name);
+  const { secret } = control.createKey({ tenantId: 'north', furtherTenantIds: ['south'], role: 'admin' });
+  const inTenant = (args: string[], tenant: string, input?: string) =>
+    runCairn(args, {
+      settings: { CAIRN_URL: api.url, CAIRN_API_KEY: secret, CAIRN_TENANT: tenant },
+      ...(input === undefined ? {} : { input }),
+    });
+  expect((await inTenant(['add', 'The pier is long.'], 'south')).code).toBe(0);
+  const line = JSON.stringify({ content: 'The pier has a lamp.' });
+  expect((await inTenant(['import', '-'], 'south', line)).code).toBe(0);
+  const stored = async (name: string) => {
+    const tenant = await api.engine.tenant(name);
+    return (await tenant.listMemories({}, { limit: 10, offset: 0 })).map(({ content }) => content).sort();
+  };
+  expect([await stored('north'), await stored('south')]).toEqual([[], ['The pier has a lamp.', 'The pier is long.']]);
+  expect(await inTenant(['list'], 'west')).toMatchObject({ code: 1, stdout: '' });
+});
+
 describe('add', () => {
   test('stores what it is given, with all that is said about it', async () => {
     const { code, stdout } = await cairn([

@@ -40,7 +40,8 @@ export async function mcp(options: McpCommandOptions, environment: NodeJS.Proces
     const path = user === undefined ? 'mcp' : `mcp/users/${encodeURIComponent(user)}`;
     const tools = [...(allowDelete === true ? ['forget'] : []), ...(feedback === true ? ['feedback'] : [])];
     const target = tools.length === 0 ? path : `${path}?tools=${tools.join(',')}`;
-    await passMessages(createBridge(createMcpEndpoint({ finder, address, target, key })));
+    const tenant = environment.CAIRN_TENANT || undefined;
+    await passMessages(createBridge(createMcpEndpoint({ finder, address, target, key, tenant })));
   } finally {
     await finder.stop();
   }

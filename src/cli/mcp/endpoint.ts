@@ -28,6 +28,8 @@ export interface McpEndpointOptions {
   /** Path of the endpoint below the address, with its query string and without a slash at its start. */
   readonly target: string;
   readonly key: string | undefined;
+  /** Id of the tenant in which the tools act; undefined for that of the key. */
+  readonly tenant?: string | undefined;
 }
 
 /** Longest message that is passed on, in bytes. The server accepts 1 MiB, and its answers may be longer. */
@@ -36,9 +38,10 @@ export const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
 /** The server sends the request to another address, to which the key does not go. */
 class RedirectError extends Error {}
 
-export function createMcpEndpoint({ finder, address: first, target, key }: McpEndpointOptions): McpEndpoint {
+export function createMcpEndpoint({ finder, address: first, target, key, tenant }: McpEndpointOptions): McpEndpoint {
   let address = first;
   const authorization = key === undefined || key === '' ? {} : { authorization: `Bearer ${key}` };
+  const inTenant = tenant === undefined ? {} : { 'x-cairn-tenant': tenant };
 
   async function post(body: string, headers: object, signal: AbortSignal): Promise<Response> {
     const url = new URL(target, address.endsWith('/') ? address : `${address}/`);
@@ -51,6 +54,7 @@ export function createMcpEndpoint({ finder, address: first, target, key }: McpEn
         'content-type': 'application/json',
         accept: 'application/json, text/event-stream',
         ...authorization,
+        ...inTenant,
         ...headers,
       },
     });
