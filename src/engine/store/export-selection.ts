@@ -38,14 +38,17 @@ interface Selection {
 }
 
 /**
- * Compiles the selection of an export: memories that pass the filter, whatever their validity, and whatever their
- * status unless the filter names statuses. Left out are expired memories, memories that a consolidation made, since
- * their sources are exported, and parts of document versions that queries did not find when the export began or do not
- * find now: once a document was read anew during the export, the parts of both versions are left out. A part of a
- * document is selected if the document's root memory passes the filter.
+ * Compiles the selection of an export: memories that passed the filter when the export began, as they are written as
+ * they were then, whatever their validity, and whatever their status unless the filter names statuses. Only sectors,
+ * whose earlier values are not kept, are the present ones, and so is the rest of a filter that names some. Left out are
+ * expired memories, memories that a consolidation made, since their sources are exported, and parts of document
+ * versions that queries did not find when the export began or do not find now: once a document was read anew during the
+ * export, the parts of both versions are left out. A part of a document is selected if the document's root memory
+ * passes the filter.
  */
 function selectionOf(filter: MemoryFilter, now: number): Selection {
-  const { sql, parameters, countsWork } = compileFilter(filter, now, { includeHidden: true });
+  const asOf = filter.sectors === undefined ? { recorded: now } : undefined;
+  const { sql, parameters, countsWork } = compileFilter(filter, now, { includeHidden: true, asOf });
   return {
     sql: `FROM memories own CROSS JOIN memory_dynamics od ON od.seq = own.seq
       CROSS JOIN memories m ON m.seq = coalesce((SELECT c.memory FROM chunks c

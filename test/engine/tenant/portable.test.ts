@@ -312,6 +312,22 @@ test('filters select whole documents and links with both ends, and what changes 
   expect(texts.filter((content) => String(content).includes('while the export runs'))).toEqual([]);
 });
 
+test('a filter selects by what memories were when the export began, as they are written', async () => {
+  await using fixture = await openTestEngine();
+  const { tenant, clock } = fixture;
+  const { id: secret } = await fixture.add({ content: 'Bob earns much.' });
+  const { id: known } = await fixture.add({ content: 'Bob was promoted.', tags: ['public'] });
+  clock.advance(1_000);
+  const pieces = tenant.exportLines({ filter: { tags: ['public'] } })[Symbol.asyncIterator]();
+  let text = (await pieces.next()).value as string;
+  clock.advance(1_000);
+  await tenant.patchMemory(secret, { content: 'Bob was given a raise.', tags: ['public'] });
+  await tenant.patchMemory(known, { tags: [] });
+  for (let piece = await pieces.next(); !piece.done; piece = await pieces.next()) text += piece.value;
+  const memories = jsonLines(text).filter(({ type }) => type === 'memory');
+  expect(memories.map(({ content, tags }) => [content, tags])).toEqual([['Bob was promoted.', ['public']]]);
+});
+
 /** Makes a dry run of an import of all lines. */
 async function rehearse(tenant: Tenant, lines: readonly PortableLine[]): Promise<ImportOutcome[]> {
   const rehearsal = tenant.rehearseImport();
