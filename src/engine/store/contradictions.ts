@@ -1,6 +1,7 @@
 /** Reads the links between memories that contradict each other; `edges.ts` writes them. */
 
 import { countingRows } from './counted-rows.ts';
+import { IS_SHOWN, isShown } from './document-generations.ts';
 import { createFirstEntries } from './first-entries.ts';
 import type { Store } from './open-store.ts';
 import { outerOrder } from './outer-order.ts';
@@ -31,8 +32,9 @@ export interface ProposedContradiction {
 
 /**
  * Lists at most `limit` contradictions between active memories that a language model or a rule proposes and no caller
- * has stated or decided, latest first. Memories that have expired at `now` (Unix ms) have none. It examines every
- * contradiction, and those are missing that come after the end of the work budget.
+ * has stated or decided, latest first. Memories that have expired at `now` (Unix ms), and parts of documents that
+ * queries do not find, have none. It examines every contradiction, and those are missing that come after the end of the
+ * work budget.
  * @param asked.userId lists only those of this user; undefined for those of all users
  * @param asked.limit undefined for all that half of the remaining work budget suffices for
  */
@@ -47,7 +49,7 @@ export function listProposed(
   const passes = `e.automatic = 1 AND e.winner IS NULL
     AND (m.expires_at IS NULL OR m.expires_at > :now) AND (n.expires_at IS NULL OR n.expires_at > :now)
     AND (:user IS NULL OR m.user_no = (SELECT user_no FROM users WHERE user_id = :user))
-    AND d.status = 'active' AND o.status = 'active'`;
+    AND d.status = 'active' AND o.status = 'active' AND ${IS_SHOWN} AND ${isShown('o')}`;
   const statement = store.prepare(
     `SELECT e.src AS earlier, e.dst AS later, CASE WHEN e.similarity IS NULL THEN 'form' ELSE 'model' END AS by,
          e.similarity, e.created_at AS createdAt

@@ -73,13 +73,17 @@ export interface GenerationRow {
 }
 
 /**
- * SQL condition over the alias `d` (memory_dynamics): queries may find the memory. A memory that is a part of a
- * document passes only if its generation is shown, not while the generation is being made or erased. Any other memory
+ * Makes the SQL condition over an alias of memory_dynamics that queries may find the memory. A memory that is a part of
+ * a document passes only if its generation is shown, not while the generation is being made or erased. Any other memory
  * passes. Each generation is looked up by its number: a list of all hidden ones would also hold those of documents that
  * wait to be read or could not be read, of which there may be any number.
  */
-export const IS_SHOWN = `(d.generation_no IS NULL OR NOT EXISTS (SELECT 1 FROM document_generations hidden_one
-  WHERE hidden_one.generation_no = d.generation_no AND hidden_one.hidden > 0))`;
+export const isShown = (
+  alias: string,
+) => `(${alias}.generation_no IS NULL OR NOT EXISTS (SELECT 1 FROM document_generations hidden_one
+  WHERE hidden_one.generation_no = ${alias}.generation_no AND hidden_one.hidden > 0))`;
+/** The condition `isShown` over the alias `d`. */
+export const IS_SHOWN = isShown('d');
 
 /**
  * Adds a new generation of a document, the version that is to be read next. Queries do not find it yet. An earlier next

@@ -3,6 +3,7 @@
  */
 
 import { countingRows } from './counted-rows.ts';
+import { IS_SHOWN, isShown } from './document-generations.ts';
 import type { Store } from './open-store.ts';
 import { readUntilWorkEnds } from './work-budget.ts';
 
@@ -23,8 +24,8 @@ interface Waypoint {
 
 /**
  * Lists pairs of active memories that an automatic waypoint (link to the nearest memory) of at least this similarity
- * connects, most similar first. It examines every waypoint, or with `userId` every memory of the
- * user, and stops when it has used its share of the work budget.
+ * connects, most similar first, without parts of documents that queries do not find. It examines every waypoint, or
+ * with `userId` every memory of the user, and stops when it has used its share of the work budget.
  * @param asked.userId lists only memories of this user; undefined for those of all users
  * @param asked.leastSimilarity least cosine similarity of a pair
  * @param asked.now the present, Unix ms; memories that have expired are left out
@@ -53,7 +54,7 @@ export function listNearDuplicateNos(
           'm.user_no = (SELECT user_no FROM users WHERE user_id = ?)',
           [userId],
         ];
-  const passes = `d.status = 'active' AND o.status = 'active'
+  const passes = `d.status = 'active' AND o.status = 'active' AND ${IS_SHOWN} AND ${isShown('o')}
     AND (m.expires_at IS NULL OR m.expires_at > ?) AND (n.expires_at IS NULL OR n.expires_at > ?)`;
   const statement = store.prepare(
     `SELECT e.src, e.dst, e.similarity FROM ${from}

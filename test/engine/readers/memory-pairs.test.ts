@@ -2,6 +2,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { readNearDuplicates } from '../../../src/engine/readers/near-duplicates.ts';
 import { pairsWork } from '../../conformance/pairs-work.ts';
 import { newMemory, openTestEngine, START, type TestMemory } from '../../support/engine-fixture.ts';
+import { newDocument, upload } from '../../support/new-document.ts';
 import { linkInPairs } from '../../support/link-in-pairs.ts';
 
 const WORK = ['work'];
@@ -38,6 +39,22 @@ test('pairs with an expired memory do not take the place of others', async () =>
   expect(await first()).toMatchObject([pair('a', 'b'), pair('a', 'b')]);
   clock.set(expiresAt);
   expect(await first()).toMatchObject([pair('e', 'f'), pair('e', 'f')]);
+});
+
+test('pairs with a part of a document that queries do not find are not listed', async () => {
+  await using fixture = await openTestEngine({ settings: { OM_EMBEDDINGS: 'none' } });
+  const { tenant, store } = fixture;
+  await tenant.addDocument(newDocument(await upload(tenant, 'Herons eat frogs.')));
+  await fixture.drain();
+  store.prepare('DELETE FROM edges').run();
+  linkInPairs(store, () => ({ similarity: 0.99, foundAt: START }));
+  const lists = async () => [
+    ...(await tenant.listProposals({ limit: 5 })),
+    ...(await tenant.listNearDuplicates({ leastSimilarity: 0.8, limit: 5 })).items,
+  ];
+  expect(await lists()).toHaveLength(2);
+  store.prepare('UPDATE document_generations SET hidden = 1').run();
+  expect(await lists()).toEqual([]);
 });
 
 test('a proposal within tags is found behind any number of others', async () => {
